@@ -1,0 +1,290 @@
+//! The reducer: what an event does to a run, and what is owed then.
+//!
+//! Live and replay share this one path. It checks first and changes after, so a refused event
+//! leaves the run as it was, and whatever it is given it never panics.
+
+use super::agent::{Agent, Frame};
+use super::effect::Effect;
+use super::event::{
+    AgentFailed, Command, Event, Record, RunStarted, StepFinished, TurnFailed, TurnRejected,
+};
+use super::id::{AgentId, SessionId, StateName};
+use super::money::Usd;
+use super::run::{Ending, Finished, Pause, Run, STATE_VERSION, Status};
+use super::session::Session;
+use super::settings::Settings;
+use super::time::Timestamp;
+use super::transition::{Transition, Variables};
+use super::turn::{Cause, TurnId};
+
+/// Why an event cannot happen to this run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The record is not the one that follows.
+    #[error("record {found} cannot follow record {last}")]
+    OutOfOrder {
+        /// The last record of the run.
+        last: u64,
+        /// The one that was offered.
+        found: u64,
+    },
+    /// The first record has to start the run, and no other may.
+    #[error("a run starts once, with its first record")]
+    Start,
+    /// The journal was written by a newer program.
+    #[error(
+        "version {0} of the journal is newer than this program's {STATE_VERSION}; use a newer raymond"
+    )]
+    Version(u32),
+    /// There is no such live agent.
+    #[error("there is no live agent {0}")]
+    NoAgent(AgentId),
+    /// The agent has gone on since: a late or repeated answer changes nothing.
+    #[error("{offered} is not the turn that is due: {due} is")]
+    Stale {
+        /// What the event is about.
+        offered: TurnId,
+        /// What the agent is at.
+        due: TurnId,
+    },
+    /// The transition opens a session, and the event does not say which.
+    #[error("the event names no session for a transition that opens one")]
+    NoSession,
+}
+
+/// Starts a run from its first record.
+///
+/// # Errors
+/// [`Refused`] if the record is not a start this program understands.
+pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
+    let Event::RunStarted(started) = &record.event else { return Err(Refused::Start) };
+    let RunStarted { version, workflow_id, scope_dir, entry, session, variables, settings } =
+        &**started;
+    if *version > STATE_VERSION {
+        return Err(Refused::Version(*version));
+    }
+    if record.seq != 1 {
+        return Err(Refused::OutOfOrder { last: 0, found: record.seq });
+    }
+    let main =
+        Agent::born(AgentId::main(), entry.clone(), session.clone(), variables.clone(), record.at);
+    let effects = vec![Effect::Proceed(main.id.clone())];
+    let run = Run {
+        version: STATE_VERSION,
+        seq: 1,
+        workflow_id: workflow_id.clone(),
+        scope_dir: scope_dir.clone(),
+        status: Status::Running,
+        pause: None,
+        total_cost_usd: Usd::ZERO,
+        costliest_turn_usd: None,
+        settings: settings.clone(),
+        agents: [(main.id.clone(), main)].into(),
+        finished: Vec::new(),
+    };
+    Ok((run, effects))
+}
+
+/// Lets one more record happen to a run.
+///
+/// # Errors
+/// [`Refused`] if it cannot happen now; the run is then as it was.
+pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
+    if record.seq != run.seq + 1 {
+        return Err(Refused::OutOfOrder { last: run.seq, found: record.seq });
+    }
+    let effects = match &record.event {
+        Event::RunStarted(_) => return Err(Refused::Start),
+        Event::StepFinished(event) => step_finished(run, event, record.at)?,
+        Event::TurnRejected(event) => turn_rejected(run, event)?,
+        Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
+        Event::AgentFailed(event) => agent_failed(run, event)?,
+        Event::RunPaused { pause } => run_paused(run, pause),
+        Event::RunResumed { settings } => run_resumed(run, settings),
+        Event::CommandReceived { command: Command::Stop, .. } => vec![Effect::Hold],
+    };
+    run.seq = record.seq;
+    Ok(effects)
+}
+
+/// The agent whose turn this is, if it is still due.
+fn due<'run>(run: &'run mut Run, turn: &TurnId) -> Result<&'run mut Agent, Refused> {
+    let agent =
+        run.agents.get_mut(&turn.agent).ok_or_else(|| Refused::NoAgent(turn.agent.clone()))?;
+    let due = agent.turn_id();
+    if due == *turn { Ok(agent) } else { Err(Refused::Stale { offered: turn.clone(), due }) }
+}
+
+fn spend(run: &mut Run, cost: Usd) {
+    run.total_cost_usd += cost;
+    run.costliest_turn_usd = run.costliest_turn_usd.max(Some(cost));
+}
+
+fn step_finished(
+    run: &mut Run,
+    event: &StepFinished,
+    at: Timestamp,
+) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    let opened = match (&event.transition, &event.opens) {
+        (Transition::Goto { .. } | Transition::Result { .. }, _) => None,
+        (_, None) => return Err(Refused::NoSession),
+        (_, Some(session)) => Some(session.clone()),
+    };
+    agent.count_turn(event.cost_usd);
+    agent.session = agent.session.after_turn(event.message.clone());
+    let outcome = take(agent, &event.transition, opened, at);
+    spend(run, event.cost_usd);
+    let id = event.turn.agent.clone();
+    Ok(match outcome {
+        Taken::GoesOn => vec![Effect::Proceed(id)],
+        Taken::Dropped(frames) => {
+            let text = format!(
+                "<reset> in {} dropped {frames} pending return{}: whoever called is never answered",
+                event.state,
+                if frames == 1 { "" } else { "s" },
+            );
+            vec![Effect::Warn { agent: id.clone(), text }, Effect::Proceed(id)]
+        }
+        Taken::Forked(child) => {
+            let born = child.id.clone();
+            run.agents.insert(born.clone(), *child);
+            vec![Effect::Proceed(id), Effect::Proceed(born)]
+        }
+        Taken::Ended(payload) => retire(run, id, Ending::Result(payload), None),
+    })
+}
+
+/// What became of an agent that took a transition.
+enum Taken {
+    GoesOn,
+    Dropped(usize),
+    Forked(Box<Agent>),
+    Ended(String),
+}
+
+/// Moves an agent along; `opened` is the new session's id where the transition opens one.
+fn take(
+    agent: &mut Agent,
+    transition: &Transition,
+    opened: Option<SessionId>,
+    at: Timestamp,
+) -> Taken {
+    let here = agent.session.clone();
+    let opened = opened.unwrap_or_else(|| here.id.clone());
+    match transition {
+        Transition::Goto { target, variables } => {
+            agent.enter(target.clone(), here, variables.clone(), at);
+            Taken::GoesOn
+        }
+        Transition::Reset { target, variables } => {
+            let dropped = std::mem::take(&mut agent.stack).len();
+            agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
+            if dropped == 0 { Taken::GoesOn } else { Taken::Dropped(dropped) }
+        }
+        Transition::Call { target, return_to, variables } => {
+            push_frame(agent, return_to);
+            agent.enter(target.clone(), here.branch(opened), variables.clone(), at);
+            Taken::GoesOn
+        }
+        Transition::Function { target, return_to, variables } => {
+            push_frame(agent, return_to);
+            agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
+            Taken::GoesOn
+        }
+        Transition::Fork { target, next, variables } => {
+            agent.children += 1;
+            let id = agent.id.child(agent.children);
+            agent.enter(next.clone(), here, Variables::new(), at);
+            Taken::Forked(Box::new(Agent::born(id, target.clone(), opened, variables.clone(), at)))
+        }
+        Transition::Result { payload, variables } => match agent.stack.pop() {
+            None => Taken::Ended(payload.clone()),
+            Some(frame) => {
+                let mut variables = variables.clone();
+                variables.insert("result".to_owned(), payload.clone());
+                agent.enter(
+                    frame.state,
+                    Session::resumed(frame.session, frame.checkpoint),
+                    variables,
+                    at,
+                );
+                Taken::GoesOn
+            }
+        },
+    }
+}
+
+fn push_frame(agent: &mut Agent, return_to: &StateName) {
+    agent.stack.push(Frame {
+        session: agent.session.id.clone(),
+        state: return_to.clone(),
+        checkpoint: agent.session.checkpoint.clone(),
+    });
+}
+
+fn turn_rejected(run: &mut Run, event: &TurnRejected) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    agent.count_turn(event.cost_usd);
+    agent.session = agent.session.after_turn(event.message.clone());
+    agent.turn += 1;
+    agent.reminders += 1;
+    agent.reminder = Some(event.reminder.clone());
+    spend(run, event.cost_usd);
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+fn turn_failed(run: &mut Run, event: &TurnFailed, at: Timestamp) -> Result<Vec<Effect>, Refused> {
+    let period = run.settings.supervision.period_ms;
+    let agent = due(run, &event.turn)?;
+    agent.cost_usd += event.cost_usd;
+    agent.session = agent.session.again(event.session.clone());
+    agent.turn += 1;
+    agent.not_before = event.not_before;
+    agent.restarts.retain(|&restart| at.since(restart) < period);
+    if event.counts {
+        agent.restarts.push(at);
+    }
+    spend(run, event.cost_usd);
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    agent.count_turn(event.cost_usd);
+    spend(run, event.cost_usd);
+    let ending = Ending::Error(event.error.clone());
+    Ok(retire(run, event.turn.agent.clone(), ending, Some(event.cause)))
+}
+
+fn retire(run: &mut Run, id: AgentId, ending: Ending, cause: Option<Cause>) -> Vec<Effect> {
+    let cost_usd = run.agents.remove(&id).map_or(Usd::ZERO, |agent| agent.cost_usd);
+    run.finished.push(Finished { id: id.clone(), ending, cause, cost_usd });
+    run.settle();
+    let mut effects = vec![Effect::Retire(id)];
+    if run.agents.is_empty() {
+        effects.push(Effect::End);
+    }
+    effects
+}
+
+fn run_paused(run: &mut Run, pause: &Pause) -> Vec<Effect> {
+    if run.status == Status::Running {
+        run.status = Status::Paused;
+        run.pause = Some(pause.clone());
+    }
+    vec![Effect::Hold]
+}
+
+fn run_resumed(run: &mut Run, settings: &Settings) -> Vec<Effect> {
+    run.settings = settings.clone();
+    if run.agents.is_empty() {
+        return vec![Effect::End];
+    }
+    run.status = Status::Running;
+    run.pause = None;
+    run.agents.keys().cloned().map(Effect::Proceed).collect()
+}
+
+#[cfg(test)]
+mod tests;

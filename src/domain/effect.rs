@@ -1,0 +1,26 @@
+//! What is owed once an event has happened: collected by `apply`, performed by the supervisor.
+//!
+//! After a crash an effect may be performed a second time; each is therefore idempotent by the
+//! identity of the step it names.
+
+use super::id::AgentId;
+
+/// Something the supervisor does after a record is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// See that this agent has an actor, and let it take its next turn.
+    Proceed(AgentId),
+    /// This agent has ended: its actor goes.
+    Retire(AgentId),
+    /// Someone should know.
+    Warn {
+        /// The agent it is about.
+        agent: AgentId,
+        /// What happened, and why it is probably not meant.
+        text: String,
+    },
+    /// No turn may start; running ones come to their end.
+    Hold,
+    /// The last agent has ended.
+    End,
+}

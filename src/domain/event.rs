@@ -1,0 +1,190 @@
+//! What can happen to a run: the records of its journal.
+//!
+//! An event carries all that was chosen when it happened, so that applying it needs neither a
+//! clock nor chance: session ids, costs, delays are in it. One step of an agent is one record.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
+use super::money::Usd;
+use super::run::Pause;
+use super::settings::Settings;
+use super::time::Timestamp;
+use super::transition::{Transition, Variables};
+use super::turn::{Cause, TurnId};
+
+/// An event with its place in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Counted from 1 without a gap.
+    pub seq: u64,
+    /// When it happened.
+    pub at: Timestamp,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The run began, with its first agent.
+    RunStarted(Box<RunStarted>),
+    /// An agent took a transition. A `<fork>` is the parent's next step and the child's birth in one.
+    StepFinished(StepFinished),
+    /// A reply broke the protocol; the agent is reminded in the same session.
+    TurnRejected(TurnRejected),
+    /// A turn came to nothing and is run again.
+    TurnFailed(TurnFailed),
+    /// An agent ended with an error.
+    AgentFailed(AgentFailed),
+    /// The run holds still until it is told to go on.
+    RunPaused {
+        /// Why.
+        pause: Pause,
+    },
+    /// The run goes on, under these settings.
+    RunResumed {
+        /// What it was told this time.
+        settings: Box<Settings>,
+    },
+    /// A command from outside was taken from the inbox.
+    CommandReceived {
+        /// The name of the inbox entry, so that one left behind is not taken twice.
+        id: String,
+        /// What was asked for.
+        command: Command,
+    },
+}
+
+/// The run began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// The version of the journal.
+    pub version: u32,
+    /// The run's id.
+    pub workflow_id: RunId,
+    /// The directory of the workflow's files.
+    pub scope_dir: String,
+    /// The state the first agent is born in.
+    pub entry: StateName,
+    /// The session of its first turn.
+    pub session: SessionId,
+    /// Values for the placeholders of that state.
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub variables: Variables,
+    /// What the run was told.
+    pub settings: Settings,
+}
+
+/// An agent took a transition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepFinished {
+    /// Whose step it was, and its last turn.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state it ran in.
+    pub state: StateName,
+    /// Where it leads.
+    pub transition: Transition,
+    /// The reply had no tag and the policy left only one way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub implicit: bool,
+    /// What the turn cost.
+    pub cost_usd: Usd,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The session it ran in.
+    pub session_id: SessionId,
+    /// The last message of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+    /// The id of the session this transition opens: the agent's own, or its child's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opens: Option<SessionId>,
+}
+
+/// A reply broke the protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnRejected {
+    /// Whose turn it was.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state it ran in.
+    pub state: StateName,
+    /// What was wrong with the reply.
+    pub violation: String,
+    /// What the agent is told next.
+    pub reminder: String,
+    /// What the turn cost.
+    pub cost_usd: Usd,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The last message of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+}
+
+/// A turn came to nothing and is run again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnFailed {
+    /// Whose turn it was.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state it ran in.
+    pub state: StateName,
+    /// The kind of failure.
+    pub cause: Cause,
+    /// What happened.
+    pub message: String,
+    /// What it cost all the same.
+    pub cost_usd: Usd,
+    /// The session in which it is run again.
+    pub session: SessionId,
+    /// Not before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+    /// Whether this counts as one of the restarts an agent may have.
+    pub counts: bool,
+}
+
+/// An agent ended with an error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentFailed {
+    /// Whose turn was the last.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state it ran in.
+    pub state: StateName,
+    /// The kind of failure.
+    pub cause: Cause,
+    /// What happened, and what to do about it.
+    pub error: String,
+    /// What the turn cost.
+    pub cost_usd: Usd,
+}
+
+/// What can be asked of a run from outside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum Command {
+    /// Hold still, and save.
+    Stop,
+}
+
+impl Event {
+    /// The agent this is about, if it is about one.
+    #[must_use]
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::StepFinished(event) => Some(&event.turn.agent),
+            Self::TurnRejected(event) => Some(&event.turn.agent),
+            Self::TurnFailed(event) => Some(&event.turn.agent),
+            Self::AgentFailed(event) => Some(&event.turn.agent),
+            Self::RunStarted(_)
+            | Self::RunPaused { .. }
+            | Self::RunResumed { .. }
+            | Self::CommandReceived { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The names of things: runs, agents, states, sessions.
+//!
+//! Each is its own type, so that a session can never stand where a state is meant, and each checks
+//! itself when it is made or read back: a name that could leave its directory does not exist as
+//! a value. They are shared strings, because one name stands in many records.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a text is not a usable name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidName {
+    /// A run's id has to be a plain file name.
+    #[error(
+        "`{0}` is not a run id: use 1 to 64 letters, digits, `-`, `_` or `.`, not starting with `.` or `-`"
+    )]
+    Run(String),
+    /// An agent's id is `main`, or a parent's id, a dot and a number.
+    #[error("`{0}` is not an agent id: expected `main` or something like `main.2.1`")]
+    Agent(String),
+    /// A state is named by a bare file name of the scope.
+    #[error("`{name}` is not a file of the workflow: {why}")]
+    State {
+        /// The text as it was given.
+        name: String,
+        /// What is wrong with it, and what to write.
+        why: &'static str,
+    },
+}
+
+macro_rules! shared_name {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// The name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+    };
+}
+
+macro_rules! checked_when_read {
+    ($name:ident) => {
+        impl TryFrom<String> for $name {
+            type Error = InvalidName;
+
+            fn try_from(text: String) -> Result<Self, InvalidName> {
+                Self::parse(&text)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+shared_name! {
+    /// The id of a run, which is also the name of its directory.
+    RunId
+}
+checked_when_read!(RunId);
+
+impl RunId {
+    /// Takes a text that is safe as a directory name.
+    ///
+    /// # Errors
+    /// [`InvalidName::Run`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        let usable = (1..=64).contains(&text.len())
+            && text.chars().all(plain)
+            && !text.starts_with(['.', '-']);
+        if usable { Ok(Self(text.into())) } else { Err(InvalidName::Run(text.to_owned())) }
+    }
+}
+
+shared_name! {
+    /// The id of an agent: `main`, and for the n-th child of an agent its parent's id, a dot and n.
+    ///
+    /// Deterministic, so that replaying a fork gives the same child.
+    AgentId
+}
+checked_when_read!(AgentId);
+
+impl AgentId {
+    /// The agent a run begins with.
+    #[must_use]
+    pub fn main() -> Self {
+        Self("main".into())
+    }
+
+    /// The `number`-th child of this agent, counted from 1.
+    #[must_use]
+    pub fn child(&self, number: u32) -> Self {
+        Self(format!("{}.{number}", self.0).into())
+    }
+
+    /// Takes `main`, `main.1`, `main.1.2`, and so on.
+    ///
+    /// # Errors
+    /// [`InvalidName::Agent`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let mut parts = text.split('.');
+        let numbered =
+            |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if parts.next() == Some("main") && parts.all(numbered) {
+            Ok(Self(text.into()))
+        } else {
+            Err(InvalidName::Agent(text.to_owned()))
+        }
+    }
+}
+
+shared_name! {
+    /// A place in a workflow: the bare name of a file in its scope, such as `REVIEW.md`.
+    StateName
+}
+checked_when_read!(StateName);
+
+impl StateName {
+    /// Takes a bare file name, with white space around it removed.
+    ///
+    /// # Errors
+    /// [`InvalidName::State`] for an empty name and for anything that could lead out of the scope.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let name = text.trim();
+        let why = if name.is_empty() {
+            "the name is empty; write the name of a file, such as NEXT.md"
+        } else if name.contains(['/', '\\']) {
+            "a target is a bare file name, so `/` and `\\` are not allowed; name a file that lies beside the first prompt"
+        } else if name.contains("..") {
+            "`..` is not allowed in a target; name a file that lies beside the first prompt"
+        } else if name.contains('\0') || name.chars().any(char::is_control) {
+            "a file name holds no NUL, line break or other control character"
+        } else if name.len() > 255 {
+            "a file name has at most 255 bytes"
+        } else {
+            return Ok(Self(name.into()));
+        };
+        Err(InvalidName::State { name: name.to_owned(), why })
+    }
+
+    /// The name without its ending: `REVIEW` for `REVIEW.md`.
+    #[must_use]
+    pub fn stem(&self) -> &str {
+        self.0.rsplit_once('.').map_or(&*self.0, |(stem, _)| stem)
+    }
+}
+
+shared_name! {
+    /// The id of a Claude Code session, chosen by the runtime before the session exists.
+    #[derive(Deserialize)]
+    SessionId
+}
+
+impl SessionId {
+    /// Takes the id as it stands; Claude Code wants a UUID.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+shared_name! {
+    /// The `uuid` of a message in a session, to which the session's history can be cut back.
+    #[derive(Deserialize)]
+    MessageId
+}
+
+impl MessageId {
+    /// Takes the id as it stands.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_a_bare_file_name() {
+        for bad in
+            ["", "  ", "../SECRET.md", "foo/bar.md", "a\\b.md", "..", "/etc/passwd", "a\0b", "a\nb"]
+        {
+            assert!(StateName::parse(bad).is_err(), "{bad:?} was taken");
+        }
+        assert_eq!(StateName::parse(" NEXT.md\n").map(|s| s.to_string()), Ok("NEXT.md".into()));
+        assert_eq!(StateName::parse("A.B.md").map(|s| s.stem().to_owned()), Ok("A.B".into()));
+    }
+
+    #[test]
+    fn a_run_id_is_safe_as_a_directory() {
+        for bad in ["", ".", "..", ".x", "-x", "a/b", "a b", "a\0", &"x".repeat(65)] {
+            assert!(RunId::parse(bad).is_err(), "{bad:?} was taken");
+        }
+        assert!(RunId::parse("tour-20260115_1.2").is_ok());
+    }
+
+    #[test]
+    fn an_agent_id_tells_its_parents() {
+        let grandchild = AgentId::main().child(2).child(1);
+        assert_eq!(grandchild.as_str(), "main.2.1");
+        assert_eq!(AgentId::parse("main.2.1"), Ok(grandchild));
+        for bad in ["", "x", "main.", "main.a", "main/1"] {
+            assert!(AgentId::parse(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+
+    #[test]
+    fn a_name_is_checked_when_it_is_read_back() {
+        assert!(serde_json::from_str::<StateName>("\"../x\"").is_err());
+        assert!(serde_json::from_str::<StateName>("\"x.md\"").is_ok());
+    }
+}

@@ -1,0 +1,25 @@
+//! The pure room: what a run is, what can happen to it, and what is owed then.
+//!
+//! Nothing here reads a file, a clock or a random number, so every decision can be tested with a
+//! table and replayed from the journal. Data flows one way: a [`Report`](decide::Report) of what a
+//! turn came to is *decided* into events, an event is *applied* to the run, and applying it
+//! yields the effects that someone else performs.
+
+pub mod admission;
+pub mod agent;
+pub mod apply;
+pub mod budget;
+pub mod decide;
+pub mod effect;
+pub mod event;
+pub mod id;
+pub mod money;
+pub mod policy;
+pub mod reminder;
+pub mod restart;
+pub mod run;
+pub mod session;
+pub mod settings;
+pub mod time;
+pub mod transition;
+pub mod turn;

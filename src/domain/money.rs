@@ -1,0 +1,117 @@
+//! Money, counted exactly.
+//!
+//! Costs are added thousands of times and compared with budgets, and a replay has to give the
+//! same sum: so an amount is a whole number of billionths of a dollar, and only its text and
+//! JSON forms are decimal.
+
+use std::fmt;
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+const NANOS_PER_DOLLAR: f64 = 1e9;
+
+/// An amount of US dollars, never negative.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Usd(u64);
+
+impl Usd {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// Takes dollars, rounded to a billionth; what is negative or not a number counts as nothing.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float-to-integer cast saturates, and negative amounts are cut off first"
+    )]
+    pub fn from_dollars(dollars: f64) -> Self {
+        Self((dollars.max(0.0) * NANOS_PER_DOLLAR).round() as u64)
+    }
+
+    /// The amount in dollars.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "exact below nine million dollars")]
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / NANOS_PER_DOLLAR
+    }
+
+    /// The sum, at most what the type holds.
+    #[must_use]
+    pub fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference, nothing if `other` is more.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// The amount taken `times` times.
+    #[must_use]
+    pub fn times(self, times: usize) -> Self {
+        Self(self.0.saturating_mul(times as u64))
+    }
+}
+
+impl AddAssign for Usd {
+    fn add_assign(&mut self, other: Self) {
+        *self = self.saturating_add(other);
+    }
+}
+
+impl fmt::Display for Usd {
+    /// Dollars with cents; below a cent with as many digits as it takes to show something.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dollars = self.dollars();
+        if self.0 == 0 || self.0 % 10_000_000 == 0 || dollars >= 1.0 {
+            write!(f, "${dollars:.2}")
+        } else {
+            write!(f, "${dollars:.4}")
+        }
+    }
+}
+
+impl Serialize for Usd {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.dollars())
+    }
+}
+
+impl<'de> Deserialize<'de> for Usd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        f64::deserialize(deserializer).map(Self::from_dollars)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn odd_amounts_are_nothing() {
+        assert_eq!(Usd::from_dollars(-1.0), Usd::ZERO);
+        assert_eq!(Usd::from_dollars(f64::NAN), Usd::ZERO);
+    }
+
+    #[test]
+    fn small_amounts_are_shown() {
+        let shown = |dollars: f64| Usd::from_dollars(dollars).to_string();
+        assert_eq!(shown(0.0), "$0.00");
+        assert_eq!(shown(0.05), "$0.05");
+        assert_eq!(shown(0.0123), "$0.0123");
+        assert_eq!(shown(12.345), "$12.35");
+    }
+
+    proptest! {
+        #[test]
+        fn json_keeps_an_amount(nanos in 0u64..1_000_000_000_000_000) {
+            let amount = Usd(nanos);
+            let text = serde_json::to_string(&amount).expect("an amount is JSON");
+            prop_assert_eq!(serde_json::from_str::<Usd>(&text).expect("it reads back"), amount);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What a state allows its agent to ask for, and the judgement of a reply against it.
+//!
+//! A policy entry matches on tag, target, `return` and `next` exactly and on every variable it
+//! names; variables it does not name are free. With a single entry that is not a result, a reply
+//! without any tag means that entry.
+
+use serde::{Deserialize, Serialize};
+
+use super::transition::{InvalidTransition, Tag, Transition};
+
+/// The transitions a state allows; none listed means that all are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Policy {
+    /// The entries, in the order of the prompt's frontmatter. A result's payload is ignored.
+    pub allowed: Vec<Transition>,
+}
+
+/// What was found in the final message of a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Each complete tag, in order.
+    pub tags: Vec<Result<Transition, InvalidTransition>>,
+    /// What looks like a tag but is prose: unclosed, malformed or unknown ones, for the message.
+    pub near_misses: Vec<String>,
+}
+
+/// A transition that may be taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// What to do.
+    pub transition: Transition,
+    /// The reply had no tag and the policy left only one way.
+    pub implicit: bool,
+}
+
+/// How a reply breaks the protocol. An agent can repair it when its state has a policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// There is no tag at all.
+    #[error("the reply has no transition tag{}", list_near_misses(.near_misses))]
+    NoTag {
+        /// What looked like one.
+        near_misses: Vec<String>,
+    },
+    /// There is more than one.
+    #[error("the reply has {} transition tags, exactly one is needed: {}", .tags.len(), .tags.join(", "))]
+    SeveralTags {
+        /// All that were found, as written.
+        tags: Vec<String>,
+    },
+    /// There is one, but its pieces do not fit.
+    #[error("{0}")]
+    Invalid(#[from] InvalidTransition),
+    /// There is one, but the state does not allow it.
+    #[error("{asked} is not an allowed transition of this state")]
+    NotAllowed {
+        /// What was asked for.
+        asked: String,
+    },
+    /// It names a state that cannot be entered.
+    #[error("{asked}: {why}")]
+    NoSuchState {
+        /// What was asked for.
+        asked: String,
+        /// What is wrong with the state, with a hint.
+        why: String,
+    },
+}
+
+fn list_near_misses(near_misses: &[String]) -> String {
+    if near_misses.is_empty() {
+        String::new()
+    } else {
+        format!("; found {}", near_misses.join(", "))
+    }
+}
+
+impl Policy {
+    /// No entry: every transition is allowed, and no reminder can be made.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.allowed.is_empty()
+    }
+
+    /// Judges what was found in a reply.
+    ///
+    /// # Errors
+    /// The [`Violation`], if there is not exactly one allowed transition.
+    pub fn judge(&self, reading: Reading) -> Result<Accepted, Violation> {
+        if reading.tags.len() > 1 {
+            let shown = |tag: &Result<Transition, InvalidTransition>| match tag {
+                Ok(transition) => transition.to_string(),
+                Err(error) => error.to_string(),
+            };
+            return Err(Violation::SeveralTags { tags: reading.tags.iter().map(shown).collect() });
+        }
+        let Some(asked) = reading.tags.into_iter().next() else {
+            return self
+                .implied()
+                .map(|transition| Accepted { transition, implicit: true })
+                .ok_or(Violation::NoTag { near_misses: reading.near_misses });
+        };
+        let transition = asked?;
+        if self.is_open() || self.allowed.iter().any(|entry| matches(entry, &transition)) {
+            Ok(Accepted { transition, implicit: false })
+        } else {
+            Err(Violation::NotAllowed { asked: transition.to_string() })
+        }
+    }
+
+    /// The transition that a reply without a tag means, if the policy leaves only one.
+    fn implied(&self) -> Option<Transition> {
+        match self.allowed.as_slice() {
+            [only] if only.tag() != Tag::Result => Some(only.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn matches(entry: &Transition, asked: &Transition) -> bool {
+    entry.tag() == asked.tag()
+        && entry.target() == asked.target()
+        && entry.continuation() == asked.continuation()
+        && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tag(tag: Tag, attributes: &[(&str, &str)], body: &str) -> Transition {
+        let owned =
+            attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Transition::from_parts(tag, owned, body).expect("a transition")
+    }
+
+    fn goto(target: &str) -> Transition {
+        tag(Tag::Goto, &[], target)
+    }
+
+    fn reply(tags: &[Transition]) -> Reading {
+        Reading { tags: tags.iter().cloned().map(Ok).collect(), near_misses: vec![] }
+    }
+
+    #[test]
+    fn exactly_one_tag_is_needed() {
+        let open = Policy::default();
+        assert!(open.judge(reply(&[goto("A.md")])).is_ok());
+        assert!(matches!(open.judge(reply(&[])), Err(Violation::NoTag { .. })));
+        let several = open.judge(reply(&[goto("A.md"), goto("B.md")])).expect_err("two tags");
+        assert_eq!(
+            several.to_string(),
+            "the reply has 2 transition tags, exactly one is needed: <goto>A.md</goto>, <goto>B.md</goto>"
+        );
+    }
+
+    #[test]
+    fn matching_is_strict_on_structure_and_free_on_unnamed_variables() {
+        let call = tag(Tag::Call, &[("return", "S.md")], "R.md");
+        let policy = Policy {
+            allowed: vec![call.clone(), tag(Tag::Fork, &[("next", "N.md"), ("kind", "a")], "W.md")],
+        };
+        let accepts = |asked: &Transition| policy.judge(reply(std::slice::from_ref(asked))).is_ok();
+        assert!(accepts(&call));
+        assert!(accepts(&tag(Tag::Call, &[("return", "S.md"), ("extra", "1")], "R.md")));
+        assert!(!accepts(&tag(Tag::Call, &[("return", "T.md")], "R.md")));
+        assert!(!accepts(&tag(Tag::Function, &[("return", "S.md")], "R.md")));
+        assert!(accepts(&tag(
+            Tag::Fork,
+            &[("next", "N.md"), ("kind", "a"), ("item", "1")],
+            "W.md"
+        )));
+        assert!(!accepts(&tag(Tag::Fork, &[("next", "N.md"), ("kind", "b")], "W.md")));
+        assert!(!accepts(&tag(Tag::Fork, &[("next", "N.md")], "W.md")));
+    }
+
+    #[test]
+    fn a_single_way_may_be_left_unsaid() {
+        let policy = Policy { allowed: vec![goto("NEXT.md")] };
+        let implied = policy.judge(reply(&[])).expect("implied");
+        assert_eq!(implied, Accepted { transition: goto("NEXT.md"), implicit: true });
+        assert!(!policy.judge(reply(&[goto("NEXT.md")])).expect("said").implicit);
+        assert!(policy.judge(reply(&[goto("OTHER.md")])).is_err());
+    }
+
+    #[test]
+    fn a_result_is_never_implied() {
+        let policy = Policy { allowed: vec![tag(Tag::Result, &[], "")] };
+        assert!(matches!(policy.judge(reply(&[])), Err(Violation::NoTag { .. })));
+        assert!(policy.judge(reply(&[tag(Tag::Result, &[], "anything")])).is_ok());
+        let two = Policy { allowed: vec![goto("A.md"), goto("B.md")] };
+        assert!(two.judge(reply(&[])).is_err());
+    }
+
+    #[test]
+    fn near_misses_are_named() {
+        let reading = Reading { tags: vec![], near_misses: vec!["an unclosed <goto>".into()] };
+        let violation = Policy::default().judge(reading).expect_err("no tag");
+        assert_eq!(
+            violation.to_string(),
+            "the reply has no transition tag; found an unclosed <goto>"
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! The whole of a run: its live agents, those that have ended, what it has spent.
+//!
+//! Its JSON is the state file: the shape of the seed's, and what recovery needs besides.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::agent::Agent;
+use super::budget::Purse;
+use super::id::{AgentId, RunId};
+use super::money::Usd;
+use super::settings::Settings;
+use super::turn::Cause;
+
+/// The version of the state file and the journal.
+pub const STATE_VERSION: u32 = 1;
+
+/// A run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`STATE_VERSION`] of the program that wrote it.
+    pub version: u32,
+    /// The number of the last record in it.
+    pub seq: u64,
+    /// Its id.
+    pub workflow_id: RunId,
+    /// The directory of the workflow's files.
+    pub scope_dir: String,
+    /// Whether it goes on.
+    pub status: Status,
+    /// Why it does not, if it is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
+    /// What all turns have cost.
+    pub total_cost_usd: Usd,
+    /// The most that a single turn has cost; absent while none has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costliest_turn_usd: Option<Usd>,
+    /// What it was told when it was started.
+    pub settings: Settings,
+    /// The live agents.
+    #[serde(with = "as_list")]
+    pub agents: BTreeMap<AgentId, Agent>,
+    /// The agents that have ended, in the order in which they did.
+    pub finished: Vec<Finished>,
+}
+
+/// Whether a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It has live agents that go on.
+    Running,
+    /// It has live agents, and waits to be told to go on.
+    Paused,
+    /// Every agent has ended well.
+    Completed,
+    /// Every agent has ended, at least one of them badly.
+    Failed,
+}
+
+/// Why a run is paused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Pause {
+    /// What it may spend is spent.
+    #[error("the budget of {limit} is used up: {spent} spent")]
+    Budget {
+        /// What it has spent.
+        spent: Usd,
+        /// What it may spend.
+        limit: Usd,
+    },
+    /// A signal ended the runtime.
+    #[error("interrupted")]
+    Interrupted,
+    /// Someone asked for it.
+    #[error("stopped on request")]
+    Stopped,
+    /// Claude Code is not logged in.
+    #[error("Claude Code is not logged in: {message}")]
+    Authentication {
+        /// What it said.
+        message: String,
+    },
+    /// Claude Code cannot be started.
+    #[error("Claude Code cannot be started: {message}")]
+    Unavailable {
+        /// What went wrong.
+        message: String,
+    },
+}
+
+/// An agent that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Its id.
+    pub id: AgentId,
+    /// How it ended.
+    #[serde(flatten)]
+    pub ending: Ending,
+    /// The kind of failure, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// What its turns have cost.
+    pub cost_usd: Usd,
+}
+
+/// How an agent ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// With the payload of its last `<result>`.
+    Result(String),
+    /// With an error.
+    Error(String),
+}
+
+impl Run {
+    /// What it has spent and may spend.
+    #[must_use]
+    pub fn purse(&self) -> Purse {
+        Purse {
+            spent: self.total_cost_usd,
+            limit: self.settings.budget_usd,
+            costliest_turn: self.costliest_turn_usd,
+        }
+    }
+
+    /// Sets the status that follows from which agents live and how the others ended.
+    pub(super) fn settle(&mut self) {
+        if self.agents.is_empty() {
+            let failed = self.finished.iter().any(|agent| matches!(agent.ending, Ending::Error(_)));
+            self.status = if failed { Status::Failed } else { Status::Completed };
+            self.pause = None;
+        }
+    }
+}
+
+/// Keeps a map of agents as the list that the state file has.
+mod as_list {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::domain::agent::Agent;
+    use crate::domain::id::AgentId;
+
+    pub(super) fn serialize<S: Serializer>(
+        agents: &BTreeMap<AgentId, Agent>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(agents.values())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<AgentId, Agent>, D::Error> {
+        let list = Vec::<Agent>::deserialize(deserializer)?;
+        Ok(list.into_iter().map(|agent| (agent.id.clone(), agent)).collect())
+    }
+}

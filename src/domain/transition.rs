@@ -1,0 +1,351 @@
+//! What an agent asks for at the end of a turn: one of the six tags, with its attributes.
+//!
+//! [`Transition::from_parts`] is where the meaning of a tag's pieces is decided: which attributes
+//! are part of its structure, and which are variables of the state that is entered.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::id::{InvalidName, StateName};
+
+/// Values for the placeholders of the state that is entered.
+pub type Variables = BTreeMap<String, String>;
+
+/// The names of the six tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "each is explained at `Transition`")]
+pub enum Tag {
+    Goto,
+    Reset,
+    Call,
+    Function,
+    Fork,
+    Result,
+}
+
+impl Tag {
+    /// All tags, in the order in which they are shown.
+    pub const ALL: [Self; 6] =
+        [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Result];
+
+    /// The name as it is written between the angle brackets.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Goto => "goto",
+            Self::Reset => "reset",
+            Self::Call => "call",
+            Self::Function => "function",
+            Self::Fork => "fork",
+            Self::Result => "result",
+        }
+    }
+
+    /// The tag of that name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tag| tag.name() == name)
+    }
+
+    /// The attribute this tag cannot do without.
+    #[must_use]
+    pub fn required_attribute(self) -> Option<&'static str> {
+        match self {
+            Self::Call | Self::Function => Some("return"),
+            Self::Fork => Some("next"),
+            Self::Goto | Self::Reset | Self::Result => None,
+        }
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A transition an agent asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "tag", rename_all = "lowercase")]
+pub enum Transition {
+    /// Go on in the same session.
+    Goto {
+        /// The state that is entered.
+        target: StateName,
+        /// Values for its placeholders.
+        #[serde(default, skip_serializing_if = "Variables::is_empty")]
+        variables: Variables,
+    },
+    /// Go on in a fresh session, dropping all pending returns.
+    Reset {
+        /// The state that is entered.
+        target: StateName,
+        /// Values for its placeholders.
+        #[serde(default, skip_serializing_if = "Variables::is_empty")]
+        variables: Variables,
+    },
+    /// Enter a subroutine in a branch of this session.
+    Call {
+        /// The state that is entered.
+        target: StateName,
+        /// Where the caller goes on when the subroutine returns.
+        #[serde(rename = "return")]
+        return_to: StateName,
+        /// Values for the placeholders of `target`.
+        #[serde(default, skip_serializing_if = "Variables::is_empty")]
+        variables: Variables,
+    },
+    /// Enter a subroutine in a fresh session.
+    Function {
+        /// The state that is entered.
+        target: StateName,
+        /// Where the caller goes on when the subroutine returns.
+        #[serde(rename = "return")]
+        return_to: StateName,
+        /// Values for the placeholders of `target`.
+        #[serde(default, skip_serializing_if = "Variables::is_empty")]
+        variables: Variables,
+    },
+    /// Start an independent agent and go on in the same session.
+    Fork {
+        /// The state the new agent is born in.
+        target: StateName,
+        /// The state this agent goes on at.
+        next: StateName,
+        /// Values for the placeholders of `target`.
+        #[serde(default, skip_serializing_if = "Variables::is_empty")]
+        variables: Variables,
+    },
+    /// Return to the caller, or end.
+    Result {
+        /// The text between the tags, as it stands.
+        payload: String,
+        /// Further values for the placeholders of the state that is returned to.
+        #[serde(default, skip_serializing_if = "Variables::is_empty")]
+        variables: Variables,
+    },
+}
+
+/// Why the pieces of a tag do not make a transition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidTransition {
+    /// `return` or `next` is missing where the tag needs it.
+    #[error("<{tag}> needs the attribute {attribute}=\"FILE.md\"")]
+    MissingAttribute {
+        /// The tag.
+        tag: Tag,
+        /// What it needs.
+        attribute: &'static str,
+    },
+    /// `return` or `next` stands where it means nothing.
+    #[error("<{tag}> does not take the attribute `{attribute}`")]
+    UnexpectedAttribute {
+        /// The tag.
+        tag: Tag,
+        /// What it does not take.
+        attribute: String,
+    },
+    /// The same attribute was given twice.
+    #[error("<{tag}> has the attribute `{attribute}` twice")]
+    RepeatedAttribute {
+        /// The tag.
+        tag: Tag,
+        /// What stands there twice.
+        attribute: String,
+    },
+    /// A target is not the bare name of a file.
+    #[error("<{tag}>: {error}")]
+    Target {
+        /// The tag.
+        tag: Tag,
+        /// What is wrong with the name.
+        error: InvalidName,
+    },
+}
+
+impl Transition {
+    /// Puts a tag, its attributes in their order and its body together.
+    ///
+    /// # Errors
+    /// [`InvalidTransition`] if a required attribute is missing, a structural one is out of place
+    /// or a target is not a bare file name.
+    pub fn from_parts(
+        tag: Tag,
+        attributes: impl IntoIterator<Item = (String, String)>,
+        body: &str,
+    ) -> Result<Self, InvalidTransition> {
+        let mut variables = Variables::new();
+        for (attribute, value) in attributes {
+            if variables.insert(attribute.clone(), value).is_some() {
+                return Err(InvalidTransition::RepeatedAttribute { tag, attribute });
+            }
+        }
+        let stray = ["return", "next"]
+            .into_iter()
+            .find(|name| tag.required_attribute() != Some(name) && variables.contains_key(*name));
+        if let Some(attribute) = stray {
+            return Err(InvalidTransition::UnexpectedAttribute {
+                tag,
+                attribute: attribute.to_owned(),
+            });
+        }
+        let state = |name: &str| {
+            StateName::parse(name).map_err(|error| InvalidTransition::Target { tag, error })
+        };
+        let mut required = |attribute| {
+            let value = variables.remove(attribute);
+            state(&value.ok_or(InvalidTransition::MissingAttribute { tag, attribute })?)
+        };
+        Ok(match tag {
+            Tag::Goto => Self::Goto { target: state(body)?, variables },
+            Tag::Reset => Self::Reset { target: state(body)?, variables },
+            Tag::Call => {
+                let return_to = required("return")?;
+                Self::Call { target: state(body)?, return_to, variables }
+            }
+            Tag::Function => {
+                let return_to = required("return")?;
+                Self::Function { target: state(body)?, return_to, variables }
+            }
+            Tag::Fork => {
+                let next = required("next")?;
+                Self::Fork { target: state(body)?, next, variables }
+            }
+            Tag::Result => Self::Result { payload: body.to_owned(), variables },
+        })
+    }
+
+    /// Which of the six it is.
+    #[must_use]
+    pub fn tag(&self) -> Tag {
+        match self {
+            Self::Goto { .. } => Tag::Goto,
+            Self::Reset { .. } => Tag::Reset,
+            Self::Call { .. } => Tag::Call,
+            Self::Function { .. } => Tag::Function,
+            Self::Fork { .. } => Tag::Fork,
+            Self::Result { .. } => Tag::Result,
+        }
+    }
+
+    /// The state between the tags; a result has none.
+    #[must_use]
+    pub fn target(&self) -> Option<&StateName> {
+        match self {
+            Self::Goto { target, .. }
+            | Self::Reset { target, .. }
+            | Self::Call { target, .. }
+            | Self::Function { target, .. }
+            | Self::Fork { target, .. } => Some(target),
+            Self::Result { .. } => None,
+        }
+    }
+
+    /// The state in the `return` or `next` attribute, where the tag has one.
+    #[must_use]
+    pub fn continuation(&self) -> Option<&StateName> {
+        match self {
+            Self::Call { return_to, .. } | Self::Function { return_to, .. } => Some(return_to),
+            Self::Fork { next, .. } => Some(next),
+            Self::Goto { .. } | Self::Reset { .. } | Self::Result { .. } => None,
+        }
+    }
+
+    /// The attributes that are not structural.
+    #[must_use]
+    pub fn variables(&self) -> &Variables {
+        match self {
+            Self::Goto { variables, .. }
+            | Self::Reset { variables, .. }
+            | Self::Call { variables, .. }
+            | Self::Function { variables, .. }
+            | Self::Fork { variables, .. }
+            | Self::Result { variables, .. } => variables,
+        }
+    }
+}
+
+impl fmt::Display for Transition {
+    /// The tag as an agent would write it; a result's payload is shortened to an ellipsis.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tag = self.tag();
+        write!(f, "<{tag}")?;
+        if let (Some(attribute), Some(state)) = (tag.required_attribute(), self.continuation()) {
+            write!(f, " {attribute}=\"{state}\"")?;
+        }
+        for (name, value) in self.variables() {
+            write!(f, " {name}=\"{}\"", escape_attribute(value))?;
+        }
+        write!(f, ">{}</{tag}>", self.target().map_or("…", StateName::as_str))
+    }
+}
+
+/// A value as it stands between double quotes in a tag.
+#[must_use]
+pub fn escape_attribute(value: &str) -> String {
+    value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(tag: Tag, attributes: &[(&str, &str)], body: &str) -> Result<Transition, String> {
+        let owned =
+            attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Transition::from_parts(tag, owned, body).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn attributes_are_structure_or_variables() {
+        let fork =
+            make(Tag::Fork, &[("item", "a b"), ("next", "N.md")], " W.md\n").expect("a fork");
+        assert_eq!(fork.to_string(), "<fork next=\"N.md\" item=\"a b\">W.md</fork>");
+        assert_eq!(fork.variables().len(), 1);
+        let call = make(Tag::Call, &[("return", "R.md")], "C.md").expect("a call");
+        assert_eq!(call.continuation().map(StateName::as_str), Some("R.md"));
+    }
+
+    #[test]
+    fn a_payload_is_passed_as_it_stands() {
+        let result = make(Tag::Result, &[], "  two\nlines ").expect("a result");
+        assert_eq!(
+            result,
+            Transition::Result { payload: "  two\nlines ".into(), variables: Variables::new() }
+        );
+    }
+
+    #[test]
+    fn what_is_missing_or_out_of_place_is_named() {
+        let message = |tag, attributes: &[(&str, &str)], body| {
+            make(tag, attributes, body).expect_err("not a transition")
+        };
+        assert_eq!(
+            message(Tag::Call, &[], "C.md"),
+            "<call> needs the attribute return=\"FILE.md\""
+        );
+        assert_eq!(
+            message(Tag::Goto, &[("next", "N.md")], "C.md"),
+            "<goto> does not take the attribute `next`"
+        );
+        assert_eq!(
+            message(Tag::Goto, &[("a", "1"), ("a", "2")], "C.md"),
+            "<goto> has the attribute `a` twice"
+        );
+        assert!(
+            message(Tag::Goto, &[], "../x.md").contains("`../x.md` is not a file of the workflow")
+        );
+        assert!(message(Tag::Fork, &[("next", "a/b")], "C.md").contains("`/`"));
+    }
+
+    #[test]
+    fn json_has_the_tag_and_its_attributes() {
+        let call = make(Tag::Call, &[("return", "R.md"), ("x", "1")], "C.md").expect("a call");
+        let json = serde_json::to_string(&call).expect("JSON");
+        assert_eq!(json, r#"{"tag":"call","target":"C.md","return":"R.md","variables":{"x":"1"}}"#);
+        assert_eq!(serde_json::from_str::<Transition>(&json).expect("reads back"), call);
+    }
+}

@@ -1,0 +1,151 @@
+//! One Claude turn: its identity, what it is given, what it comes to.
+//!
+//! A step is an agent's stay in one state; it takes one turn, or more when a reply has to be
+//! repaired or a turn has to be run again. [`StepInput`] and [`StepOutcome`] are what crosses to
+//! whoever runs a turn: plain data, versioned, without an address, a process id or a path.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::id::{AgentId, MessageId, StateName};
+use super::money::Usd;
+use super::session::Session;
+use super::settings::Model;
+
+/// The version of [`StepInput`] and [`StepOutcome`].
+pub const STEP_VERSION: u32 = 1;
+
+/// The identity of a turn: nothing that repeats it or comes late can be taken for another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TurnId {
+    /// Whose turn it is.
+    pub agent: AgentId,
+    /// The agent's step, counted from 1.
+    pub step: u64,
+    /// The turn within the step, counted from 0.
+    pub turn: u32,
+}
+
+impl TurnId {
+    /// A text that serves as the name of the turn's files: `main.2-3-0`.
+    #[must_use]
+    pub fn stem(&self) -> String {
+        format!("{}-{}-{}", self.agent, self.step, self.turn)
+    }
+}
+
+impl fmt::Display for TurnId {
+    /// The step as people name it, `main.2#3`, and the turn if it is not the first.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.agent, self.step)?;
+        if self.turn > 0 { write!(f, " (turn {})", self.turn + 1) } else { Ok(()) }
+    }
+}
+
+/// What a turn is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepInput {
+    /// [`STEP_VERSION`].
+    pub version: u32,
+    /// Which turn it is.
+    pub turn: TurnId,
+    /// The state it runs in.
+    pub state: StateName,
+    /// How many turns this agent has had in this state before.
+    pub visit: u32,
+    /// The session it runs in.
+    pub session: Session,
+    /// The model, or the one Claude Code would take by itself.
+    pub model: Option<Model>,
+    /// The whole prompt.
+    pub prompt: String,
+}
+
+/// What a turn came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepOutcome {
+    /// The model answered.
+    Replied(Reply),
+    /// There is no answer.
+    Failed(Failure),
+}
+
+/// The answer of a model, and what it took.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The final message.
+    pub text: String,
+    /// What it cost.
+    pub cost: Usd,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The last message of the turn, to which the session can be cut back.
+    pub message: Option<MessageId>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The kind of failure, which decides what follows.
+    pub cause: Cause,
+    /// What happened, for people.
+    pub message: String,
+    /// What it cost all the same.
+    pub cost: Usd,
+}
+
+impl Failure {
+    /// A failure that cost nothing.
+    #[must_use]
+    pub fn new(cause: Cause, message: impl Into<String>) -> Self {
+        Self { cause, message: message.into(), cost: Usd::ZERO }
+    }
+}
+
+/// The kinds of failure, told apart because each has its own consequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The process ended without an answer, or the API failed.
+    Crash,
+    /// The turn took longer than it may.
+    Timeout,
+    /// The runtime's own code failed while it served this agent.
+    Panic,
+    /// The runtime ended the turn because it was told to stop.
+    Interrupted,
+    /// An earlier runtime died, and the turn with it.
+    Lost,
+    /// The request was refused in a way that repeating it would not change.
+    Rejected,
+    /// What the process printed cannot be used, and would not be better a second time.
+    Output,
+    /// The reply breaks the protocol and could not be repaired.
+    Protocol,
+    /// The state's file cannot be used.
+    Workflow,
+    /// Claude Code is not logged in.
+    Authentication,
+    /// Claude Code cannot be started.
+    Unavailable,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Crash => "crash",
+            Self::Timeout => "timeout",
+            Self::Panic => "panic",
+            Self::Interrupted => "interrupted",
+            Self::Lost => "lost",
+            Self::Rejected => "rejected",
+            Self::Output => "unusable output",
+            Self::Protocol => "protocol",
+            Self::Workflow => "workflow",
+            Self::Authentication => "not logged in",
+            Self::Unavailable => "cannot be started",
+        })
+    }
+}

@@ -1,0 +1,11 @@
+//! The room of the languages: text in, moves out, without touching the world.
+//!
+//! A workflow's files are seen through a [`Source`](source::Source). A language answers two
+//! questions about a state: what to ask before the model, and what its reply means after it.
+
+pub mod hint;
+pub mod prompt;
+pub mod replies;
+pub mod source;
+pub mod tag;
+pub mod template;

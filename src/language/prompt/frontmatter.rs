@@ -1,0 +1,234 @@
+//! The YAML at the head of a prompt: which transitions the state allows, which model it takes.
+//!
+//! Whatever it does not know is an error with a place, because a misspelt policy that is silently
+//! ignored would allow everything.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_yaml::{Location, Spanned};
+
+use crate::domain::policy::Policy;
+use crate::domain::settings::Model;
+use crate::domain::transition::{Tag, Transition};
+use crate::language::hint::closest;
+
+/// What the frontmatter says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Frontmatter {
+    /// What the state allows.
+    pub policy: Policy,
+    /// The model it takes.
+    pub model: Option<Model>,
+}
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {message}")]
+pub struct Error {
+    /// The line in the text that was read, from 1.
+    pub line: u64,
+    /// The column in characters, from 1.
+    pub column: u64,
+    /// What is wrong there and what would be right.
+    pub message: String,
+}
+
+impl Error {
+    fn at(location: Location, message: String) -> Self {
+        Self { line: location.line(), column: location.column(), message }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    #[serde(default)]
+    allowed_transitions: Option<Vec<Spanned<Entry>>>,
+    #[serde(default)]
+    model: Option<Spanned<String>>,
+}
+
+type Entry = BTreeMap<String, Spanned<String>>;
+
+const KEYS: [&str; 2] = ["allowed_transitions", "model"];
+
+/// Reads frontmatter; lines are counted from the beginning of `yaml`.
+///
+/// # Errors
+/// [`Error`] for bad YAML, unknown keys, tags and models, and entries that no tag could match.
+pub fn parse(yaml: &str) -> Result<Frontmatter, Error> {
+    if yaml.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(Frontmatter::default());
+    }
+    let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
+    let raw: Raw =
+        serde_yaml::from_str_with_options(yaml, options).map_err(|error| bad_yaml(yaml, &error))?;
+    let entries = raw.allowed_transitions.unwrap_or_default();
+    Ok(Frontmatter {
+        policy: Policy { allowed: entries.into_iter().map(entry).collect::<Result<_, _>>()? },
+        model: raw.model.map(|name| model(&name)).transpose()?,
+    })
+}
+
+fn bad_yaml(yaml: &str, error: &serde_yaml::Error) -> Error {
+    let location = error.location().unwrap_or(Location::UNKNOWN);
+    let said = error.without_snippet().to_string();
+    let message = said.split(" at line ").next().unwrap_or(&said).to_owned();
+    let unknown_key = message.contains("unknown field");
+    let written = usize::try_from(location.line())
+        .ok()
+        .and_then(|line| yaml.lines().nth(line.checked_sub(1)?))
+        .and_then(|line| line.split(':').next())
+        .map(str::trim);
+    match written.filter(|_| unknown_key) {
+        Some(key) => {
+            let hint = closest(key, KEYS).map(|key| format!("; did you mean `{key}`?"));
+            let known = format!("; known here: {}", KEYS.join(", "));
+            Error::at(location, format!("unknown key `{key}`{}", hint.unwrap_or(known)))
+        }
+        None => Error::at(location, message),
+    }
+}
+
+fn model(name: &Spanned<String>) -> Result<Model, Error> {
+    Model::from_name(&name.value).ok_or_else(|| {
+        let names = Model::ALL.map(Model::name);
+        Error::at(
+            name.referenced,
+            format!("unknown model `{}`; use one of {}", name.value, names.join(", ")),
+        )
+    })
+}
+
+fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
+    let (place, mut attributes) = (entry.referenced, entry.value);
+    let Some(name) = attributes.remove("tag") else {
+        return Err(Error::at(
+            place,
+            format!("this entry has no `tag`; use one of {}", tag_names()),
+        ));
+    };
+    let Some(tag) = Tag::from_name(&name.value) else {
+        let hint = closest(&name.value, Tag::ALL.map(Tag::name))
+            .map(|tag| format!("; did you mean `{tag}`?"));
+        let hint = hint.unwrap_or_else(|| format!("; use one of {}", tag_names()));
+        return Err(Error::at(name.referenced, format!("unknown tag `{}`{hint}", name.value)));
+    };
+    let target = attributes.remove("target");
+    let body = match (&target, tag) {
+        (Some(target), Tag::Result) => {
+            let message = "a result has no `target`; write { tag: result }".to_owned();
+            return Err(Error::at(target.referenced, message));
+        }
+        (None, Tag::Result) => "",
+        (Some(target), _) => &target.value,
+        (None, _) => {
+            let message = format!("`{tag}` needs a `target`, the file it leads to");
+            return Err(Error::at(name.referenced, message));
+        }
+    };
+    let culprit = |key: &str| attributes.get(key).map(|value| value.referenced);
+    let place = [tag.required_attribute().unwrap_or(""), "return", "next"]
+        .into_iter()
+        .find_map(culprit)
+        .or(target.as_ref().map(|target| target.referenced))
+        .unwrap_or(name.referenced);
+    let pairs = attributes.into_iter().map(|(key, value)| (key, value.value));
+    Transition::from_parts(tag, pairs, body).map_err(|error| Error::at(place, error.to_string()))
+}
+
+fn tag_names() -> String {
+    Tag::ALL.map(Tag::name).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_write_a_policy_mean_the_same() {
+        let flow = "allowed_transitions:\n  - { tag: goto, target: A.md }\n  - { tag: call, target: R.md, return: S.md }\n  - { tag: result }\n";
+        let block = "allowed_transitions:\n  - tag: goto\n    target: A.md\n  - tag: call\n    target: R.md\n    return: S.md\n  - tag: result\n";
+        let read = parse(flow).expect("valid");
+        assert_eq!(Ok(read.clone()), parse(block));
+        let shown: Vec<String> = read.policy.allowed.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            ["<goto>A.md</goto>", "<call return=\"S.md\">R.md</call>", "<result>…</result>"]
+        );
+    }
+
+    #[test]
+    fn nothing_is_no_policy() {
+        for yaml in
+            ["", "\n# only a comment\n", "allowed_transitions: []\n", "allowed_transitions:\n"]
+        {
+            assert_eq!(parse(yaml), Ok(Frontmatter::default()), "{yaml:?}");
+        }
+        assert_eq!(parse("model: haiku\n").map(|read| read.model), Ok(Some(Model::Haiku)));
+    }
+
+    #[test]
+    fn values_are_text_however_they_look() {
+        let read = parse("allowed_transitions:\n  - { tag: fork, target: W.md, next: N.md, count: 3, yes: no }\n").expect("valid");
+        assert_eq!(read.policy.allowed[0].variables()["count"], "3");
+        assert_eq!(read.policy.allowed[0].variables()["yes"], "no");
+    }
+
+    #[test]
+    fn each_mistake_has_a_place_and_a_hint() {
+        let table = [
+            ("\nmodle: opus\n", "2:1: unknown key `modle`; did you mean `model`?"),
+            ("colour: red\n", "1:1: unknown key `colour`; known here: allowed_transitions, model"),
+            ("model: gpt\n", "1:8: unknown model `gpt`; use one of opus, sonnet, haiku"),
+            (
+                "allowed_transitions:\n  - { tag: gotu, target: A.md }\n",
+                "2:12: unknown tag `gotu`; did you mean `goto`?",
+            ),
+            (
+                "allowed_transitions:\n  - { tag: jump, target: A.md }\n",
+                "2:12: unknown tag `jump`; use one of goto, reset, call, function, fork, result",
+            ),
+            (
+                "allowed_transitions:\n  - { target: A.md }\n",
+                "2:5: this entry has no `tag`; use one of goto, reset, call, function, fork, result",
+            ),
+            (
+                "allowed_transitions:\n  - { tag: goto }\n",
+                "2:12: `goto` needs a `target`, the file it leads to",
+            ),
+            (
+                "allowed_transitions:\n  - { tag: result, target: A.md }\n",
+                "2:28: a result has no `target`; write { tag: result }",
+            ),
+            (
+                "allowed_transitions:\n  - { tag: call, target: A.md }\n",
+                "2:26: <call> needs the attribute return=\"FILE.md\"",
+            ),
+            (
+                "allowed_transitions:\n  - { tag: goto, target: A.md, next: B.md }\n",
+                "2:38: <goto> does not take the attribute `next`",
+            ),
+        ];
+        for (yaml, expected) in table {
+            assert_eq!(parse(yaml).expect_err(yaml).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn bad_yaml_has_a_place() {
+        let table = [
+            "allowed_transitions:\n  - { tag: goto\n",
+            "model: opus\nmodel: haiku\n",
+            "allowed_transitions: yes please\n",
+            "- a list\n",
+            "a: &a [*a]\n",
+        ];
+        for yaml in table {
+            let error = parse(yaml).expect_err(yaml);
+            assert!(error.line >= 1, "{yaml:?}: {error}");
+            assert!(!error.message.is_empty());
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The two questions a prompt folder answers: what to ask in a state, what a reply means there.
+
+use super::document::{self, Document};
+use super::frontmatter;
+use crate::domain::id::{AgentId, RunId, StateName};
+use crate::domain::policy::{Accepted, Policy, Violation};
+use crate::domain::settings::Model;
+use crate::domain::transition::Variables;
+use crate::language::source::{self, Source};
+use crate::language::{tag, template};
+
+/// Where an agent stands when it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// The run, for `{{workflow_id}}`.
+    pub workflow: RunId,
+    /// The agent, for `{{agent_id}}`.
+    pub agent: AgentId,
+    /// The state, for `{{state}}`.
+    pub state: StateName,
+    /// The values of the state's own placeholders.
+    pub variables: Variables,
+    /// The values the run was started with; the state's own come first.
+    pub run_variables: Variables,
+}
+
+/// A Claude turn to be run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// The prompt, filled.
+    pub prompt: String,
+    /// The model the state takes.
+    pub model: Option<Model>,
+    /// What the reply may ask for.
+    pub policy: Policy,
+    /// Placeholders that nothing fills.
+    pub unfilled: Vec<String>,
+}
+
+/// Why a state cannot be asked. Each text begins with the file, and the place in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Its file cannot be used.
+    #[error(transparent)]
+    Source(#[from] source::Error),
+    /// Its file does not say what it should.
+    #[error("{path}:{error}")]
+    Document {
+        /// The file.
+        path: String,
+        /// What is wrong in it, and where.
+        error: frontmatter::Error,
+    },
+}
+
+/// What to ask in a state.
+///
+/// # Errors
+/// [`Error`] if the state's file is missing or wrong.
+pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
+    let text = source.read(&position.state)?;
+    let Document { frontmatter, body } = document::parse(&text)
+        .map_err(|error| Error::Document { path: source.path(&position.state), error })?;
+    let filled = template::fill(&body, |name| position.value(name));
+    Ok(Ask {
+        prompt: filled.text,
+        model: frontmatter.model,
+        policy: frontmatter.policy,
+        unfilled: filled.unknown,
+    })
+}
+
+/// What a reply means: the one transition it asks for, if the policy and the scope allow it.
+///
+/// # Errors
+/// The [`Violation`] the agent may be asked to repair.
+pub fn read(policy: &Policy, source: &dyn Source, reply: &str) -> Result<Accepted, Violation> {
+    let accepted = policy.judge(tag::find(reply))?;
+    let transition = &accepted.transition;
+    for state in [transition.target(), transition.continuation()].into_iter().flatten() {
+        source.check(state).map_err(|error| Violation::NoSuchState {
+            asked: transition.to_string(),
+            why: error.to_string(),
+        })?;
+    }
+    Ok(accepted)
+}
+
+impl Position {
+    /// The value of a placeholder. The runtime's own names cannot be taken by a variable.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        match name {
+            "workflow_id" => Some(self.workflow.as_str()),
+            "agent_id" => Some(self.agent.as_str()),
+            "state" => Some(self.state.as_str()),
+            _ => self
+                .variables
+                .get(name)
+                .or_else(|| self.run_variables.get(name))
+                .map(String::as_str),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn scope(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+        files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    fn at(state: &str, variables: &[(&str, &str)]) -> Position {
+        Position {
+            workflow: RunId::parse("run-1").expect("a run"),
+            agent: AgentId::main().child(2),
+            state: StateName::parse(state).expect("a state"),
+            variables: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            run_variables: [
+                ("who".to_owned(), "run".to_owned()),
+                ("only".to_owned(), "run".to_owned()),
+            ]
+            .into(),
+        }
+    }
+
+    #[test]
+    fn a_prompt_is_filled_from_the_state_then_the_run() {
+        let files = scope(&[(
+            "A.md",
+            "{{workflow_id}} {{agent_id}} {{state}} {{result}} {{who}} {{only}} {{nobody}}",
+        )]);
+        let ask = step(&at("A.md", &[("result", "{{who}}"), ("who", "state")]), &files)
+            .expect("a prompt");
+        assert_eq!(ask.prompt, "run-1 main.2 A.md {{who}} state run {{nobody}}");
+        assert_eq!(ask.unfilled, ["nobody"]);
+    }
+
+    #[test]
+    fn the_runtimes_own_names_are_not_taken() {
+        let ask = step(&at("A.md", &[("state", "x")]), &scope(&[("A.md", "{{state}}")]))
+            .expect("a prompt");
+        assert_eq!(ask.prompt, "A.md");
+    }
+
+    #[test]
+    fn a_wrong_file_is_named_with_its_place() {
+        let files = scope(&[("A.md", "---\nmodel: x\n---\nDo it.")]);
+        let message = |state: &str| step(&at(state, &[]), &files).expect_err("wrong").to_string();
+        assert_eq!(message("A.md"), "A.md:2:8: unknown model `x`; use one of opus, sonnet, haiku");
+        assert_eq!(
+            message("a.MD"),
+            "a.MD: there is no such file in the workflow; did you mean A.md?"
+        );
+    }
+
+    #[test]
+    fn a_target_has_to_exist() {
+        let files = scope(&[("NEXT.md", "x")]);
+        let policy = Policy::default();
+        assert!(read(&policy, &files, "<goto>NEXT.md</goto>").is_ok());
+        let violation = read(&policy, &files, "<goto>NEXTT.md</goto>").expect_err("no such file");
+        assert_eq!(
+            violation.to_string(),
+            "<goto>NEXTT.md</goto>: NEXTT.md: there is no such file in the workflow; did you mean NEXT.md?"
+        );
+        let violation = read(&policy, &files, "<fork next=\"GONE.md\">NEXT.md</fork>")
+            .expect_err("no such file");
+        assert!(violation.to_string().contains("GONE.md"), "{violation}");
+    }
+}

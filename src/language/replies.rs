@@ -1,0 +1,222 @@
+//! Scripted replies: what stands in for the model when a workflow is tried out or tested.
+//!
+//! `replies.yaml` lists for each state what an agent answers on its first, second, … turn there.
+//! Each agent counts for itself, so a forked workflow gives the same run every time.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+
+use crate::domain::id::StateName;
+use crate::domain::money::Usd;
+
+/// The file in the scope that holds them.
+pub const FILE: &str = "replies.yaml";
+
+/// All scripted replies of a workflow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Replies(BTreeMap<String, Vec<Reply>>);
+
+/// One scripted reply.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// The text, with placeholders as in the state's prompt.
+    pub text: String,
+    /// What it is said to cost.
+    pub cost: Usd,
+    /// How long it takes, in milliseconds.
+    pub delay_ms: u64,
+    /// Whether it serves all later turns too.
+    pub repeat: bool,
+}
+
+/// Why there is no reply.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The file is not what it should be.
+    #[error("{path}:{line}:{column}: {message}")]
+    Invalid {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: u64,
+        /// The column, from 1.
+        column: u64,
+        /// What is wrong there.
+        message: String,
+    },
+    /// It has nothing for this turn.
+    #[error("{path}: {state} has {listed} repl{}, and this is turn {wanted} there; add one, or `repeat: true` to the last", if *.listed == 1 { "y" } else { "ies" })]
+    Exhausted {
+        /// The file.
+        path: String,
+        /// The state.
+        state: StateName,
+        /// How many it lists.
+        listed: usize,
+        /// Which one was wanted, from 1.
+        wanted: usize,
+    },
+}
+
+impl Replies {
+    /// Reads the file's text; `path` is for the message.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with the place.
+    pub fn parse(path: &str, yaml: &str) -> Result<Self, Error> {
+        let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
+        serde_yaml::from_str_with_options(yaml, options).map_err(|error| {
+            let place = error.location().unwrap_or(serde_yaml::Location::UNKNOWN);
+            let said = error.without_snippet().to_string();
+            let message = said.split(" at line ").next().unwrap_or(&said).to_owned();
+            Error::Invalid {
+                path: path.to_owned(),
+                line: place.line(),
+                column: place.column(),
+                message,
+            }
+        })
+    }
+
+    /// The reply to an agent's turn in a state; `visit` counts from 0.
+    ///
+    /// # Errors
+    /// [`Error::Exhausted`] if the state lists too few.
+    pub fn reply(&self, path: &str, state: &StateName, visit: u32) -> Result<&Reply, Error> {
+        let listed = self.0.get(state.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let visit = visit as usize;
+        listed.get(visit).or_else(|| listed.last().filter(|last| last.repeat)).ok_or_else(|| {
+            Error::Exhausted {
+                path: path.to_owned(),
+                state: state.clone(),
+                listed: listed.len(),
+                wanted: visit + 1,
+            }
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Detailed {
+    reply: String,
+    #[serde(default)]
+    cost: Usd,
+    #[serde(default)]
+    delay: Option<String>,
+    #[serde(default)]
+    repeat: bool,
+}
+
+impl<'de> Deserialize<'de> for Reply {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrDetailed)
+    }
+}
+
+/// A visitor instead of an untagged enum, so that a mistake keeps its own message and place.
+struct TextOrDetailed;
+
+impl<'de> Visitor<'de> for TextOrDetailed {
+    type Value = Reply;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "a reply: a text, or a mapping with `reply` and optionally `cost`, `delay`, `repeat`",
+        )
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Reply, E> {
+        Ok(Reply { text: text.to_owned(), ..Reply::default() })
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Reply, M::Error> {
+        let detailed = Detailed::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        let delay = detailed.delay.as_deref().map(millis).transpose().map_err(de::Error::custom)?;
+        Ok(Reply {
+            text: detailed.reply,
+            cost: detailed.cost,
+            delay_ms: delay.unwrap_or(0),
+            repeat: detailed.repeat,
+        })
+    }
+}
+
+/// Reads `200ms`, `1.5s`, `2m` or `1h` as milliseconds.
+///
+/// # Errors
+/// A text that says what is expected.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be finite and not negative, and saturating"
+)]
+pub fn millis(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let factor = match text[digits..].trim() {
+        "ms" => 1.0,
+        "s" | "" => 1000.0,
+        "m" => 60_000.0,
+        "h" => 3_600_000.0,
+        _ => {
+            return Err(format!(
+                "`{text}` is not a duration; write for example 200ms, 30s, 5m or 1h"
+            ));
+        }
+    };
+    match text[..digits].parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok((number * factor) as u64),
+        _ => Err(format!("`{text}` is not a duration; write for example 200ms, 30s, 5m or 1h")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const YAML: &str = "A.md:\n  - first\n  - reply: second\n    cost: 0.02\n    delay: 200ms\nB.md:\n  - { reply: again, repeat: true }\n";
+
+    fn state(name: &str) -> StateName {
+        StateName::parse(name).expect("a state")
+    }
+
+    #[test]
+    fn each_turn_has_its_reply() {
+        let replies = Replies::parse("replies.yaml", YAML).expect("valid");
+        let reply = |name, visit| replies.reply("replies.yaml", &state(name), visit);
+        assert_eq!(reply("A.md", 0).map(|reply| reply.text.as_str()), Ok("first"));
+        let second = reply("A.md", 1).expect("a second");
+        assert_eq!((second.cost, second.delay_ms), (Usd::from_dollars(0.02), 200));
+        assert_eq!(reply("B.md", 7).map(|reply| reply.text.as_str()), Ok("again"));
+        assert_eq!(
+            reply("A.md", 2).expect_err("none").to_string(),
+            "replies.yaml: A.md has 2 replies, and this is turn 3 there; add one, or `repeat: true` to the last"
+        );
+    }
+
+    #[test]
+    fn mistakes_have_a_place() {
+        let message =
+            |yaml| Replies::parse("w/replies.yaml", yaml).expect_err("invalid").to_string();
+        let unknown = message("A.md:\n  - { reply: x, costs: 1 }\n");
+        assert!(unknown.starts_with("w/replies.yaml:2:") && unknown.contains("costs"), "{unknown}");
+        let delay = message("A.md:\n  - { reply: x, delay: soon }\n");
+        assert!(delay.contains("`soon` is not a duration"), "{delay}");
+        assert!(message("A.md: text\n").starts_with("w/replies.yaml:1:"));
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(millis("200ms"), Ok(200));
+        assert_eq!(millis("1.5s"), Ok(1500));
+        assert_eq!(millis("2m"), Ok(120_000));
+        assert_eq!(millis("1h"), Ok(3_600_000));
+        for bad in ["", "s", "1d", "-1s", "1.2.3s"] {
+            assert!(millis(bad).is_err(), "{bad:?}");
+        }
+    }
+}

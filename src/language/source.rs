@@ -1,0 +1,101 @@
+//! The files of a workflow, as the languages see them.
+//!
+//! The trait keeps this room free of the file system: the store reads a directory, a test a map.
+
+use std::collections::BTreeMap;
+
+use crate::domain::id::StateName;
+
+/// Why a file of the workflow cannot be used. Each text says what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// There is no such file.
+    #[error("{path}: there is no such file in the workflow{}", .similar.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default())]
+    Missing {
+        /// Where it was looked for.
+        path: String,
+        /// A file that has a similar name.
+        similar: Option<String>,
+    },
+    /// A link leads out of the workflow's directory.
+    #[error(
+        "{path}: this leads out of the workflow's directory, which is not allowed; put a copy of the file beside the first prompt"
+    )]
+    Outside {
+        /// The file.
+        path: String,
+    },
+    /// It is a directory, a pipe or a device.
+    #[error("{path}: this is not a regular file")]
+    NotAFile {
+        /// The file.
+        path: String,
+    },
+    /// It is too long to be a prompt.
+    #[error(
+        "{path}: this is {size} bytes long, a prompt may have {limit}; let the prompt name a file to read instead"
+    )]
+    TooLong {
+        /// The file.
+        path: String,
+        /// Its size in bytes.
+        size: u64,
+        /// The most it may have.
+        limit: u64,
+    },
+    /// Its bytes are not text.
+    #[error("{path}:{line}:{column}: this is not UTF-8 text; save the file as UTF-8")]
+    NotText {
+        /// The file.
+        path: String,
+        /// Where the first wrong byte is, counted from 1.
+        line: usize,
+        /// Its column in bytes, counted from 1.
+        column: usize,
+    },
+    /// It could not be read.
+    #[error("{path}: {error}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system said.
+        error: String,
+    },
+}
+
+/// The files of a workflow's directory, its scope.
+pub trait Source: Send + Sync {
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// [`Error`] if it is not there, leads out of the scope or is not text.
+    fn read(&self, name: &StateName) -> Result<String, Error>;
+
+    /// Whether a state can be entered.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), as far as that can be told without reading.
+    fn check(&self, name: &StateName) -> Result<(), Error>;
+
+    /// How the file is shown to people, in errors.
+    fn path(&self, name: &StateName) -> String;
+}
+
+/// A workflow held in memory, for tests and for embedding.
+impl Source for BTreeMap<String, String> {
+    fn read(&self, name: &StateName) -> Result<String, Error> {
+        self.check(name).map(|()| self[name.as_str()].clone())
+    }
+
+    fn check(&self, name: &StateName) -> Result<(), Error> {
+        if self.contains_key(name.as_str()) {
+            return Ok(());
+        }
+        let similar = super::hint::closest(name.as_str(), self.keys().map(String::as_str));
+        Err(Error::Missing { path: self.path(name), similar: similar.map(str::to_owned) })
+    }
+
+    fn path(&self, name: &StateName) -> String {
+        name.to_string()
+    }
+}

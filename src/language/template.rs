@@ -1,0 +1,106 @@
+//! Fills the `{{placeholders}}` of a prompt, in one pass: what was put in is never filled again.
+//!
+//! A placeholder that nothing fills stays as it is and is reported, because a prompt may well
+//! speak about templates. As in [`tag`](super::tag), memchr does the searching and pest reads one
+//! bounded slice.
+
+use memchr::memmem;
+use pest::Parser;
+
+/// What pest generates; none of it leaves this file.
+mod grammar {
+    #[derive(pest_derive::Parser)]
+    #[grammar = "grammar/template.pest"]
+    pub(super) struct Grammar;
+}
+use grammar::{Grammar, Rule};
+
+/// The longest placeholder, braces included, in bytes.
+const LONGEST: usize = 256;
+
+/// A filled template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// The text.
+    pub text: String,
+    /// The placeholders that stayed, each once, in their order.
+    pub unknown: Vec<String>,
+}
+
+/// Fills a template with what `value` knows.
+#[must_use]
+pub fn fill<'values>(template: &str, value: impl Fn(&str) -> Option<&'values str>) -> Filled {
+    let mut filled = Filled { text: String::with_capacity(template.len()), unknown: Vec::new() };
+    let mut rest = template;
+    while let Some(at) = memmem::find(rest.as_bytes(), b"{{") {
+        filled.text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let Some((name, length)) = placeholder(rest) else {
+            filled.text.push('{');
+            rest = &rest[1..];
+            continue;
+        };
+        if let Some(value) = value(name) {
+            filled.text.push_str(value);
+        } else {
+            filled.text.push_str(&rest[..length]);
+            if !filled.unknown.iter().any(|known| known == name) {
+                filled.unknown.push(name.to_owned());
+            }
+        }
+        rest = &rest[length..];
+    }
+    filled.text.push_str(rest);
+    filled
+}
+
+/// The name in the placeholder at the start of `text`, and the placeholder's length.
+fn placeholder(text: &str) -> Option<(&str, usize)> {
+    let slice = &text[..text.floor_char_boundary(LONGEST)];
+    let pair = Grammar::parse(Rule::placeholder, slice).ok()?.next()?;
+    let length = pair.as_span().end();
+    Some((pair.into_inner().next()?.as_str(), length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn known(name: &str) -> Option<&'static str> {
+        match name {
+            "result" => Some("42"),
+            "nested" => Some("{{result}}"),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn placeholders_are_filled_in_one_pass() {
+        let table = [
+            ("plain", "plain"),
+            ("{{result}}", "42"),
+            ("a {{ result }} b {{result}}", "a 42 b 42"),
+            ("{{nested}}", "{{result}}"),
+            ("{{unknown}}", "{{unknown}}"),
+            ("{{{result}}}", "{42}"),
+            ("{{ }} {{1x}} {{a b}} {{result", "{{ }} {{1x}} {{a b}} {{result"),
+            ("{ {result} }", "{ {result} }"),
+        ];
+        for (template, text) in table {
+            assert_eq!(fill(template, known).text, text, "{template:?}");
+        }
+    }
+
+    #[test]
+    fn what_nothing_fills_is_reported_once() {
+        assert_eq!(fill("{{a}} {{b}} {{a}} {{result}}", known).unknown, ["a", "b"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_and_kept_where_nothing_is_known(text in ".*") {
+            prop_assert_eq!(fill(&text, |_| None).text, text);
+        }
+    }
+}

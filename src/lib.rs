@@ -1,0 +1,3 @@
+//! raymond
+pub mod domain;
+pub mod language;

@@ -1,0 +1,97 @@
+//! The flags of `claude` that the stand-in understands. An unknown one is refused as the real
+//! program refuses it, so that a slip in raymond's command line fails a test and not a user.
+
+/// What the command line asked for.
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(crate) struct Flags {
+    pub(crate) session_id: Option<String>,
+    pub(crate) resume: Option<String>,
+    pub(crate) resume_at: Option<String>,
+    pub(crate) fork_session: bool,
+    pub(crate) model: Option<String>,
+    permission_mode: Option<String>,
+    skip_permissions: bool,
+    print: bool,
+    verbose: bool,
+    output_format: Option<String>,
+}
+
+impl Flags {
+    pub(crate) fn parse(arguments: &[String]) -> Result<Self, String> {
+        let mut flags = Self::default();
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let (name, joined) = match argument.split_once('=') {
+                Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+                _ => (argument.as_str(), None),
+            };
+            let mut value = || {
+                joined
+                    .clone()
+                    .or_else(|| rest.next().cloned())
+                    .ok_or_else(|| format!("error: option '{name}' argument missing"))
+            };
+            match name {
+                "-p" | "--print" => flags.print = true,
+                "--verbose" => flags.verbose = true,
+                "--fork-session" => flags.fork_session = true,
+                "--dangerously-skip-permissions" => flags.skip_permissions = true,
+                "--output-format" => flags.output_format = Some(value()?),
+                "--session-id" => flags.session_id = Some(value()?),
+                "--resume" | "-r" => flags.resume = Some(value()?),
+                "--resume-session-at" => flags.resume_at = Some(value()?),
+                "--model" => flags.model = Some(value()?),
+                "--permission-mode" => flags.permission_mode = Some(value()?),
+                "--disallowedTools"
+                | "--allowedTools"
+                | "--max-budget-usd"
+                | "--fallback-model"
+                | "--effort"
+                | "--append-system-prompt"
+                | "--settings"
+                | "--mcp-config"
+                | "--add-dir" => drop(value()?),
+                "--strict-mcp-config" => {}
+                other if other.starts_with('-') => {
+                    return Err(format!("error: unknown option '{other}'"));
+                }
+                // The further values of a flag that takes several.
+                _ => {}
+            }
+        }
+        flags.check()
+    }
+
+    fn check(self) -> Result<Self, String> {
+        if !self.print {
+            return Err("fake-claude: only -p is played".to_owned());
+        }
+        if self.output_format.as_deref() != Some("stream-json") {
+            return Err("fake-claude: only --output-format stream-json is played".to_owned());
+        }
+        if !self.verbose {
+            return Err(
+                "Error: When using --print, --output-format=stream-json requires --verbose"
+                    .to_owned(),
+            );
+        }
+        if self.session_id.is_some() && self.resume.is_some() && !self.fork_session {
+            return Err("Error: --session-id can only be used with --continue or --resume if \
+                        --fork-session is also specified."
+                .to_owned());
+        }
+        if self.resume.is_none() && (self.fork_session || self.resume_at.is_some()) {
+            return Err("Error: --fork-session and --resume-session-at need --resume".to_owned());
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn permission_mode(&self) -> String {
+        if self.skip_permissions {
+            "bypassPermissions".to_owned()
+        } else {
+            self.permission_mode.clone().unwrap_or_else(|| "default".to_owned())
+        }
+    }
+}

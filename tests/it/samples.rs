@@ -1,0 +1,566 @@
+//! The samples in `workflows/`, which are what a newcomer learns the protocol from: each is read as
+//! it lies there, and run end to end by the scripted agent, down to every transition of every agent.
+//! A sample without an entry here is a failure, so none can rot unseen.
+
+#![expect(clippy::expect_used, reason = "a test says what it expected")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One sample, and what running it comes to.
+struct Sample {
+    name: &'static str,
+    input: Option<&'static str>,
+    /// Every transition as `AGENT STATE: <tag>`, each agent's in order, the tag as an agent writes it.
+    steps: &'static [&'static str],
+    cost_usd: f64,
+    reminders: usize,
+}
+
+const TOUR: Sample = Sample {
+    name: "tour",
+    input: None,
+    steps: &[
+        "main START.md: <goto>SEND.md</goto>",
+        r#"main SEND.md: <fork next="SEND.md" place="the harbour">POSTCARD.md</fork>"#,
+        r#"main SEND.md: <fork next="SEND.md" place="the lighthouse">POSTCARD.md</fork>"#,
+        r#"main SEND.md: <fork next="SEND.md" place="the bakery">POSTCARD.md</fork>"#,
+        r#"main SEND.md: <call return="LEAFLET.md">LEGEND.md</call>"#,
+        "main LEGEND.md: <result>The lighthouse was lit by a cat until 1911.</result>",
+        r#"main LEAFLET.md: <function return="VERDICT.md">RATE.md</function>"#,
+        "main RATE.md: <result>8</result>",
+        r#"main VERDICT.md: <reset score="8">FAREWELL.md</reset>"#,
+        "main FAREWELL.md: <result>Come to Saltwick: three stops, one cat, 8 out of 10.</result>",
+        r#"main.1 POSTCARD.md: <goto place="the harbour">STAMP.md</goto>"#,
+        "main.1 STAMP.md: <result>the harbour: You would love it here …</result>",
+        r#"main.2 POSTCARD.md: <goto place="the lighthouse">STAMP.md</goto>"#,
+        "main.2 STAMP.md: <result>the lighthouse: You would love it here …</result>",
+        r#"main.3 POSTCARD.md: <goto place="the bakery">STAMP.md</goto>"#,
+        "main.3 STAMP.md: <result>the bakery: You would love it here …</result>",
+    ],
+    cost_usd: 0.068,
+    reminders: 1,
+};
+
+const CLASSIFY: Sample = Sample {
+    name: "classify",
+    input: Some("What a lovely, quiet library!"),
+    steps: &["main START.md: <result>POSITIVE</result>"],
+    cost_usd: 0.001,
+    reminders: 0,
+};
+
+const STORY: Sample = Sample {
+    name: "story",
+    input: Some("a lighthouse keeper"),
+    steps: &[
+        "main START.md: <goto>STORM.md</goto>",
+        "main STORM.md: <goto>ENDING.md</goto>",
+        "main ENDING.md: <result>The Keeper of the Dark</result>",
+    ],
+    cost_usd: 0.03,
+    reminders: 0,
+};
+
+const RESEARCH: Sample = Sample {
+    name: "research",
+    input: Some("Which file should I read first?"),
+    steps: &[
+        r#"main START.md: <call return="ANSWER.md">RESEARCH.md</call>"#,
+        "main RESEARCH.md: <goto>CHECK.md</goto>",
+        "main CHECK.md: <result>README.md, which says what the project is</result>",
+        "main ANSWER.md: <result>Read this: README.md, which says what the project is.</result>",
+    ],
+    cost_usd: 0.026,
+    reminders: 0,
+};
+
+const DISPATCH: Sample = Sample {
+    name: "dispatch",
+    input: Some("a compass, a kettle, a violin"),
+    steps: &[
+        r#"main START.md: <fork next="NEXT.md" item="a compass">WORKER.md</fork>"#,
+        r#"main NEXT.md: <fork next="NEXT.md" item="a kettle">WORKER.md</fork>"#,
+        r#"main NEXT.md: <fork next="NEXT.md" item="a violin">WORKER.md</fork>"#,
+        "main NEXT.md: <result>3 workers sent</result>",
+        "main.1 WORKER.md: <result>a compass: one sentence by main.1</result>",
+        "main.2 WORKER.md: <result>a kettle: one sentence by main.2</result>",
+        "main.3 WORKER.md: <result>a violin: one sentence by main.3</result>",
+    ],
+    cost_usd: 0.028,
+    reminders: 0,
+};
+
+const IMPROVE: Sample = Sample {
+    name: "improve",
+    input: Some("why the sea is salty"),
+    steps: &[
+        r#"main START.md: <function return="REVISE.md">JUDGE.md</function>"#,
+        "main JUDGE.md: <result>Say what 'dissolve' means.</result>",
+        r#"main REVISE.md: <function return="REVISE.md">JUDGE.md</function>"#,
+        "main JUDGE.md: <result>Say where the salt comes from.</result>",
+        r#"main REVISE.md: <function return="REVISE.md">JUDGE.md</function>"#,
+        "main JUDGE.md: <result>APPROVED</result>",
+        "main REVISE.md: <result>approved after 2 revisions</result>",
+    ],
+    cost_usd: 0.21,
+    reminders: 0,
+};
+
+const PHASES: Sample = Sample {
+    name: "phases",
+    input: Some("write three limericks"),
+    steps: &[
+        "main START.md: <reset>IMPLEMENT.md</reset>",
+        "main IMPLEMENT.md: <reset>VERIFY.md</reset>",
+        "main VERIFY.md: <reset>IMPLEMENT.md</reset>",
+        "main IMPLEMENT.md: <reset>VERIFY.md</reset>",
+        "main VERIFY.md: <result>PASS: three limericks, and all of them rhyme.</result>",
+    ],
+    cost_usd: 0.08,
+    reminders: 0,
+};
+
+/// The one reply that is wrong on purpose, so that the tour can show a reminder: sample, state, index.
+const FORGETS_ITS_TAG: (&str, &str, usize) = ("tour", "RATE.md", 0);
+
+const TAGS: [&str; 6] = ["goto", "reset", "function", "call", "fork", "result"];
+
+/// Makes a test of each sample, and the list of all of them.
+macro_rules! samples {
+    ($($test:ident => $sample:ident),* $(,)?) => {
+        const SAMPLES: &[&Sample] = &[$(&$sample),*];
+        mod runs_as_written {
+            $(#[test] fn $test() { super::runs_as_written(&super::$sample); })*
+        }
+    };
+}
+
+samples! {
+    tour => TOUR,
+    classify => CLASSIFY,
+    story => STORY,
+    research => RESEARCH,
+    dispatch => DISPATCH,
+    improve => IMPROVE,
+    phases => PHASES,
+}
+
+fn runs_as_written(sample: &Sample) {
+    let place = Place::new();
+
+    let plain = place.run(sample, "plain", &[]);
+    assert_eq!(code(&plain), 0, "{}", told(&plain));
+    assert_eq!(lines(&plain), sample.final_lines());
+
+    let input: Vec<&str> = sample
+        .input
+        .iter()
+        .flat_map(|&input| ["--input", input])
+        .collect();
+    let json = place.run(sample, "json", &[&["--json"], &input[..]].concat());
+    assert_eq!(code(&json), 0, "{}", told(&json));
+    let records = records(&json);
+    assert_eq!(transitions(&records), sample.transitions());
+    assert_eq!(count(&records, "turn_rejected"), sample.reminders);
+    for trouble in ["turn_failed", "agent_failed", "run_paused"] {
+        assert_eq!(count(&records, trouble), 0, "{trouble}: {}", told(&json));
+    }
+    place.expect_spent("json", sample.cost_usd);
+}
+
+#[test]
+fn improve_pauses_when_its_budget_is_used_up_and_goes_on_with_a_larger_one() {
+    let place = Place::new();
+    let short = place.run(&IMPROVE, "it", &["--json", "--budget", "0.10"]);
+    assert_eq!(code(&short), 75, "{}", told(&short));
+    let before = records(&short);
+    assert_eq!(count(&before, "run_paused"), 1);
+    let all = &IMPROVE.transitions()["main"];
+    assert_eq!(transitions(&before)["main"], all[..4]);
+    place.expect_spent("it", 0.12);
+
+    // A scripted run stays one: going on must not turn it into one that pays.
+    let long = place.raymond(&["run", "it", "--json", "--budget", "1.00"]);
+    assert_eq!(code(&long), 0, "{}", told(&long));
+    let last = before
+        .iter()
+        .filter_map(|record| record["seq"].as_u64())
+        .max();
+    let mut after = records(&long);
+    after.retain(|record| record["seq"].as_u64() > last);
+    assert_eq!(transitions(&after)["main"], all[4..], "{}", told(&long));
+    place.expect_spent("it", IMPROVE.cost_usd);
+}
+
+#[test]
+fn improve_ends_well_within_a_larger_budget() {
+    let place = Place::new();
+    let out = place.run(&IMPROVE, "it", &["--budget", "1.00"]);
+    assert_eq!(code(&out), 0, "{}", told(&out));
+    assert_eq!(lines(&out), IMPROVE.final_lines());
+}
+
+#[test]
+fn every_folder_is_a_tested_sample_and_told_of_in_the_readme() {
+    let tested: BTreeSet<String> = SAMPLES
+        .iter()
+        .map(|sample| sample.name.to_owned())
+        .collect();
+    let mut folders = names(&workflows());
+    assert!(
+        folders.remove("README.md"),
+        "workflows/README.md is missing"
+    );
+    assert_eq!(folders, tested);
+    let readme = read(&workflows().join("README.md"));
+    for name in &tested {
+        assert!(
+            readme.contains(&format!("workflows/{name} ")),
+            "the README does not run {name}"
+        );
+    }
+}
+
+#[test]
+fn every_policy_names_states_that_exist_and_says_where_to_go_on() {
+    for sample in SAMPLES {
+        let states = sample.states();
+        for state in &states {
+            let policy = sample.policy(state);
+            assert!(
+                !policy.is_empty(),
+                "{}/{state} cannot remind without a policy",
+                sample.name
+            );
+            for entry in policy {
+                let place = format!("{}/{state}: {entry:?}", sample.name);
+                assert!(TAGS.contains(&entry.tag.as_str()), "{place}");
+                assert_eq!(entry.target.is_none(), entry.tag == "result", "{place}");
+                let returns = ["call", "function"].contains(&entry.tag.as_str());
+                assert_eq!(entry.r#return.is_some(), returns, "{place}");
+                assert_eq!(entry.next.is_some(), entry.tag == "fork", "{place}");
+                for name in [&entry.target, &entry.r#return, &entry.next]
+                    .into_iter()
+                    .flatten()
+                {
+                    assert!(states.contains(name), "{place}: there is no {name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_state_has_replies_with_just_one_tag() {
+    for sample in SAMPLES {
+        let replies = sample.replies();
+        let answered: BTreeSet<String> = replies.keys().cloned().collect();
+        assert_eq!(
+            answered,
+            sample.states(),
+            "{}: the states with replies",
+            sample.name
+        );
+        for (state, texts) in &replies {
+            let policy = sample.policy(state);
+            let implicit = policy.len() == 1 && policy[0].tag != "result";
+            for (index, text) in texts.iter().enumerate() {
+                let forgets = (sample.name, state.as_str(), index) == FORGETS_ITS_TAG;
+                let allowed = if forgets {
+                    0..=0
+                } else {
+                    usize::from(!implicit)..=1
+                };
+                let found = opened_and_closed(text);
+                assert!(
+                    allowed.contains(&found),
+                    "{}/{state}, reply {index}",
+                    sample.name
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_placeholder_is_one_that_something_fills() {
+    for sample in SAMPLES {
+        let mut texts: Vec<String> = sample.replies().into_values().flatten().collect();
+        let written = sample.steps.join("\n");
+        texts.extend(
+            sample
+                .states()
+                .iter()
+                .map(|state| read(&sample.path().join(state))),
+        );
+        for name in texts.iter().flat_map(|text| placeholders(text)) {
+            let known = ["input", "result", "workflow_id", "agent_id", "state"].contains(&name)
+                || written.contains(&format!(" {name}=\""));
+            assert!(known, "{}: nothing fills {{{{{name}}}}}", sample.name);
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Frontmatter {
+    model: Option<String>,
+    #[serde(default)]
+    allowed_transitions: Vec<Allowed>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Allowed {
+    tag: String,
+    target: Option<String>,
+    r#return: Option<String>,
+    next: Option<String>,
+}
+
+impl Sample {
+    fn path(&self) -> PathBuf {
+        workflows().join(self.name)
+    }
+
+    fn states(&self) -> BTreeSet<String> {
+        let mut files = names(&self.path());
+        assert!(
+            files.remove("replies.yaml"),
+            "{} has no replies.yaml",
+            self.name
+        );
+        files
+    }
+
+    fn policy(&self, state: &str) -> Vec<Allowed> {
+        let text = read(&self.path().join(state));
+        let yaml = text
+            .strip_prefix("---\n")
+            .and_then(|rest| rest.split_once("\n---\n"));
+        let (yaml, _) = yaml.unwrap_or_else(|| panic!("{}/{state}: no frontmatter", self.name));
+        let front: Frontmatter = serde_yaml::from_str(yaml).expect("frontmatter is YAML");
+        let model = front.model.as_deref().unwrap_or("opus");
+        assert!(
+            ["opus", "sonnet", "haiku"].contains(&model),
+            "{state}: {model}"
+        );
+        front.allowed_transitions
+    }
+
+    fn replies(&self) -> BTreeMap<String, Vec<String>> {
+        let yaml = read(&self.path().join("replies.yaml"));
+        let replies: BTreeMap<String, Vec<Value>> =
+            serde_yaml::from_str(&yaml).expect("replies.yaml has a list of replies a state");
+        let text = |reply: &Value| {
+            reply
+                .as_str()
+                .or(reply["reply"].as_str())
+                .map(str::to_owned)
+        };
+        let texts = |list: Vec<Value>| list.iter().map(|r| text(r).expect("a reply")).collect();
+        replies
+            .into_iter()
+            .map(|(state, list)| (state, texts(list)))
+            .collect()
+    }
+
+    fn transitions(&self) -> BTreeMap<String, Vec<String>> {
+        let mut agents = BTreeMap::<String, Vec<String>>::new();
+        for (agent, step) in self.steps.iter().filter_map(|step| step.split_once(' ')) {
+            agents
+                .entry(agent.to_owned())
+                .or_default()
+                .push(step.to_owned());
+        }
+        agents
+    }
+
+    fn final_lines(&self) -> BTreeSet<String> {
+        let line = |(agent, steps): (&String, &Vec<String>)| {
+            let last = steps.last().and_then(|last| last.split_once("<result>"));
+            let result = last.and_then(|(_, rest)| rest.split_once("</result>"));
+            let (result, _) = result.expect("an agent ends with its result");
+            format!("Agent {agent} terminated with result: {result}")
+        };
+        self.transitions().iter().map(line).collect()
+    }
+}
+
+/// A directory for the runs and one to work in, both empty and both gone with the test.
+struct Place {
+    runs: tempfile::TempDir,
+    work: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let new = || tempfile::tempdir().expect("a temporary directory");
+        Self {
+            runs: new(),
+            work: new(),
+        }
+    }
+
+    /// Runs a sample by its script, as the run `id`.
+    fn run(&self, sample: &Sample, id: &str, options: &[&str]) -> Output {
+        let (folder, work) = (sample.path(), self.work.path());
+        let run = [
+            "run",
+            text(&folder),
+            "--agent",
+            "scripted",
+            "--cwd",
+            text(work),
+            "--id",
+            id,
+        ];
+        self.raymond(&[&run[..], options].concat())
+    }
+
+    fn raymond(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_raymond"))
+            .args(arguments)
+            .arg("--dir")
+            .arg(self.runs.path())
+            .env_clear()
+            .current_dir(self.work.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("raymond starts")
+    }
+
+    fn expect_spent(&self, run: &str, cost_usd: f64) {
+        let out = self.raymond(&["status", run, "--json"]);
+        let status: Value = serde_json::from_slice(&out.stdout).expect("status --json is JSON");
+        let spent = status["total_cost_usd"]
+            .as_f64()
+            .expect("a number of dollars");
+        assert!(
+            (spent - cost_usd).abs() < 1e-6,
+            "{run} spent {spent}, not {cost_usd}"
+        );
+    }
+}
+
+fn workflows() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).expect("the folder can be listed");
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    entries
+        .map(|entry| name(entry.expect("an entry")))
+        .collect()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn code(out: &Output) -> i32 {
+    out.status.code().expect("raymond was not killed")
+}
+
+fn told(out: &Output) -> String {
+    let text = String::from_utf8_lossy;
+    format!(
+        "\nstdout:\n{}\nstderr:\n{}",
+        text(&out.stdout),
+        text(&out.stderr)
+    )
+}
+
+fn lines(out: &Output) -> BTreeSet<String> {
+    String::from_utf8_lossy(&out.stdout)
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+fn records(out: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&out.stdout);
+    let record = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    text.lines().map(record).collect()
+}
+
+fn count(records: &[Value], event: &str) -> usize {
+    records
+        .iter()
+        .filter(|record| record["event"] == event)
+        .count()
+}
+
+/// What each agent's finished steps came to, in order, written as in [`Sample::steps`].
+fn transitions(records: &[Value]) -> BTreeMap<String, Vec<String>> {
+    let mut agents = BTreeMap::<String, Vec<String>>::new();
+    for record in records
+        .iter()
+        .filter(|record| record["event"] == "step_finished")
+    {
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let step = format!("{}: {}", text(&record["state"]), tag(&record["transition"]));
+        agents.entry(text(&record["agent"])).or_default().push(step);
+    }
+    agents
+}
+
+fn tag(transition: &Value) -> String {
+    let name = transition["tag"].as_str().expect("a transition has a tag");
+    let variables = transition["variables"].as_object();
+    let attributes = ["return", "next"]
+        .into_iter()
+        .map(|key| (key, &transition[key]))
+        .chain(
+            variables
+                .into_iter()
+                .flatten()
+                .map(|(key, value)| (key.as_str(), value)),
+        );
+    let mut open = name.to_owned();
+    for (key, value) in attributes.filter_map(|(key, value)| Some((key, value.as_str()?))) {
+        write!(open, r#" {key}="{value}""#).expect("a string takes all");
+    }
+    let body = transition["target"]
+        .as_str()
+        .or(transition["payload"].as_str());
+    format!("<{open}>{}</{name}>", body.unwrap_or_default())
+}
+
+/// How many tags of the protocol stand complete in `text`; what lies inside one is not looked at.
+fn opened_and_closed(text: &str) -> usize {
+    let mut rest = text;
+    let mut found = 0;
+    while let Some((_, after)) = rest.split_once('<') {
+        rest = after;
+        let opened = TAGS.iter().find(|tag| {
+            let next = after
+                .strip_prefix(**tag)
+                .and_then(|rest| rest.chars().next());
+            next.is_some_and(|next| next == '>' || next.is_whitespace())
+        });
+        let closed = opened.and_then(|tag| after.split_once(&format!("</{tag}>")));
+        if let Some((_, after)) = closed {
+            rest = after;
+            found += 1;
+        }
+    }
+    found
+}
+
+fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    let names = text.split("{{").skip(1);
+    names
+        .filter_map(|rest| rest.split_once("}}"))
+        .map(|(name, _)| name.trim())
+}

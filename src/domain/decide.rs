@@ -72,7 +72,7 @@ pub struct Chosen {
 
 /// The events that follow from a report, in order; none if it comes late or twice.
 #[must_use]
-pub fn decide(run: &Run, report: Report, chosen: Chosen) -> Vec<Event> {
+pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
     let Some(agent) =
         run.agents.get(&report.turn.agent).filter(|agent| agent.turn_id() == report.turn)
     else {
@@ -80,12 +80,12 @@ pub fn decide(run: &Run, report: Report, chosen: Chosen) -> Vec<Event> {
     };
     match &report.verdict {
         Verdict::Accepted(accepted) => {
-            vec![step_finished(agent, accepted, &report, chosen.session)]
+            vec![step_finished(agent, accepted, report, chosen.session)]
         }
         Verdict::Violated { violation, reminder } => {
-            vec![repair(run, agent, violation, reminder.as_deref(), &report)]
+            vec![repair(run, agent, violation, reminder.as_deref(), report)]
         }
-        Verdict::Failed(failure) => failed(run, agent, failure, &report, chosen),
+        Verdict::Failed(failure) => failed(run, agent, failure, report, chosen),
     }
 }
 
@@ -132,13 +132,13 @@ fn repair(
             agent,
             report,
             Cause::Protocol,
-            format!("{violation} (still so after {limit} reminders)"),
+            &format!("{violation} (still so after {limit} reminders)"),
         ),
         None => give_up(
             agent,
             report,
             Cause::Protocol,
-            format!(
+            &format!(
                 "{violation}; list allowed_transitions in the frontmatter of {} and the agent is reminded of them",
                 agent.current_state
             ),
@@ -170,12 +170,12 @@ fn failed(
         Reaction::Pause(pause) => vec![again(None, false), Event::RunPaused { pause }],
         Reaction::GiveUp { because } => {
             let suffix = because.map(|because| format!(" ({because})")).unwrap_or_default();
-            vec![give_up(agent, report, failure.cause, format!("{}{suffix}", failure.message))]
+            vec![give_up(agent, report, failure.cause, &format!("{}{suffix}", failure.message))]
         }
     }
 }
 
-fn give_up(agent: &Agent, report: &Report, cause: Cause, why: String) -> Event {
+fn give_up(agent: &Agent, report: &Report, cause: Cause, why: &str) -> Event {
     Event::AgentFailed(AgentFailed {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),

@@ -66,7 +66,7 @@ impl fmt::Display for Usd {
     /// Dollars with cents; below a cent with as many digits as it takes to show something.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.dollars();
-        if self.0 == 0 || self.0 % 10_000_000 == 0 || dollars >= 1.0 {
+        if self.0 == 0 || self.0.is_multiple_of(10_000_000) || dollars >= 1.0 {
             write!(f, "${dollars:.2}")
         } else {
             write!(f, "${dollars:.4}")

@@ -30,6 +30,7 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
+    #[serde(rename = "session_id")]
     pub id: SessionId,
     /// How its next turn starts.
     pub origin: Origin,

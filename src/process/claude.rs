@@ -1,0 +1,168 @@
+//! Runs turns on Claude Code, each at most once: a turn that has files already is attached to.
+//!
+//! If its transcript holds a result, that is the outcome; if its process still runs, it is followed
+//! to its end; if neither, the turn is lost and says so. So whoever asks for the same turn again,
+//! after a crash of the runtime or of an actor, never pays for it twice.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::command::{Marker, arguments};
+use super::follow::{End, Stop, follow, put_to_rest};
+use super::leftover;
+use super::owned::{Process, Start};
+use super::stream::Stream;
+use super::transcript::{Follower, TurnFiles};
+use super::verdict::{Exit, judge};
+use crate::domain::settings::Settings;
+use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome, TurnId};
+
+/// Claude Code, as a run uses it.
+#[derive(Debug)]
+pub struct Claude {
+    program: PathBuf,
+    settings: Settings,
+    steps: PathBuf,
+    marker: Marker,
+    running: RefCell<HashMap<TurnId, watch::Sender<Stop>>>,
+}
+
+impl Claude {
+    /// Claude Code under a run's settings; `steps` is where the turns' files go.
+    #[must_use]
+    pub fn new(program: PathBuf, settings: Settings, steps: PathBuf, marker: Marker) -> Self {
+        Self { program, settings, steps, marker, running: RefCell::default() }
+    }
+
+    /// Runs a turn, or attaches to it; `activity` is told what it is seen doing.
+    pub async fn run(&self, input: &StepInput, activity: impl Fn(&str)) -> StepOutcome {
+        let (tell, mut stop) = watch::channel(Stop::No);
+        self.running.borrow_mut().insert(input.turn.clone(), tell);
+        let outcome = self.turn(input, &mut stop, activity).await;
+        self.running.borrow_mut().remove(&input.turn);
+        outcome.unwrap_or_else(StepOutcome::Failed)
+    }
+
+    /// Tells running turns to stop.
+    pub fn stop_all(&self, how: Stop) {
+        for told in self.running.borrow().values() {
+            told.send_if_modified(|now| {
+                *now < how && {
+                    *now = how;
+                    true
+                }
+            });
+        }
+    }
+
+    /// Ends every process that bears the run's mark; returns how many there were.
+    pub async fn sweep(&self) -> usize {
+        leftover::sweep(&self.marker, None).await
+    }
+
+    async fn turn(
+        &self,
+        input: &StepInput,
+        stop: &mut watch::Receiver<Stop>,
+        activity: impl Fn(&str),
+    ) -> Result<StepOutcome, Failure> {
+        let files = TurnFiles::of(&self.steps, &input.turn);
+        let (mut process, fresh) = if files.stream.exists() {
+            (self.attach(&input.turn), false)
+        } else {
+            (self.start(input, &files)?, true)
+        };
+        let mut stream = Stream::default();
+        let mut follower = Follower::open(&files.stream).map_err(|error| {
+            Failure::new(Cause::Crash, format!("{}: {error}", files.stream.display()))
+        })?;
+        let longest = Duration::from_millis(self.settings.supervision.timeout_ms);
+        let end = follow(&mut process, &mut follower, &mut stream, stop, longest, |stream| {
+            if let Some(seen) = &stream.activity {
+                activity(seen);
+            }
+        })
+        .await;
+        put_to_rest(&mut process, stop, matches!(end, End::Result)).await;
+        let clean = fresh && matches!(end, End::Result | End::Exited(_)) && !stream.used_tools;
+        if !clean {
+            leftover::sweep(&self.marker, Some(&input.turn.stem())).await;
+        }
+        let outcome = self.outcome(end, &mut follower, &mut stream, &files);
+        files.tidy();
+        Ok(outcome)
+    }
+
+    /// A turn that was told to stop or took too long may still have answered at its very end.
+    fn outcome(
+        &self,
+        end: End,
+        follower: &mut Follower,
+        stream: &mut Stream,
+        files: &TurnFiles,
+    ) -> StepOutcome {
+        let exit = match end {
+            End::Unreadable(error) => {
+                return StepOutcome::Failed(Failure::new(
+                    Cause::Output,
+                    format!("Claude Code cannot be followed: {error}"),
+                ));
+            }
+            End::Exited(exit) => exit,
+            End::Result | End::Stopped | End::TimedOut => Exit::Unseen,
+        };
+        if stream.result.is_none() && follower.read(stream).is_ok() {
+            let _ = stream.end();
+        }
+        let failed = |cause, message: String| StepOutcome::Failed(Failure::new(cause, message));
+        match end {
+            End::Stopped if stream.result.is_none() => failed(
+                Cause::Interrupted,
+                "the turn was ended because the run was told to stop".to_owned(),
+            ),
+            End::TimedOut if stream.result.is_none() => {
+                let seconds = self.settings.supervision.timeout_ms / 1000;
+                failed(
+                    Cause::Timeout,
+                    format!(
+                        "Claude Code had no result after {seconds} s; allow more with --timeout"
+                    ),
+                )
+            }
+            _ => judge(stream, exit, &files.last_words()),
+        }
+    }
+
+    fn start(&self, input: &StepInput, files: &TurnFiles) -> Result<Process, Failure> {
+        let opened = files.create(&input.prompt).map_err(|(path, error)| {
+            Failure::new(Cause::Crash, format!("{}: cannot be written: {error}", path.display()))
+        })?;
+        let start = Start {
+            program: &self.program,
+            arguments: arguments(input, &self.settings),
+            cwd: self.settings.cwd.as_ref(),
+            environment: self.marker.variables(&input.turn),
+        };
+        Process::start(start, opened).map_err(|error| {
+            let program = self.program.display();
+            let message = format!(
+                "{program} cannot be run in {}: {error}; install Claude Code, or name it with --claude or RAYMOND_CLAUDE",
+                self.settings.cwd
+            );
+            Failure::new(Cause::Unavailable, message)
+        })
+    }
+
+    /// The process of a turn that was started before, if it still runs.
+    fn attach(&self, turn: &TurnId) -> Process {
+        let stem = turn.stem();
+        leftover::find(&self.marker)
+            .into_iter()
+            .find(|leftover| leftover.leads && leftover.turn == stem)
+            .map_or(Process::Gone, Process::Adopted)
+    }
+}

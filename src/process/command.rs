@@ -1,0 +1,176 @@
+//! What is started for a turn: the program, its arguments, its environment. Pure.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::domain::id::RunId;
+use crate::domain::session::{Origin, Session};
+use crate::domain::settings::{Permission, Settings};
+use crate::domain::turn::{StepInput, TurnId};
+
+/// The tool a run without a person cannot answer.
+const NEVER: &str = "AskUserQuestion";
+
+/// The arguments for a turn. The prompt is not among them: it comes on stdin, where it has no limit.
+#[must_use]
+pub fn arguments(input: &StepInput, settings: &Settings) -> Vec<String> {
+    let mut arguments: Vec<String> =
+        ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
+    arguments.extend(session(&input.session));
+    if let Some(model) = input.model {
+        arguments.extend(["--model".to_owned(), model.name().to_owned()]);
+    }
+    match &settings.permission {
+        Permission::Mode(mode) => arguments.extend(["--permission-mode".to_owned(), mode.clone()]),
+        Permission::SkipAll => arguments.push("--dangerously-skip-permissions".to_owned()),
+    }
+    arguments.extend(["--disallowedTools".to_owned(), NEVER.to_owned()]);
+    arguments.extend(settings.claude_args.iter().cloned());
+    arguments
+}
+
+fn session(session: &Session) -> Vec<String> {
+    let id = session.id.to_string();
+    match &session.origin {
+        Origin::Fresh => vec!["--session-id".to_owned(), id],
+        Origin::Resumed => vec!["--resume".to_owned(), id],
+        Origin::Branch { from, at } => {
+            let mut arguments: Vec<String> =
+                ["--resume", from.as_str(), "--fork-session", "--session-id", &id]
+                    .map(str::to_owned)
+                    .into();
+            if let Some(message) = at {
+                arguments.extend(["--resume-session-at".to_owned(), message.to_string()]);
+            }
+            arguments
+        }
+    }
+}
+
+/// What marks every process of a run, and of a turn, in its environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    /// The run.
+    pub run: RunId,
+    /// The directory of all runs, as an absolute path.
+    pub dir: PathBuf,
+}
+
+impl Marker {
+    /// The variables that a turn's process gets on top of the caller's environment.
+    #[must_use]
+    pub fn variables(&self, turn: &TurnId) -> [(&'static str, String); 4] {
+        [
+            ("RAYMOND_RUN", self.run.to_string()),
+            ("RAYMOND_DIR", self.dir.display().to_string()),
+            ("RAYMOND_AGENT", turn.agent.to_string()),
+            ("RAYMOND_TURN", turn.stem()),
+        ]
+    }
+
+    /// The turn a process belongs to, if its environment bears this run's mark.
+    #[must_use]
+    pub fn turn_of<'env>(&self, environment: &'env [u8]) -> Option<&'env str> {
+        let value = |name: &str| {
+            environment.split(|&byte| byte == 0).find_map(|pair| {
+                let pair = std::str::from_utf8(pair).ok()?;
+                pair.strip_prefix(name)?.strip_prefix('=')
+            })
+        };
+        let ours = value("RAYMOND_RUN")? == self.run.as_str()
+            && Path::new(value("RAYMOND_DIR")?) == self.dir;
+        if ours { value("RAYMOND_TURN") } else { None }
+    }
+}
+
+/// Where the program is: as it stands if it names a path, else on the search path.
+#[must_use]
+pub fn locate(program: &str, search_path: Option<&OsStr>) -> Option<PathBuf> {
+    if program.contains('/') {
+        return is_executable(Path::new(program)).then(|| PathBuf::from(program));
+    }
+    std::env::split_paths(search_path?)
+        .map(|dir| dir.join(program))
+        .find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path)
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::{AgentId, MessageId, SessionId, StateName};
+    use crate::domain::settings::Model;
+    use crate::domain::turn::STEP_VERSION;
+
+    fn turn() -> TurnId {
+        TurnId { agent: AgentId::main(), step: 2, turn: 0 }
+    }
+
+    fn shown(session: Session, model: Option<Model>, settings: &Settings) -> String {
+        let input = StepInput {
+            version: STEP_VERSION,
+            turn: turn(),
+            state: StateName::parse("A.md").expect("a state"),
+            visit: 0,
+            session,
+            model,
+            prompt: "never in an argument".into(),
+        };
+        arguments(&input, settings).join(" ")
+    }
+
+    #[test]
+    fn each_origin_has_its_flags() {
+        let id = SessionId::new;
+        let settings = Settings::default();
+        let rest = "--permission-mode acceptEdits --disallowedTools AskUserQuestion";
+        let head = "-p --output-format stream-json --verbose";
+        let line = |session| shown(session, None, &settings);
+        assert_eq!(line(Session::fresh(id("a"))), format!("{head} --session-id a {rest}"));
+        assert_eq!(line(Session::resumed(id("a"), None)), format!("{head} --resume a {rest}"));
+        let branch = Session::resumed(id("a"), None).branch(id("b"));
+        assert_eq!(line(branch), format!("{head} --resume a --fork-session --session-id b {rest}"));
+        let cut = Session::resumed(id("a"), Some(MessageId::new("m"))).branch(id("b"));
+        assert!(line(cut).contains("--fork-session --session-id b --resume-session-at m"));
+    }
+
+    #[test]
+    fn permissions_and_further_arguments_are_passed_on() {
+        let settings = Settings {
+            permission: Permission::SkipAll,
+            claude_args: vec!["--effort".into(), "low".into()],
+            ..Settings::default()
+        };
+        let line = shown(Session::fresh(SessionId::new("a")), Some(Model::Haiku), &settings);
+        assert!(line.ends_with(
+            "--model haiku --dangerously-skip-permissions --disallowedTools AskUserQuestion --effort low"
+        ));
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_environment() {
+        let marker = Marker { run: RunId::parse("r").expect("an id"), dir: "/x/.raymond".into() };
+        let bytes: Vec<u8> = marker
+            .variables(&turn())
+            .iter()
+            .flat_map(|(name, value)| format!("{name}={value}\0").into_bytes())
+            .collect();
+        assert_eq!(marker.turn_of(&bytes), Some("main-2-0"));
+        let other = Marker { dir: "/y/.raymond".into(), ..marker };
+        assert_eq!(other.turn_of(&bytes), None);
+        assert_eq!(other.turn_of(b""), None);
+    }
+
+    #[test]
+    fn a_program_is_found_on_the_search_path() {
+        assert_eq!(locate("sh", Some(OsStr::new("/nowhere:/bin"))), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(locate("sh", None), None);
+        assert_eq!(locate("/bin/sh", None), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(locate("/etc/passwd", None), None);
+    }
+}

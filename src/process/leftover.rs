@@ -1,0 +1,118 @@
+//! Processes of a run found by the mark in their environment.
+//!
+//! A shell tool starts commands in sessions of their own, out of reach of a signal to the group, and
+//! a raymond that died leaves running turns behind: both still carry the run's mark. A process id is
+//! believed only with that mark and with its start time. Where there is no `/proc`, nothing is found.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::command::Marker;
+use super::group;
+
+/// A process that bears the mark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// Its id.
+    pub pid: u32,
+    /// When it started, in ticks since the machine did.
+    pub started: u64,
+    /// Whether it leads its process group, as Claude Code itself does.
+    pub leads: bool,
+    /// The turn it belongs to.
+    pub turn: String,
+}
+
+/// How often a sweep looks again, because what it ends may just have started something.
+const ROUNDS: usize = 20;
+
+/// All processes of a run.
+#[must_use]
+pub fn find(marker: &Marker) -> Vec<Leftover> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let own = std::process::id();
+    pids.filter(|&pid| pid != own).filter_map(|pid| look(marker, pid)).collect()
+}
+
+fn look(marker: &Marker, pid: u32) -> Option<Leftover> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let turn = marker.turn_of(&environment)?.to_owned();
+    let Stat { group, started } = stat(pid)?;
+    Some(Leftover { pid, started, leads: group == pid, turn })
+}
+
+/// Whether a process is still the one that was found.
+#[must_use]
+pub fn is_alive(leftover: &Leftover) -> bool {
+    stat(leftover.pid).is_some_and(|now| now.started == leftover.started)
+}
+
+/// Ends all processes of a run, or of one of its turns; returns how many there were.
+pub async fn sweep(marker: &Marker, turn: Option<&str>) -> usize {
+    let mut ended = 0;
+    for _ in 0..ROUNDS {
+        let mut found = find(marker);
+        found.retain(|leftover| turn.is_none_or(|turn| leftover.turn == turn));
+        if found.is_empty() {
+            break;
+        }
+        ended += found.len();
+        found.iter().for_each(|leftover| group::kill_one(leftover.pid));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    ended
+}
+
+struct Stat {
+    group: u32,
+    started: u64,
+}
+
+/// Reads `/proc/<pid>/stat`; a zombie counts as gone.
+fn stat(pid: u32) -> Option<Stat> {
+    let text =
+        std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    if matches!(fields.first(), Some(&"Z" | &"X")) {
+        return None;
+    }
+    Some(Stat { group: fields.get(2)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::domain::id::{AgentId, RunId};
+    use crate::domain::turn::TurnId;
+
+    #[tokio::test]
+    async fn a_marked_process_is_found_and_swept_and_no_other() {
+        let place = tempfile::tempdir().expect("a directory");
+        let marker = |run: &str| Marker {
+            run: RunId::parse(run).expect("an id"),
+            dir: place.path().to_owned(),
+        };
+        let turn = TurnId { agent: AgentId::main(), step: 1, turn: 0 };
+        let start = |marker: &Marker| {
+            let mut command = Command::new("/bin/sleep");
+            command.arg("60").env_clear().envs(marker.variables(&turn)).stdin(Stdio::null());
+            command.spawn().expect("sleep starts")
+        };
+        let (ours, other) = (marker("ours"), marker("other"));
+        let (mut sleeping, mut bystander) = (start(&ours), start(&other));
+
+        let found = find(&ours);
+        assert_eq!(found.iter().map(|one| one.pid).collect::<Vec<_>>(), [sleeping.id()]);
+        assert!(is_alive(&found[0]) && found[0].turn == "main-1-0" && !found[0].leads);
+        assert_eq!(sweep(&ours, Some("main-2-0")).await, 0);
+        assert!(sweep(&ours, None).await >= 1);
+        sleeping.wait().expect("it has ended");
+        assert!(!is_alive(&found[0]));
+        assert!(bystander.try_wait().expect("asked").is_none());
+        bystander.kill().expect("ended");
+        bystander.wait().expect("it has ended");
+    }
+}

@@ -1,0 +1,97 @@
+//! A running process of a turn: one this runtime started, or one an earlier runtime left running.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::{Child, Command};
+
+use super::leftover::{self, Leftover};
+use super::transcript::Opened;
+use super::verdict::Exit;
+
+/// How often an adopted process is looked at: the system tells only parents of an end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A process that runs, or has run, a turn.
+#[derive(Debug)]
+pub enum Process {
+    /// Started here.
+    Own {
+        /// The handle.
+        child: Box<Child>,
+        /// Its id, which is also its group's.
+        pid: u32,
+    },
+    /// Found running.
+    Adopted(Leftover),
+    /// Nothing runs; only its files are left.
+    Gone,
+}
+
+/// What to start.
+#[derive(Debug)]
+pub struct Start<'start> {
+    /// The program.
+    pub program: &'start Path,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The directory it works in.
+    pub cwd: &'start Path,
+    /// What is added to the caller's environment.
+    pub environment: [(&'static str, String); 4],
+}
+
+impl Process {
+    /// Starts a process at the head of a group of its own, on the system's fast path: nothing is
+    /// run between fork and exec, because that would make the cost grow with this process's memory.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn start(start: Start<'_>, files: Opened) -> std::io::Result<Self> {
+        let mut command = Command::new(start.program);
+        command
+            .args(start.arguments)
+            .current_dir(start.cwd)
+            .envs(start.environment)
+            .stdin(Stdio::from(files.stdin))
+            .stdout(Stdio::from(files.stdout))
+            .stderr(Stdio::from(files.stderr))
+            .process_group(0);
+        let child = command.spawn()?;
+        let pid = child.id().unwrap_or(0);
+        Ok(Self::Own { child: Box::new(child), pid })
+    }
+
+    /// The id of its process group.
+    #[must_use]
+    pub fn group(&self) -> Option<u32> {
+        match self {
+            Self::Own { pid, .. } => Some(*pid),
+            Self::Adopted(leftover) => Some(leftover.pid),
+            Self::Gone => None,
+        }
+    }
+
+    /// Waits for its end. May be dropped and called again.
+    pub async fn exited(&mut self) -> Exit {
+        match self {
+            Self::Own { child, .. } => match child.wait().await {
+                Ok(status) => match (status.code(), status.signal()) {
+                    (Some(code), _) => Exit::Code(code),
+                    (None, Some(signal)) => Exit::Signal(signal),
+                    (None, None) => Exit::Unseen,
+                },
+                Err(_) => Exit::Unseen,
+            },
+            Self::Adopted(leftover) => {
+                while leftover::is_alive(leftover) {
+                    tokio::time::sleep(LOOK).await;
+                }
+                Exit::Unseen
+            }
+            Self::Gone => Exit::Unseen,
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Reads Claude Code's stream, one JSON object a line, in memory that does not grow with it. Pure.
+//!
+//! It reads tolerantly: unknown events and fields are passed over, a line that is not JSON is
+//! remembered for the error message, and bytes that are not UTF-8 are replaced. Only one line is
+//! held at a time, and its length is capped.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::domain::id::MessageId;
+use crate::domain::money::Usd;
+
+/// The longest line, in bytes.
+pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
+
+/// The model name of messages the program writes itself, which no model has seen.
+const SYNTHETIC: &str = "<synthetic>";
+
+/// A line that is longer than [`LONGEST_LINE`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of its output is longer than {} MiB", LONGEST_LINE >> 20)]
+pub struct TooLong {
+    /// The line, from 1.
+    pub line: u64,
+}
+
+/// The end of a turn, as the program reports it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TurnResult {
+    /// The final message, or the error.
+    pub text: Option<String>,
+    /// Whether it is an error.
+    pub is_error: bool,
+    /// The kind of end, such as `success` or `error_during_execution`.
+    pub subtype: String,
+    /// What the process has cost so far.
+    pub cost: Usd,
+    /// How long the turn took, in milliseconds.
+    pub duration_ms: u64,
+    /// The status with which the API refused, if it did.
+    pub api_status: Option<u16>,
+    /// Further error texts.
+    pub errors: Vec<String>,
+}
+
+/// What has been read of a stream.
+#[derive(Debug, Default)]
+pub struct Stream {
+    partial: Vec<u8>,
+    lines: u64,
+    /// How many events were understood.
+    pub events: u64,
+    /// The beginning of the first line that is not an event.
+    pub garbage: Option<String>,
+    /// The last message of the model.
+    pub message: Option<MessageId>,
+    /// The last thing it was seen doing.
+    pub activity: Option<String>,
+    /// Whether it has used tools, which may have left processes behind.
+    pub used_tools: bool,
+    /// Whether the program said that it is not logged in.
+    pub not_logged_in: bool,
+    /// The end of the turn.
+    pub result: Option<TurnResult>,
+}
+
+#[derive(Deserialize)]
+struct Line<'line> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'line, str>,
+    #[serde(default)]
+    subtype: Option<String>,
+    #[serde(default)]
+    uuid: Option<String>,
+    #[serde(borrow, default)]
+    message: Option<&'line RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'line RawValue>,
+    #[serde(default)]
+    parent_tool_use_id: Option<String>,
+    #[serde(default)]
+    is_error: Option<bool>,
+    #[serde(default)]
+    result: Option<String>,
+    #[serde(default)]
+    total_cost_usd: Option<f64>,
+    #[serde(default)]
+    duration_ms: Option<f64>,
+    #[serde(default)]
+    api_error_status: Option<u16>,
+    #[serde(default)]
+    errors: Option<Vec<String>>,
+    #[serde(default)]
+    attempt: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct Message<'line> {
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(borrow, default)]
+    content: Vec<Content<'line>>,
+}
+
+#[derive(Deserialize)]
+struct Content<'line> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'line, str>,
+    #[serde(default)]
+    name: Option<String>,
+}
+
+impl Stream {
+    /// Takes the next bytes of the stream.
+    ///
+    /// # Errors
+    /// [`TooLong`]; what was read before stays.
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+        while let Some(end) = memchr(b'\n', bytes) {
+            if self.partial.is_empty() {
+                self.line(&bytes[..end])?;
+            } else {
+                let mut line = std::mem::take(&mut self.partial);
+                line.extend_from_slice(&bytes[..end]);
+                self.line(&line)?;
+                line.clear();
+                line.shrink_to(LONGEST_LINE / 16);
+                self.partial = line;
+            }
+            bytes = &bytes[end + 1..];
+        }
+        if self.partial.len() + bytes.len() > LONGEST_LINE {
+            return Err(TooLong { line: self.lines + 1 });
+        }
+        self.partial.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Takes what is left as a line, when nothing more will come.
+    ///
+    /// # Errors
+    /// [`TooLong`].
+    pub fn end(&mut self) -> Result<(), TooLong> {
+        let line = std::mem::take(&mut self.partial);
+        if line.is_empty() { Ok(()) } else { self.line(&line) }
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), TooLong> {
+        self.lines += 1;
+        if line.len() > LONGEST_LINE {
+            return Err(TooLong { line: self.lines });
+        }
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(line);
+        match serde_json::from_str::<Line<'_>>(&text) {
+            Ok(event) => self.event(event),
+            Err(_) if self.garbage.is_none() => self.garbage = Some(excerpt(&text)),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: Line<'_>) {
+        self.events += 1;
+        match (&*event.kind, event.subtype.as_deref()) {
+            ("assistant", _) => self.assistant(&event),
+            ("system", Some("api_retry")) => {
+                self.activity =
+                    Some(format!("waiting for the API (attempt {})", event.attempt.unwrap_or(1)));
+            }
+            ("result", _) => {
+                self.result = Some(TurnResult {
+                    text: event.result,
+                    is_error: event.is_error.unwrap_or(false),
+                    subtype: event.subtype.unwrap_or_default(),
+                    cost: Usd::from_dollars(event.total_cost_usd.unwrap_or(0.0)),
+                    duration_ms: millis(event.duration_ms.unwrap_or(0.0)),
+                    api_status: event.api_error_status,
+                    errors: event.errors.unwrap_or_default(),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn assistant(&mut self, event: &Line<'_>) {
+        let said = event.error.map_or("", RawValue::get);
+        self.not_logged_in |= said == "\"authentication_failed\"";
+        let Some(message) =
+            event.message.and_then(|raw| serde_json::from_str::<Message<'_>>(raw.get()).ok())
+        else {
+            return;
+        };
+        if message.model.as_deref() == Some(SYNTHETIC) {
+            return;
+        }
+        if let (Some(uuid), None) = (&event.uuid, &event.parent_tool_use_id) {
+            self.message = Some(MessageId::new(uuid));
+        }
+        for content in message.content {
+            match &*content.kind {
+                "tool_use" => {
+                    self.used_tools = true;
+                    self.activity = content.name;
+                }
+                "text" => self.activity = Some("writing".to_owned()),
+                "thinking" => self.activity = Some("thinking".to_owned()),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float-to-integer cast saturates, and a negative duration counts as none"
+)]
+fn millis(number: f64) -> u64 {
+    number.max(0.0) as u64
+}
+
+/// The beginning of a text, for a message.
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    const LENGTH: usize = 200;
+    let text = text.trim();
+    let cut = text.floor_char_boundary(LENGTH);
+    let shown: String = text[..cut].chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if cut < text.len() { format!("{shown}…") } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done <goto>A.md</goto>","total_cost_usd":0.05,"duration_ms":1200,"new_field":{}}"#;
+
+    fn read(text: &str) -> Stream {
+        let mut stream = Stream::default();
+        stream.feed(text.as_bytes()).expect("short lines");
+        stream.end().expect("short lines");
+        stream
+    }
+
+    #[test]
+    fn the_result_ends_the_turn() {
+        let stream = read(&format!(
+            "{{\"type\":\"system\",\"subtype\":\"init\"}}\n\n{RESULT}\n{{\"type\":\"task_updated\"}}\n"
+        ));
+        let result = stream.result.expect("a result");
+        assert_eq!(result.text.as_deref(), Some("done <goto>A.md</goto>"));
+        assert_eq!((result.is_error, result.duration_ms), (false, 1200));
+        assert_eq!(result.cost, Usd::from_dollars(0.05));
+        assert_eq!((stream.events, stream.garbage), (3, None));
+    }
+
+    #[test]
+    fn the_last_message_of_the_model_is_remembered() {
+        let stream = read(concat!(
+            r#"{"type":"assistant","uuid":"one","message":{"model":"m","content":[{"type":"tool_use","name":"Bash","input":{}}]}}"#,
+            "\n",
+            r#"{"type":"assistant","uuid":"sub","parent_tool_use_id":"t","message":{"model":"m","content":[{"type":"text","text":"x"}]}}"#,
+            "\n",
+            r#"{"type":"assistant","uuid":"two","message":{"model":"<synthetic>","content":[{"type":"text","text":"x"}]}}"#,
+            "\n",
+        ));
+        assert_eq!(stream.message, Some(MessageId::new("one")));
+        assert!(stream.used_tools);
+    }
+
+    #[test]
+    fn what_is_not_an_event_is_remembered_once() {
+        let stream = read("Segmentation fault\nmore\n{\"type\":\"x\"}\n");
+        assert_eq!(stream.garbage.as_deref(), Some("Segmentation fault"));
+        assert_eq!(stream.events, 1);
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_replaced() {
+        let mut stream = Stream::default();
+        stream.feed(b"{\"type\":\"result\",\"result\":\"a\xffb\"}\n").expect("a short line");
+        assert_eq!(stream.result.and_then(|result| result.text).as_deref(), Some("a\u{fffd}b"));
+    }
+
+    #[test]
+    fn a_long_line_is_taken_and_a_too_long_one_is_named() {
+        let mut stream = Stream::default();
+        let padding = "x".repeat(LONGEST_LINE - 100);
+        stream
+            .feed(format!("{{\"type\":\"user\",\"padding\":\"{padding}\"}}\n{RESULT}").as_bytes())
+            .expect("allowed");
+        stream.end().expect("allowed");
+        assert!(stream.result.is_some());
+        let mut stream = Stream::default();
+        stream.feed(b"first\n").expect("allowed");
+        let chunk = vec![b'x'; 1 << 20];
+        let error = std::iter::repeat_n(&chunk, 17).find_map(|chunk| stream.feed(chunk).err());
+        assert_eq!(
+            error.map(|error| error.to_string()).as_deref(),
+            Some("line 2 of its output is longer than 16 MiB")
+        );
+    }
+
+    #[test]
+    fn a_login_that_is_missing_is_noticed() {
+        assert!(read(r#"{"type":"assistant","error":"authentication_failed","message":{"model":"<synthetic>","content":[]}}"#).not_logged_in);
+    }
+
+    proptest! {
+        #[test]
+        fn how_the_bytes_are_cut_changes_nothing(cuts in prop::collection::vec(0usize..400, 0..8)) {
+            let text = format!("{{\"type\":\"system\"}}\n{RESULT}\ngarbage\n");
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let mut stream = Stream::default();
+            for pair in cuts.windows(2) {
+                stream.feed(&text.as_bytes()[pair[0]..pair[1]]).expect("short lines");
+            }
+            let whole = read(&text);
+            prop_assert_eq!(stream.result, whole.result);
+            prop_assert_eq!((stream.events, stream.garbage), (whole.events, whole.garbage));
+        }
+
+        #[test]
+        fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
+            let mut stream = Stream::default();
+            stream.feed(&bytes).expect("short lines");
+            stream.end().expect("short lines");
+        }
+    }
+}

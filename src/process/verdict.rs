@@ -1,0 +1,205 @@
+//! What a turn came to, judged from its stream, its exit and its last words. Pure.
+//!
+//! `is_error` decides, never the subtype or the exit code alone: an API error comes as
+//! `subtype: "success"`, and a process can exit with 0 without having answered.
+
+use std::fmt;
+
+use super::stream::{Stream, TurnResult, excerpt};
+use crate::domain::turn::{Cause, Failure, Reply, StepOutcome};
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With a code.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+    /// Nobody was there to see it.
+    Unseen,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exited with code {code}"),
+            Self::Signal(signal) => {
+                write!(f, "was killed by signal {signal}{}", signal_name(*signal))
+            }
+            Self::Unseen => f.write_str("ended while no raymond watched it"),
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        1 => " (SIGHUP)",
+        2 => " (SIGINT)",
+        6 => " (SIGABRT)",
+        9 => " (SIGKILL; often the system was out of memory)",
+        11 => " (SIGSEGV)",
+        15 => " (SIGTERM)",
+        _ => "",
+    }
+}
+
+/// Judges a turn that has ended by itself. `stderr` is the end of what it said there.
+#[must_use]
+pub fn judge(stream: &Stream, exit: Exit, stderr: &str) -> StepOutcome {
+    match &stream.result {
+        Some(result) if result.is_error => StepOutcome::Failed(refused(stream, result)),
+        Some(result) => StepOutcome::Replied(Reply {
+            text: result.text.clone().unwrap_or_default(),
+            cost: result.cost,
+            duration_ms: result.duration_ms,
+            message: stream.message.clone(),
+        }),
+        None => StepOutcome::Failed(no_result(stream, exit, stderr)),
+    }
+}
+
+/// The program reported an error of its own.
+fn refused(stream: &Stream, result: &TurnResult) -> Failure {
+    let said = match (&result.text, result.errors.as_slice()) {
+        (Some(text), _) if !text.trim().is_empty() => excerpt(text),
+        (_, []) => result.subtype.clone(),
+        (_, errors) => excerpt(&errors.join("; ")),
+    };
+    let (cause, hint) = classify(stream, result, &said);
+    Failure {
+        cause,
+        message: format!("Claude Code reported an error: {said}{hint}"),
+        cost: result.cost,
+    }
+}
+
+fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'static str) {
+    let says = |words: &str| said.contains(words);
+    let logged_out = stream.not_logged_in
+        || matches!(result.api_status, Some(401 | 403))
+        || says("Not logged in")
+        || says("Invalid API key");
+    if logged_out {
+        return (
+            Cause::Authentication,
+            "; log in by running `claude` once, or set ANTHROPIC_API_KEY",
+        );
+    }
+    if says("No conversation found with session ID") {
+        return (
+            Cause::Rejected,
+            "; sessions belong to their working directory and home: go on in the same ones as before",
+        );
+    }
+    if matches!(result.subtype.as_str(), "error_max_turns" | "error_max_budget_usd") {
+        return (Cause::Rejected, "");
+    }
+    match result.api_status {
+        Some(408 | 409 | 425 | 429) | None | Some(500..) => (Cause::Crash, ""),
+        Some(_) => (Cause::Rejected, ""),
+    }
+}
+
+/// The program ended without having answered.
+fn no_result(stream: &Stream, exit: Exit, stderr: &str) -> Failure {
+    let printed = match &stream.garbage {
+        Some(garbage) if stream.events == 0 => format!("printed no stream-json but `{garbage}`"),
+        _ if stream.events == 0 => "printed nothing".to_owned(),
+        _ => "printed no result".to_owned(),
+    };
+    let said = match excerpt(stderr) {
+        said if said.is_empty() => String::new(),
+        said => format!("; on stderr it said: {said}"),
+    };
+    let cause = if exit == Exit::Unseen { Cause::Lost } else { Cause::Crash };
+    Failure::new(cause, format!("Claude Code {exit} and {printed}{said}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::money::Usd;
+
+    fn stream(lines: &str) -> Stream {
+        let mut stream = Stream::default();
+        stream.feed(lines.as_bytes()).expect("short lines");
+        stream.end().expect("short lines");
+        stream
+    }
+
+    fn failure(lines: &str, exit: Exit, stderr: &str) -> Failure {
+        match judge(&stream(lines), exit, stderr) {
+            StepOutcome::Failed(failure) => failure,
+            StepOutcome::Replied(reply) => panic!("{reply:?}"),
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_whatever_the_exit() {
+        let lines = r#"{"type":"result","subtype":"success","is_error":false,"result":"hi","total_cost_usd":0.01}"#;
+        for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(15), Exit::Unseen] {
+            let StepOutcome::Replied(reply) = judge(&stream(lines), exit, "") else {
+                panic!("no reply")
+            };
+            assert_eq!((reply.text.as_str(), reply.cost), ("hi", Usd::from_dollars(0.01)));
+        }
+    }
+
+    #[test]
+    fn errors_are_told_apart() {
+        let table = [
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 bad"}"#,
+                Cause::Rejected,
+                "API Error: 400 bad",
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"overloaded"}"#,
+                Cause::Crash,
+                "overloaded",
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"slow down"}"#,
+                Cause::Crash,
+                "slow down",
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}"#,
+                Cause::Authentication,
+                "log in by running `claude` once",
+            ),
+            (
+                r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}"#,
+                Cause::Rejected,
+                "working directory",
+            ),
+            (
+                r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#,
+                Cause::Rejected,
+                "error_max_turns",
+            ),
+        ];
+        for (line, cause, words) in table {
+            let failure = failure(line, Exit::Code(1), "");
+            assert_eq!(failure.cause, cause, "{line}");
+            assert!(failure.message.contains(words), "{}", failure.message);
+        }
+    }
+
+    #[test]
+    fn an_end_without_an_answer_says_what_was_there() {
+        let message = |lines, exit, stderr| failure(lines, exit, stderr).message;
+        assert_eq!(
+            message("", Exit::Code(0), ""),
+            "Claude Code exited with code 0 and printed nothing"
+        );
+        assert_eq!(
+            message("core dumped\n", Exit::Code(3), "oh\n"),
+            "Claude Code exited with code 3 and printed no stream-json but `core dumped`; on stderr it said: oh"
+        );
+        let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
+        assert!(message(init, Exit::Signal(9), "").contains("killed by signal 9 (SIGKILL"));
+        assert_eq!(failure(init, Exit::Signal(9), "").cause, Cause::Crash);
+        assert_eq!(failure(init, Exit::Unseen, "").cause, Cause::Lost);
+    }
+}

@@ -1,0 +1,99 @@
+//! What can go wrong with a run directory. Each text names the file and says what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::domain::id::RunId;
+use crate::domain::run::STATE_VERSION;
+
+/// Why a run directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system refused.
+    #[error("{}: cannot {doing}: {error}{}", .path.display(), io_hint(.error))]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// There is no such run.
+    #[error("there is no run {id} in {}; `raymond list` shows the runs there are", .dir.display())]
+    NoSuchRun {
+        /// The id that was asked for.
+        id: RunId,
+        /// The directory of all runs.
+        dir: PathBuf,
+    },
+    /// The id is taken.
+    #[error(
+        "there is a run {id} already; go on with it by `raymond run {id}`, or choose another --id"
+    )]
+    Exists {
+        /// The id.
+        id: RunId,
+    },
+    /// Another raymond holds the run.
+    #[error("the run {id} is held by another raymond{}; `raymond stop {id}` ends it", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
+    Held {
+        /// The run.
+        id: RunId,
+        /// The process that holds it, if it said so.
+        pid: Option<u32>,
+    },
+    /// A record in the middle of the journal is not what was written.
+    #[error("{}:{line}: record {record} is damaged: {why}; nothing after it can be trusted, so restore the file from a copy, or cut it off before this line and lose what follows", .path.display())]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The record that should stand there.
+        record: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The journal holds nothing.
+    #[error("{}: the journal has no record: the run never began; remove its directory", .path.display())]
+    Empty {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// A newer raymond wrote it.
+    #[error("{}: version {found} is newer than this program's {STATE_VERSION}; use the raymond that wrote it, or a newer one", .path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// The journal's thread is gone.
+    #[error("{}: the journal cannot be written any more: {why}; the run has stopped with all acknowledged records kept", .path.display())]
+    Stopped {
+        /// The journal.
+        path: PathBuf,
+        /// What happened first.
+        why: String,
+    },
+}
+
+fn io_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => "; choose a directory you may write with --dir",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space and run it again: what was acknowledged is kept"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "; choose a directory on a writable disk with --dir",
+        _ => "",
+    }
+}
+
+impl Error {
+    /// Names what was tried, and where, when the system refuses.
+    pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Io { doing, path, error }
+    }
+}

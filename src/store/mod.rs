@@ -1,0 +1,20 @@
+//! The room of the run directory: the only writer of what a run leaves on disk.
+//!
+//! The journal is the truth, the snapshot saves reading all of it, the lock keeps a second
+//! supervisor out, the inbox takes commands from other processes. The workflow's own files are
+//! read here too, and never written.
+
+pub mod error;
+pub mod files;
+pub mod inbox;
+pub mod journal;
+pub mod layout;
+pub mod lock;
+pub mod record;
+pub mod run_store;
+pub mod snapshot;
+pub mod view;
+pub mod workflow;
+pub mod writer;
+
+pub use error::Error;

@@ -1,0 +1,155 @@
+//! One line of the journal: `{"seq":1,"at":"2026-01-15T14:30:22.123Z","event":…,"crc":"89abcdef"}`.
+//!
+//! The checksum covers the line without itself, so a line is judged before it is understood. It is
+//! spliced on as text: what is checked is what was written, byte by byte.
+
+use jiff::{SignedDuration, Timestamp as Moment};
+use serde::Deserialize;
+
+use crate::domain::event::{Event, Record};
+use crate::domain::time::Timestamp;
+
+/// `,"crc":"89abcdef"}`
+const CRC_LENGTH: usize = 18;
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// It does not end as a record does.
+    #[error("it does not end with its checksum")]
+    NoChecksum,
+    /// Its bytes are not those that were written.
+    #[error("its checksum does not fit")]
+    Checksum,
+    /// It is another record than the one that should stand there.
+    #[error("it has the number {found}")]
+    Order {
+        /// The number it has.
+        found: u64,
+    },
+    /// Its bytes are right, but this program does not understand them.
+    #[error("{0}")]
+    Meaning(String),
+}
+
+/// Writes a record as a line, without the line's end.
+///
+/// # Errors
+/// A text, if the event cannot be written as JSON.
+pub fn encode(record: &Record) -> Result<String, String> {
+    let event = serde_json::to_string(&record.event).map_err(|error| error.to_string())?;
+    let event =
+        event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
+    let mut line = format!("{{\"seq\":{},\"at\":\"{}\",{event}", record.seq, rfc3339(record.at));
+    let crc = crc32fast::hash(line.as_bytes());
+    line.push_str(&format!(",\"crc\":\"{crc:08x}\"}}"));
+    Ok(line)
+}
+
+/// Judges a line by its checksum and its number, without reading the event in it.
+///
+/// # Errors
+/// The [`Flaw`].
+pub fn check(line: &[u8], seq: u64) -> Result<&str, Flaw> {
+    let body = line.len().checked_sub(CRC_LENGTH).ok_or(Flaw::NoChecksum)?;
+    let (body, tail) = line.split_at(body);
+    let crc = tail
+        .strip_prefix(b",\"crc\":\"")
+        .and_then(|tail| tail.strip_suffix(b"\"}"))
+        .and_then(|hex| std::str::from_utf8(hex).ok())
+        .and_then(|hex| u32::from_str_radix(hex, 16).ok())
+        .ok_or(Flaw::NoChecksum)?;
+    if crc32fast::hash(body) != crc {
+        return Err(Flaw::Checksum);
+    }
+    let text = std::str::from_utf8(line).map_err(|error| Flaw::Meaning(error.to_string()))?;
+    let digits = text.strip_prefix("{\"seq\":").and_then(|rest| rest.split(',').next());
+    match digits.and_then(|digits| digits.parse::<u64>().ok()) {
+        Some(found) if found == seq => Ok(text),
+        Some(found) => Err(Flaw::Order { found }),
+        None => Err(Flaw::Meaning("it has no number".to_owned())),
+    }
+}
+
+/// Reads a line that has been [checked](check).
+///
+/// # Errors
+/// [`Flaw::Meaning`].
+pub fn decode(line: &str) -> Result<Record, Flaw> {
+    #[derive(Deserialize)]
+    struct Head {
+        seq: u64,
+        at: Moment,
+    }
+    let meaning = |error: serde_json::Error| Flaw::Meaning(error.to_string());
+    let Head { seq, at } = serde_json::from_str(line).map_err(meaning)?;
+    let event: Event = serde_json::from_str(line).map_err(meaning)?;
+    let at = Timestamp(u64::try_from(at.as_millisecond()).unwrap_or(0));
+    Ok(Record { seq, at, event })
+}
+
+/// A point in time as people and programs read it, in UTC.
+#[must_use]
+pub fn rfc3339(at: Timestamp) -> String {
+    format!("{:.3}", moment(at))
+}
+
+/// A point in time for formatting.
+#[must_use]
+pub fn moment(at: Timestamp) -> Moment {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    Moment::UNIX_EPOCH.saturating_add(SignedDuration::from_millis(millis)).unwrap_or(Moment::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::event::Command;
+    use crate::domain::run::Pause;
+
+    fn record() -> Record {
+        let event = Event::CommandReceived { id: "ü,\"crc\":\"".into(), command: Command::Stop };
+        Record { seq: 7, at: Timestamp(1_768_487_422_123), event }
+    }
+
+    #[test]
+    fn a_line_reads_back() {
+        let line = encode(&record()).expect("a line");
+        assert!(
+            line.starts_with(
+                "{\"seq\":7,\"at\":\"2026-01-15T14:30:22.123Z\",\"event\":\"command_received\""
+            ),
+            "{line}"
+        );
+        assert_eq!(check(line.as_bytes(), 7).and_then(decode), Ok(record()));
+        assert!(serde_json::from_str::<serde_json::Value>(&line).is_ok());
+    }
+
+    #[test]
+    fn any_changed_byte_is_noticed() {
+        let line = encode(&record()).expect("a line");
+        for at in 0..line.len() {
+            let mut bytes = line.clone().into_bytes();
+            bytes[at] ^= 1;
+            assert!(check(&bytes, 7).and_then(decode).is_err(), "byte {at}");
+            assert!(check(&line.as_bytes()[..at], 7).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn another_number_is_noticed() {
+        let line = encode(&record()).expect("a line");
+        assert_eq!(check(line.as_bytes(), 8), Err(Flaw::Order { found: 7 }));
+    }
+
+    #[test]
+    fn an_event_this_program_does_not_know_is_named() {
+        let known =
+            encode(&Record { event: Event::RunPaused { pause: Pause::Stopped }, ..record() })
+                .expect("a line");
+        let body = known[..known.len() - CRC_LENGTH].replace("run_paused", "run_danced");
+        let line = format!("{body},\"crc\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
+        let flaw = check(line.as_bytes(), 7).and_then(decode).expect_err("unknown");
+        assert!(flaw.to_string().contains("run_danced"), "{flaw}");
+    }
+}

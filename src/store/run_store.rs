@@ -1,0 +1,236 @@
+//! A run directory in the hands of its one supervisor: made, opened, written.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::layout::{Root, RunDir};
+use super::lock::{self, Lock};
+use super::snapshot::{self, Found, Growth};
+use super::writer::{Outcome, Target, Writer};
+use super::{Error, files, journal, record};
+use crate::domain::apply::{Refused, apply, begin};
+use crate::domain::event::{Event, Record};
+use crate::domain::id::RunId;
+use crate::domain::run::Run;
+
+/// A run directory that this process holds.
+#[derive(Debug)]
+pub struct RunStore {
+    dir: RunDir,
+    _lock: Lock,
+    growth: Growth,
+    writer: Option<Writer>,
+}
+
+/// What was recovered from a run directory.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The run, as of its last record.
+    pub run: Run,
+    /// What someone should know: a torn record that was cut off, a snapshot that was rebuilt.
+    pub warnings: Vec<String>,
+}
+
+impl RunStore {
+    /// Makes the directory of a new run, with its first record in it: as a whole or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if the id is taken, [`Error::Io`].
+    pub fn create(root: &Root, first: &Record) -> Result<(Self, Run), Error> {
+        let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
+        let dir = root.run(&run.workflow_id);
+        if dir.path().exists() {
+            return Err(Error::Exists { id: run.workflow_id });
+        }
+        let draft =
+            RunDir(root.runs().join(format!(".{}.{}.new", run.workflow_id, std::process::id())));
+        for path in [draft.steps(), draft.inbox()] {
+            files::make_dir(&path)?;
+        }
+        let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
+        let state = state_json(&run);
+        files::replace(
+            &draft.journal(),
+            format!("{}\n", encode(first, &draft.journal())?).as_bytes(),
+        )?;
+        files::replace(&draft.state(), &state)?;
+        match std::fs::rename(draft.path(), dir.path()) {
+            Ok(()) => files::sync_dir(&root.runs())?,
+            Err(error) => {
+                let _ = std::fs::remove_dir_all(draft.path());
+                return Err(match error.kind() {
+                    ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
+                        Error::Exists { id: run.workflow_id }
+                    }
+                    _ => Error::io("make the directory", dir.path())(error),
+                });
+            }
+        }
+        let growth = Growth::after_snapshot(state.len());
+        Ok((Self { dir, _lock: lock, growth, writer: None }, run))
+    }
+
+    /// Opens the directory of a run that was started earlier, and recovers it.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRun`], [`Error::Held`], [`Error::Damaged`], [`Error::Newer`], [`Error::Io`].
+    pub fn open(root: &Root, id: &RunId) -> Result<(Self, Recovered), Error> {
+        let dir = root.run(id);
+        if !dir.path().is_dir() {
+            return Err(Error::NoSuchRun { id: id.clone(), dir: root.runs() });
+        }
+        let lock = lock::acquire(&dir.lock(), id)?;
+        let replayed = replay(&dir)?;
+        let mut warnings = replayed.warnings;
+        if replayed.torn > 0 {
+            cut(&dir.journal(), replayed.end)?;
+            warnings.push(format!(
+                "{}: the last record was torn ({} bytes) and is cut off; nobody had been told of it",
+                dir.journal().display(),
+                replayed.torn,
+            ));
+        }
+        for path in [dir.steps(), dir.inbox()] {
+            files::make_dir(&path)?;
+        }
+        let growth = Growth::after_snapshot(state_json(&replayed.run).len());
+        Ok((
+            Self { dir, _lock: lock, growth, writer: None },
+            Recovered { run: replayed.run, warnings },
+        ))
+    }
+
+    /// Starts the journal's thread; `tell` is called on it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn start_writer(&mut self, tell: impl Fn(Outcome) + Send + 'static) -> Result<(), Error> {
+        let journal = self.dir.journal();
+        let medium =
+            files::private().append(true).open(&journal).map_err(Error::io("open", &journal))?;
+        let target = Target { medium, journal, state: self.dir.state() };
+        self.writer = Some(Writer::start(target, tell)?);
+        Ok(())
+    }
+
+    /// Appends a record that has been applied to `run`; gives the line as it is written.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if there is no thread to write it.
+    pub fn append(&mut self, record: &Record, run: &Run) -> Result<String, Error> {
+        let line = encode(record, &self.dir.journal())?;
+        let Some(writer) = &self.writer else {
+            return Err(Error::Stopped {
+                path: self.dir.journal(),
+                why: "it was not started".to_owned(),
+            });
+        };
+        writer.append(record.seq, line.clone());
+        if self.growth.grow(line.len() + 1) {
+            self.snapshot(run);
+        }
+        Ok(line)
+    }
+
+    /// Writes a snapshot after all that was appended.
+    pub fn snapshot(&mut self, run: &Run) {
+        let state = state_json(run);
+        self.growth = Growth::after_snapshot(state.len());
+        if let Some(writer) = &self.writer {
+            writer.snapshot(state);
+        }
+    }
+
+    /// Waits until all that was handed over is written, and ends the thread.
+    pub fn finish(&mut self) {
+        self.writer = None;
+    }
+
+    /// Where the run's files are.
+    #[must_use]
+    pub fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+}
+
+/// A run as its directory tells it.
+pub(super) struct Replayed {
+    pub(super) run: Run,
+    pub(super) end: u64,
+    pub(super) torn: u64,
+    pub(super) warnings: Vec<String>,
+}
+
+/// Reads snapshot and journal; changes nothing.
+pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
+    let mut warnings = Vec::new();
+    let mut run = match snapshot::load(&dir.state())? {
+        Found::Run(run) => Some(*run),
+        Found::Nothing => None,
+        Found::Unreadable(why) => {
+            warnings.push(format!(
+                "{}: not readable ({why}), made again from the journal",
+                dir.state().display()
+            ));
+            None
+        }
+    };
+    let known = run.as_ref().map_or(0, |run| run.seq);
+    let extent = journal::scan(&dir.journal(), |seq, line| {
+        if seq <= known {
+            return Ok(());
+        }
+        let record = record::decode(line)?;
+        let refused = |refused: Refused| record::Flaw::Meaning(refused.to_string());
+        match &mut run {
+            None => run = Some(begin(&record).map_err(refused)?.0),
+            Some(run) => drop(apply(run, &record).map_err(refused)?),
+        }
+        Ok(())
+    })?;
+    match run {
+        Some(run) if run.seq == extent.last => {
+            Ok(Replayed { run, end: extent.end, torn: extent.torn, warnings })
+        }
+        Some(run) if extent.last > 0 => Err(Error::Damaged {
+            path: dir.journal(),
+            line: extent.last + 1,
+            record: extent.last + 1,
+            why: format!("it is missing, and the snapshot is at record {}", run.seq),
+        }),
+        _ => Err(Error::Empty { path: dir.journal() }),
+    }
+}
+
+fn cut(journal: &Path, end: u64) -> Result<(), Error> {
+    files::private()
+        .write(true)
+        .open(journal)
+        .and_then(|file| {
+            file.set_len(end)?;
+            file.sync_all()
+        })
+        .map_err(Error::io("cut off the torn record of", journal))
+}
+
+fn encode(record: &Record, journal: &Path) -> Result<String, Error> {
+    record::encode(record).map_err(|why| Error::Stopped { path: journal.to_owned(), why })
+}
+
+/// A run's state as JSON; its types have no value that JSON cannot hold.
+fn state_json(run: &Run) -> Vec<u8> {
+    serde_json::to_vec_pretty(run).unwrap_or_default()
+}
+
+fn refused_at(path: &Path, refused: &Refused) -> Error {
+    Error::Stopped { path: PathBuf::from(path), why: refused.to_string() }
+}
+
+/// Whether a record begins a run, for readers of a journal's lines.
+#[must_use]
+pub fn is_start(record: &Record) -> bool {
+    matches!(record.event, Event::RunStarted(_))
+}
+
+#[cfg(test)]
+mod tests;

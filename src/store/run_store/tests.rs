@@ -1,0 +1,155 @@
+//! Recovery from what a directory may hold after a crash, and the refusal of what it may not.
+
+use super::*;
+use crate::domain::event::RunStarted;
+use crate::domain::id::{SessionId, StateName};
+use crate::domain::run::{Pause, STATE_VERSION, Status};
+use crate::domain::settings::Settings;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+
+fn id() -> RunId {
+    RunId::parse("r").expect("an id")
+}
+
+fn first() -> Record {
+    let started = RunStarted {
+        version: STATE_VERSION,
+        workflow_id: id(),
+        scope_dir: "w".into(),
+        entry: StateName::parse("A.md").expect("a state"),
+        session: SessionId::new("s"),
+        variables: Variables::new(),
+        settings: Settings::default(),
+    };
+    Record { seq: 1, at: Timestamp(1), event: Event::RunStarted(Box::new(started)) }
+}
+
+fn pause(seq: u64) -> Record {
+    let pause = Pause::Unavailable { message: format!("record {seq}") };
+    Record { seq, at: Timestamp(seq), event: Event::RunPaused { pause } }
+}
+
+/// A run of `records` records on disk, and its root.
+fn stored(records: u64) -> (tempfile::TempDir, Root) {
+    let place = tempfile::tempdir().expect("a directory");
+    let root = Root::new(place.path());
+    let (mut store, mut run) = RunStore::create(&root, &first()).expect("created");
+    store.start_writer(|_| {}).expect("started");
+    for seq in 2..=records {
+        apply(&mut run, &pause(seq)).expect("applied");
+        store.append(&pause(seq), &run).expect("appended");
+    }
+    store.finish();
+    (place, root)
+}
+
+fn message(root: &Root) -> String {
+    RunStore::open(root, &id()).expect_err("refused").to_string()
+}
+
+#[test]
+fn a_run_is_recovered_as_it_was() {
+    let (_place, root) = stored(3);
+    let (_store, recovered) = RunStore::open(&root, &id()).expect("opened");
+    assert_eq!((recovered.run.seq, recovered.run.status), (3, Status::Paused));
+    assert!(recovered.warnings.is_empty());
+}
+
+#[test]
+fn an_id_is_taken_once_and_a_run_is_held_once() {
+    let (_place, root) = stored(1);
+    let taken = RunStore::create(&root, &first()).expect_err("taken").to_string();
+    assert!(taken.contains("there is a run r already"), "{taken}");
+    let _held = RunStore::open(&root, &id()).expect("opened");
+    assert!(
+        message(&root)
+            .contains(&format!("held by another raymond (process {})", std::process::id()))
+    );
+}
+
+#[test]
+fn a_journal_cut_at_any_byte_gives_the_whole_records_before() {
+    let (_place, root) = stored(12);
+    let journal = root.run(&id()).journal();
+    let whole = std::fs::read(&journal).expect("read");
+    let first_end = whole.iter().position(|&byte| byte == b'\n').expect("a line") + 1;
+    for cut in first_end..=whole.len() {
+        std::fs::write(&journal, &whole[..cut]).expect("written");
+        let (_store, recovered) = RunStore::open(&root, &id()).expect("opened");
+        let complete = whole[..cut].iter().filter(|&&byte| byte == b'\n').count() as u64;
+        assert_eq!(recovered.run.seq, complete, "cut at {cut}");
+        assert_eq!(recovered.warnings.len(), usize::from(whole[cut - 1] != b'\n'), "cut at {cut}");
+        let left = std::fs::read(&journal).expect("read");
+        assert!(left.last() == Some(&b'\n') && whole.starts_with(&left));
+    }
+}
+
+#[test]
+fn damage_in_the_middle_names_its_record() {
+    let (_place, root) = stored(5);
+    let journal = root.run(&id()).journal();
+    let text = std::fs::read_to_string(&journal).expect("read");
+    std::fs::write(&journal, text.replace("record 3", "record 8")).expect("written");
+    let message = message(&root);
+    assert!(
+        message.contains("journal.jsonl:3: record 3 is damaged: its checksum does not fit"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_missing_record_is_damage() {
+    let (_place, root) = stored(5);
+    let journal = root.run(&id()).journal();
+    let text = std::fs::read_to_string(&journal).expect("read");
+    let without: Vec<&str> = text.lines().filter(|line| !line.contains("\"seq\":3,")).collect();
+    std::fs::write(&journal, without.join("\n") + "\n").expect("written");
+    assert!(message(&root).contains("record 3 is damaged: it has the number 4"));
+}
+
+#[test]
+fn an_unreadable_snapshot_is_made_again_and_a_newer_one_refused() {
+    let (_place, root) = stored(4);
+    let state = root.run(&id()).state();
+    std::fs::write(&state, "{ not json").expect("written");
+    let (store, recovered) = RunStore::open(&root, &id()).expect("opened");
+    assert_eq!((recovered.run.seq, recovered.warnings.len()), (4, 1));
+    drop(store);
+    std::fs::write(&state, "{\"version\": 99}").expect("written");
+    assert!(message(&root).contains("state.json: version 99 is newer"));
+}
+
+#[test]
+fn a_snapshot_ahead_of_its_journal_is_an_error() {
+    let (_place, root) = stored(4);
+    let (mut store, recovered) = RunStore::open(&root, &id()).expect("opened");
+    store.start_writer(|_| {}).expect("started");
+    store.snapshot(&recovered.run);
+    store.finish();
+    drop(store);
+    let journal = root.run(&id()).journal();
+    let text = std::fs::read_to_string(&journal).expect("read");
+    let two: Vec<&str> = text.lines().take(2).collect();
+    std::fs::write(&journal, two.join("\n") + "\n").expect("written");
+    assert!(
+        message(&root)
+            .contains("record 3 is damaged: it is missing, and the snapshot is at record 4")
+    );
+}
+
+#[test]
+fn what_does_not_exist_is_named() {
+    let (_place, root) = stored(1);
+    let other = RunId::parse("other").expect("an id");
+    let message = RunStore::open(&root, &other).expect_err("none").to_string();
+    assert!(message.contains("there is no run other in"), "{message}");
+    std::fs::write(root.run(&id()).journal(), "").expect("written");
+    std::fs::remove_file(root.run(&id()).state()).expect("removed");
+    assert!(
+        RunStore::open(&root, &id())
+            .expect_err("empty")
+            .to_string()
+            .contains("the run never began")
+    );
+}

@@ -1,0 +1,123 @@
+//! The files of a workflow in a directory, which nothing read through here can leave.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use crate::domain::id::StateName;
+use crate::language::hint::closest;
+use crate::language::source::{Error, Source};
+
+/// The most bytes a prompt may have.
+const LONGEST: u64 = 16 * 1024 * 1024;
+
+/// A workflow's directory.
+#[derive(Debug, Clone)]
+pub struct Directory {
+    root: PathBuf,
+}
+
+impl Directory {
+    /// Takes a directory, resolved to its real path.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn open(path: &Path) -> std::io::Result<Self> {
+        let root = path.canonicalize()?;
+        if root.is_dir() { Ok(Self { root }) } else { Err(ErrorKind::NotADirectory.into()) }
+    }
+
+    /// Its real path.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The real path of a file, which is in the directory and a regular file.
+    fn resolve(&self, name: &StateName) -> Result<PathBuf, Error> {
+        let path = self.root.join(name.as_str());
+        let shown = || self.path(name);
+        let real = path.canonicalize().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::Missing { path: shown(), similar: self.similar(name) },
+            _ => Error::Unreadable { path: shown(), error: error.to_string() },
+        })?;
+        if !real.starts_with(&self.root) {
+            return Err(Error::Outside { path: shown() });
+        }
+        if real.is_file() { Ok(real) } else { Err(Error::NotAFile { path: shown() }) }
+    }
+
+    fn similar(&self, name: &StateName) -> Option<String> {
+        let entries = std::fs::read_dir(&self.root).ok()?;
+        let names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        closest(name.as_str(), names.iter().map(String::as_str)).map(str::to_owned)
+    }
+}
+
+impl Source for Directory {
+    fn read(&self, name: &StateName) -> Result<String, Error> {
+        let real = self.resolve(name)?;
+        let unreadable = |error: std::io::Error| Error::Unreadable {
+            path: self.path(name),
+            error: error.to_string(),
+        };
+        let mut bytes = Vec::new();
+        let file = File::open(&real).map_err(unreadable)?;
+        let size = file.metadata().map_err(unreadable)?.len();
+        if size > LONGEST {
+            return Err(Error::TooLong { path: self.path(name), size, limit: LONGEST });
+        }
+        file.take(LONGEST).read_to_end(&mut bytes).map_err(unreadable)?;
+        String::from_utf8(bytes).map_err(|error| {
+            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let column = good.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
+            Error::NotText { path: self.path(name), line, column }
+        })
+    }
+
+    fn check(&self, name: &StateName) -> Result<(), Error> {
+        self.resolve(name).map(drop)
+    }
+
+    fn path(&self, name: &StateName) -> String {
+        self.root.join(name.as_str()).display().to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn state(name: &str) -> StateName {
+        StateName::parse(name).expect("a state")
+    }
+
+    #[test]
+    fn only_regular_files_of_the_directory_are_read() {
+        let place = tempfile::tempdir().expect("a directory");
+        let scope = place.path().join("scope");
+        std::fs::create_dir_all(scope.join("FOLDER.md")).expect("made");
+        std::fs::write(place.path().join("secret"), "s").expect("written");
+        std::fs::write(scope.join("A.md"), "a").expect("written");
+        std::fs::write(scope.join("BAD.md"), b"one\ntwo \xff").expect("written");
+        symlink(place.path().join("secret"), scope.join("OUT.md")).expect("linked");
+        symlink("A.md", scope.join("IN.md")).expect("linked");
+        symlink("LOOP.md", scope.join("LOOP.md")).expect("linked");
+        let directory = Directory::open(&scope).expect("opened");
+        let message = |name| directory.read(&state(name)).expect_err(name).to_string();
+
+        assert_eq!(directory.read(&state("A.md")), Ok("a".into()));
+        assert_eq!(directory.read(&state("IN.md")), Ok("a".into()));
+        assert!(message("OUT.md").contains("leads out of the workflow's directory"));
+        assert!(message("FOLDER.md").contains("not a regular file"));
+        assert!(
+            message("a.MD").ends_with("there is no such file in the workflow; did you mean A.md?")
+        );
+        assert!(message("BAD.md").contains("BAD.md:2:5: this is not UTF-8 text"));
+        assert!(matches!(directory.read(&state("LOOP.md")), Err(Error::Unreadable { .. })));
+    }
+}

@@ -1,0 +1,249 @@
+//! The journal's own thread: appends lines, makes them durable, says so.
+//!
+//! What has queued up while it was waiting for the disk is written and synced together, so many
+//! agents share one sync. After a failed write or sync it stops for good: the system may have
+//! marked the lost pages as clean, so trying again would prove nothing.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use super::{Error, files};
+
+/// Where lines go: a file, or what a test puts in its place.
+pub trait Medium: Send + 'static {
+    /// Appends all bytes.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes all that was appended durable.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Medium for File {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+/// What the thread says about records.
+#[derive(Debug)]
+pub enum Outcome {
+    /// All up to and with this one are durable.
+    Durable(u64),
+    /// Nothing more will be written.
+    Failed(Error),
+}
+
+enum Job {
+    Append { seq: u64, line: String },
+    Snapshot(Vec<u8>),
+}
+
+/// The most bytes that are written together.
+const BATCH: usize = 1 << 20;
+
+/// A handle to the journal's thread. Dropping it waits until everything is written.
+#[derive(Debug)]
+pub struct Writer {
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Where the thread writes.
+pub struct Target<M> {
+    /// The open journal, at its end.
+    pub medium: M,
+    /// Its path, for errors.
+    pub journal: PathBuf,
+    /// The snapshot.
+    pub state: PathBuf,
+}
+
+impl Writer {
+    /// Starts the thread; `tell` is called on it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if there can be no thread.
+    pub fn start<M: Medium>(
+        target: Target<M>,
+        tell: impl Fn(Outcome) + Send + 'static,
+    ) -> Result<Self, Error> {
+        let (sender, receiver) = channel();
+        let path = target.journal.clone();
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || serve(target, &receiver, &tell))
+            .map_err(Error::io("start a thread for", &path))?;
+        Ok(Self { jobs: Some(sender), thread: Some(thread) })
+    }
+
+    /// Hands a line over; it is durable when the thread says so.
+    pub fn append(&self, seq: u64, line: String) {
+        self.hand_over(Job::Append { seq, line });
+    }
+
+    /// Hands a snapshot over; it is written after all lines that were handed over before.
+    pub fn snapshot(&self, state: Vec<u8>) {
+        self.hand_over(Job::Snapshot(state));
+    }
+
+    /// A thread that has failed has said so, and takes nothing more.
+    fn hand_over(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            let _ = jobs.send(job);
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve<M: Medium>(mut target: Target<M>, jobs: &Receiver<Job>, tell: &impl Fn(Outcome)) {
+    let mut next = jobs.recv().ok();
+    while let Some(job) = next.take() {
+        let done = match job {
+            Job::Snapshot(state) => files::replace(&target.state, &state),
+            Job::Append { seq, line } => {
+                let (last, lines, after) = gather(seq, line, jobs);
+                next = after;
+                commit(&mut target, &lines).map(|()| tell(Outcome::Durable(last)))
+            }
+        };
+        if let Err(error) = done {
+            tell(Outcome::Failed(error));
+            return;
+        }
+        next = next.or_else(|| jobs.recv().ok());
+    }
+}
+
+/// Joins the lines that wait already; a job of another kind ends the batch and comes next.
+fn gather(seq: u64, line: String, jobs: &Receiver<Job>) -> (u64, String, Option<Job>) {
+    let (mut last, mut lines) = (seq, line);
+    lines.push('\n');
+    while lines.len() < BATCH {
+        match jobs.try_recv() {
+            Ok(Job::Append { seq, line }) => {
+                last = seq;
+                lines.push_str(&line);
+                lines.push('\n');
+            }
+            Ok(other) => return (last, lines, Some(other)),
+            Err(_) => break,
+        }
+    }
+    (last, lines, None)
+}
+
+fn commit<M: Medium>(target: &mut Target<M>, lines: &str) -> Result<(), Error> {
+    target.medium.append(lines.as_bytes()).map_err(Error::io("append to", &target.journal))?;
+    target.medium.sync().map_err(Error::io("sync", &target.journal))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A medium that fails at the given sync, and counts.
+    struct Faulty {
+        syncs: usize,
+        fails_at: usize,
+        written: mpsc::Sender<usize>,
+    }
+
+    impl Medium for Faulty {
+        fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+            self.written.send(bytes.len()).map_err(io::Error::other)
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            self.syncs += 1;
+            if self.syncs == self.fails_at {
+                Err(io::Error::from(io::ErrorKind::StorageFull))
+            } else {
+                Ok(())
+            }
+        }
+    }
+
+    fn start(medium: impl Medium, dir: &std::path::Path) -> (Writer, mpsc::Receiver<Outcome>) {
+        let (tell, told) = mpsc::channel();
+        let target =
+            Target { medium, journal: dir.join("journal.jsonl"), state: dir.join("state.json") };
+        let writer = Writer::start(target, move |outcome| {
+            let _ = tell.send(outcome);
+        });
+        (writer.expect("a thread"), told)
+    }
+
+    #[test]
+    fn after_a_failed_sync_nothing_more_is_written() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (written, appended) = mpsc::channel();
+        let (writer, told) = start(Faulty { syncs: 0, fails_at: 2, written }, dir.path());
+        writer.append(1, "one".into());
+        assert!(matches!(told.recv(), Ok(Outcome::Durable(1))));
+        writer.append(2, "two".into());
+        let Ok(Outcome::Failed(error)) = told.recv() else { panic!("not told of the failure") };
+        assert!(error.to_string().contains("cannot sync"), "{error}");
+        assert!(error.to_string().contains("free some space"), "{error}");
+        writer.append(3, "three".into());
+        drop(writer);
+        assert_eq!(appended.into_iter().collect::<Vec<_>>(), [4, 4]);
+        assert!(told.recv().is_err());
+    }
+
+    #[test]
+    fn a_full_disk_is_named() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let full =
+            std::fs::OpenOptions::new().append(true).open("/dev/full").expect("the full device");
+        let (writer, told) = start(full, dir.path());
+        writer.append(1, "one".into());
+        let Ok(Outcome::Failed(error)) = told.recv() else { panic!("not told of the failure") };
+        assert!(error.to_string().contains("journal.jsonl: cannot append to: "), "{error}");
+    }
+
+    #[test]
+    fn a_snapshot_keeps_its_place_between_the_lines() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = files::private()
+            .append(true)
+            .create(true)
+            .open(dir.path().join("journal.jsonl"))
+            .expect("a file");
+        let (writer, told) = start(file, dir.path());
+        writer.append(1, "one".into());
+        writer.append(2, "two".into());
+        writer.snapshot(b"{}".to_vec());
+        writer.append(3, "three".into());
+        drop(writer);
+        let last = told.into_iter().last();
+        assert!(matches!(last, Some(Outcome::Durable(3))), "{last:?}");
+        assert_eq!(
+            std::fs::read_to_string(dir.path().join("journal.jsonl")).expect("read"),
+            "one\ntwo\nthree\n"
+        );
+        assert_eq!(std::fs::read_to_string(dir.path().join("state.json")).expect("read"), "{}");
+    }
+}

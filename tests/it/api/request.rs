@@ -1,0 +1,115 @@
+//! What the stand-in keeps of a request: who asked, and the conversation as a reader sees it.
+//!
+//! Claude Code adds to what the user said (`<system-reminder>` blocks, messages of role `system`)
+//! and joins neighbouring messages of one role into one. So the history is kept block by block,
+//! without those additions, and the *newest* words are the last block alone: the prompt of this turn, or the
+//! outcome of the tool the model asked for.
+
+use std::fmt;
+
+use axum::http::HeaderMap;
+use serde_json::Value;
+
+/// A conversational request.
+#[derive(Clone)]
+pub(crate) struct Request {
+    /// The full model name.
+    pub(crate) model: String,
+    /// The Claude Code session that asks.
+    pub(crate) session: String,
+    /// The system prompt.
+    pub(crate) system: String,
+    /// The names of the tools the model may use.
+    pub(crate) tools: Vec<String>,
+    /// Every text of the conversation, oldest first: prompts, replies, outcomes of tools.
+    pub(crate) texts: Vec<String>,
+    /// The last of `texts`.
+    pub(crate) newest: String,
+}
+
+impl Request {
+    /// The request, if it belongs to an agent's conversation. Claude Code also makes requests for
+    /// its own use (titles, topics, summaries), known by offering the model no tools.
+    pub(super) fn conversational(headers: &HeaderMap, body: &Value) -> Option<Self> {
+        let tools: Vec<_> = items(&body["tools"])
+            .map(|tool| string(&tool["name"]))
+            .collect();
+        if tools.is_empty() {
+            return None;
+        }
+        let spoken = items(&body["messages"]).filter(|message| message["role"] != "system");
+        let history: Vec<_> = spoken
+            .flat_map(|message| texts(&message["content"]))
+            .collect();
+        let session = headers.get("x-claude-code-session-id");
+        Some(Self {
+            model: string(&body["model"]),
+            session: session
+                .and_then(|id| id.to_str().ok())
+                .unwrap_or_default()
+                .to_owned(),
+            system: texts(&body["system"]).join("\n"),
+            tools,
+            newest: history.last().cloned().unwrap_or_default(),
+            texts: history,
+        })
+    }
+
+    /// In how many places of the conversation the words stand, the newest included.
+    pub(crate) fn mentions(&self, words: &str) -> usize {
+        self.texts
+            .iter()
+            .map(|text| text.matches(words).count())
+            .sum()
+    }
+
+    /// Whether the model can see these words.
+    pub(crate) fn sees(&self, words: &str) -> bool {
+        self.mentions(words) > 0
+    }
+}
+
+/// What a failing test shows: the conversation, without the pages that Claude Code adds to it.
+impl fmt::Debug for Request {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short: Vec<_> = self.texts.iter().map(|text| beginning(text)).collect();
+        let mut shown = formatter.debug_struct("Request");
+        shown
+            .field("model", &self.model)
+            .field("session", &self.session);
+        shown.field("texts", &short).finish_non_exhaustive()
+    }
+}
+
+fn beginning(text: &str) -> String {
+    text.chars().take(300).collect()
+}
+
+/// The texts of a message's content, which is a string or a list of blocks.
+fn texts(content: &Value) -> Vec<String> {
+    let said = |text: &String| !text.trim_start().starts_with("<system-reminder>");
+    match content {
+        Value::String(text) => vec![text.clone()],
+        blocks => items(blocks).filter_map(text).collect(),
+    }
+    .into_iter()
+    .filter(said)
+    .collect()
+}
+
+fn text(block: &Value) -> Option<String> {
+    match block["type"].as_str()? {
+        "text" => Some(string(&block["text"])),
+        "tool_use" => Some(block["input"].to_string()),
+        "tool_result" => Some(texts(&block["content"]).join("\n")),
+        _ => None,
+    }
+}
+
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

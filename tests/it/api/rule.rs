@@ -1,0 +1,123 @@
+//! A rule of the script: what it listens for, when it answers, and what.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+use tokio::sync::watch;
+
+/// Answers requests whose newest words contain a marker.
+#[derive(Clone)]
+pub(crate) struct Rule {
+    marker: String,
+    answer: Answer,
+    uses: Arc<AtomicUsize>,
+    held: Option<watch::Sender<bool>>,
+}
+
+/// What the model is made to say. An error takes the place of everything else.
+#[derive(Clone)]
+pub(super) struct Answer {
+    pub(super) text: String,
+    pub(super) tool: Option<(String, Value)>,
+    pub(super) error: Option<(u16, String)>,
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+}
+
+impl Default for Answer {
+    fn default() -> Self {
+        let text = "Nothing was scripted.".to_owned();
+        Self {
+            text,
+            tool: None,
+            error: None,
+            input_tokens: 10,
+            output_tokens: 5,
+        }
+    }
+}
+
+/// A rule for requests whose newest words contain `marker`.
+pub(crate) fn on(marker: &str) -> Rule {
+    Rule {
+        marker: marker.to_owned(),
+        answer: Answer::default(),
+        uses: Arc::new(AtomicUsize::new(usize::MAX)),
+        held: None,
+    }
+}
+
+/// A rule for whatever no earlier rule answers.
+pub(crate) fn otherwise() -> Rule {
+    on("")
+}
+
+impl Rule {
+    /// The model says this.
+    pub(crate) fn reply(mut self, text: &str) -> Self {
+        text.clone_into(&mut self.answer.text);
+        self
+    }
+
+    /// The model asks for a tool; what the tool gives back is the next request's newest words.
+    pub(crate) fn tool(mut self, name: &str, input: Value) -> Self {
+        self.answer.tool = Some((name.to_owned(), input));
+        self
+    }
+
+    /// The API refuses, with this status and message.
+    pub(crate) fn error(mut self, status: u16, message: &str) -> Self {
+        self.answer.error = Some((status, message.to_owned()));
+        self
+    }
+
+    /// What the answer is billed for.
+    pub(crate) fn tokens(mut self, input: u64, output: u64) -> Self {
+        (self.answer.input_tokens, self.answer.output_tokens) = (input, output);
+        self
+    }
+
+    /// The rule serves so many requests, then the next rule has its turn.
+    pub(crate) fn times(self, count: usize) -> Self {
+        self.uses.store(count, Ordering::Relaxed);
+        self
+    }
+
+    /// The answer waits for [`release`](super::Api::release).
+    pub(crate) fn hold(mut self) -> Self {
+        self.held = Some(watch::Sender::new(false));
+        self
+    }
+
+    pub(super) fn answers(&self, newest: &str) -> bool {
+        newest.contains(&self.marker) && self.uses.load(Ordering::Relaxed) > 0
+    }
+
+    /// Called under the lock of the script, so checking and spending are one.
+    pub(super) fn spend(&self) {
+        self.uses.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_held_on(&self, marker: &str) -> bool {
+        self.held.is_some() && self.marker == marker
+    }
+
+    pub(super) fn release(&self) {
+        if let Some(gate) = &self.held {
+            gate.send_replace(true);
+        }
+    }
+
+    /// Returns when the answer may go out.
+    pub(super) async fn ready(&self) {
+        if let Some(gate) = &self.held {
+            let opened = gate.subscribe().wait_for(|open| *open).await.map(|_| ());
+            opened.expect("the rule keeps its gate");
+        }
+    }
+
+    pub(super) fn answer(&self) -> &Answer {
+        &self.answer
+    }
+}

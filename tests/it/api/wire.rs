@@ -1,0 +1,116 @@
+//! Answers in the form the Messages API gives them: server-sent events, JSON, or an error.
+
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::rule::Answer;
+
+/// The answer to one request for a message.
+pub(super) fn answer(answer: &Answer, model: &str, streamed: bool) -> Response {
+    if let Some((status, message)) = &answer.error {
+        return error(*status, message);
+    }
+    let message = message(answer, model);
+    if streamed {
+        respond(StatusCode::OK, "text/event-stream", events(&message))
+    } else {
+        json(&message.to_string())
+    }
+}
+
+/// A refusal in the shape of the API's own.
+pub(super) fn error(status: u16, message: &str) -> Response {
+    let kind = match status {
+        400 => "invalid_request_error",
+        401 => "authentication_error",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        _ => "api_error",
+    };
+    let body = json!({"type": "error", "error": {"type": kind, "message": message}});
+    let status = StatusCode::from_u16(status).expect("the test names a status that exists");
+    respond(status, "application/json", body.to_string())
+}
+
+/// A JSON document as it stands.
+pub(super) fn json(body: &str) -> Response {
+    respond(StatusCode::OK, "application/json", body.to_owned())
+}
+
+fn respond(status: StatusCode, kind: &str, body: String) -> Response {
+    Response::builder()
+        .status(status)
+        .header(CONTENT_TYPE, kind)
+        .body(Body::from(body))
+        .expect("status and header are valid")
+}
+
+/// The whole message. Its id is new each time: Claude Code takes messages of one id for one message.
+fn message(answer: &Answer, model: &str) -> Value {
+    let mut content = vec![json!({"type": "text", "text": answer.text})];
+    if let Some((name, input)) = &answer.tool {
+        let id = format!("toolu_{}", Uuid::new_v4().simple());
+        content.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
+    }
+    json!({
+        "id": format!("msg_{}", Uuid::new_v4().simple()),
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": if answer.tool.is_some() { "tool_use" } else { "end_turn" },
+        "stop_sequence": null,
+        "usage": {
+            "input_tokens": answer.input_tokens,
+            "output_tokens": answer.output_tokens,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+        },
+    })
+}
+
+/// The message as a stream: begun empty, filled block by block, ended with its reason and usage.
+fn events(message: &Value) -> String {
+    let mut begun = message.clone();
+    begun["content"] = json!([]);
+    begun["stop_reason"] = Value::Null;
+    let mut stream = event(&json!({"type": "message_start", "message": begun}));
+    let blocks = message["content"].as_array().into_iter().flatten();
+    for (index, block) in blocks.enumerate() {
+        let (empty, delta) = opened(block);
+        let start = json!({"type": "content_block_start", "index": index, "content_block": empty});
+        let fill = json!({"type": "content_block_delta", "index": index, "delta": delta});
+        let stop = json!({"type": "content_block_stop", "index": index});
+        stream.extend([start, fill, stop].iter().map(event));
+    }
+    let reason = json!({"stop_reason": message["stop_reason"], "stop_sequence": null});
+    let end = json!({"type": "message_delta", "delta": reason, "usage": message["usage"]});
+    stream.extend([end, json!({"type": "message_stop"})].iter().map(event));
+    stream
+}
+
+/// A block as it starts, and the delta that fills it.
+fn opened(block: &Value) -> (Value, Value) {
+    let mut empty = block.clone();
+    if block["type"] == "text" {
+        empty["text"] = json!("");
+        (empty, json!({"type": "text_delta", "text": block["text"]}))
+    } else {
+        empty["input"] = json!({});
+        (
+            empty,
+            json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}),
+        )
+    }
+}
+
+fn event(data: &Value) -> String {
+    format!(
+        "event: {}\ndata: {data}\n\n",
+        data["type"].as_str().unwrap_or_default()
+    )
+}

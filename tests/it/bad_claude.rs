@@ -1,0 +1,204 @@
+//! A Claude Code that is missing, dies, says nothing, says nonsense or does not go away.
+
+use std::fs;
+
+use crate::support::{Rule, Test, alive, always, patiently, when};
+
+fn with(rules: impl IntoIterator<Item = Rule>) -> Test {
+    let test = Test::new().prompt("START.md", "start").prompt("NEXT.md", "next");
+    rules.into_iter().fold(test, Test::rule)
+}
+
+fn well() -> Rule {
+    always().reply("<result>well</result>")
+}
+
+#[test]
+fn missing_from_the_start() {
+    let test = with([well()]).env("RAYMOND_CLAUDE", "/nowhere/claude");
+    let outcome = test.run(&["START.md"]);
+    outcome
+        .code(69)
+        .stderr_has("/nowhere/claude")
+        .stderr_has("RAYMOND_CLAUDE")
+        .stderr_has("--claude");
+    assert!(test.calls().is_empty());
+}
+
+#[test]
+fn missing_from_path() {
+    let test = with([well()]).env("RAYMOND_CLAUDE", "").env("PATH", "/nowhere");
+    test.run(&["START.md", "--claude", "claude"]).code(69).stderr_has("claude").stderr_has("PATH");
+}
+
+#[test]
+fn missing_in_the_middle_pauses_the_run() {
+    let test = with([when("start").hold_before("go").reply("<goto>NEXT.md</goto>"), well()]);
+    let claude = test.own_claude();
+    let test = test.env("RAYMOND_CLAUDE", &claude);
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    fs::remove_file(&claude).expect("it was there");
+    test.release("go");
+    live.wait().code(69).stderr_has("raymond run t");
+
+    test.own_claude();
+    test.again(&[]).ok().ended("main", "well");
+    assert_eq!(test.prompts(), ["start", "next"]);
+}
+
+#[test]
+fn the_flag_wins_over_the_environment() {
+    let test = with([well()]);
+    let claude = test.own_claude();
+    let test = test.env("RAYMOND_CLAUDE", "/nowhere/claude");
+    test.run(&["START.md", "--claude", claude.to_str().unwrap_or_default()]).ok();
+}
+
+#[test]
+fn not_executable() {
+    let test = with([well()]).file("claude", b"just text");
+    let path = test.flow().join("claude");
+    let path = path.to_str().unwrap_or_default();
+    test.run(&["START.md", "--claude", path]).code(69).stderr_has(path);
+}
+
+#[test]
+fn not_logged_in_pauses_the_run() {
+    let test = with([
+        when("start").reply("<goto>NEXT.md</goto>"),
+        always().once().not_logged_in(),
+        well(),
+    ]);
+    let outcome = test.run(&["START.md"]);
+    outcome.code(69).says("/login").stderr_has("raymond run t");
+    assert_eq!(test.prompts(), ["start", "next"], "it is not tried again by itself");
+
+    test.again(&[]).ok().ended("main", "well");
+    assert_eq!(test.prompts(), ["start", "next", "next"]);
+}
+
+#[test]
+fn whatever_kills_a_turn_once_is_overcome() {
+    let slips = [
+        ("exit", always().exit(3).stderr("boom")),
+        ("signal", always().signal(9)),
+        ("silence", always().silent()),
+        ("garbage", always().garbage()),
+        ("an error result", always().error(500, "API Error: 500 overloaded")),
+    ];
+    for (slip, rule) in slips {
+        let test = with([rule.once(), well()]);
+        let outcome = test.run(&["START.md"]);
+        outcome.ok().ended("main", "well");
+        outcome.assert(test.calls().len() == 2, &format!("two calls for {slip}"));
+        let failed = test.events("turn_failed");
+        outcome.assert(failed.len() == 1, &format!("one failed turn for {slip}"));
+        outcome.assert(failed[0]["cause"].is_string(), "its cause is told");
+    }
+}
+
+#[test]
+fn whatever_kills_every_turn_fails_the_agent_and_says_how() {
+    let slips = [
+        (always().exit(3).stderr("boom: no disk"), &["3", "boom: no disk"][..]),
+        (always().signal(9), &["signal", "9"]),
+        (always().silent(), &["no result"]),
+        (always().garbage(), &["no result"]),
+        (always().error(500, "API Error: 500 overloaded"), &["API Error: 500 overloaded"]),
+    ];
+    for (rule, parts) in slips {
+        let test = with([rule]);
+        let outcome = test.run(&["START.md"]);
+        outcome.code(1).failed("main");
+        outcome.assert(test.calls().len() == 4, "a call and three restarts");
+        for part in parts {
+            outcome.says(part);
+        }
+        // The place where the whole of it can be read.
+        outcome.says("steps/main-1-");
+    }
+}
+
+#[test]
+fn restarts_are_counted_as_asked() {
+    for (restarts, calls) in [("0", 1), ("1", 2)] {
+        let test = with([always().exit(1)]);
+        test.run(&["START.md", "--max-restarts", restarts]).code(1);
+        assert_eq!(test.calls().len(), calls);
+    }
+}
+
+#[test]
+fn a_failed_turn_is_tried_again_without_its_half_turn() {
+    let test =
+        with([when("start").reply("<goto>NEXT.md</goto>"), when("next").once().exit(1), well()]);
+    test.run(&["START.md"]).ok();
+    let calls = test.calls();
+    assert_eq!(test.prompts(), ["start", "next", "next"]);
+    calls[2].assert_branches(&calls[0]);
+    assert_eq!(calls[2].history, ["start"], "the killed turn is not in the history");
+}
+
+#[test]
+fn a_session_that_is_gone_fails_the_agent() {
+    let test = with([when("start").hold_before("go").reply("<goto>NEXT.md</goto>"), well()]);
+    let mut live = test.spawn(&["START.md", "--max-restarts", "1"]);
+    live.wait_calls(1);
+    fs::remove_dir_all(test.fake().join("sessions")).expect("sessions were there");
+    test.release("go");
+    live.wait().code(1).says("No conversation found with session ID");
+}
+
+#[test]
+fn a_turn_is_over_at_its_result() {
+    let test = with([when("start").linger().reply("<goto>NEXT.md</goto>"), well()]);
+    test.run(&["START.md", "--shutdown", "100ms"]).ok();
+    test.assert_no_survivors();
+}
+
+#[test]
+fn one_that_will_not_go_is_made_to() {
+    let rule = when("start").linger().ignore_term().helper().reply("<goto>NEXT.md</goto>");
+    let test = with([rule, well()]);
+    test.run(&["START.md", "--shutdown", "100ms"]).ok().ended("main", "well");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_helper_that_holds_stdout_open_is_gone_when_its_step_is() {
+    let test = with([
+        when("start").helper().reply("<goto>NEXT.md</goto>"),
+        when("next").hold_before("go").reply("<result>ok</result>"),
+    ]);
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(2);
+    let helpers = test.helpers();
+    assert_eq!(helpers.len(), 1);
+    patiently("the helper is gone", || !alive(helpers[0]));
+    test.release("go");
+    live.wait().ok();
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_line_of_more_than_a_megabyte_is_read() {
+    let test = with([always().pad(1_500_000).reply("<result>long</result>")]);
+    test.run(&["START.md"]).ok().ended("main", "long");
+}
+
+#[test]
+fn a_line_of_more_than_16_megabytes_is_a_named_error() {
+    let test = with([always().pad(17 << 20).reply("<result>too long</result>")]);
+    let outcome = test.run(&["START.md", "--max-restarts", "0"]);
+    outcome.code(1).says("16 M").says("line").failed("main");
+}
+
+#[test]
+fn bytes_that_are_no_utf8_do_not_cost_the_turn() {
+    for kind in ["assistant", "result"] {
+        let test = with([always().non_utf8(kind).reply("<result>readable</result>")]);
+        test.run(&["START.md"]).ok().stdout_has("readable");
+        assert_eq!(test.calls().len(), 1);
+    }
+}

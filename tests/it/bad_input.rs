@@ -1,0 +1,258 @@
+//! Workflows, files and directories that are not as they should be. Each is met with a message that
+//! says what, where, why and what to do, and with nothing lost.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::support::{Outcome, Test, always, when};
+
+fn answering() -> Test {
+    Test::new().rule(always().reply("<result>ok</result>"))
+}
+
+/// A prompt with this frontmatter, refused before anything is called.
+#[track_caller]
+fn refused(frontmatter: &str, parts: &[&str]) {
+    let test = answering().prompt("START.md", &format!("---\n{frontmatter}\n---\nstart"));
+    let outcome = test.run(&["START.md"]);
+    outcome.code(65);
+    for part in parts {
+        outcome.stderr_has(part);
+    }
+    outcome.assert(test.calls().is_empty(), "no call");
+}
+
+#[test]
+fn a_missing_scope() {
+    answering().run(&["nowhere/START.md"]).code_in(&[64, 65]).stderr_has("nowhere/START.md");
+}
+
+#[test]
+fn a_missing_file_and_what_there_is_instead() {
+    let test = answering().prompt("START.md", "start");
+    test.run(&["STRAT.md"]).code_in(&[64, 65]).stderr_has("STRAT.md").stderr_has("START.md");
+}
+
+#[test]
+fn a_folder_without_a_start() {
+    let test = answering().prompt("empty/NOTE.md", "note");
+    test.run(&["empty"]).code_in(&[64, 65]).stderr_has("empty").stderr_has("START.md");
+}
+
+#[test]
+fn a_run_that_does_not_exist() {
+    let test = answering().prompt("START.md", "start");
+    test.raymond(&["run", "nosuch"]).code_in(&[64, 65]).stderr_has("nosuch");
+    for command in ["status", "log", "stop", "resume"] {
+        test.raymond(&[command, "nosuch"])
+            .code_in(&[64, 65])
+            .stderr_has("nosuch")
+            .stderr_has("raymond list");
+    }
+}
+
+#[test]
+fn targets_that_are_no_plain_names() {
+    for target in
+        ["sub/NEXT.md", r"sub\NEXT.md", "../SECRET.md", "/etc/passwd", "..", ".", "", "A\0B.md"]
+    {
+        let test = Test::new()
+            .prompt("START.md", "start")
+            .prompt("sub/NEXT.md", "leaked")
+            .rule(when("start").reply(&format!("<goto>{target}</goto>")));
+        let outcome = test.run(&["START.md"]);
+        outcome.code(1).failed("main");
+        outcome.assert(test.calls().len() == 1, &format!("no call beyond {target:?}"));
+        if target.len() > 2 && !target.contains('\0') {
+            outcome.stdout_has(target);
+        }
+    }
+}
+
+#[test]
+fn a_link_out_of_the_scope() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>leaked</result>"));
+    fs::write(test.root().join("secret.md"), "secret").expect("it is written");
+    symlink("../secret.md", test.flow().join("NEXT.md")).expect("it is linked");
+    let outcome = test.run(&["START.md"]);
+    outcome.code(1).says("NEXT.md").says("scope").failed("main");
+    assert!(test.calls_with("secret").is_empty());
+}
+
+#[test]
+fn a_link_within_the_scope_is_fine() {
+    let test = answering().prompt("REAL.md", "start");
+    symlink("REAL.md", test.flow().join("START.md")).expect("it is linked");
+    test.run(&["START.md"]).ok();
+}
+
+#[test]
+fn a_missing_return_state_is_met_before_the_call() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("CHILD.md", "child")
+        .rule(always().reply(r#"<call return="NOWHERE.md">CHILD.md</call>"#));
+    test.run(&["START.md"]).code(1).says("NOWHERE.md").failed("main");
+    assert_eq!(test.calls().len(), 1);
+}
+
+#[test]
+fn a_state_that_vanishes_fails_its_agent() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("CHILD.md", "child")
+        .prompt("BACK.md", "back")
+        .rule(when("start").reply(r#"<call return="BACK.md">CHILD.md</call>"#))
+        .rule(when("child").hold_before("go").reply("<result>x</result>"));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(2);
+    fs::remove_file(test.flow().join("BACK.md")).expect("it was there");
+    test.release("go");
+    live.wait().code(1).says("BACK.md").failed("main");
+    assert_eq!(test.calls().len(), 2, "a missing file is not tried again");
+}
+
+#[test]
+fn frontmatter_that_is_no_yaml() {
+    refused("model: sonnet\nallowed_transitions: [", &["START.md:"]);
+}
+
+#[test]
+fn frontmatter_with_an_unknown_key() {
+    refused("modle: sonnet", &["START.md:2:1", "modle", "model"]);
+}
+
+#[test]
+fn frontmatter_of_the_wrong_shape() {
+    refused("allowed_transitions: goto", &["START.md:2:"]);
+}
+
+#[test]
+fn a_policy_with_an_unknown_tag() {
+    refused(
+        "allowed_transitions:\n  - { tag: gotoo, target: NEXT.md }",
+        &["START.md:3:", "gotoo", "goto"],
+    );
+}
+
+#[test]
+fn a_policy_with_an_unknown_model() {
+    refused("model: sonet", &["START.md:2:", "sonet", "sonnet"]);
+}
+
+#[test]
+fn a_policy_with_a_path() {
+    refused(
+        "allowed_transitions:\n  - { tag: goto, target: ../NEXT.md }",
+        &["START.md:3:", "../NEXT.md"],
+    );
+}
+
+#[test]
+fn a_policy_without_a_required_attribute() {
+    refused(
+        "allowed_transitions:\n  - { tag: call, target: CHILD.md }",
+        &["START.md:3:", "return"],
+    );
+}
+
+#[test]
+fn frontmatter_that_never_ends() {
+    let test = answering().prompt("START.md", "---\nmodel: sonnet\nstart");
+    test.run(&["START.md"]).code(65).stderr_has("START.md:").stderr_has("---");
+}
+
+#[test]
+fn bad_frontmatter_further_on() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "---\nmodel: [\n---\nnext")
+        .rule(when("start").reply("<goto>NEXT.md</goto>"));
+    test.run(&["START.md"]).code_in(&[1, 65]).says("NEXT.md:");
+}
+
+#[test]
+fn a_prompt_larger_than_an_argument_may_be() {
+    let body = format!("start {}", "y".repeat(200 << 10));
+    let test = answering().prompt("START.md", &body);
+    test.run(&["START.md"]).ok();
+    assert_eq!(test.calls()[0].prompt.trim_end().len(), body.len());
+}
+
+#[test]
+fn a_prompt_that_is_no_utf8() {
+    let test = answering().file("START.md", b"start \xff here");
+    test.run(&["START.md"]).code(65).stderr_has("START.md").stderr_has("UTF-8");
+    assert!(test.calls().is_empty());
+}
+
+#[test]
+fn an_empty_prompt() {
+    let test = answering().prompt("START.md", "---\nmodel: sonnet\n---\n\n");
+    let outcome = test.run(&["START.md"]);
+    outcome.code_in(&[1, 65]).says("START.md").says("empty");
+    assert!(test.calls().is_empty(), "Claude Code would say nothing to it");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made() {
+    let test = answering().prompt("START.md", "start").file("in-the-way", b"");
+    let test = test.env("RAYMOND_DIR", "in-the-way/ray");
+    let outcome = test.run(&["START.md"]);
+    outcome.code(74).stderr_has("in-the-way/ray").stderr_has("--dir");
+    assert!(test.calls().is_empty());
+}
+
+/// Runs the script with a file system of this size as `RAYMOND_DIR`, in namespaces of its own.
+/// Nothing where the system forbids that, which is a failure where CI says that nothing is skipped.
+fn on_a_small_disk(test: &Test, options: &str, script: &str) -> Option<Outcome> {
+    if !test.apart("mount -t tmpfs none /tmp").status.success() {
+        assert!(std::env::var_os("CI").is_none(), "CI must allow `unshare -rm`");
+        return None;
+    }
+    let mount = format!("mkdir -p $RAYMOND_DIR && mount -t tmpfs -o {options} none $RAYMOND_DIR");
+    Some(test.apart(&format!("{mount} || exit 99\n{script}")))
+}
+
+#[test]
+fn a_directory_that_cannot_be_written() {
+    let test = answering().prompt("START.md", "start");
+    let script = r#"exec "$0" run START.md --id t"#;
+    if let Some(outcome) = on_a_small_disk(&test, "ro", script) {
+        outcome.code(74).stderr_has("ray");
+        assert!(test.calls().is_empty());
+    }
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let megabyte = "z".repeat(1 << 20);
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().reply(&format!("<result>{megabyte}</result>")));
+    // The transcript of the turn (2 MB) still fits, its record (1 MB) only after the filler is gone.
+    let script = r#"
+        head -c 8M /dev/zero > "$RAYMOND_DIR/filler"
+        "$0" run START.md --id t; echo "first: $?"
+        rm "$RAYMOND_DIR/filler"
+        exec "$0" run t"#;
+    if let Some(outcome) = on_a_small_disk(&test, "size=10752k", script) {
+        outcome.stdout_has("first: 74").says("No space left on device").stderr_has("raymond run t");
+        outcome.ok().stdout_has("Agent main terminated with result: zzz");
+        assert_eq!(test.calls().len(), 1, "what was paid for is not paid for again");
+    }
+}
+
+#[test]
+fn a_full_disk_under_the_transcript_is_named() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().pad(4 << 20).reply("<result>ok</result>"));
+    let script = r#"exec "$0" run START.md --id t --backoff 1ms..5ms"#;
+    if let Some(outcome) = on_a_small_disk(&test, "size=2m", script) {
+        outcome.code_in(&[1, 74]).says("No space left on device");
+    }
+}

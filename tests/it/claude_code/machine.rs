@@ -1,0 +1,248 @@
+//! A machine for one test: directories, an environment, an API, and the processes started on it.
+//!
+//! Its home is a new directory each time, so a process whose environment names that home was started
+//! here, whoever its parent is by now. That is how a test sees what was left behind, and how the
+//! machine ends it when it is dropped.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::api::Api;
+
+use super::installed::claude;
+use super::running::{Ended, PATIENCE, Running};
+
+/// The id every test gives its run.
+pub(super) const RUN: &str = "tested";
+
+pub(super) struct Machine {
+    pub(super) api: Api,
+    root: TempDir,
+    environment: Vec<(String, String)>,
+    started: AtomicUsize,
+}
+
+impl Machine {
+    /// A machine with Claude Code installed and logged in, and nothing else.
+    pub(super) fn new() -> Self {
+        let root = TempDir::new().expect("a temporary directory can be made");
+        for folder in ["home", "tmp", "flow", "work"] {
+            fs::create_dir(root.path().join(folder)).expect("an empty directory takes a folder");
+        }
+        let api = Api::start();
+        let [home, tmp] = ["home", "tmp"].map(|folder| root.path().join(folder));
+        let environment = [
+            ("HOME", text(&home)),
+            ("CLAUDE_CODE_TMPDIR", text(&tmp)),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+            ("IS_SANDBOX", "1"),
+            ("ANTHROPIC_BASE_URL", api.url()),
+            ("ANTHROPIC_API_KEY", "test"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("RAYMOND_CLAUDE", text(claude())),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec();
+        Self {
+            api,
+            root,
+            environment,
+            started: AtomicUsize::new(0),
+        }
+    }
+
+    /// Sets a variable of the environment that every program starts with.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.unset(name);
+        self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
+    /// Takes a variable out of the environment.
+    pub(super) fn unset(&mut self, name: &str) {
+        self.environment.retain(|(known, _)| known != name);
+    }
+
+    /// Writes a prompt into the scope.
+    pub(super) fn prompt(&self, name: &str, text: &str) {
+        fs::write(self.path("flow").join(name), text).expect("the scope is writable");
+    }
+
+    /// A path on this machine: `flow` is the scope, `work` where the agents work.
+    pub(super) fn path(&self, inside: &str) -> PathBuf {
+        self.root.path().join(inside)
+    }
+
+    /// `raymond run` on the scope, from the start.
+    pub(super) fn run(&self, options: &[&str]) -> Ended {
+        self.start(options).wait()
+    }
+
+    /// The same, without waiting for its end.
+    pub(super) fn start(&self, options: &[&str]) -> Running {
+        let start = self.path("flow/START.md");
+        let words = [
+            &["run", text(&start), "--id", RUN, "--model", "haiku"],
+            options,
+        ]
+        .concat();
+        self.raymond(&words)
+    }
+
+    /// `raymond run` on the run that an earlier raymond began.
+    pub(super) fn go_on(&self, options: &[&str]) -> Running {
+        self.raymond(&[&["run", RUN], options].concat())
+    }
+
+    fn raymond(&self, words: &[&str]) -> Running {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
+        command.args(words).stdin(Stdio::null());
+        self.spawn(command)
+    }
+
+    /// Claude Code itself, as raymond starts it.
+    pub(super) fn claude(&self, options: &[&str], prompt: &str) -> Ended {
+        let path = self.path("prompt");
+        fs::write(&path, prompt).expect("the machine is writable");
+        let always = [
+            "-p",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--disallowedTools",
+            "AskUserQuestion",
+        ];
+        let mut command = Command::new(claude());
+        command
+            .args(always)
+            .args(options)
+            .stdin(File::open(path).expect("the prompt was written"));
+        self.spawn(command).wait()
+    }
+
+    fn spawn(&self, mut command: Command) -> Running {
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        let environment = self.environment.iter().cloned();
+        command
+            .env_clear()
+            .envs(environment)
+            .current_dir(self.path("work"));
+        Running::spawn(&mut command, &self.path(&number.to_string()))
+    }
+
+    /// The journal's records of one kind, oldest first; none while there is no journal.
+    pub(super) fn records(&self, event: &str) -> Vec<Value> {
+        let journal = self.run_file("journal.jsonl");
+        let record = |line: &str| serde_json::from_str::<Value>(line).ok();
+        journal
+            .lines()
+            .filter_map(record)
+            .filter(|record| record["event"] == event)
+            .collect()
+    }
+
+    /// The transitions of the run, in order, as `agent#step tag target`.
+    pub(super) fn transitions(&self) -> Vec<String> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let transition = |record: Value| {
+            let went = &record["transition"];
+            let (agent, step) = (text(&record["agent"]), &record["step"]);
+            format!(
+                "{agent}#{step} {} {}",
+                text(&went["tag"]),
+                text(&went["target"])
+            )
+            .trim()
+            .to_owned()
+        };
+        self.records("step_finished")
+            .into_iter()
+            .map(transition)
+            .collect()
+    }
+
+    /// A file of the run's directory, empty while it does not exist.
+    pub(super) fn run_file(&self, name: &str) -> String {
+        let path = self.path("work/.raymond/runs").join(RUN).join(name);
+        fs::read_to_string(path).unwrap_or_default()
+    }
+
+    /// The processes of this machine that run, with their command lines.
+    pub(super) fn processes(&self) -> Vec<(Pid, String)> {
+        let home = format!("HOME={}\0", self.path("home").display());
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| process(&entry.path(), home.as_bytes()))
+            .collect()
+    }
+
+    /// Kills every Claude Code process, as a failing machine would.
+    pub(super) fn kill_claude(&self) {
+        let name = text(claude());
+        for (pid, _) in self
+            .processes()
+            .into_iter()
+            .filter(|(_, line)| line.contains(name))
+        {
+            kill(pid);
+        }
+        self.until("Claude Code is gone", || {
+            self.processes()
+                .iter()
+                .all(|(_, line)| !line.contains(name))
+        });
+    }
+
+    /// Returns when the condition holds.
+    pub(super) fn until(&self, what: &str, condition: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !condition() {
+            let journal = self.run_file("journal.jsonl");
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "never: {what}\n{journal}\n{:#?}",
+                self.processes()
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        self.processes().into_iter().for_each(|(pid, _)| kill(pid));
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the paths of tests are UTF-8")
+}
+
+fn process(folder: &Path, home: &[u8]) -> Option<(Pid, String)> {
+    let pid = folder
+        .file_name()?
+        .to_str()?
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw)?;
+    let environment = fs::read(folder.join("environ")).ok()?;
+    environment
+        .windows(home.len())
+        .find(|window| *window == home)?;
+    let line = fs::read(folder.join("cmdline")).ok()?;
+    Some((pid, String::from_utf8_lossy(&line).replace('\0', " ")))
+}
+
+/// Ends a process of ours; one that has just ended by itself is as good.
+fn kill(pid: Pid) {
+    let _ = kill_process(pid, Signal::KILL);
+}

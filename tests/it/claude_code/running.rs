@@ -1,0 +1,111 @@
+//! A program that a test has started, and how it ended.
+//!
+//! What it prints goes to files and not into pipes: a pipe that nobody reads stops the program, and
+//! one that a grandchild holds open has no end.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// The longest a test waits for anything; only a failing test ever waits this long.
+pub(super) const PATIENCE: Duration = Duration::from_mins(3);
+
+/// How a program ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    /// The exit code; none when a signal ended it.
+    pub(super) code: Option<i32>,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// A program that has been started, its output going to files.
+pub(super) struct Running {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Running {
+    /// Starts it, its output going to `<output>.out` and `<output>.err`.
+    pub(super) fn spawn(command: &mut Command, output: &Path) -> Self {
+        let [stdout, stderr] = ["out", "err"].map(|kind| output.with_extension(kind));
+        let create = |path: &Path| File::create(path).expect("the machine is writable");
+        command.stdout(create(&stdout)).stderr(create(&stderr));
+        let child = command.spawn().expect("the program can be started");
+        Self {
+            child,
+            stdout,
+            stderr,
+        }
+    }
+
+    /// Kills it as `kill -9` does; what it started lives on.
+    pub(super) fn kill(mut self) {
+        self.child.kill().expect("a child of ours can be killed");
+        self.child.wait().expect("a killed child can be waited for");
+    }
+
+    /// Asks it to stop, as Ctrl-C does.
+    pub(super) fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).expect("it runs");
+    }
+
+    /// What it has written to standard error so far.
+    pub(super) fn stderr(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap_or_default()
+    }
+
+    /// Returns when it has ended.
+    pub(super) fn wait(mut self) -> Ended {
+        let begun = Instant::now();
+        let code = loop {
+            if let Some(status) = self
+                .child
+                .try_wait()
+                .expect("a child of ours can be waited for")
+            {
+                break status.code();
+            }
+            if begun.elapsed() > PATIENCE {
+                let said = self.stderr();
+                self.kill();
+                panic!("it does not end: {said}");
+            }
+            thread::sleep(Duration::from_millis(20));
+        };
+        let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
+        Ended {
+            code,
+            stdout: read(&self.stdout),
+            stderr: read(&self.stderr),
+        }
+    }
+}
+
+impl Ended {
+    /// Checks the exit code, and shows what was printed when it is another.
+    #[track_caller]
+    pub(super) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\n{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Checks standard output, whole.
+    #[track_caller]
+    pub(super) fn prints(self, stdout: &str) -> Self {
+        assert_eq!(self.stdout, stdout, "\n{}", self.stderr);
+        self
+    }
+
+    /// The objects of a stream, one a line.
+    pub(super) fn stream(&self) -> Vec<Value> {
+        let parse = |line| serde_json::from_str(line).expect("each line is an object");
+        self.stdout.lines().map(parse).collect()
+    }
+}

@@ -1,0 +1,221 @@
+//! What each tag does to the conversation, seen from the API.
+
+use crate::api::{on, otherwise};
+
+use super::POSITIVE;
+use super::machine::Machine;
+
+#[test]
+fn goto_keeps_the_context() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: look around.");
+    machine.prompt("NEXT.md", "BRAVO: judge what you saw.");
+    machine.api.script([
+        on("ALPHA").reply("A quiet street. <goto>NEXT.md</goto>"),
+        on("BRAVO").reply("<result>POSITIVE</result>"),
+    ]);
+
+    machine.run(&[]).exits(0).prints(POSITIVE);
+
+    let (first, second) = (machine.api.request("ALPHA"), machine.api.request("BRAVO"));
+    assert_eq!(first.session, second.session);
+    assert!(
+        second.sees("ALPHA: look around.") && second.sees("A quiet street."),
+        "{second:#?}"
+    );
+    assert_eq!(
+        machine.transitions(),
+        ["main#1 goto NEXT.md", "main#2 result"]
+    );
+}
+
+#[test]
+fn call_forks_the_context_and_returns_to_it() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: plan.");
+    machine.prompt("RESEARCH.md", "BRAVO: research.");
+    machine.prompt("DEEPER.md", "CHARLIE: research deeper.");
+    machine.prompt("BACK.md", "DELTA: the research says {{result}}.");
+    machine.api.script([
+        on("ALPHA").reply(r#"<call return="BACK.md">RESEARCH.md</call>"#),
+        on("BRAVO").reply("A first trace. <goto>DEEPER.md</goto>"),
+        on("CHARLIE").reply("<result>forty-two</result>"),
+        on("DELTA").reply("<result>POSITIVE</result>"),
+    ]);
+
+    machine.run(&[]).exits(0).prints(POSITIVE);
+
+    let [caller, inner, deeper, back] =
+        ["ALPHA", "BRAVO", "CHARLIE", "DELTA"].map(|name| machine.api.request(name));
+    assert!(
+        inner.sees("ALPHA"),
+        "the callee knows the caller's history: {inner:#?}"
+    );
+    assert!(
+        deeper.sees("ALPHA") && deeper.sees("A first trace."),
+        "{deeper:#?}"
+    );
+    assert_eq!(inner.session, deeper.session);
+    assert_ne!(caller.session, inner.session);
+    assert_eq!(caller.session, back.session);
+    assert!(
+        back.sees("ALPHA") && !back.sees("BRAVO") && !back.sees("CHARLIE"),
+        "{back:#?}"
+    );
+    assert!(
+        back.newest.contains("the research says forty-two."),
+        "{back:#?}"
+    );
+}
+
+#[test]
+fn function_starts_fresh_and_returns() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: draft.");
+    machine.prompt("EVAL.md", "BRAVO: evaluate.");
+    machine.prompt("BACK.md", "CHARLIE: the verdict is {{result}}.");
+    machine.api.script([
+        on("ALPHA").reply(r#"<function return="BACK.md">EVAL.md</function>"#),
+        on("BRAVO").reply("<result>sound</result>"),
+        on("CHARLIE").reply("<result>POSITIVE</result>"),
+    ]);
+
+    machine.run(&[]).exits(0).prints(POSITIVE);
+
+    let [caller, inner, back] = ["ALPHA", "BRAVO", "CHARLIE"].map(|name| machine.api.request(name));
+    assert_eq!(inner.texts.len(), 1, "{inner:#?}");
+    assert_ne!(caller.session, inner.session);
+    assert_eq!(caller.session, back.session);
+    assert!(back.sees("ALPHA") && !back.sees("BRAVO"), "{back:#?}");
+    assert!(back.newest.contains("the verdict is sound."), "{back:#?}");
+}
+
+#[test]
+fn reset_drops_the_context() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: first phase.");
+    machine.prompt("NEXT.md", "BRAVO: second phase.");
+    machine.api.script([
+        on("ALPHA").reply("<reset>NEXT.md</reset>"),
+        on("BRAVO").reply("<result>POSITIVE</result>"),
+    ]);
+
+    machine.run(&[]).exits(0).prints(POSITIVE);
+
+    let (first, second) = (machine.api.request("ALPHA"), machine.api.request("BRAVO"));
+    assert_eq!(second.texts.len(), 1, "{second:#?}");
+    assert_ne!(first.session, second.session);
+}
+
+#[test]
+fn fork_runs_beside_and_starts_fresh() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: hand out the work.");
+    machine.prompt("WORKER.md", "BRAVO: peel the {{item}}.");
+    machine.prompt("NEXT.md", "CHARLIE: meanwhile.");
+    machine.api.script([
+        on("ALPHA").reply(r#"<fork next="NEXT.md" item="pear">WORKER.md</fork>"#),
+        on("BRAVO").reply("<result>peeled</result>").hold(),
+        on("CHARLIE").reply("<result>POSITIVE</result>").hold(),
+    ]);
+
+    let run = machine.start(&[]);
+    machine.api.wait_for("BRAVO", 1);
+    machine.api.wait_for("CHARLIE", 1);
+    machine.api.release("BRAVO");
+    machine.api.release("CHARLIE");
+    let ended = run.wait().exits(0);
+
+    let mut lines: Vec<_> = ended.stdout.lines().collect();
+    lines.sort_unstable();
+    let expected = [
+        "Agent main terminated with result: POSITIVE",
+        "Agent main.1 terminated with result: peeled",
+    ];
+    assert_eq!(lines, expected);
+    let [parent, worker, next] =
+        ["ALPHA", "BRAVO", "CHARLIE"].map(|name| machine.api.request(name));
+    assert_eq!(
+        worker.texts,
+        ["BRAVO: peel the pear."],
+        "the worker starts fresh"
+    );
+    assert_ne!(parent.session, worker.session);
+    assert_eq!(parent.session, next.session);
+    assert!(next.sees("ALPHA") && !next.sees("BRAVO"), "{next:#?}");
+}
+
+#[test]
+fn a_reminder_repairs_in_the_same_session() {
+    let machine = Machine::new();
+    let policy =
+        "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n  - { tag: result }\n---\n";
+    machine.prompt("START.md", &format!("{policy}ALPHA: decide."));
+    machine.prompt("NEXT.md", "BRAVO: act.");
+    machine.api.script([
+        on("ALPHA").reply("I would rather talk."),
+        on("BRAVO").reply("<result>POSITIVE</result>"),
+        otherwise().reply("Sorry. <goto>NEXT.md</goto>"),
+    ]);
+
+    machine.run(&[]).exits(0).prints(POSITIVE);
+
+    let requests = machine.api.requests();
+    let [first, reminder, next] = requests.as_slice() else {
+        panic!("three turns: {requests:#?}")
+    };
+    assert_eq!(first.session, reminder.session);
+    assert!(
+        reminder.sees("ALPHA") && reminder.sees("I would rather talk."),
+        "{reminder:#?}"
+    );
+    assert!(
+        reminder.newest.contains("NEXT.md"),
+        "it names what is allowed: {reminder:#?}"
+    );
+    assert!(next.sees("Sorry."), "{next:#?}");
+    assert_eq!(machine.records("turn_rejected").len(), 1);
+    assert_eq!(
+        machine.transitions(),
+        ["main#1 goto NEXT.md", "main#2 result"]
+    );
+}
+
+#[test]
+fn without_a_policy_a_missing_tag_ends_the_agent() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: decide.");
+    machine
+        .api
+        .script([otherwise().reply("I would rather talk.")]);
+
+    let ended = machine.run(&[]).exits(1);
+
+    assert!(ended.stdout.starts_with("Agent main failed: "), "{ended:?}");
+    assert_eq!(machine.api.requests().len(), 1, "nothing is asked again");
+}
+
+#[test]
+fn a_state_names_its_model() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: simple.");
+    machine.prompt("HARD.md", "---\nmodel: sonnet\n---\nBRAVO: hard.");
+    machine.prompt("EASY.md", "CHARLIE: simple again.");
+    machine.api.script([
+        on("ALPHA").reply("<goto>HARD.md</goto>"),
+        on("BRAVO").reply("<goto>EASY.md</goto>"),
+        on("CHARLIE").reply("<result>POSITIVE</result>"),
+    ]);
+
+    machine.run(&[]).exits(0).prints(POSITIVE);
+
+    let models = machine
+        .api
+        .requests()
+        .into_iter()
+        .map(|request| request.model);
+    let models: Vec<_> = models
+        .map(|model| model.split('-').nth(1).unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(models, ["haiku", "sonnet", "haiku"]);
+}

@@ -1,0 +1,240 @@
+//! The commands as a person or a program meets them.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Test, always, patiently, when};
+
+/// START forks a worker and goes on to NEXT.
+fn pair() -> Test {
+    Test::new()
+        .prompt("START.md", "start {{input}}")
+        .prompt("WORKER.md", "work")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply(r#"<fork next="NEXT.md">WORKER.md</fork>"#).cost(0.02))
+        .rule(when("work").reply("<result>worked</result>").cost(0.01))
+        .rule(when("next").reply("<result>led</result>").cost(0.01))
+}
+
+/// One turn, held at `go`.
+fn held() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"))
+}
+
+#[test]
+fn a_bare_path_means_run() {
+    let test = pair();
+    test.raymond(&["START.md", "--model", "sonnet"]).ok().ended("main", "led");
+    assert_eq!(test.calls()[0].flag("--model"), Some("sonnet"));
+}
+
+#[test]
+fn a_folder_means_its_start() {
+    let test =
+        Test::new().prompt("inner/START.md", "start").rule(always().reply("<result>ok</result>"));
+    test.run(&["inner"]).ok().ended("main", "ok");
+}
+
+#[test]
+fn a_run_without_an_id_gets_one_of_its_own() {
+    let test = pair();
+    test.raymond(&["run", "START.md"]).ok();
+    test.raymond(&["run", "START.md"]).ok();
+    assert_eq!(fs::read_dir(test.dir().join("runs")).expect("runs").count(), 2);
+}
+
+#[test]
+fn an_id_that_is_taken_is_refused() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    test.run(&["START.md"]).code(64).stderr_has("raymond run t");
+    assert_eq!(test.calls().len(), 3);
+}
+
+#[test]
+fn run_json_prints_each_record_as_a_line() {
+    let test = pair();
+    let outcome = test.run(&["START.md", "--json"]);
+    let printed = outcome.ok().json_lines();
+    let events = |records: &[Value]| {
+        records
+            .iter()
+            .map(|record| (record["seq"].clone(), record["event"].clone()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(events(&printed), events(&test.journal()));
+    assert_eq!(printed[0]["event"], "run_started");
+}
+
+#[test]
+fn status_tells_who_is_where() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("CHILD.md", "child")
+        .prompt("BACK.md", "back")
+        .prompt("WORKER.md", "work")
+        .rule(when("start").reply(r#"<fork next="BACK.md">WORKER.md</fork>"#).cost(0.25))
+        .rule(when("work").reply("<result>worked</result>"))
+        .rule(when("back").reply(r#"<call return="BACK.md">CHILD.md</call>"#))
+        .rule(when("child").hold_before("go").reply("<reset>WORKER.md</reset>"));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_for("the child", |test| test.calls_with("child").len() == 1);
+    live.wait_event("step_finished", 3);
+
+    let status = test.status();
+    assert_eq!(status["workflow_id"], "t");
+    assert_eq!(status["status"], "running");
+    assert_eq!(status["total_cost_usd"], json!(0.25));
+    let scope = Path::new(status["scope_dir"].as_str().unwrap_or_default());
+    let scope = test.flow().join(scope).canonicalize().expect("the scope is there");
+    assert_eq!(scope, test.flow().canonicalize().expect("it is there"));
+    let session = |part: &str| test.calls_with(part).remove(0).session;
+    let agents = status["agents"].as_array().expect("agents");
+    assert_eq!(agents.len(), 1, "{status:#}");
+    assert_eq!(agents[0]["id"], "main");
+    assert_eq!(agents[0]["current_state"], "CHILD.md");
+    assert_eq!(agents[0]["session_id"], json!(session("child")));
+    assert_eq!(agents[0]["stack"], json!([{"session": session("start"), "state": "BACK.md"}]));
+    assert_eq!(status["finished"][0]["id"], "main.1");
+    assert_eq!(status["finished"][0]["result"], "worked");
+
+    test.raymond(&["status", "t"])
+        .ok()
+        .stdout_has("main")
+        .stdout_has("CHILD.md")
+        .stdout_has("0.25");
+    test.release("go");
+    live.wait().ok();
+    let status = test.status();
+    assert_eq!(status["agents"], json!([]));
+    assert_eq!(status["finished"].as_array().map(Vec::len), Some(2));
+    assert_ne!(status["status"], "running");
+}
+
+#[test]
+fn list_names_every_run() {
+    let test = pair();
+    test.raymond(&["list"]).ok();
+    assert_eq!(test.raymond(&["list", "--json"]).ok().json_items().len(), 0);
+    test.run(&["START.md", "--id", "one"]).ok();
+    test.run(&["START.md", "--id", "two"]).ok();
+    test.raymond(&["list"]).ok().stdout_has("one").stdout_has("two");
+    assert_eq!(test.raymond(&["list", "--json"]).ok().json_items().len(), 2);
+}
+
+#[test]
+fn log_tells_what_happened() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    test.raymond(&["log", "t"]).ok().stdout_has("main.1").stdout_has("NEXT.md").stdout_has("fork");
+    let printed = test.raymond(&["log", "t", "--json"]).ok().json_lines();
+    assert_eq!(printed.len(), test.journal().len());
+}
+
+#[test]
+fn log_follows_to_the_end() {
+    let test = held();
+    let mut run = test.spawn(&["START.md"]);
+    run.wait_calls(1);
+    let mut log = test.start(&["log", "t", "--follow", "--json"]);
+    log.wait_stdout("run_started");
+    test.release("go");
+    run.wait().ok();
+    let printed = log.wait();
+    assert_eq!(printed.ok().json_lines().len(), test.journal().len());
+}
+
+#[test]
+fn start_runs_in_the_background() {
+    let test = held();
+    let outcome = test.raymond(&["start", "START.md", "--id", "t"]);
+    assert_eq!(outcome.ok().stdout.trim(), "t", "just the id, for a script to read");
+    patiently("the first turn", || test.calls().len() == 1);
+    assert_eq!(test.status()["status"], "running");
+    test.release("go");
+    patiently("its end", || test.status()["status"] != "running");
+    assert_eq!(test.status()["finished"][0]["result"], "ok");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn start_says_at_once_what_cannot_work() {
+    let test = held();
+    test.raymond(&["start", "NOWHERE.md"]).code_in(&[64, 65]).stderr_has("NOWHERE.md");
+    test.raymond(&["start", "START.md", "--claude", "/nowhere/claude"])
+        .code(69)
+        .stderr_has("/nowhere/claude");
+}
+
+#[test]
+fn stop_ends_a_live_run_and_keeps_its_state() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    test.raymond(&["stop", "t"]).ok();
+    live.wait_event("command_received", 1);
+    test.release("go");
+    live.wait().code(130);
+    assert_eq!(test.prompts(), ["start"]);
+    test.assert_no_survivors();
+    test.raymond(&["resume", "t"]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "next"]);
+}
+
+#[test]
+fn stop_reaches_a_run_whose_raymond_is_dead() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.kill9();
+    test.raymond(&["stop", "t"]).ok();
+    test.release("go");
+    test.again(&[]).code_in(&[0, 130]);
+    test.again(&[]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "next"]);
+}
+
+#[test]
+fn recover_lists_what_can_go_on_and_goes_on_with_all() {
+    let test = pair();
+    test.run(&["START.md", "--id", "ended"]).ok();
+    for id in ["a", "b"] {
+        test.run(&["START.md", "--id", id, "--budget", "0.01"]).code(75);
+    }
+    test.raymond(&["recover"]).ok().stdout_has("a").stdout_has("b").stdout_lacks("ended");
+    let listed = test.raymond(&["recover", "--json"]).ok().json_items();
+    assert_eq!(listed.len(), 2, "{listed:#?}");
+
+    let test = held();
+    for id in ["a", "b"] {
+        let mut live = test.spawn(&["START.md", "--id", id]);
+        live.wait_for("its turn", |test| {
+            test.calls().iter().any(|call| call.env["RAYMOND_RUN"] == id)
+        });
+        live.kill9();
+    }
+    test.release("go");
+    test.raymond(&["recover", "--all"]).ok();
+    assert_eq!(test.calls_with("next").len(), 2);
+    assert_eq!(test.calls_with("start").len(), 2);
+    let listed = test.raymond(&["recover", "--json"]).ok().json_items();
+    assert_eq!(listed, Vec::<Value>::new());
+}
+
+#[test]
+fn a_second_raymond_on_a_run_is_refused() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    let refused = test.again(&[]);
+    refused.code(73).stderr_has(&live.pid().to_string());
+    test.release("go");
+    live.wait().ok();
+    assert_eq!(test.prompts(), ["start", "next"]);
+}

@@ -1,0 +1,22 @@
+//! End to end: the built `raymond` against the scripted stand-in for Claude Code.
+//!
+//! These are the promises that only whole processes can keep or break: what is on disk after a
+//! kill, what is left running, what a person reads and which code the shell gets. What one function
+//! can show is tested beside that function, a hundred times faster.
+
+#![expect(clippy::expect_used, reason = "a test says what it expected and stops")]
+
+mod api;
+mod bad_claude;
+mod bad_input;
+mod claude_code;
+mod commands;
+mod debug_mode;
+mod limits;
+mod options;
+mod policy;
+mod protocol;
+mod recovery;
+mod samples;
+mod signals;
+mod support;

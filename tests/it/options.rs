@@ -1,0 +1,157 @@
+//! The options of a run: what reaches Claude Code, what reaches the disk, what is refused.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::support::{Test, when};
+
+/// START forks a worker and goes on to NEXT.
+fn pair() -> Test {
+    Test::new()
+        .prompt("START.md", "start {{input}}")
+        .prompt("WORKER.md", "work")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply(r#"<fork next="NEXT.md">WORKER.md</fork>"#).cost(0.02))
+        .rule(when("work").reply("<result>worked</result>").cost(0.01))
+        .rule(when("next").reply("<result>led</result>").cost(0.01))
+}
+
+#[test]
+fn an_id_that_is_no_name_is_refused() {
+    for id in ["../evil", "a/b", "", "."] {
+        pair().run(&["START.md", "--id", id]).code(64).stderr_has("--id");
+    }
+}
+
+#[test]
+fn wrong_usage_exits_64() {
+    let test = pair();
+    test.raymond(&["run"]).code(64);
+    test.raymond(&["run", "START.md", "--no-such-flag"]).code(64).stderr_has("--no-such-flag");
+    test.raymond(&["run", "START.md", "--budget", "lots"]).code(64).stderr_has("--budget");
+    test.raymond(&["run", "START.md", "--backoff", "fast"]).code(64).stderr_has("--backoff");
+    test.raymond(&["run", "START.md", "--var", "novalue"]).code(64).stderr_has("--var");
+    test.raymond(&["run", "START.md", "--max-procs", "0"]).code(64).stderr_has("--max-procs");
+    assert!(test.calls().is_empty());
+}
+
+#[test]
+fn help_and_version_are_no_errors() {
+    let test = pair();
+    test.raymond(&["--help"]).ok().stdout_has("run");
+    test.raymond(&["--version"]).ok().stdout_has("raymond");
+}
+
+#[test]
+fn what_follows_the_dashes_goes_to_claude_code_as_it_stands() {
+    let test = pair();
+    test.run(&["START.md", "--", "--append-system-prompt", "be brief; $HOME", "--effort", "low"])
+        .ok();
+    for call in test.calls() {
+        assert_eq!(call.flag("--append-system-prompt"), Some("be brief; $HOME"));
+        assert_eq!(call.flag("--effort"), Some("low"));
+    }
+}
+
+#[test]
+fn permissions_are_asked_for() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    let call = &test.calls()[0];
+    assert_eq!(call.flag("--permission-mode"), Some("acceptEdits"));
+    assert_eq!(call.flag("--disallowedTools"), Some("AskUserQuestion"));
+    assert!(!call.has("--dangerously-skip-permissions"));
+
+    let test = pair();
+    test.run(&["START.md", "--permission-mode", "plan"]).ok();
+    assert_eq!(test.calls()[0].flag("--permission-mode"), Some("plan"));
+
+    let test = pair();
+    test.run(&["START.md", "--dangerously-skip-permissions"]).ok();
+    assert!(test.calls()[0].has("--dangerously-skip-permissions"));
+}
+
+#[test]
+fn a_turn_knows_its_run_and_its_place() {
+    let test = pair().file("elsewhere/x", b"");
+    test.run(&["START.md", "--cwd", "elsewhere"]).ok();
+    let call = &test.calls()[0];
+    let env = |key: &str| call.env.get(key).map_or("", String::as_str);
+    assert_eq!(
+        (env("RAYMOND_RUN"), env("RAYMOND_AGENT"), env("RAYMOND_TURN")),
+        ("t", "main", "main-1-0")
+    );
+    assert_eq!(Path::new(env("RAYMOND_DIR")), test.dir());
+    let elsewhere = test.flow().join("elsewhere").canonicalize().expect("it is there");
+    assert_eq!(Path::new(&call.cwd), elsewhere);
+}
+
+#[test]
+fn nobody_listening_is_no_reason_to_fail() {
+    let test = pair();
+    test.unheard(&["run", "START.md", "--id", "t", "--json"]).ok().stderr_lacks("panic");
+    assert_eq!(test.calls().len(), 3);
+    for arguments in
+        [&["log", "t"][..], &["log", "t", "--json"], &["status", "t"], &["list"], &["--help"]]
+    {
+        test.unheard(arguments).ok().stderr_lacks("panic");
+    }
+}
+
+#[test]
+fn the_run_directory_is_for_its_owner_only() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!(mode(&test.run_dir()), 0o700);
+    assert_eq!(mode(&test.journal_file()), 0o600);
+    assert_eq!(mode(&test.run_dir().join("state.json")), 0o600);
+    assert_eq!(mode(&test.run_dir().join("steps/main-1-0.jsonl")), 0o600);
+}
+
+#[test]
+fn keys_of_the_environment_are_in_no_file() {
+    let test = pair().env("ANTHROPIC_API_KEY", "sk-very-secret");
+    test.run(&["START.md", "--debug"]).ok();
+    let mut folders = vec![test.dir()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("it is there").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = fs::read(&path).expect("it can be read");
+                let leaked = String::from_utf8_lossy(&bytes).contains("sk-very-secret");
+                assert!(!leaked, "the key is in {}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn the_scripted_agent_needs_no_process_and_says_so() {
+    let replies = "\
+START.md:
+  - reply: \"<fork next='NEXT.md' item='tea'>WORKER.md</fork>\"
+    cost: 0.02
+WORKER.md:
+  - \"<result>had {{item}}</result>\"
+NEXT.md:
+  - \"<result>led</result>\"
+";
+    let test = pair().file("replies.yaml", replies.as_bytes());
+    let outcome = test.run(&["START.md", "--agent", "scripted"]);
+    outcome.ok().ended("main", "led").ended("main.1", "had tea").stderr_has("no model");
+    assert!(test.calls().is_empty());
+    assert_eq!(test.status()["total_cost_usd"], json!(0.02));
+}
+
+#[test]
+fn a_scripted_agent_that_runs_out_of_replies_fails() {
+    let test = pair().file("replies.yaml", b"START.md:\n  - \"<goto>START.md</goto>\"\n");
+    let outcome = test.run(&["START.md", "--agent", "scripted"]);
+    outcome.code(1).says("replies.yaml").says("START.md").failed("main");
+}

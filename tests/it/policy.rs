@@ -1,0 +1,195 @@
+//! What a state allows: strict matching, reminders made from it, transitions that go without saying.
+
+use crate::support::{Test, always, when};
+
+const GOTO_OR_RESULT: &str = "\
+---
+allowed_transitions:
+  - { tag: goto, target: NEXT.md }
+  - { tag: result }
+---
+start";
+
+fn guarded() -> Test {
+    Test::new()
+        .prompt("START.md", GOTO_OR_RESULT)
+        .prompt("NEXT.md", "next")
+        .prompt("OTHER.md", "other")
+}
+
+#[test]
+fn a_reminder_repairs_a_missing_tag_in_the_same_session() {
+    let test = guarded()
+        .rule(when("start").once().reply("I forgot."))
+        .rule(when("NEXT.md").reply("Sorry. <goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok().ended("main", "ok");
+
+    let calls = test.calls();
+    assert_eq!(calls.len(), 3);
+    assert_eq!(calls[0].prompt.trim(), "start", "the frontmatter is not for the model");
+    calls[1].assert_resumes(&calls[0]);
+    for allowed in ["<goto>NEXT.md</goto>", "<result>"] {
+        assert!(calls[1].prompt.contains(allowed), "{}", calls[1].prompt);
+    }
+    assert_eq!(test.events("turn_rejected").len(), 1);
+}
+
+#[test]
+fn every_kind_of_slip_is_reminded_of() {
+    let slips = [
+        ("two tags", "<goto>NEXT.md</goto> or <result>x</result>"),
+        ("another target", "<goto>OTHER.md</goto>"),
+        ("another tag", "<reset>NEXT.md</reset>"),
+        ("a path", "<goto>./NEXT.md</goto>"),
+        ("an unknown tag", "<jump>NEXT.md</jump>"),
+        ("a tag left open", "<goto>NEXT.md"),
+    ];
+    for (slip, reply) in slips {
+        let test = guarded()
+            .rule(always().once().reply(reply))
+            .rule(always().reply("<result>repaired</result>"));
+        let outcome = test.run(&["START.md"]);
+        outcome.ok().ended("main", "repaired");
+        let rejected = test.events("turn_rejected");
+        outcome.assert(rejected.len() == 1, &format!("one rejected turn for {slip}"));
+    }
+}
+
+#[test]
+fn three_reminders_and_no_more() {
+    let test = guarded().rule(always().reply("never a tag").cost(0.01));
+    let outcome = test.run(&["START.md"]);
+    outcome.code(1);
+    let message = outcome.failed("main");
+    outcome.assert(message.contains("START.md"), "the state in the message");
+    assert_eq!(test.calls().len(), 4, "one turn and three reminders");
+    let total = test.status()["total_cost_usd"].as_f64().unwrap_or_default();
+    assert!((total - 0.04).abs() < 1e-9, "reminders are paid for too: {total}");
+}
+
+#[test]
+fn reminders_are_counted_anew_in_every_state() {
+    let policy = |target| {
+        format!(
+            "---\nallowed_transitions:\n  - {{ tag: goto, target: {target} }}\n  - {{ tag: result }}\n---\n"
+        )
+    };
+    let test = Test::new()
+        .prompt("START.md", &(policy("NEXT.md") + "start"))
+        .prompt("NEXT.md", &(policy("START.md") + "second"))
+        .rule(always().times(3).reply("no tag"))
+        .rule(always().once().reply("<goto>NEXT.md</goto>"))
+        .rule(always().times(3).reply("no tag"))
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok();
+    assert_eq!(test.calls().len(), 8);
+}
+
+#[test]
+fn without_a_policy_a_slip_ends_the_agent_at_once() {
+    let slips = [
+        ("no tag", "Just prose."),
+        ("two tags", "<goto>A.md</goto><goto>B.md</goto>"),
+        ("an unclosed tag", "<goto>A.md"),
+        ("prose that looks like one", "<results>x</results>"),
+    ];
+    for (slip, reply) in slips {
+        let test = Test::new()
+            .prompt("START.md", "start")
+            .prompt("A.md", "a")
+            .prompt("B.md", "b")
+            .rule(always().reply(reply));
+        let outcome = test.run(&["START.md"]);
+        outcome.code(1).failed("main");
+        outcome.assert(test.calls().len() == 1, &format!("one call for {slip}"));
+    }
+}
+
+#[test]
+fn an_empty_policy_is_no_policy() {
+    let test = Test::new()
+        .prompt("START.md", "---\nallowed_transitions: []\n---\nstart")
+        .rule(always().reply("no tag"));
+    test.run(&["START.md"]).code(1).failed("main");
+    assert_eq!(test.calls().len(), 1);
+}
+
+#[test]
+fn the_only_transition_goes_without_saying() {
+    let test = Test::new()
+        .prompt(
+            "START.md",
+            "---\nallowed_transitions:\n  - { tag: call, target: CHILD.md, return: BACK.md }\n---\nstart",
+        )
+        .prompt("CHILD.md", "child")
+        .prompt("BACK.md", "back {{result}}")
+        .rule(when("start").reply("All looked at."))
+        .rule(when("child").reply("<result>5</result>"))
+        .rule(when("back").reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok();
+    assert_eq!(test.prompts(), ["start", "child", "back 5"]);
+    let calls = test.calls();
+    calls[1].assert_branches(&calls[0]);
+}
+
+#[test]
+fn the_only_transition_must_match_when_it_is_said() {
+    let test = Test::new()
+        .prompt(
+            "START.md",
+            "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n---\nstart",
+        )
+        .prompt("NEXT.md", "next")
+        .prompt("OTHER.md", "other")
+        .rule(always().once().reply("<goto>OTHER.md</goto>"))
+        .rule(always().once().reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok();
+    assert_eq!(test.events("turn_rejected").len(), 1);
+    assert_eq!(test.prompts().last().map(String::as_str), Some("next"));
+}
+
+#[test]
+fn a_result_must_always_be_said() {
+    let test = Test::new()
+        .prompt("START.md", "---\nallowed_transitions:\n  - { tag: result }\n---\nstart")
+        .rule(always().once().reply("All done."))
+        .rule(always().reply("<result>said</result>"));
+    test.run(&["START.md"]).ok().ended("main", "said");
+    assert_eq!(test.calls().len(), 2);
+}
+
+#[test]
+fn attributes_are_part_of_the_match_and_variables_are_free() {
+    let test = Test::new()
+        .prompt(
+            "START.md",
+            "---\nallowed_transitions:\n  - { tag: fork, target: W.md, next: NEXT.md }\n  - { tag: result }\n---\nstart",
+        )
+        .prompt("W.md", "toil on {{item}}")
+        .prompt("NEXT.md", "next")
+        .prompt("OTHER.md", "other")
+        .rule(when("toil").reply("<result>w</result>"))
+        .rule(always().once().reply(r#"<fork next="OTHER.md" item="1">W.md</fork>"#))
+        .rule(always().once().reply(r#"<fork next="NEXT.md" item="2">W.md</fork>"#))
+        .rule(always().reply("<result>m</result>"));
+    test.run(&["START.md"]).ok();
+    assert_eq!(test.events("turn_rejected").len(), 1);
+    assert_eq!(test.calls_with("toil on 2").len(), 1);
+}
+
+#[test]
+fn a_name_that_does_not_exist_can_be_repaired() {
+    let test = Test::new()
+        .prompt(
+            "START.md",
+            "---\nallowed_transitions:\n  - { tag: goto, target: NOWHERE.md }\n  - { tag: result }\n---\nstart",
+        )
+        .rule(always().once().reply("<goto>NOWHERE.md</goto>"))
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["START.md"]).ok();
+    let calls = test.calls();
+    assert_eq!(calls.len(), 2);
+    assert!(calls[1].prompt.contains("NOWHERE.md"), "{}", calls[1].prompt);
+}

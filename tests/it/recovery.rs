@@ -1,0 +1,320 @@
+//! Kill it and run it again: what was acknowledged is kept, what was paid for is not paid for again,
+//! and damage is named instead of guessed over.
+
+use std::fs;
+use std::io::Write;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::{Test, alive, always, kill, patiently, when};
+
+/// START, held at `go`, then NEXT, then the end.
+fn held() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>").cost(0.05))
+        .rule(always().reply("<result>ok</result>").cost(0.01))
+}
+
+/// START, then NEXT, held at `go`: a journal with a finished step when raymond is killed there.
+fn held_later() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("LAST.md", "last")
+        .rule(when("start").reply("<goto>NEXT.md</goto>"))
+        .rule(when("next").once().hold_before("go").reply("<goto>LAST.md</goto>"))
+        .rule(when("next").reply("<goto>LAST.md</goto>"))
+        .rule(always().reply("<result>ok</result>"))
+}
+
+/// Kills raymond at its n-th call and then, unless the turn is to go on, that call.
+fn kill_at(test: &Test, calls: usize, turn_too: bool) {
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(calls);
+    live.kill9();
+    let last = test.calls().pop().expect("it was called");
+    assert!(alive(last.pid), "a turn outlives raymond");
+    if turn_too {
+        kill(last.pid, Signal::KILL);
+        patiently("the turn is dead", || !alive(last.pid));
+    }
+}
+
+#[test]
+fn a_turn_that_finished_meanwhile_is_adopted() {
+    let test = held();
+    kill_at(&test, 1, false);
+    let turn = test.calls().remove(0).pid;
+    test.release("go");
+    patiently("the turn is done", || test.is_done(turn));
+    test.again(&[]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "next"], "what was paid for is not paid for again");
+    let calls = test.calls();
+    calls[1].assert_resumes(&calls[0]);
+    let total = test.status()["total_cost_usd"].as_f64().unwrap_or_default();
+    assert!((total - 0.06).abs() < 1e-9, "the adopted turn's cost counts: {total}");
+}
+
+#[test]
+fn a_turn_that_still_runs_is_adopted() {
+    let test = held();
+    kill_at(&test, 1, false);
+    let mut live = test.spawn_again(&[]);
+    live.wait_event("run_resumed", 1);
+    test.release("go");
+    live.wait().ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "next"]);
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_result_that_is_written_counts_while_its_process_stays() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_after("go").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"));
+    let mut live = test.spawn(&["START.md"]);
+    let transcript = test.run_dir().join("steps/main-1-0.jsonl");
+    live.wait_for("the result", |_| {
+        fs::read_to_string(&transcript).is_ok_and(|stream| stream.contains("terminal_reason"))
+    });
+    live.kill9();
+    test.again(&["--shutdown", "100ms"]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "next"]);
+    test.assert_no_survivors();
+}
+
+#[test]
+fn an_adopted_turn_can_be_interrupted() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().once().hang().ignore_term().helper())
+        .rule(always().reply("<result>ok</result>"));
+    kill_at(&test, 1, false);
+    patiently("the helper", || test.helpers().len() == 1);
+    let mut live = test.spawn_again(&["--shutdown", "100ms"]);
+    live.wait_event("run_resumed", 1);
+    live.interrupt();
+    live.wait().code(130);
+    test.assert_no_survivors();
+    test.again(&[]).ok();
+}
+
+#[test]
+fn a_turn_that_died_is_run_again_in_a_session_without_its_half() {
+    let test = held();
+    kill_at(&test, 1, true);
+    test.release("go");
+    test.again(&[]).ok().ended("main", "ok");
+    let calls = test.calls();
+    assert_eq!(test.prompts(), ["start", "start", "next"]);
+    calls[1].assert_fresh();
+    assert_ne!(calls[0].session, calls[1].session);
+    calls[2].assert_resumes(&calls[1]);
+}
+
+#[test]
+fn a_later_turn_that_died_is_run_again_on_the_history_before_it() {
+    let test = held_later();
+    kill_at(&test, 2, true);
+    test.again(&[]).ok();
+    let calls = test.calls();
+    assert_eq!(test.prompts(), ["start", "next", "next", "last"]);
+    calls[2].assert_branches(&calls[0]);
+    assert_eq!(calls[2].history, ["start"], "the killed turn is not in it");
+    assert_eq!(calls[3].history, ["start", "next"]);
+}
+
+#[test]
+fn a_turn_with_garbage_and_no_result_is_run_again() {
+    let test = held();
+    kill_at(&test, 1, true);
+    let transcript = test.run_dir().join("steps/main-1-0.jsonl");
+    let mut file = fs::OpenOptions::new().append(true).open(transcript).expect("a transcript");
+    file.write_all(b"{\"type\":\"result\",\"subty").expect("it can be written");
+    test.release("go");
+    test.again(&[]).ok();
+    assert_eq!(test.prompts(), ["start", "start", "next"]);
+}
+
+#[test]
+fn killed_again_and_again_it_repeats_nothing() {
+    const STATES: usize = 8;
+    let mut test = Test::new();
+    for state in 1..=STATES {
+        let reply = if state == STATES {
+            "<result>through</result>".to_owned()
+        } else {
+            format!("<goto>S{}.md</goto>", state + 1)
+        };
+        test = test
+            .prompt(&format!("S{state}.md"), &format!("state {state}"))
+            .rule(when(&format!("state {state}")).reply(&reply));
+    }
+    let mut live = test.spawn(&["S1.md"]);
+    for calls in 1..STATES {
+        live.wait_calls(calls);
+        live.kill9();
+        live = test.spawn_again(&[]);
+    }
+    live.wait().ok().ended("main", "through");
+    let expected: Vec<String> = (1..=STATES).map(|state| format!("state {state}")).collect();
+    assert_eq!(test.prompts(), expected);
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_forks_variables_survive_a_kill() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("W.md", "work on {{item}}")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply(r#"<fork next="NEXT.md" item="bees">W.md</fork>"#))
+        .rule(when("work").once().hold_before("go").reply("<result>worked</result>"))
+        .rule(when("work").reply("<result>worked</result>"))
+        .rule(when("next").once().hold_before("go").reply("<result>led</result>"))
+        .rule(when("next").reply("<result>led</result>"));
+    let mut live = test.spawn(&["START.md", "--max-procs", "1"]);
+    live.wait_event("step_finished", 1);
+    live.kill9();
+    for pid in test.survivors() {
+        kill(pid, Signal::KILL);
+    }
+    test.assert_no_survivors();
+
+    test.again(&[]).ok().ended("main", "led").ended("main.1", "worked");
+    assert!(!test.calls_with("work on bees").is_empty());
+    assert_eq!(test.calls_with("start").len(), 1);
+    let forks = test.events("step_finished");
+    let forks = forks.iter().filter(|step| step["transition"]["tag"] == "fork");
+    assert_eq!(forks.count(), 1);
+}
+
+#[test]
+fn a_stack_survives_a_kill() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("CHILD.md", "child")
+        .prompt("BACK.md", "back with {{result}}")
+        .rule(when("start").reply(r#"<call return="BACK.md">CHILD.md</call>"#))
+        .rule(when("child").hold_before("go").reply("<result>found</result>"))
+        .rule(when("back").reply("<result>ok</result>"));
+    kill_at(&test, 2, false);
+    test.release("go");
+    test.again(&[]).ok();
+    let calls = test.calls();
+    assert_eq!(test.prompts(), ["start", "child", "back with found"]);
+    calls[2].assert_resumes(&calls[0]);
+}
+
+#[test]
+fn the_input_and_the_options_survive_a_kill() {
+    let test = Test::new()
+        .prompt("START.md", "start {{input}} {{who}}")
+        .rule(always().once().hang())
+        .rule(always().reply("<result>ok</result>"));
+    let options = ["START.md", "--input", "text", "--var", "who=you", "--model", "haiku"];
+    let mut live = test.spawn(&options);
+    live.wait_calls(1);
+    live.kill9();
+    kill(test.calls()[0].pid, Signal::KILL);
+    test.again(&[]).ok();
+    assert_eq!(test.prompts(), ["start text you", "start text you"]);
+    assert_eq!(test.calls()[1].flag("--model"), Some("haiku"));
+}
+
+#[test]
+fn a_reminder_that_was_due_is_still_given() {
+    let test = Test::new()
+        .prompt("START.md", "---\nallowed_transitions:\n  - { tag: result }\n---\nstart")
+        .rule(always().once().reply("no tag"))
+        .rule(always().once().hold_before("go").reply("<result>repaired</result>"));
+    kill_at(&test, 2, false);
+    test.release("go");
+    test.again(&[]).ok().ended("main", "repaired");
+    assert_eq!(test.calls().len(), 2);
+}
+
+#[test]
+fn a_run_that_has_ended_stays_ended() {
+    let test = held();
+    test.release("go");
+    test.run(&["START.md"]).ok();
+    let journal = test.journal().len();
+    test.again(&[]).ok().ended("main", "ok");
+    assert_eq!(test.calls().len(), 2);
+    assert_eq!(test.journal().len(), journal);
+}
+
+#[test]
+fn a_torn_last_record_is_cut_off_with_a_warning() {
+    let test = held_later();
+    kill_at(&test, 2, false);
+    let whole = fs::read(test.journal_file()).expect("a journal");
+    let torn = [whole.as_slice(), b"{\"seq\":99,\"at\":\"2026-01-"].concat();
+    fs::write(test.journal_file(), torn).expect("it is torn");
+    test.release("go");
+    test.again(&[]).ok().stderr_has("warning").stderr_has("journal.jsonl");
+    assert_eq!(test.prompts(), ["start", "next", "last"]);
+    let content = fs::read_to_string(test.journal_file()).expect("a journal");
+    assert!(!content.contains("\"seq\":99,"), "the torn piece is gone");
+    for line in content.lines() {
+        serde_json::from_str::<Value>(line).expect("every record is whole");
+    }
+}
+
+#[test]
+fn a_last_record_that_is_half_there_is_cut_off_too() {
+    let test = held_later();
+    kill_at(&test, 2, true);
+    let whole = fs::read(test.journal_file()).expect("a journal");
+    fs::write(test.journal_file(), &whole[..whole.len() - 7]).expect("it is cut");
+    test.again(&[]).ok().stderr_has("journal.jsonl");
+}
+
+#[test]
+fn a_damaged_record_in_the_middle_is_an_error_that_names_it() {
+    let test = held_later();
+    kill_at(&test, 2, true);
+    let content = fs::read_to_string(test.journal_file()).expect("a journal");
+    let mut lines: Vec<String> = content.lines().map(str::to_owned).collect();
+    let place = lines.iter().position(|line| line.contains("step_finished")).expect("a step");
+    lines[place] = lines[place].replace("NEXT.md", "LAST.md");
+    // Whatever follows, the damaged record is not the last one.
+    let copy = lines.last().cloned().unwrap_or_default();
+    lines.push(copy);
+    let damaged = lines.join("\n") + "\n";
+    fs::write(test.journal_file(), &damaged).expect("it is written");
+
+    let record = (place + 1).to_string();
+    test.again(&[]).code(65).stderr_has("journal.jsonl").stderr_has("record").stderr_has(&record);
+    assert_eq!(test.calls().len(), 2, "nothing is started on a guess");
+    let after = fs::read_to_string(test.journal_file()).expect("a journal");
+    assert_eq!(after, damaged, "the evidence is left as it is");
+}
+
+#[test]
+fn a_state_of_a_newer_version_is_refused() {
+    let test = held_later();
+    kill_at(&test, 2, true);
+    let path = test.run_dir().join("state.json");
+    let content = fs::read(&path).expect("a snapshot");
+    let mut state: Value = serde_json::from_slice(&content).expect("a snapshot is JSON");
+    assert!(state["version"].is_u64(), "a snapshot says its version: {state}");
+    state["version"] = 999.into();
+    fs::write(&path, state.to_string()).expect("it is written");
+    test.again(&[]).code(65).stderr_has("state.json").stderr_has("999").stderr_has("newer");
+    assert_eq!(test.calls().len(), 2);
+}
+
+#[test]
+fn a_state_that_is_no_json_is_refused() {
+    let test = held_later();
+    kill_at(&test, 2, true);
+    fs::write(test.run_dir().join("state.json"), "{\"workflow_id\": ").expect("it is written");
+    test.again(&[]).code(65).stderr_has("state.json");
+}

@@ -1,0 +1,115 @@
+//! Interrupts: running turns get their grace, the state is saved, and nothing is left behind.
+
+use rustix::process::Signal;
+
+use crate::support::{Test, always, when};
+
+fn held() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"))
+}
+
+fn never_ending() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .rule(always().once().hang().ignore_term().helper())
+        .rule(always().reply("<result>ok</result>"))
+}
+
+#[test]
+fn a_running_turn_may_finish_and_no_other_starts() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.interrupt();
+    live.wait_stderr("interrupt");
+    test.release("go");
+    live.wait().code(130).stderr_has("raymond run t");
+    assert_eq!(test.prompts(), ["start"]);
+    assert_eq!(test.events("step_finished").len(), 1, "the finished turn is kept");
+    test.assert_no_survivors();
+
+    test.again(&[]).ok().ended("main", "ok");
+    assert_eq!(test.prompts(), ["start", "next"]);
+}
+
+#[test]
+fn a_turn_that_outstays_its_grace_is_ended_and_run_again_later() {
+    let test = never_ending();
+    let mut live = test.spawn(&["START.md", "--shutdown", "100ms"]);
+    live.wait_for("the helper", |test| test.helpers().len() == 1);
+    live.interrupt();
+    live.wait().code(130);
+    test.assert_no_survivors();
+
+    test.again(&[]).ok().ended("main", "ok");
+    let calls = test.calls();
+    assert_eq!(calls.len(), 2);
+    assert_ne!(calls[0].session, calls[1].session, "the half turn is in no history");
+    assert!(calls[1].history.is_empty());
+}
+
+#[test]
+fn a_second_interrupt_ends_it_at_once() {
+    let test = never_ending();
+    let mut live = test.spawn(&["START.md", "--shutdown", "10m"]);
+    live.wait_for("the helper", |test| test.helpers().len() == 1);
+    live.interrupt_until_it_ends().code(130);
+    test.assert_no_survivors();
+    test.again(&[]).ok();
+}
+
+#[test]
+fn a_request_to_terminate_is_met_like_an_interrupt() {
+    let test = never_ending();
+    let mut live = test.spawn(&["START.md", "--shutdown", "100ms"]);
+    live.wait_for("the helper", |test| test.helpers().len() == 1);
+    live.signal(Signal::TERM);
+    live.wait().code(130);
+    test.assert_no_survivors();
+}
+
+#[test]
+fn fifty_workers_leave_no_process() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("W.md", "work on {{item}}")
+        .rule(when("start").times(50).reply(r#"<fork next="START.md" item="x">W.md</fork>"#))
+        .rule(when("start").reply("<result>led</result>"))
+        .rule(when("work").times(50).helper().ignore_term().hang())
+        .rule(when("work").reply("<result>worked</result>"));
+    let mut live = test.spawn(&["START.md", "--max-procs", "60", "--shutdown", "200ms"]);
+    live.wait_for("50 workers", |test| test.helpers().len() == 50);
+    live.interrupt();
+    live.wait().code(130);
+    test.assert_no_survivors();
+
+    test.again(&["--max-procs", "8"]).ok();
+    assert_eq!(test.calls_with("work on x").len(), 100);
+    test.assert_no_survivors();
+}
+
+#[test]
+fn the_grace_for_a_crowd_is_shared() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("W.md", "work")
+        .rule(when("start").times(5).reply(r#"<fork next="START.md">W.md</fork>"#))
+        .rule(when("start").reply("<result>led</result>"))
+        .rule(when("work").hold_before("go").reply("<result>worked</result>"));
+    let mut live = test.spawn(&["START.md", "--max-procs", "8"]);
+    live.wait_for("5 workers", |test| test.calls_with("work").len() == 5);
+    live.wait_for("the end of main", |test| {
+        test.events("step_finished").iter().any(|step| step["transition"]["tag"] == "result")
+    });
+    live.interrupt();
+    test.release("go");
+    // All were running and all finish, so the run may even have ended before the signal came.
+    live.wait().code_in(&[0, 130]);
+    test.again(&[]).ok();
+    assert_eq!(test.calls_with("work").len(), 5);
+    test.assert_no_survivors();
+}

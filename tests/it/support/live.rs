@@ -1,0 +1,186 @@
+//! A running `raymond`: wait for what it does, do something to it, see what comes of it.
+
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Outcome, Test};
+
+/// Far more than anything here takes, on a machine that is busy with other things.
+const DEADLINE: Duration = Duration::from_mins(1);
+const GLANCE: Duration = Duration::from_millis(2);
+
+/// A `raymond` that has not ended; it is killed if the test does not see to its end.
+#[derive(Debug)]
+pub(crate) struct Live<'t> {
+    pub(super) test: &'t Test,
+    pub(super) child: Child,
+    pub(super) arguments: Vec<String>,
+    /// Its stdout and stderr are the files of this name with those endings.
+    pub(super) output: String,
+}
+
+/// Waits until the condition holds; `what` explains a failure.
+#[track_caller]
+pub(crate) fn patiently(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < DEADLINE, "never came about: {what}");
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// Sends a signal to a process that this test started, itself or through `raymond`.
+pub(crate) fn kill(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        // It may have ended just before.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+impl Live<'_> {
+    pub(crate) fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("a pid fits")
+    }
+
+    /// What it has printed so far.
+    pub(crate) fn stdout(&self) -> String {
+        self.test.output(&self.output, "stdout")
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        self.test.output(&self.output, "stderr")
+    }
+
+    /// Waits while it runs; that it ends instead is a failure that shows its last words.
+    #[track_caller]
+    pub(crate) fn wait_for(
+        &mut self,
+        what: &str,
+        mut holds: impl FnMut(&Test) -> bool,
+    ) -> &mut Self {
+        let start = Instant::now();
+        while !holds(self.test) {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for")
+                && !holds(self.test)
+            {
+                self.outcome(status).assert(false, &format!("{what} before the end"));
+            }
+            if start.elapsed() > DEADLINE {
+                self.give_up(what);
+            }
+            std::thread::sleep(GLANCE);
+        }
+        self
+    }
+
+    /// Waits for the n-th start of the stand-in.
+    #[track_caller]
+    pub(crate) fn wait_calls(&mut self, number: usize) -> &mut Self {
+        let what = format!("call {number} of claude");
+        self.wait_for(&what, |test| test.calls().len() >= number)
+    }
+
+    /// Waits for the n-th record of this event.
+    #[track_caller]
+    pub(crate) fn wait_event(&mut self, event: &str, number: usize) -> &mut Self {
+        let what = format!("event {event}, number {number}");
+        self.wait_for(&what, |test| test.events(event).len() >= number)
+    }
+
+    /// Waits until a file exists.
+    #[track_caller]
+    pub(crate) fn wait_file(&mut self, path: &Path) -> &mut Self {
+        self.wait_for(&format!("file {}", path.display()), |_| path.exists())
+    }
+
+    /// Waits until this stands on stderr, whatever the case of its letters.
+    #[track_caller]
+    pub(crate) fn wait_stderr(&mut self, part: &str) -> &mut Self {
+        let (name, part) = (self.output.clone(), part.to_lowercase());
+        let says = |test: &Test| test.output(&name, "stderr").to_lowercase().contains(&part);
+        self.wait_for(&format!("{part:?} on stderr"), says)
+    }
+
+    /// Waits until this stands on stdout.
+    #[track_caller]
+    pub(crate) fn wait_stdout(&mut self, part: &str) -> &mut Self {
+        let name = self.output.clone();
+        let says = |test: &Test| test.output(&name, "stdout").contains(part);
+        self.wait_for(&format!("{part:?} on stdout"), says)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> &Self {
+        kill(self.pid(), signal);
+        self
+    }
+
+    /// Like Ctrl-C, but to raymond alone: its children are in groups of their own.
+    pub(crate) fn interrupt(&self) -> &Self {
+        self.signal(Signal::INT)
+    }
+
+    /// SIGKILL, and gone when this returns.
+    pub(crate) fn kill9(mut self) {
+        self.signal(Signal::KILL);
+        self.child.wait().expect("it can be waited for");
+    }
+
+    /// Interrupts it again and again until it ends: the second time counts, whenever it comes.
+    #[track_caller]
+    pub(crate) fn interrupt_until_it_ends(mut self) -> Outcome {
+        let start = Instant::now();
+        loop {
+            self.interrupt();
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                return self.outcome(status);
+            }
+            if start.elapsed() > DEADLINE {
+                self.give_up("an end after many interrupts");
+            }
+            std::thread::sleep(GLANCE * 10);
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn wait(mut self) -> Outcome {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                return self.outcome(status);
+            }
+            if start.elapsed() > DEADLINE {
+                self.give_up("its end");
+            }
+            std::thread::sleep(GLANCE);
+        }
+    }
+
+    #[track_caller]
+    fn give_up(&mut self, what: &str) {
+        self.signal(Signal::KILL);
+        let status = self.child.wait().expect("it can be waited for");
+        self.outcome(status).assert(false, &format!("{what} within {DEADLINE:?}"));
+    }
+
+    fn outcome(&self, status: std::process::ExitStatus) -> Outcome {
+        Outcome {
+            arguments: self.arguments.clone(),
+            status,
+            stdout: self.stdout(),
+            stderr: self.stderr(),
+            evidence: self.test.evidence(),
+        }
+    }
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.signal(Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! What keeps an end-to-end test one paragraph: a workflow and a script go in, an outcome that can
+//! be questioned comes out.
+//!
+//! [`Test`] owns a temporary place with everything in it, [`Rule`] says how the stand-in answers,
+//! [`Outcome`] is a finished `raymond`, [`Live`] a running one, [`Call`] a start of the stand-in.
+
+mod call;
+mod live;
+mod outcome;
+mod place;
+mod rule;
+
+pub(crate) use call::{Call, alive, most_at_once};
+pub(crate) use live::{Live, kill, patiently};
+pub(crate) use outcome::Outcome;
+pub(crate) use place::Test;
+pub(crate) use rule::{Rule, always, when};

@@ -1,0 +1,124 @@
+//! The rules of `script.json`, written as a test reads best; `tests/fakes/script.rs` says what each
+//! key does.
+
+use serde_json::{Map, Value, json};
+
+/// One rule of the stand-in's script: the first that matches a prompt is played.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rule(Map<String, Value>);
+
+/// A rule for prompts that contain this.
+pub(crate) fn when(part: &str) -> Rule {
+    always().set("when", part)
+}
+
+/// A rule for every prompt.
+pub(crate) fn always() -> Rule {
+    Rule::default()
+}
+
+impl Rule {
+    fn set(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(key.to_owned(), value.into());
+        self
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        Value::Object(self.0.clone())
+    }
+
+    /// Only for this agent.
+    pub(crate) fn agent(self, name: &str) -> Self {
+        self.set("agent", name)
+    }
+
+    /// So many uses over all processes; then the next rule that matches.
+    pub(crate) fn times(self, times: u32) -> Self {
+        self.set("times", times)
+    }
+
+    pub(crate) fn once(self) -> Self {
+        self.times(1)
+    }
+
+    pub(crate) fn reply(self, text: &str) -> Self {
+        self.set("reply", text)
+    }
+
+    /// US dollars.
+    pub(crate) fn cost(self, usd: f64) -> Self {
+        self.set("cost", usd)
+    }
+
+    /// Says nothing but `init` until [`super::Test::release`] names this file.
+    pub(crate) fn hold_before(self, file: &str) -> Self {
+        self.set("hold_before", file)
+    }
+
+    /// Stays after its result until [`super::Test::release`] names this file.
+    pub(crate) fn hold_after(self, file: &str) -> Self {
+        self.set("hold_after", file)
+    }
+
+    /// No result, but this exit code.
+    pub(crate) fn exit(self, code: u8) -> Self {
+        self.set("exit", code)
+    }
+
+    /// No result, but death by this signal.
+    pub(crate) fn signal(self, number: i32) -> Self {
+        self.set("signal", number)
+    }
+
+    pub(crate) fn stderr(self, text: &str) -> Self {
+        self.set("stderr", text)
+    }
+
+    pub(crate) fn silent(self) -> Self {
+        self.set("silent", true)
+    }
+
+    pub(crate) fn garbage(self) -> Self {
+        self.set("garbage", true)
+    }
+
+    pub(crate) fn hang(self) -> Self {
+        self.set("hang", true)
+    }
+
+    /// Stays after the result until killed.
+    pub(crate) fn linger(self) -> Self {
+        self.set("linger", true)
+    }
+
+    /// Leaves a process behind that holds stdout open.
+    pub(crate) fn helper(self) -> Self {
+        self.set("helper", true)
+    }
+
+    /// It and its helper ignore SIGTERM.
+    pub(crate) fn ignore_term(self) -> Self {
+        self.set("ignore_term", true)
+    }
+
+    /// The assistant's line is at least so many bytes long.
+    pub(crate) fn pad(self, bytes: usize) -> Self {
+        self.set("pad", bytes)
+    }
+
+    /// Bytes that are no UTF-8 in the line of this type.
+    pub(crate) fn non_utf8(self, kind: &str) -> Self {
+        self.set("non_utf8", kind)
+    }
+
+    /// A result with `is_error`.
+    pub(crate) fn error(self, status: impl Into<Option<u16>>, text: &str) -> Self {
+        let status: Option<u16> = status.into();
+        self.set("error", json!({"status": status, "text": text}))
+    }
+
+    /// The result of a program whose user never logged in.
+    pub(crate) fn not_logged_in(self) -> Self {
+        self.error(None, "Not logged in · Please run /login")
+    }
+}

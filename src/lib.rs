@@ -1,5 +1,7 @@
 //! raymond
+pub mod actor;
 pub mod domain;
 pub mod language;
+pub mod plugin;
 pub mod process;
 pub mod store;

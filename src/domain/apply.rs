@@ -101,7 +101,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::AgentFailed(event) => agent_failed(run, event)?,
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
-        Event::CommandReceived { command: Command::Stop, .. } => vec![Effect::Hold],
+        Event::CommandReceived { command: Command::Stop, .. } => vec![Effect::Stop],
     };
     run.seq = record.seq;
     Ok(effects)
@@ -238,8 +238,10 @@ fn turn_failed(run: &mut Run, event: &TurnFailed, at: Timestamp) -> Result<Vec<E
     let period = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
     agent.cost_usd += event.cost_usd;
-    agent.session = agent.session.again(event.session.clone());
-    agent.turn += 1;
+    if let Some(session) = &event.session {
+        agent.session = agent.session.again(session.clone());
+        agent.turn += 1;
+    }
     agent.not_before = event.not_before;
     agent.restarts.retain(|&restart| at.since(restart) < period);
     if event.counts {

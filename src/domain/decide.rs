@@ -160,7 +160,7 @@ fn failed(
             cause: failure.cause,
             message: failure.message.clone(),
             cost_usd: report.cost,
-            session: chosen.session,
+            session: (failure.cause != Cause::Panic).then_some(chosen.session),
             not_before,
             counts,
         })

@@ -19,8 +19,10 @@ pub enum Effect {
         /// What happened, and why it is probably not meant.
         text: String,
     },
-    /// No turn may start; running ones come to their end.
+    /// The run is paused: no turn may start, running ones come to their end.
     Hold,
+    /// Someone asked the run to pause: as above, and what still runs after a while is ended.
+    Stop,
     /// The last agent has ended.
     End,
 }

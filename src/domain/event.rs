@@ -139,8 +139,9 @@ pub struct TurnFailed {
     pub message: String,
     /// What it cost all the same.
     pub cost_usd: Usd,
-    /// The session in which it is run again.
-    pub session: SessionId,
+    /// The session in which it is run again; absent if the same turn is gone on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// Not before this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,

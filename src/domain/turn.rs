@@ -12,6 +12,7 @@ use super::id::{AgentId, MessageId, StateName};
 use super::money::Usd;
 use super::session::Session;
 use super::settings::Model;
+use super::transition::Variables;
 
 /// The version of [`StepInput`] and [`StepOutcome`].
 pub const STEP_VERSION: u32 = 1;
@@ -60,6 +61,8 @@ pub struct StepInput {
     pub model: Option<Model>,
     /// The whole prompt.
     pub prompt: String,
+    /// What filled its placeholders, and fills those of a scripted reply.
+    pub values: Variables,
 }
 
 /// What a turn came to.

@@ -59,9 +59,11 @@ impl Claude {
         }
     }
 
-    /// Ends every process that bears the run's mark; returns how many there were.
-    pub async fn sweep(&self) -> usize {
-        leftover::sweep(&self.marker, None).await
+    /// Ends every process that bears the run's mark, but for those of the turns to `keep`;
+    /// returns how many there were.
+    pub async fn sweep(&self, keep: &[TurnId]) -> usize {
+        let keep: Vec<String> = keep.iter().map(TurnId::stem).collect();
+        leftover::sweep(&self.marker, |turn| !keep.iter().any(|kept| kept == turn)).await
     }
 
     async fn turn(
@@ -72,7 +74,7 @@ impl Claude {
     ) -> Result<StepOutcome, Failure> {
         let files = TurnFiles::of(&self.steps, &input.turn);
         let (mut process, fresh) = if files.stream.exists() {
-            (self.attach(&input.turn), false)
+            (self.attach(&input.turn, &files), false)
         } else {
             (self.start(input, &files)?, true)
         };
@@ -90,7 +92,8 @@ impl Claude {
         put_to_rest(&mut process, stop, matches!(end, End::Result)).await;
         let clean = fresh && matches!(end, End::Result | End::Exited(_)) && !stream.used_tools;
         if !clean {
-            leftover::sweep(&self.marker, Some(&input.turn.stem())).await;
+            let stem = input.turn.stem();
+            leftover::sweep(&self.marker, |turn| turn == stem).await;
         }
         let outcome = self.outcome(end, &mut follower, &mut stream, &files);
         files.tidy();
@@ -157,12 +160,15 @@ impl Claude {
         })
     }
 
-    /// The process of a turn that was started before, if it still runs.
-    fn attach(&self, turn: &TurnId) -> Process {
+    /// The process of a turn that was started before, if it still runs: the first of those that
+    /// bear the turn's mark, lead a group and write into its transcript.
+    fn attach(&self, turn: &TurnId, files: &TurnFiles) -> Process {
         let stem = turn.stem();
         leftover::find(&self.marker)
             .into_iter()
-            .find(|leftover| leftover.leads && leftover.turn == stem)
+            .filter(|leftover| leftover.leads && leftover.turn == stem)
+            .filter(|leftover| leftover::writes_to(leftover, &files.stream))
+            .min_by_key(|leftover| leftover.started)
             .map_or(Process::Gone, Process::Adopted)
     }
 }

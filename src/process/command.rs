@@ -105,6 +105,7 @@ mod tests {
     use super::*;
     use crate::domain::id::{AgentId, MessageId, SessionId, StateName};
     use crate::domain::settings::Model;
+    use crate::domain::transition::Variables;
     use crate::domain::turn::STEP_VERSION;
 
     fn turn() -> TurnId {
@@ -120,6 +121,7 @@ mod tests {
             session,
             model,
             prompt: "never in an argument".into(),
+            values: Variables::new(),
         };
         arguments(&input, settings).join(" ")
     }

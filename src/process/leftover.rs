@@ -48,17 +48,25 @@ pub fn is_alive(leftover: &Leftover) -> bool {
     stat(leftover.pid).is_some_and(|now| now.started == leftover.started)
 }
 
-/// Ends all processes of a run, or of one of its turns; returns how many there were.
-pub async fn sweep(marker: &Marker, turn: Option<&str>) -> usize {
+/// Whether a process has this file as its stdout.
+#[must_use]
+pub fn writes_to(leftover: &Leftover, file: &Path) -> bool {
+    std::fs::read_link(format!("/proc/{}/fd/1", leftover.pid)).is_ok_and(|stdout| stdout == file)
+}
+
+/// Ends the processes of those turns of a run that `ends` tells; returns how many there were.
+pub async fn sweep(marker: &Marker, ends: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
     for _ in 0..ROUNDS {
         let mut found = find(marker);
-        found.retain(|leftover| turn.is_none_or(|turn| leftover.turn == turn));
+        found.retain(|leftover| ends(&leftover.turn));
         if found.is_empty() {
             break;
         }
         ended += found.len();
-        found.iter().for_each(|leftover| group::kill_one(leftover.pid));
+        for leftover in &found {
+            group::kill_one(leftover.pid);
+        }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     ended
@@ -107,8 +115,8 @@ mod tests {
         let found = find(&ours);
         assert_eq!(found.iter().map(|one| one.pid).collect::<Vec<_>>(), [sleeping.id()]);
         assert!(is_alive(&found[0]) && found[0].turn == "main-1-0" && !found[0].leads);
-        assert_eq!(sweep(&ours, Some("main-2-0")).await, 0);
-        assert!(sweep(&ours, None).await >= 1);
+        assert_eq!(sweep(&ours, |turn| turn == "main-2-0").await, 0);
+        assert!(sweep(&ours, |_| true).await >= 1);
         sleeping.wait().expect("it has ended");
         assert!(!is_alive(&found[0]));
         assert!(bystander.try_wait().expect("asked").is_none());

@@ -95,7 +95,7 @@ fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'stati
         return (Cause::Rejected, "");
     }
     match result.api_status {
-        Some(408 | 409 | 425 | 429) | None | Some(500..) => (Cause::Crash, ""),
+        Some(408 | 409 | 425 | 429 | 500..) | None => (Cause::Crash, ""),
         Some(_) => (Cause::Rejected, ""),
     }
 }

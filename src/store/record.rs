@@ -40,10 +40,9 @@ pub fn encode(record: &Record) -> Result<String, String> {
     let event = serde_json::to_string(&record.event).map_err(|error| error.to_string())?;
     let event =
         event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
-    let mut line = format!("{{\"seq\":{},\"at\":\"{}\",{event}", record.seq, rfc3339(record.at));
+    let line = format!("{{\"seq\":{},\"at\":\"{}\",{event}", record.seq, rfc3339(record.at));
     let crc = crc32fast::hash(line.as_bytes());
-    line.push_str(&format!(",\"crc\":\"{crc:08x}\"}}"));
-    Ok(line)
+    Ok(format!("{line},\"crc\":\"{crc:08x}\"}}"))
 }
 
 /// Judges a line by its checksum and its number, without reading the event in it.

@@ -71,7 +71,7 @@ impl Source for Directory {
         file.take(LONGEST).read_to_end(&mut bytes).map_err(unreadable)?;
         String::from_utf8(bytes).map_err(|error| {
             let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = good.iter().filter(|&&byte| byte == b'\n').count() + 1;
+            let line = good.split(|&byte| byte == b'\n').count();
             let column = good.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
             Error::NotText { path: self.path(name), line, column }
         })

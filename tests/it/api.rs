@@ -58,22 +58,13 @@ impl Api {
     pub(crate) fn start() -> Self {
         let listener =
             std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
-        let address = listener
-            .local_addr()
-            .expect("a bound socket has an address");
-        listener
-            .set_nonblocking(true)
-            .expect("a socket can be made non-blocking");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        listener.set_nonblocking(true).expect("a socket can be made non-blocking");
         let book = Arc::new(Book::default());
         let (stop, stopped) = oneshot::channel();
         let shared = Arc::clone(&book);
         let server = thread::spawn(move || serve(listener, shared, stopped));
-        Self {
-            url: format!("http://{address}"),
-            book,
-            stop: Some(stop),
-            server: Some(server),
-        }
+        Self { url: format!("http://{address}"), book, stop: Some(stop), server: Some(server) }
     }
 
     /// The address for `ANTHROPIC_BASE_URL`.
@@ -101,11 +92,7 @@ impl Api {
         let pages = self.book.pages();
         let asked: Vec<_> = pages.turns(marker).collect();
         let [one] = asked.as_slice() else {
-            panic!(
-                "{} requests ask {marker:?} among {:#?}",
-                asked.len(),
-                pages.requests
-            );
+            panic!("{} requests ask {marker:?} among {:#?}", asked.len(), pages.requests);
         };
         Request::clone(one)
     }
@@ -128,11 +115,7 @@ impl Api {
     /// Lets go every answer that a rule on `marker` holds, now and later.
     pub(crate) fn release(&self, marker: &str) {
         let pages = self.book.pages();
-        let held: Vec<_> = pages
-            .rules
-            .iter()
-            .filter(|rule| rule.is_held_on(marker))
-            .collect();
+        let held: Vec<_> = pages.rules.iter().filter(|rule| rule.is_held_on(marker)).collect();
         assert!(!held.is_empty(), "no rule holds {marker:?}");
         held.into_iter().for_each(Rule::release);
     }
@@ -143,10 +126,7 @@ impl Drop for Api {
         drop(self.stop.take());
         if let Some(server) = self.server.take() {
             let ended = server.join();
-            assert!(
-                ended.is_ok() || thread::panicking(),
-                "the stand-in panicked"
-            );
+            assert!(ended.is_ok() || thread::panicking(), "the stand-in panicked");
         }
     }
 }
@@ -159,11 +139,7 @@ impl Book {
     /// Notes a request down and picks the rule that answers it.
     fn enter(&self, request: Request) -> Option<Rule> {
         let mut pages = self.pages();
-        let rule = pages
-            .rules
-            .iter()
-            .find(|rule| rule.answers(&request.newest))
-            .cloned();
+        let rule = pages.rules.iter().find(|rule| rule.answers(&request.newest)).cloned();
         rule.iter().for_each(Rule::spend);
         pages.requests.push(request);
         self.written.notify_all();
@@ -173,9 +149,7 @@ impl Book {
 
 impl Pages {
     fn turns(&self, marker: &str) -> impl Iterator<Item = &Request> {
-        self.requests
-            .iter()
-            .filter(move |request| request.newest.contains(marker))
+        self.requests.iter().filter(move |request| request.newest.contains(marker))
     }
 }
 
@@ -186,10 +160,7 @@ fn serve(listener: std::net::TcpListener, book: Arc<Book>, stopped: oneshot::Rec
         .expect("a runtime can be built");
     let routes = Router::new()
         .route("/v1/messages", post(messages))
-        .route(
-            "/v1/messages/count_tokens",
-            post(async || wire::json(r#"{"input_tokens":10}"#)),
-        )
+        .route("/v1/messages/count_tokens", post(async || wire::json(r#"{"input_tokens":10}"#)))
         .fallback(async || wire::json("{}"))
         .layer(DefaultBodyLimit::disable())
         .with_state(book);

@@ -159,11 +159,7 @@ fn runs_as_written(sample: &Sample) {
     assert_eq!(code(&plain), 0, "{}", told(&plain));
     assert_eq!(lines(&plain), sample.final_lines());
 
-    let input: Vec<&str> = sample
-        .input
-        .iter()
-        .flat_map(|&input| ["--input", input])
-        .collect();
+    let input: Vec<&str> = sample.input.iter().flat_map(|&input| ["--input", input]).collect();
     let json = place.run(sample, "json", &[&["--json"], &input[..]].concat());
     assert_eq!(code(&json), 0, "{}", told(&json));
     let records = records(&json);
@@ -189,10 +185,7 @@ fn improve_pauses_when_its_budget_is_used_up_and_goes_on_with_a_larger_one() {
     // A scripted run stays one: going on must not turn it into one that pays.
     let long = place.raymond(&["run", "it", "--json", "--budget", "1.00"]);
     assert_eq!(code(&long), 0, "{}", told(&long));
-    let last = before
-        .iter()
-        .filter_map(|record| record["seq"].as_u64())
-        .max();
+    let last = before.iter().filter_map(|record| record["seq"].as_u64()).max();
     let mut after = records(&long);
     after.retain(|record| record["seq"].as_u64() > last);
     assert_eq!(transitions(&after)["main"], all[4..], "{}", told(&long));
@@ -209,22 +202,13 @@ fn improve_ends_well_within_a_larger_budget() {
 
 #[test]
 fn every_folder_is_a_tested_sample_and_told_of_in_the_readme() {
-    let tested: BTreeSet<String> = SAMPLES
-        .iter()
-        .map(|sample| sample.name.to_owned())
-        .collect();
+    let tested: BTreeSet<String> = SAMPLES.iter().map(|sample| sample.name.to_owned()).collect();
     let mut folders = names(&workflows());
-    assert!(
-        folders.remove("README.md"),
-        "workflows/README.md is missing"
-    );
+    assert!(folders.remove("README.md"), "workflows/README.md is missing");
     assert_eq!(folders, tested);
     let readme = read(&workflows().join("README.md"));
     for name in &tested {
-        assert!(
-            readme.contains(&format!("workflows/{name} ")),
-            "the README does not run {name}"
-        );
+        assert!(readme.contains(&format!("workflows/{name} ")), "the README does not run {name}");
     }
 }
 
@@ -234,11 +218,7 @@ fn every_policy_names_states_that_exist_and_says_where_to_go_on() {
         let states = sample.states();
         for state in &states {
             let policy = sample.policy(state);
-            assert!(
-                !policy.is_empty(),
-                "{}/{state} cannot remind without a policy",
-                sample.name
-            );
+            assert!(!policy.is_empty(), "{}/{state} cannot remind without a policy", sample.name);
             for entry in policy {
                 let place = format!("{}/{state}: {entry:?}", sample.name);
                 assert!(TAGS.contains(&entry.tag.as_str()), "{place}");
@@ -246,10 +226,7 @@ fn every_policy_names_states_that_exist_and_says_where_to_go_on() {
                 let returns = ["call", "function"].contains(&entry.tag.as_str());
                 assert_eq!(entry.r#return.is_some(), returns, "{place}");
                 assert_eq!(entry.next.is_some(), entry.tag == "fork", "{place}");
-                for name in [&entry.target, &entry.r#return, &entry.next]
-                    .into_iter()
-                    .flatten()
-                {
+                for name in [&entry.target, &entry.r#return, &entry.next].into_iter().flatten() {
                     assert!(states.contains(name), "{place}: there is no {name}");
                 }
             }
@@ -262,28 +239,15 @@ fn every_state_has_replies_with_just_one_tag() {
     for sample in SAMPLES {
         let replies = sample.replies();
         let answered: BTreeSet<String> = replies.keys().cloned().collect();
-        assert_eq!(
-            answered,
-            sample.states(),
-            "{}: the states with replies",
-            sample.name
-        );
+        assert_eq!(answered, sample.states(), "{}: the states with replies", sample.name);
         for (state, texts) in &replies {
             let policy = sample.policy(state);
             let implicit = policy.len() == 1 && policy[0].tag != "result";
             for (index, text) in texts.iter().enumerate() {
                 let forgets = (sample.name, state.as_str(), index) == FORGETS_ITS_TAG;
-                let allowed = if forgets {
-                    0..=0
-                } else {
-                    usize::from(!implicit)..=1
-                };
+                let allowed = if forgets { 0..=0 } else { usize::from(!implicit)..=1 };
                 let found = opened_and_closed(text);
-                assert!(
-                    allowed.contains(&found),
-                    "{}/{state}, reply {index}",
-                    sample.name
-                );
+                assert!(allowed.contains(&found), "{}/{state}, reply {index}", sample.name);
             }
         }
     }
@@ -294,12 +258,7 @@ fn every_placeholder_is_one_that_something_fills() {
     for sample in SAMPLES {
         let mut texts: Vec<String> = sample.replies().into_values().flatten().collect();
         let written = sample.steps.join("\n");
-        texts.extend(
-            sample
-                .states()
-                .iter()
-                .map(|state| read(&sample.path().join(state))),
-        );
+        texts.extend(sample.states().iter().map(|state| read(&sample.path().join(state))));
         for name in texts.iter().flat_map(|text| placeholders(text)) {
             let known = ["input", "result", "workflow_id", "agent_id", "state"].contains(&name)
                 || written.contains(&format!(" {name}=\""));
@@ -330,26 +289,17 @@ impl Sample {
 
     fn states(&self) -> BTreeSet<String> {
         let mut files = names(&self.path());
-        assert!(
-            files.remove("replies.yaml"),
-            "{} has no replies.yaml",
-            self.name
-        );
+        assert!(files.remove("replies.yaml"), "{} has no replies.yaml", self.name);
         files
     }
 
     fn policy(&self, state: &str) -> Vec<Allowed> {
         let text = read(&self.path().join(state));
-        let yaml = text
-            .strip_prefix("---\n")
-            .and_then(|rest| rest.split_once("\n---\n"));
+        let yaml = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
         let (yaml, _) = yaml.unwrap_or_else(|| panic!("{}/{state}: no frontmatter", self.name));
         let front: Frontmatter = serde_yaml::from_str(yaml).expect("frontmatter is YAML");
         let model = front.model.as_deref().unwrap_or("opus");
-        assert!(
-            ["opus", "sonnet", "haiku"].contains(&model),
-            "{state}: {model}"
-        );
+        assert!(["opus", "sonnet", "haiku"].contains(&model), "{state}: {model}");
         front.allowed_transitions
     }
 
@@ -357,26 +307,15 @@ impl Sample {
         let yaml = read(&self.path().join("replies.yaml"));
         let replies: BTreeMap<String, Vec<Value>> =
             serde_yaml::from_str(&yaml).expect("replies.yaml has a list of replies a state");
-        let text = |reply: &Value| {
-            reply
-                .as_str()
-                .or(reply["reply"].as_str())
-                .map(str::to_owned)
-        };
+        let text = |reply: &Value| reply.as_str().or(reply["reply"].as_str()).map(str::to_owned);
         let texts = |list: Vec<Value>| list.iter().map(|r| text(r).expect("a reply")).collect();
-        replies
-            .into_iter()
-            .map(|(state, list)| (state, texts(list)))
-            .collect()
+        replies.into_iter().map(|(state, list)| (state, texts(list))).collect()
     }
 
     fn transitions(&self) -> BTreeMap<String, Vec<String>> {
         let mut agents = BTreeMap::<String, Vec<String>>::new();
         for (agent, step) in self.steps.iter().filter_map(|step| step.split_once(' ')) {
-            agents
-                .entry(agent.to_owned())
-                .or_default()
-                .push(step.to_owned());
+            agents.entry(agent.to_owned()).or_default().push(step.to_owned());
         }
         agents
     }
@@ -401,25 +340,13 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let new = || tempfile::tempdir().expect("a temporary directory");
-        Self {
-            runs: new(),
-            work: new(),
-        }
+        Self { runs: new(), work: new() }
     }
 
     /// Runs a sample by its script, as the run `id`.
     fn run(&self, sample: &Sample, id: &str, options: &[&str]) -> Output {
         let (folder, work) = (sample.path(), self.work.path());
-        let run = [
-            "run",
-            text(&folder),
-            "--agent",
-            "scripted",
-            "--cwd",
-            text(work),
-            "--id",
-            id,
-        ];
+        let run = ["run", text(&folder), "--agent", "scripted", "--cwd", text(work), "--id", id];
         self.raymond(&[&run[..], options].concat())
     }
 
@@ -438,13 +365,8 @@ impl Place {
     fn expect_spent(&self, run: &str, cost_usd: f64) {
         let out = self.raymond(&["status", run, "--json"]);
         let status: Value = serde_json::from_slice(&out.stdout).expect("status --json is JSON");
-        let spent = status["total_cost_usd"]
-            .as_f64()
-            .expect("a number of dollars");
-        assert!(
-            (spent - cost_usd).abs() < 1e-6,
-            "{run} spent {spent}, not {cost_usd}"
-        );
+        let spent = status["total_cost_usd"].as_f64().expect("a number of dollars");
+        assert!((spent - cost_usd).abs() < 1e-6, "{run} spent {spent}, not {cost_usd}");
     }
 }
 
@@ -459,9 +381,7 @@ fn text(path: &Path) -> &str {
 fn names(folder: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).expect("the folder can be listed");
     let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
-    entries
-        .map(|entry| name(entry.expect("an entry")))
-        .collect()
+    entries.map(|entry| name(entry.expect("an entry"))).collect()
 }
 
 fn read(path: &Path) -> String {
@@ -474,18 +394,11 @@ fn code(out: &Output) -> i32 {
 
 fn told(out: &Output) -> String {
     let text = String::from_utf8_lossy;
-    format!(
-        "\nstdout:\n{}\nstderr:\n{}",
-        text(&out.stdout),
-        text(&out.stderr)
-    )
+    format!("\nstdout:\n{}\nstderr:\n{}", text(&out.stdout), text(&out.stderr))
 }
 
 fn lines(out: &Output) -> BTreeSet<String> {
-    String::from_utf8_lossy(&out.stdout)
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect()
 }
 
 fn records(out: &Output) -> Vec<Value> {
@@ -495,19 +408,13 @@ fn records(out: &Output) -> Vec<Value> {
 }
 
 fn count(records: &[Value], event: &str) -> usize {
-    records
-        .iter()
-        .filter(|record| record["event"] == event)
-        .count()
+    records.iter().filter(|record| record["event"] == event).count()
 }
 
 /// What each agent's finished steps came to, in order, written as in [`Sample::steps`].
 fn transitions(records: &[Value]) -> BTreeMap<String, Vec<String>> {
     let mut agents = BTreeMap::<String, Vec<String>>::new();
-    for record in records
-        .iter()
-        .filter(|record| record["event"] == "step_finished")
-    {
+    for record in records.iter().filter(|record| record["event"] == "step_finished") {
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let step = format!("{}: {}", text(&record["state"]), tag(&record["transition"]));
         agents.entry(text(&record["agent"])).or_default().push(step);
@@ -521,19 +428,12 @@ fn tag(transition: &Value) -> String {
     let attributes = ["return", "next"]
         .into_iter()
         .map(|key| (key, &transition[key]))
-        .chain(
-            variables
-                .into_iter()
-                .flatten()
-                .map(|(key, value)| (key.as_str(), value)),
-        );
+        .chain(variables.into_iter().flatten().map(|(key, value)| (key.as_str(), value)));
     let mut open = name.to_owned();
     for (key, value) in attributes.filter_map(|(key, value)| Some((key, value.as_str()?))) {
         write!(open, r#" {key}="{value}""#).expect("a string takes all");
     }
-    let body = transition["target"]
-        .as_str()
-        .or(transition["payload"].as_str());
+    let body = transition["target"].as_str().or(transition["payload"].as_str());
     format!("<{open}>{}</{name}>", body.unwrap_or_default())
 }
 
@@ -544,9 +444,7 @@ fn opened_and_closed(text: &str) -> usize {
     while let Some((_, after)) = rest.split_once('<') {
         rest = after;
         let opened = TAGS.iter().find(|tag| {
-            let next = after
-                .strip_prefix(**tag)
-                .and_then(|rest| rest.chars().next());
+            let next = after.strip_prefix(**tag).and_then(|rest| rest.chars().next());
             next.is_some_and(|next| next == '>' || next.is_whitespace())
         });
         let closed = opened.and_then(|tag| after.split_once(&format!("</{tag}>")));
@@ -560,7 +458,5 @@ fn opened_and_closed(text: &str) -> usize {
 
 fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     let names = text.split("{{").skip(1);
-    names
-        .filter_map(|rest| rest.split_once("}}"))
-        .map(|(name, _)| name.trim())
+    names.filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name.trim())
 }

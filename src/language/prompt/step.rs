@@ -35,6 +35,8 @@ pub struct Ask {
     pub policy: Policy,
     /// Placeholders that nothing fills.
     pub unfilled: Vec<String>,
+    /// What filled the others.
+    pub values: Variables,
 }
 
 /// Why a state cannot be asked. Each text begins with the file, and the place in it.
@@ -61,12 +63,14 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     let text = source.read(&position.state)?;
     let Document { frontmatter, body } = document::parse(&text)
         .map_err(|error| Error::Document { path: source.path(&position.state), error })?;
-    let filled = template::fill(&body, |name| position.value(name));
+    let values = position.values();
+    let filled = template::fill(&body, |name| values.get(name).map(String::as_str));
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
         policy: frontmatter.policy,
         unfilled: filled.unknown,
+        values,
     })
 }
 
@@ -87,19 +91,16 @@ pub fn read(policy: &Policy, source: &dyn Source, reply: &str) -> Result<Accepte
 }
 
 impl Position {
-    /// The value of a placeholder. The runtime's own names cannot be taken by a variable.
+    /// The values of all placeholders: the run's, over them the state's own, over them the
+    /// runtime's, whose names cannot be taken.
     #[must_use]
-    pub fn value(&self, name: &str) -> Option<&str> {
-        match name {
-            "workflow_id" => Some(self.workflow.as_str()),
-            "agent_id" => Some(self.agent.as_str()),
-            "state" => Some(self.state.as_str()),
-            _ => self
-                .variables
-                .get(name)
-                .or_else(|| self.run_variables.get(name))
-                .map(String::as_str),
-        }
+    pub fn values(&self) -> Variables {
+        let mut values = self.run_variables.clone();
+        values.extend(self.variables.clone());
+        values.insert("workflow_id".to_owned(), self.workflow.to_string());
+        values.insert("agent_id".to_owned(), self.agent.to_string());
+        values.insert("state".to_owned(), self.state.to_string());
+        values
     }
 }
 

@@ -31,23 +31,16 @@ impl Request {
     /// The request, if it belongs to an agent's conversation. Claude Code also makes requests for
     /// its own use (titles, topics, summaries), known by offering the model no tools.
     pub(super) fn conversational(headers: &HeaderMap, body: &Value) -> Option<Self> {
-        let tools: Vec<_> = items(&body["tools"])
-            .map(|tool| string(&tool["name"]))
-            .collect();
+        let tools: Vec<_> = items(&body["tools"]).map(|tool| string(&tool["name"])).collect();
         if tools.is_empty() {
             return None;
         }
         let spoken = items(&body["messages"]).filter(|message| message["role"] != "system");
-        let history: Vec<_> = spoken
-            .flat_map(|message| texts(&message["content"]))
-            .collect();
+        let history: Vec<_> = spoken.flat_map(|message| texts(&message["content"])).collect();
         let session = headers.get("x-claude-code-session-id");
         Some(Self {
             model: string(&body["model"]),
-            session: session
-                .and_then(|id| id.to_str().ok())
-                .unwrap_or_default()
-                .to_owned(),
+            session: session.and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned(),
             system: texts(&body["system"]).join("\n"),
             tools,
             newest: history.last().cloned().unwrap_or_default(),
@@ -57,10 +50,7 @@ impl Request {
 
     /// In how many places of the conversation the words stand, the newest included.
     pub(crate) fn mentions(&self, words: &str) -> usize {
-        self.texts
-            .iter()
-            .map(|text| text.matches(words).count())
-            .sum()
+        self.texts.iter().map(|text| text.matches(words).count()).sum()
     }
 
     /// Whether the model can see these words.
@@ -74,9 +64,7 @@ impl fmt::Debug for Request {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short: Vec<_> = self.texts.iter().map(|text| beginning(text)).collect();
         let mut shown = formatter.debug_struct("Request");
-        shown
-            .field("model", &self.model)
-            .field("session", &self.session);
+        shown.field("model", &self.model).field("session", &self.session);
         shown.field("texts", &short).finish_non_exhaustive()
     }
 }

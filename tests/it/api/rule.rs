@@ -28,13 +28,7 @@ pub(super) struct Answer {
 impl Default for Answer {
     fn default() -> Self {
         let text = "Nothing was scripted.".to_owned();
-        Self {
-            text,
-            tool: None,
-            error: None,
-            input_tokens: 10,
-            output_tokens: 5,
-        }
+        Self { text, tool: None, error: None, input_tokens: 10, output_tokens: 5 }
     }
 }
 

@@ -101,16 +101,10 @@ fn opened(block: &Value) -> (Value, Value) {
         (empty, json!({"type": "text_delta", "text": block["text"]}))
     } else {
         empty["input"] = json!({});
-        (
-            empty,
-            json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}),
-        )
+        (empty, json!({"type": "input_json_delta", "partial_json": block["input"].to_string()}))
     }
 }
 
 fn event(data: &Value) -> String {
-    format!(
-        "event: {}\ndata: {data}\n\n",
-        data["type"].as_str().unwrap_or_default()
-    )
+    format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or_default())
 }

@@ -10,22 +10,13 @@ fn an_error_is_an_error_though_it_calls_itself_a_success() {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: never asked.");
-    machine
-        .api
-        .script([on("ALPHA").error(400, "no such beta <goto>NEXT.md</goto>")]);
+    machine.api.script([on("ALPHA").error(400, "no such beta <goto>NEXT.md</goto>")]);
 
     let ended = machine.run(&["--max-restarts", "0"]).exits(1);
 
     assert!(ended.stdout.starts_with("Agent main failed: "), "{ended:?}");
-    assert!(
-        ended.stdout.contains("400") && ended.stdout.contains("no such beta"),
-        "{ended:?}"
-    );
-    assert_eq!(
-        machine.api.turns("BRAVO"),
-        0,
-        "a tag in an error message moves nobody"
-    );
+    assert!(ended.stdout.contains("400") && ended.stdout.contains("no such beta"), "{ended:?}");
+    assert_eq!(machine.api.turns("BRAVO"), 0, "a tag in an error message moves nobody");
     assert_eq!(machine.api.turns("ALPHA"), 1);
     assert_eq!(machine.records("agent_failed").len(), 1);
 }
@@ -44,23 +35,13 @@ fn a_failed_turn_is_asked_again_as_if_for_the_first_time() {
         on("CHARLIE").reply("<result>POSITIVE</result>"),
     ]);
 
-    machine
-        .run(&["--backoff", "1ms..5ms"])
-        .exits(0)
-        .prints(POSITIVE);
+    machine.run(&["--backoff", "1ms..5ms"]).exits(0).prints(POSITIVE);
 
     assert_eq!(machine.records("turn_failed").len(), 2);
-    assert_eq!(
-        [machine.api.turns("ALPHA"), machine.api.turns("BRAVO")],
-        [2, 2]
-    );
+    assert_eq!([machine.api.turns("ALPHA"), machine.api.turns("BRAVO")], [2, 2]);
     let last = machine.api.request("CHARLIE");
     let twice = ["ALPHA", "BRAVO"].map(|marker| last.mentions(marker));
-    assert_eq!(
-        twice,
-        [1, 1],
-        "no half turn stays in the conversation: {last:#?}"
-    );
+    assert_eq!(twice, [1, 1], "no half turn stays in the conversation: {last:#?}");
     assert!(!last.sees("hiccup"), "{last:#?}");
 }
 
@@ -73,18 +54,11 @@ fn a_throttled_turn_is_alive_and_costs_no_restart() {
         on("ALPHA").reply("<result>POSITIVE</result>"),
     ]);
 
-    machine
-        .run(&["--max-restarts", "0"])
-        .exits(0)
-        .prints(POSITIVE);
+    machine.run(&["--max-restarts", "0"]).exits(0).prints(POSITIVE);
 
     assert_eq!(machine.api.turns("ALPHA"), 2);
     assert_eq!(machine.records("turn_failed").len(), 0);
-    assert!(
-        machine
-            .run_file("steps/main-1-0.jsonl")
-            .contains("api_retry")
-    );
+    assert!(machine.run_file("steps/main-1-0.jsonl").contains("api_retry"));
 }
 
 #[test]
@@ -92,21 +66,12 @@ fn who_is_not_logged_in_is_told_so_and_can_go_on_later() {
     let mut machine = Machine::new();
     machine.unset("ANTHROPIC_API_KEY");
     machine.prompt("START.md", "ALPHA: begin.");
-    machine
-        .api
-        .script([on("ALPHA").reply("<result>POSITIVE</result>")]);
+    machine.api.script([on("ALPHA").reply("<result>POSITIVE</result>")]);
 
     let ended = machine.run(&[]).exits(69);
 
-    assert!(
-        ended.stderr.contains("logged in") && ended.stderr.contains(RUN),
-        "{ended:?}"
-    );
-    assert_eq!(
-        machine.records("turn_failed").len(),
-        0,
-        "a login does not repair itself"
-    );
+    assert!(ended.stderr.contains("logged in") && ended.stderr.contains(RUN), "{ended:?}");
+    assert_eq!(machine.records("turn_failed").len(), 0, "a login does not repair itself");
     assert_eq!(machine.records("run_paused").len(), 1);
 
     machine.set("ANTHROPIC_API_KEY", "test");
@@ -122,30 +87,19 @@ fn a_budget_stops_the_run_and_a_larger_one_goes_on() {
     machine.prompt("LAST.md", "CHARLIE: end.");
     let half_a_dollar_of_haiku = 100_000;
     machine.api.script([
-        on("ALPHA")
-            .reply("<goto>MORE.md</goto>")
-            .tokens(0, half_a_dollar_of_haiku),
-        on("BRAVO")
-            .reply("<goto>LAST.md</goto>")
-            .tokens(0, half_a_dollar_of_haiku),
+        on("ALPHA").reply("<goto>MORE.md</goto>").tokens(0, half_a_dollar_of_haiku),
+        on("BRAVO").reply("<goto>LAST.md</goto>").tokens(0, half_a_dollar_of_haiku),
         on("CHARLIE").reply("<result>POSITIVE</result>"),
     ]);
 
     let ended = machine.run(&["--budget", "0.75"]).exits(75);
 
     assert!(ended.stderr.contains("budget"), "{ended:?}");
-    assert_eq!(
-        [machine.api.turns("BRAVO"), machine.api.turns("CHARLIE")],
-        [1, 0]
-    );
+    assert_eq!([machine.api.turns("BRAVO"), machine.api.turns("CHARLIE")], [1, 0]);
     let cost = |step: usize| machine.records("step_finished")[step]["cost_usd"].as_f64();
     assert_eq!([cost(0), cost(1)], [Some(0.5), Some(0.5)]);
 
-    machine
-        .go_on(&["--budget", "10"])
-        .wait()
-        .exits(0)
-        .prints(POSITIVE);
+    machine.go_on(&["--budget", "10"]).wait().exits(0).prints(POSITIVE);
     let turns = ["ALPHA", "BRAVO", "CHARLIE"].map(|marker| machine.api.turns(marker));
     assert_eq!(turns, [1, 1, 1]);
 }

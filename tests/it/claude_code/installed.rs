@@ -10,21 +10,9 @@ pub(super) fn claude() -> &'static Path {
 }
 
 fn locate() -> PathBuf {
-    let os = if cfg!(target_os = "macos") {
-        "darwin"
-    } else {
-        "linux"
-    };
-    let machine = if cfg!(target_arch = "aarch64") {
-        "arm64"
-    } else {
-        "x64"
-    };
-    let libc = if Path::new("/etc/alpine-release").exists() {
-        "-musl"
-    } else {
-        ""
-    };
+    let os = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+    let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let libc = if Path::new("/etc/alpine-release").exists() { "-musl" } else { "" };
     let packages =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/claude-code/node_modules/@anthropic-ai");
     let program = packages.join(format!("claude-code-{os}-{machine}{libc}/claude"));

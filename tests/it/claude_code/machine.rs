@@ -53,12 +53,7 @@ impl Machine {
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec();
-        Self {
-            api,
-            root,
-            environment,
-            started: AtomicUsize::new(0),
-        }
+        Self { api, root, environment, started: AtomicUsize::new(0) }
     }
 
     /// Sets a variable of the environment that every program starts with.
@@ -90,11 +85,7 @@ impl Machine {
     /// The same, without waiting for its end.
     pub(super) fn start(&self, options: &[&str]) -> Running {
         let start = self.path("flow/START.md");
-        let words = [
-            &["run", text(&start), "--id", RUN, "--model", "haiku"],
-            options,
-        ]
-        .concat();
+        let words = [&["run", text(&start), "--id", RUN, "--model", "haiku"], options].concat();
         self.raymond(&words)
     }
 
@@ -122,20 +113,14 @@ impl Machine {
             "AskUserQuestion",
         ];
         let mut command = Command::new(claude());
-        command
-            .args(always)
-            .args(options)
-            .stdin(File::open(path).expect("the prompt was written"));
+        command.args(always).args(options).stdin(File::open(path).expect("the prompt was written"));
         self.spawn(command).wait()
     }
 
     fn spawn(&self, mut command: Command) -> Running {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let environment = self.environment.iter().cloned();
-        command
-            .env_clear()
-            .envs(environment)
-            .current_dir(self.path("work"));
+        command.env_clear().envs(environment).current_dir(self.path("work"));
         Running::spawn(&mut command, &self.path(&number.to_string()))
     }
 
@@ -143,11 +128,7 @@ impl Machine {
     pub(super) fn records(&self, event: &str) -> Vec<Value> {
         let journal = self.run_file("journal.jsonl");
         let record = |line: &str| serde_json::from_str::<Value>(line).ok();
-        journal
-            .lines()
-            .filter_map(record)
-            .filter(|record| record["event"] == event)
-            .collect()
+        journal.lines().filter_map(record).filter(|record| record["event"] == event).collect()
     }
 
     /// The transitions of the run, in order, as `agent#step tag target`.
@@ -156,18 +137,11 @@ impl Machine {
         let transition = |record: Value| {
             let went = &record["transition"];
             let (agent, step) = (text(&record["agent"]), &record["step"]);
-            format!(
-                "{agent}#{step} {} {}",
-                text(&went["tag"]),
-                text(&went["target"])
-            )
-            .trim()
-            .to_owned()
+            format!("{agent}#{step} {} {}", text(&went["tag"]), text(&went["target"]))
+                .trim()
+                .to_owned()
         };
-        self.records("step_finished")
-            .into_iter()
-            .map(transition)
-            .collect()
+        self.records("step_finished").into_iter().map(transition).collect()
     }
 
     /// A file of the run's directory, empty while it does not exist.
@@ -180,25 +154,17 @@ impl Machine {
     pub(super) fn processes(&self) -> Vec<(Pid, String)> {
         let home = format!("HOME={}\0", self.path("home").display());
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        entries
-            .filter_map(|entry| process(&entry.path(), home.as_bytes()))
-            .collect()
+        entries.filter_map(|entry| process(&entry.path(), home.as_bytes())).collect()
     }
 
     /// Kills every Claude Code process, as a failing machine would.
     pub(super) fn kill_claude(&self) {
         let name = text(claude());
-        for (pid, _) in self
-            .processes()
-            .into_iter()
-            .filter(|(_, line)| line.contains(name))
-        {
+        for (pid, _) in self.processes().into_iter().filter(|(_, line)| line.contains(name)) {
             kill(pid);
         }
         self.until("Claude Code is gone", || {
-            self.processes()
-                .iter()
-                .all(|(_, line)| !line.contains(name))
+            self.processes().iter().all(|(_, line)| !line.contains(name))
         });
     }
 
@@ -228,16 +194,9 @@ fn text(path: &Path) -> &str {
 }
 
 fn process(folder: &Path, home: &[u8]) -> Option<(Pid, String)> {
-    let pid = folder
-        .file_name()?
-        .to_str()?
-        .parse()
-        .ok()
-        .and_then(Pid::from_raw)?;
+    let pid = folder.file_name()?.to_str()?.parse().ok().and_then(Pid::from_raw)?;
     let environment = fs::read(folder.join("environ")).ok()?;
-    environment
-        .windows(home.len())
-        .find(|window| *window == home)?;
+    environment.windows(home.len()).find(|window| *window == home)?;
     let line = fs::read(folder.join("cmdline")).ok()?;
     Some((pid, String::from_utf8_lossy(&line).replace('\0', " ")))
 }

@@ -14,21 +14,14 @@ fn id() -> String {
 
 /// The event that ends the turn. It need not be the last line: news of background tasks may follow.
 fn result(ended: &Ended) -> Value {
-    let found = ended
-        .stream()
-        .into_iter()
-        .find(|event| event["type"] == "result");
+    let found = ended.stream().into_iter().find(|event| event["type"] == "result");
     found.unwrap_or_else(|| panic!("no result: {ended:?}"))
 }
 
 /// The id of the last thing the model said, where a conversation can be cut.
 fn last_words(ended: &Ended) -> String {
-    let said = ended
-        .stream()
-        .into_iter()
-        .rfind(|event| event["type"] == "assistant");
-    said.and_then(|event| Some(event["uuid"].as_str()?.to_owned()))
-        .expect("the model spoke")
+    let said = ended.stream().into_iter().rfind(|event| event["type"] == "assistant");
+    said.and_then(|event| Some(event["uuid"].as_str()?.to_owned())).expect("the model spoke")
 }
 
 #[test]
@@ -37,26 +30,12 @@ fn a_session_resumes_forks_and_is_cut() {
     machine.api.script([otherwise().reply("Heard.")]);
     let [session, fork, cut] = [id(), id(), id()];
     let permissions = ["--permission-mode", "acceptEdits"];
-    let first = [
-        &["--session-id", &session, "--model", "haiku"],
-        &permissions[..],
-    ]
-    .concat();
-    let resumed = [
-        &["--resume", &session, "--model", "sonnet"],
-        &permissions[..],
-    ]
-    .concat();
+    let first = [&["--session-id", &session, "--model", "haiku"], &permissions[..]].concat();
+    let resumed = [&["--resume", &session, "--model", "sonnet"], &permissions[..]].concat();
 
     let alpha = machine.claude(&first, "ALPHA").exits(0);
     let bravo = machine.claude(&resumed, "BRAVO").exits(0);
-    let forked = [
-        "--resume",
-        &session,
-        "--fork-session",
-        "--session-id",
-        &fork,
-    ];
+    let forked = ["--resume", &session, "--fork-session", "--session-id", &fork];
     let charlie = machine.claude(&forked, "CHARLIE").exits(0);
     let words = last_words(&alpha);
     let cut_back = [
@@ -72,20 +51,10 @@ fn a_session_resumes_forks_and_is_cut() {
 
     let sessions =
         [&alpha, &bravo, &charlie, &delta].map(|ended| result(ended)["session_id"].clone());
-    assert_eq!(
-        sessions,
-        [&session, &session, &fork, &cut].map(|id| json!(id))
-    );
+    assert_eq!(sessions, [&session, &session, &fork, &cut].map(|id| json!(id)));
     let seen = ["BRAVO", "CHARLIE", "DELTA"].map(|name| machine.api.request(name));
     let seen = seen.map(|request| ["ALPHA", "BRAVO", "CHARLIE"].map(|name| request.sees(name)));
-    assert_eq!(
-        seen,
-        [
-            [true, true, false],
-            [true, true, true],
-            [true, false, false]
-        ]
-    );
+    assert_eq!(seen, [[true, true, false], [true, true, true], [true, false, false]]);
     assert_eq!(result(&alpha)["result"], "Heard.");
     assert_eq!(result(&alpha)["is_error"], false);
 }
@@ -96,19 +65,12 @@ fn a_resumed_session_keeps_its_model_unless_told() {
     machine.api.script([otherwise().reply("Heard.")]);
     let session = id();
 
-    machine
-        .claude(&["--session-id", &session, "--model", "haiku"], "ALPHA")
-        .exits(0);
+    machine.claude(&["--session-id", &session, "--model", "haiku"], "ALPHA").exits(0);
     machine.claude(&["--resume", &session], "BRAVO").exits(0);
-    machine
-        .claude(&["--resume", &session, "--model", "sonnet"], "CHARLIE")
-        .exits(0);
+    machine.claude(&["--resume", &session, "--model", "sonnet"], "CHARLIE").exits(0);
 
     let models = ["ALPHA", "BRAVO", "CHARLIE"].map(|name| machine.api.request(name).model);
-    assert!(
-        models[0].contains("haiku") && models[1] == models[0],
-        "{models:?}"
-    );
+    assert!(models[0].contains("haiku") && models[1] == models[0], "{models:?}");
     assert!(models[2].contains("sonnet"), "{models:?}");
 }
 
@@ -118,13 +80,8 @@ fn a_session_id_is_used_once() {
     machine.api.script([otherwise().reply("Heard.")]);
     let session = id();
 
-    machine
-        .claude(&["--session-id", &session], "ALPHA")
-        .exits(0);
-    let again = machine
-        .claude(&["--session-id", &session], "BRAVO")
-        .exits(1)
-        .prints("");
+    machine.claude(&["--session-id", &session], "ALPHA").exits(0);
+    let again = machine.claude(&["--session-id", &session], "BRAVO").exits(1).prints("");
 
     assert!(again.stderr.contains("already in use"), "{again:?}");
 }
@@ -160,37 +117,18 @@ fn an_error_of_the_api_is_named() {
     machine.unset("ANTHROPIC_API_KEY");
     let stranger = machine.claude(&[], "ALPHA").exits(1);
     assert_eq!(result(&stranger)["is_error"], true);
-    assert_eq!(
-        result(&stranger)["result"],
-        "Not logged in · Please run /login"
-    );
-    assert!(
-        stranger
-            .stream()
-            .iter()
-            .any(|event| event["error"] == "authentication_failed")
-    );
+    assert_eq!(result(&stranger)["result"], "Not logged in · Please run /login");
+    assert!(stranger.stream().iter().any(|event| event["error"] == "authentication_failed"));
 }
 
 #[test]
 fn news_may_follow_the_result() {
     let machine = Machine::new();
     let command = json!({"command": "sleep 600", "description": "wait", "run_in_background": true});
-    machine.api.script([
-        on("ALPHA").tool("Bash", command),
-        otherwise().reply("Heard."),
-    ]);
+    machine.api.script([on("ALPHA").tool("Bash", command), otherwise().reply("Heard.")]);
 
-    let ended = machine
-        .claude(&["--dangerously-skip-permissions"], "ALPHA")
-        .exits(0);
+    let ended = machine.claude(&["--dangerously-skip-permissions"], "ALPHA").exits(0);
 
     assert_eq!(result(&ended)["result"], "Heard.");
-    assert!(
-        ended
-            .stream()
-            .last()
-            .is_some_and(|event| event["type"] == "system"),
-        "{ended:?}"
-    );
+    assert!(ended.stream().last().is_some_and(|event| event["type"] == "system"), "{ended:?}");
 }

@@ -9,11 +9,7 @@ use super::POSITIVE;
 use super::machine::Machine;
 use super::running::Running;
 
-const TRANSITIONS: [&str; 3] = [
-    "main#1 goto NEXT.md",
-    "main#2 goto LAST.md",
-    "main#3 result",
-];
+const TRANSITIONS: [&str; 3] = ["main#1 goto NEXT.md", "main#2 goto LAST.md", "main#3 result"];
 
 /// A run whose second turn the API holds.
 fn held() -> (Machine, Running) {
@@ -40,9 +36,7 @@ fn a_turn_that_ended_alone_is_adopted() {
     let (machine, run) = held();
     run.kill();
     machine.api.release("BRAVO");
-    machine.until("the turn has ended and its process too", || {
-        machine.processes().is_empty()
-    });
+    machine.until("the turn has ended and its process too", || machine.processes().is_empty());
 
     machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
 
@@ -57,9 +51,7 @@ fn a_turn_that_still_runs_is_adopted() {
     run.kill();
 
     let run = machine.go_on(&[]);
-    machine.until("the run was taken up", || {
-        !machine.records("run_resumed").is_empty()
-    });
+    machine.until("the run was taken up", || !machine.records("run_resumed").is_empty());
     machine.api.release("BRAVO");
     run.wait().exits(0).prints(POSITIVE);
 
@@ -74,47 +66,30 @@ fn a_turn_that_died_too_is_asked_again_cleanly() {
     machine.kill_claude();
     machine.api.release("BRAVO");
 
-    machine
-        .go_on(&["--backoff", "1ms..5ms"])
-        .wait()
-        .exits(0)
-        .prints(POSITIVE);
+    machine.go_on(&["--backoff", "1ms..5ms"]).wait().exits(0).prints(POSITIVE);
 
     assert_eq!(turns(&machine.api), [1, 2, 1]);
     assert_eq!(machine.transitions(), TRANSITIONS);
     let last = machine.api.request("CHARLIE");
     let mentions = ["ALPHA", "BRAVO"].map(|marker| last.mentions(marker));
-    assert_eq!(
-        mentions,
-        [1, 1],
-        "no half turn stays in the conversation: {last:#?}"
-    );
+    assert_eq!(mentions, [1, 1], "no half turn stays in the conversation: {last:#?}");
 }
 
 #[test]
 fn a_first_turn_that_died_starts_afresh() {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");
-    machine
-        .api
-        .script([on("ALPHA").reply("<result>POSITIVE</result>").hold()]);
+    machine.api.script([on("ALPHA").reply("<result>POSITIVE</result>").hold()]);
     let run = machine.start(&[]);
     machine.api.wait_for("ALPHA", 1);
     run.kill();
     machine.kill_claude();
     machine.api.release("ALPHA");
 
-    machine
-        .go_on(&["--backoff", "1ms..5ms"])
-        .wait()
-        .exits(0)
-        .prints(POSITIVE);
+    machine.go_on(&["--backoff", "1ms..5ms"]).wait().exits(0).prints(POSITIVE);
 
     let requests = machine.api.requests();
-    let mentions: Vec<_> = requests
-        .iter()
-        .map(|request| request.mentions("ALPHA"))
-        .collect();
+    let mentions: Vec<_> = requests.iter().map(|request| request.mentions("ALPHA")).collect();
     assert_eq!(mentions, [1, 1], "{requests:#?}");
 }
 
@@ -156,11 +131,6 @@ fn both_sides_of_a_fork_survive_a_kill() {
     let ended = machine.go_on(&[]).wait().exits(0);
 
     assert!(ended.stdout.contains(POSITIVE), "{ended:?}");
-    assert!(
-        ended
-            .stdout
-            .contains("Agent main.1 terminated with result: peeled"),
-        "{ended:?}"
-    );
+    assert!(ended.stdout.contains("Agent main.1 terminated with result: peeled"), "{ended:?}");
     assert_eq!(turns(&machine.api), [1, 1, 1], "no turn is paid for twice");
 }

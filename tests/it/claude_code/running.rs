@@ -38,11 +38,7 @@ impl Running {
         let create = |path: &Path| File::create(path).expect("the machine is writable");
         command.stdout(create(&stdout)).stderr(create(&stderr));
         let child = command.spawn().expect("the program can be started");
-        Self {
-            child,
-            stdout,
-            stderr,
-        }
+        Self { child, stdout, stderr }
     }
 
     /// Kills it as `kill -9` does; what it started lives on.
@@ -65,10 +61,7 @@ impl Running {
     pub(super) fn wait(mut self) -> Ended {
         let begun = Instant::now();
         let code = loop {
-            if let Some(status) = self
-                .child
-                .try_wait()
-                .expect("a child of ours can be waited for")
+            if let Some(status) = self.child.try_wait().expect("a child of ours can be waited for")
             {
                 break status.code();
             }
@@ -80,11 +73,7 @@ impl Running {
             thread::sleep(Duration::from_millis(20));
         };
         let read = |path| String::from_utf8_lossy(&fs::read(path).unwrap_or_default()).into_owned();
-        Ended {
-            code,
-            stdout: read(&self.stdout),
-            stderr: read(&self.stderr),
-        }
+        Ended { code, stdout: read(&self.stdout), stderr: read(&self.stderr) }
     }
 }
 

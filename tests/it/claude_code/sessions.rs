@@ -19,14 +19,8 @@ fn goto_keeps_the_context() {
 
     let (first, second) = (machine.api.request("ALPHA"), machine.api.request("BRAVO"));
     assert_eq!(first.session, second.session);
-    assert!(
-        second.sees("ALPHA: look around.") && second.sees("A quiet street."),
-        "{second:#?}"
-    );
-    assert_eq!(
-        machine.transitions(),
-        ["main#1 goto NEXT.md", "main#2 result"]
-    );
+    assert!(second.sees("ALPHA: look around.") && second.sees("A quiet street."), "{second:#?}");
+    assert_eq!(machine.transitions(), ["main#1 goto NEXT.md", "main#2 result"]);
 }
 
 #[test]
@@ -47,25 +41,13 @@ fn call_forks_the_context_and_returns_to_it() {
 
     let [caller, inner, deeper, back] =
         ["ALPHA", "BRAVO", "CHARLIE", "DELTA"].map(|name| machine.api.request(name));
-    assert!(
-        inner.sees("ALPHA"),
-        "the callee knows the caller's history: {inner:#?}"
-    );
-    assert!(
-        deeper.sees("ALPHA") && deeper.sees("A first trace."),
-        "{deeper:#?}"
-    );
+    assert!(inner.sees("ALPHA"), "the callee knows the caller's history: {inner:#?}");
+    assert!(deeper.sees("ALPHA") && deeper.sees("A first trace."), "{deeper:#?}");
     assert_eq!(inner.session, deeper.session);
     assert_ne!(caller.session, inner.session);
     assert_eq!(caller.session, back.session);
-    assert!(
-        back.sees("ALPHA") && !back.sees("BRAVO") && !back.sees("CHARLIE"),
-        "{back:#?}"
-    );
-    assert!(
-        back.newest.contains("the research says forty-two."),
-        "{back:#?}"
-    );
+    assert!(back.sees("ALPHA") && !back.sees("BRAVO") && !back.sees("CHARLIE"), "{back:#?}");
+    assert!(back.newest.contains("the research says forty-two."), "{back:#?}");
 }
 
 #[test]
@@ -135,11 +117,7 @@ fn fork_runs_beside_and_starts_fresh() {
     assert_eq!(lines, expected);
     let [parent, worker, next] =
         ["ALPHA", "BRAVO", "CHARLIE"].map(|name| machine.api.request(name));
-    assert_eq!(
-        worker.texts,
-        ["BRAVO: peel the pear."],
-        "the worker starts fresh"
-    );
+    assert_eq!(worker.texts, ["BRAVO: peel the pear."], "the worker starts fresh");
     assert_ne!(parent.session, worker.session);
     assert_eq!(parent.session, next.session);
     assert!(next.sees("ALPHA") && !next.sees("BRAVO"), "{next:#?}");
@@ -161,33 +139,20 @@ fn a_reminder_repairs_in_the_same_session() {
     machine.run(&[]).exits(0).prints(POSITIVE);
 
     let requests = machine.api.requests();
-    let [first, reminder, next] = requests.as_slice() else {
-        panic!("three turns: {requests:#?}")
-    };
+    let [first, reminder, next] = requests.as_slice() else { panic!("three turns: {requests:#?}") };
     assert_eq!(first.session, reminder.session);
-    assert!(
-        reminder.sees("ALPHA") && reminder.sees("I would rather talk."),
-        "{reminder:#?}"
-    );
-    assert!(
-        reminder.newest.contains("NEXT.md"),
-        "it names what is allowed: {reminder:#?}"
-    );
+    assert!(reminder.sees("ALPHA") && reminder.sees("I would rather talk."), "{reminder:#?}");
+    assert!(reminder.newest.contains("NEXT.md"), "it names what is allowed: {reminder:#?}");
     assert!(next.sees("Sorry."), "{next:#?}");
     assert_eq!(machine.records("turn_rejected").len(), 1);
-    assert_eq!(
-        machine.transitions(),
-        ["main#1 goto NEXT.md", "main#2 result"]
-    );
+    assert_eq!(machine.transitions(), ["main#1 goto NEXT.md", "main#2 result"]);
 }
 
 #[test]
 fn without_a_policy_a_missing_tag_ends_the_agent() {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: decide.");
-    machine
-        .api
-        .script([otherwise().reply("I would rather talk.")]);
+    machine.api.script([otherwise().reply("I would rather talk.")]);
 
     let ended = machine.run(&[]).exits(1);
 
@@ -209,13 +174,8 @@ fn a_state_names_its_model() {
 
     machine.run(&[]).exits(0).prints(POSITIVE);
 
-    let models = machine
-        .api
-        .requests()
-        .into_iter()
-        .map(|request| request.model);
-    let models: Vec<_> = models
-        .map(|model| model.split('-').nth(1).unwrap_or_default().to_owned())
-        .collect();
+    let models = machine.api.requests().into_iter().map(|request| request.model);
+    let models: Vec<_> =
+        models.map(|model| model.split('-').nth(1).unwrap_or_default().to_owned()).collect();
     assert_eq!(models, ["haiku", "sonnet", "haiku"]);
 }

@@ -15,24 +15,15 @@ fn an_agent_runs_a_command_when_permissions_are_waived() {
     machine.prompt("START.md", "ALPHA: measure.");
     let command = json!({"command": "basename \"$PWD\" > measured; echo \"agent $RAYMOND_AGENT\"", "description": "measure"});
     machine.api.script([
-        on("ALPHA")
-            .reply("I measure. <goto>NOWHERE.md</goto>")
-            .tool("Bash", command),
+        on("ALPHA").reply("I measure. <goto>NOWHERE.md</goto>").tool("Bash", command),
         on("agent main").reply("<result>POSITIVE</result>"),
     ]);
 
-    machine
-        .run(&["--dangerously-skip-permissions"])
-        .exits(0)
-        .prints(POSITIVE);
+    machine.run(&["--dangerously-skip-permissions"]).exits(0).prints(POSITIVE);
 
     let measured = fs::read_to_string(machine.path("work/measured"));
     assert_eq!(measured.expect("the command has run"), "work\n");
-    assert_eq!(
-        machine.transitions(),
-        ["main#1 result"],
-        "only the final message is read"
-    );
+    assert_eq!(machine.transitions(), ["main#1 result"], "only the final message is read");
 }
 
 #[test]
@@ -47,19 +38,14 @@ fn an_agent_writes_a_file_by_default() {
 
     machine.run(&[]).exits(0).prints(POSITIVE);
 
-    assert_eq!(
-        fs::read_to_string(path).expect("the file was written"),
-        "roses"
-    );
+    assert_eq!(fs::read_to_string(path).expect("the file was written"), "roses");
 }
 
 #[test]
 fn questions_are_denied_and_extra_arguments_arrive() {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");
-    machine
-        .api
-        .script([otherwise().reply("<result>POSITIVE</result>")]);
+    machine.api.script([otherwise().reply("<result>POSITIVE</result>")]);
 
     machine
         .run(&["--", "--append-system-prompt", "ZULU: speak plainly."])
@@ -68,16 +54,8 @@ fn questions_are_denied_and_extra_arguments_arrive() {
 
     let request = machine.api.request("ALPHA");
     assert!(request.system.contains("ZULU: speak plainly."));
-    assert!(
-        request.tools.iter().all(|tool| tool != "AskUserQuestion"),
-        "{:?}",
-        request.tools
-    );
-    assert!(
-        request.tools.iter().any(|tool| tool == "Bash"),
-        "{:?}",
-        request.tools
-    );
+    assert!(request.tools.iter().all(|tool| tool != "AskUserQuestion"), "{:?}", request.tools);
+    assert!(request.tools.iter().any(|tool| tool == "Bash"), "{:?}", request.tools);
 }
 
 #[test]
@@ -85,9 +63,7 @@ fn a_prompt_may_be_larger_than_an_argument() {
     let machine = Machine::new();
     let long = "word ".repeat(80_000);
     machine.prompt("START.md", &format!("{long}ALPHA"));
-    machine
-        .api
-        .script([on("ALPHA").reply("<result>POSITIVE</result>")]);
+    machine.api.script([on("ALPHA").reply("<result>POSITIVE</result>")]);
 
     machine.run(&[]).exits(0).prints(POSITIVE);
 
@@ -107,17 +83,9 @@ fn what_a_tool_left_running_is_gone_with_the_step() {
 
     let run = machine.start(&["--dangerously-skip-permissions"]);
     machine.api.wait_for("serving", 1);
-    let sleeps = |machine: &Machine| {
-        machine
-            .processes()
-            .iter()
-            .any(|(_, line)| line.contains("sleep 600"))
-    };
-    assert!(
-        sleeps(&machine) || !cfg!(target_os = "linux"),
-        "{:?}",
-        machine.processes()
-    );
+    let sleeps =
+        |machine: &Machine| machine.processes().iter().any(|(_, line)| line.contains("sleep 600"));
+    assert!(sleeps(&machine) || !cfg!(target_os = "linux"), "{:?}", machine.processes());
     machine.api.release("serving");
     run.wait().exits(0).prints(POSITIVE);
 

@@ -1,0 +1,111 @@
+//! What actors tell each other. Facts are in the past tense, commands in the imperative.
+//!
+//! [`Published`] is the one message meant for others: observers see what has been committed, never
+//! the plumbing.
+
+use std::sync::Arc;
+
+use actix::Message;
+
+use super::registry::AgentView;
+use crate::domain::decide::Report;
+use crate::domain::event::Record;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::session::Session;
+use crate::domain::transition::Variables;
+use crate::domain::turn::{StepOutcome, TurnId};
+use crate::store::writer::Outcome;
+
+/// To observers: a record has been committed.
+#[derive(Debug, Clone, Message)]
+#[rtype(result = "()")]
+pub struct Published {
+    /// The record.
+    pub record: Arc<Record>,
+    /// Its line in the journal.
+    pub line: Arc<str>,
+    /// The agent it is about, as it is now; absent if it has ended, or if it is about the run.
+    pub agent: Option<AgentView>,
+    /// What the run has spent.
+    pub total_cost: Usd,
+}
+
+/// To observers: nothing more will be published. The answer comes when all of it is dealt with.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Finish;
+
+/// To an agent: take the turn that is due.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Proceed(pub Assignment);
+
+/// A turn that is due, from the agent's persisted state.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    /// Which one.
+    pub turn: TurnId,
+    /// The state it runs in.
+    pub state: StateName,
+    /// How many turns the agent has had there.
+    pub visit: u32,
+    /// The session it runs in.
+    pub session: Session,
+    /// Values for the state's placeholders.
+    pub variables: Variables,
+    /// The reminder to send instead of the state's prompt.
+    pub reminder: Option<String>,
+}
+
+/// To the supervisor: this turn wants to run.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct AskPermit(pub AgentId);
+
+/// To an agent: its turn may run.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Admitted;
+
+/// To an agent: its process has an outcome.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct TurnEnded {
+    /// Which turn.
+    pub turn: TurnId,
+    /// What it came to.
+    pub outcome: StepOutcome,
+}
+
+/// To the supervisor: a turn is over.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct TurnReported(pub Report);
+
+/// To an agent: it has ended.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Retire;
+
+/// To the supervisor: an agent's actor is gone.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct AgentDown {
+    /// Whose.
+    pub agent: AgentId,
+    /// The turn it was at.
+    pub turn: Option<TurnId>,
+    /// It did not stop, it failed.
+    pub panicked: bool,
+}
+
+/// To the supervisor: what the journal's thread says.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Journaled(pub Outcome);
+
+/// To the supervisor: come to an end. Said a second time: at once.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Interrupt;

@@ -1,0 +1,52 @@
+//! The actor that owns one running turn: it ends with it, and its death is noticed.
+
+use std::rc::Rc;
+
+use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context as Ctx, WrapFuture};
+
+use super::agent::Agent;
+use super::context::{Context, now};
+use super::message::TurnEnded;
+use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome};
+
+/// A running turn.
+pub struct Process {
+    input: StepInput,
+    context: Rc<Context>,
+    agent: Addr<Agent>,
+}
+
+impl Process {
+    /// Starts a turn for an agent, which is told when it has ended.
+    #[must_use]
+    pub fn launch(input: StepInput, context: Rc<Context>, agent: Addr<Agent>) -> Addr<Self> {
+        Self { input, context, agent }.start()
+    }
+
+    fn tell(&self, outcome: StepOutcome) {
+        self.agent.do_send(TurnEnded { turn: self.input.turn.clone(), outcome });
+    }
+}
+
+impl Actor for Process {
+    type Context = Ctx<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let agent = self.input.turn.agent.clone();
+        self.context.registry.running(&agent, now());
+        let registry = std::sync::Arc::clone(&self.context.registry);
+        let activity = Box::new(move |seen: &str| registry.active(&agent, seen));
+        let turn = Rc::clone(&self.context.runner).run(self.input.clone(), activity);
+        ctx.spawn(turn.into_actor(self).map(|outcome, this, ctx| {
+            this.tell(outcome);
+            ctx.stop();
+        }));
+    }
+
+    fn stopped(&mut self, _: &mut Self::Context) {
+        if std::thread::panicking() {
+            let message = "the runtime failed while it followed this turn";
+            self.tell(StepOutcome::Failed(Failure::new(Cause::Panic, message)));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Who is where, doing what: the live picture that a screen reads while the actors write it.
+//!
+//! It is a map that many threads share, so a slow terminal never holds up the run. It is only a
+//! picture: the truth is the supervisor's state.
+
+use dashmap::DashMap;
+
+use crate::domain::agent::Agent;
+use crate::domain::id::{AgentId, SessionId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::time::Timestamp;
+
+/// A live agent as it is seen from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentView {
+    /// Its id.
+    pub id: AgentId,
+    /// The state it is in.
+    pub state: StateName,
+    /// The session its next turn runs in.
+    pub session: SessionId,
+    /// How many returns it has pending.
+    pub stack: usize,
+    /// How many turns it has had.
+    pub turns: u64,
+    /// What it does.
+    pub phase: Phase,
+    /// What its turns have cost.
+    pub cost: Usd,
+}
+
+/// What an agent does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Phase {
+    /// It waits for one of the run's permits.
+    Waiting,
+    /// It waits before a turn is run again.
+    Delayed {
+        /// Until then.
+        until: Timestamp,
+    },
+    /// Its turn runs.
+    Running {
+        /// Since then.
+        since: Timestamp,
+        /// What it was last seen doing.
+        activity: String,
+    },
+}
+
+impl AgentView {
+    /// An agent that waits.
+    #[must_use]
+    pub fn of(agent: &Agent) -> Self {
+        Self {
+            id: agent.id.clone(),
+            state: agent.current_state.clone(),
+            session: agent.session.id.clone(),
+            stack: agent.stack.len(),
+            turns: agent.turns(),
+            phase: agent.not_before.map_or(Phase::Waiting, |until| Phase::Delayed { until }),
+            cost: agent.cost_usd,
+        }
+    }
+}
+
+/// All live agents of a run.
+#[derive(Debug, Default)]
+pub struct Registry(DashMap<AgentId, AgentView>);
+
+impl Registry {
+    /// Shows an agent as it is now.
+    pub fn show(&self, view: AgentView) {
+        self.0.insert(view.id.clone(), view);
+    }
+
+    /// Forgets an agent that has ended.
+    pub fn forget(&self, agent: &AgentId) {
+        self.0.remove(agent);
+    }
+
+    /// Shows that an agent's turn runs.
+    pub fn running(&self, agent: &AgentId, since: Timestamp) {
+        if let Some(mut view) = self.0.get_mut(agent) {
+            view.phase = Phase::Running { since, activity: String::new() };
+        }
+    }
+
+    /// Shows what a running turn was seen doing.
+    pub fn active(&self, agent: &AgentId, seen: &str) {
+        if let Some(mut view) = self.0.get_mut(agent)
+            && let Phase::Running { activity, .. } = &mut view.phase
+            && activity != seen
+        {
+            seen.clone_into(activity);
+        }
+    }
+
+    /// How many agents live.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none does.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A copy of the picture, the agents that run first, then by id.
+    #[must_use]
+    pub fn views(&self) -> Vec<AgentView> {
+        let mut views: Vec<AgentView> = self.0.iter().map(|entry| entry.value().clone()).collect();
+        let idle = |view: &AgentView| !matches!(view.phase, Phase::Running { .. });
+        views.sort_by(|a, b| idle(a).cmp(&idle(b)).then_with(|| a.id.cmp(&b.id)));
+        views
+    }
+}

@@ -1,0 +1,44 @@
+//! Who runs a turn: the seam between the agents and whatever answers them.
+//!
+//! Running is idempotent by the turn's identity. What crosses is plain data, so a turn may one day be
+//! run on another machine.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+
+use crate::domain::turn::{StepInput, StepOutcome, TurnId};
+use crate::process::claude::Claude;
+pub use crate::process::follow::Stop;
+
+/// A future that stays on its thread.
+pub type Local<T> = Pin<Box<dyn Future<Output = T>>>;
+
+/// Is told what a turn is seen doing.
+pub type Activity = Box<dyn Fn(&str)>;
+
+/// Runs turns.
+pub trait StepRunner {
+    /// Runs a turn, or attaches to one that runs, or gives the outcome of one that has ended.
+    fn run(self: Rc<Self>, input: StepInput, activity: Activity) -> Local<StepOutcome>;
+
+    /// Tells all running turns to stop.
+    fn stop_all(&self, how: Stop);
+
+    /// Ends whatever is left running of the run, but for the turns to `keep`.
+    fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> Local<usize>;
+}
+
+impl StepRunner for Claude {
+    fn run(self: Rc<Self>, input: StepInput, activity: Activity) -> Local<StepOutcome> {
+        Box::pin(async move { Claude::run(&self, &input, activity).await })
+    }
+
+    fn stop_all(&self, how: Stop) {
+        Claude::stop_all(self, how);
+    }
+
+    fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> Local<usize> {
+        Box::pin(async move { Claude::sweep(&self, &keep).await })
+    }
+}

@@ -1,0 +1,183 @@
+//! The supervisor: it alone owns the run's state and its journal.
+//!
+//! Everything that happens goes through [`commit`](Supervisor::commit): the reducer is applied, the
+//! record is handed to the journal, and only when the journal says that it is durable are its
+//! effects performed and the record published. Between the two, the applied state is seen by
+//! nobody but the supervisor; if the journal fails, it is thrown away with the supervisor. That
+//! lets many agents share one sync without any rule about which of their records may overlap.
+
+mod lifecycle;
+mod work;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::{Actor, Addr, Context as Ctx, Handler, Recipient};
+use tokio::sync::oneshot;
+
+use super::agent::Agent;
+use super::context::{Context, now};
+use super::message::{Journaled, Published};
+use super::registry::AgentView;
+use crate::domain::admission::Admission;
+use crate::domain::apply::apply;
+use crate::domain::effect::Effect;
+use crate::domain::event::{Event, Record};
+use crate::domain::id::AgentId;
+use crate::domain::money::Usd;
+use crate::domain::run::{Pause, Run};
+use crate::store;
+use crate::store::run_store::RunStore;
+use crate::store::writer::Outcome;
+
+/// The owner of a run.
+pub struct Supervisor {
+    run: Run,
+    store: RunStore,
+    start: Start,
+    context: Rc<Context>,
+    agents: HashMap<AgentId, Addr<Agent>>,
+    admission: Admission,
+    pending: VecDeque<Pending>,
+    commands: HashSet<String>,
+    ending: Ending,
+    observers: Vec<Recipient<Published>>,
+    done: Option<oneshot::Sender<Result<Run, store::Error>>>,
+}
+
+/// What a supervisor begins with.
+pub enum Start {
+    /// A run whose first record is in its journal already.
+    New(Box<Record>),
+    /// A run that was there before, and the event with which it goes on.
+    Again(Box<Event>),
+    /// Nothing: it has begun.
+    Begun,
+}
+
+/// What a supervisor is made of.
+pub struct Parts {
+    /// The run.
+    pub run: Run,
+    /// Its directory; the journal's thread is running.
+    pub store: RunStore,
+    /// How it begins.
+    pub start: Start,
+    /// What its agents share.
+    pub context: Rc<Context>,
+    /// Who is told of every record.
+    pub observers: Vec<Recipient<Published>>,
+    /// Who is told of the end.
+    pub done: oneshot::Sender<Result<Run, store::Error>>,
+}
+
+/// A record that has been handed to the journal, and what is owed when it is durable.
+struct Pending {
+    record: Record,
+    line: String,
+    effects: Vec<Effect>,
+    agent: Option<AgentView>,
+    total_cost: Usd,
+}
+
+/// How far a run is on its way to hold still.
+enum Ending {
+    /// It goes on.
+    No,
+    /// No turn may start; running ones come to their end.
+    Holding {
+        /// What to record then; absent if it is recorded already.
+        pause: Option<Pause>,
+        /// Whether someone asked for it by a signal.
+        signalled: bool,
+    },
+    /// It is over.
+    Over,
+}
+
+impl Supervisor {
+    /// A supervisor for a run; it begins when it is started.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let Parts { run, store, start, context, observers, done } = parts;
+        Self {
+            admission: Admission::new(run.settings.max_procs),
+            run,
+            store,
+            start,
+            context,
+            agents: HashMap::new(),
+            pending: VecDeque::new(),
+            commands: HashSet::new(),
+            ending: Ending::No,
+            observers,
+            done: Some(done),
+        }
+    }
+
+    /// Lets an event happen: applies it and hands its record to the journal.
+    fn commit(&mut self, event: Event, ctx: &mut Ctx<Self>) {
+        let record = Record { seq: self.run.seq + 1, at: now(), event };
+        let effects = match apply(&mut self.run, &record) {
+            Ok(effects) => effects,
+            Err(refused) => {
+                return tracing::error!(seq = record.seq, "an event was refused: {refused}");
+            }
+        };
+        match self.store.append(&record, &self.run) {
+            Ok(line) => {
+                let agent =
+                    record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
+                let total_cost = self.run.total_cost_usd;
+                self.pending.push_back(Pending { record, line, effects, agent, total_cost });
+            }
+            Err(error) => self.give_up(error, ctx),
+        }
+    }
+
+    /// Does what is owed once a record is durable, and tells the observers.
+    fn committed(&mut self, pending: Pending, ctx: &mut Ctx<Self>) {
+        let Pending { record, line, effects, agent, total_cost } = pending;
+        if let Some(view) = &agent {
+            self.context.registry.show(view.clone());
+        }
+        if let Event::CommandReceived { id, .. } = &record.event {
+            self.command_is_safe(id);
+        }
+        for effect in effects {
+            self.perform(effect, ctx);
+        }
+        let published =
+            Published { record: Arc::new(record), line: line.into(), agent, total_cost };
+        for observer in &self.observers {
+            observer.do_send(published.clone());
+        }
+    }
+}
+
+impl Actor for Supervisor {
+    type Context = Ctx<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.begin(ctx);
+    }
+}
+
+impl Handler<Journaled> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, Journaled(outcome): Journaled, ctx: &mut Self::Context) {
+        match outcome {
+            Outcome::Durable(seq) => {
+                while self.pending.front().is_some_and(|pending| pending.record.seq <= seq) {
+                    if let Some(pending) = self.pending.pop_front() {
+                        self.committed(pending, ctx);
+                    }
+                }
+                self.look_around(ctx);
+            }
+            Outcome::Failed(error) => self.give_up(error, ctx),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The supervisor's beginning and end: how a run is taken up, held still and let go.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix::{ActorContext, AsyncContext, Context as Ctx, Handler, WrapFuture};
+
+use super::{Ending, Pending, Start, Supervisor};
+use crate::actor::message::Interrupt;
+use crate::actor::registry::AgentView;
+use crate::actor::runner::Stop;
+use crate::domain::admission::Admission;
+use crate::domain::apply::begin;
+use crate::domain::event::{Command, Event};
+use crate::domain::id::AgentId;
+use crate::domain::run::{Pause, Status};
+use crate::store::{self, inbox, record};
+
+/// How often the inbox is looked at.
+const INBOX: Duration = Duration::from_millis(200);
+
+impl Supervisor {
+    pub(super) fn begin(&mut self, ctx: &mut Ctx<Self>) {
+        match std::mem::replace(&mut self.start, Start::Begun) {
+            Start::New(first) => {
+                if let (Ok((_, effects)), Ok(line)) = (begin(&first), record::encode(&first)) {
+                    let agent = self.run.agents.get(&AgentId::main()).map(AgentView::of);
+                    let total_cost = self.run.total_cost_usd;
+                    self.committed(
+                        Pending { record: *first, line, effects, agent, total_cost },
+                        ctx,
+                    );
+                }
+            }
+            Start::Again(resumed) => {
+                self.drop_old_commands();
+                self.commit(*resumed, ctx);
+                self.admission = Admission::new(self.run.settings.max_procs);
+            }
+            Start::Begun => {}
+        }
+        ctx.run_interval(INBOX, super::Supervisor::read_inbox);
+    }
+
+    /// A command to stop was meant for the supervisor of its time, not for the next one.
+    fn drop_old_commands(&self) {
+        let inbox = self.store.dir().inbox();
+        for waiting in inbox::list(&inbox).unwrap_or_default() {
+            if waiting.command == Some(Command::Stop) {
+                let _ = inbox::remove(&inbox, &waiting.name);
+            }
+        }
+    }
+
+    fn read_inbox(&mut self, ctx: &mut Ctx<Self>) {
+        let inbox = self.store.dir().inbox();
+        let waiting = match inbox::list(&inbox) {
+            Ok(waiting) => waiting,
+            Err(error) => return tracing::warn!("{error}"),
+        };
+        for waiting in waiting {
+            match waiting.command {
+                Some(command) if self.commands.insert(waiting.name.clone()) => {
+                    self.commit(Event::CommandReceived { id: waiting.name, command }, ctx);
+                }
+                Some(_) => {}
+                None => {
+                    tracing::warn!(
+                        "the command {} in the inbox is not one this program knows",
+                        waiting.name
+                    );
+                    self.command_is_safe(&waiting.name);
+                }
+            }
+        }
+    }
+
+    /// A command that is in the journal need not lie in the inbox.
+    pub(super) fn command_is_safe(&mut self, name: &str) {
+        if let Err(error) = inbox::remove(&self.store.dir().inbox(), name) {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// Lets no further turn start; when the running ones are over, `pause` is recorded, and the run
+    /// is let go. A pause that is recorded already, and the end of the last agent, come with none.
+    pub(super) fn hold(&mut self, pause: Option<Pause>, ctx: &mut Ctx<Self>) {
+        if matches!(self.ending, Ending::No) {
+            self.admission.close();
+            self.ending = Ending::Holding { pause, signalled: false };
+            self.end_if_still(ctx);
+        }
+    }
+
+    /// Running turns may come to their end for a while; then they are ended.
+    pub(super) fn limit_patience(&self, ctx: &mut Ctx<Self>) {
+        let grace = Duration::from_millis(self.run.settings.supervision.shutdown_ms);
+        ctx.run_later(grace, |this, _| this.context.runner.stop_all(Stop::Soon));
+    }
+
+    /// Ends a run that is to hold still once nothing runs and nothing is unwritten.
+    pub(super) fn end_if_still(&mut self, ctx: &mut Ctx<Self>) {
+        if self.admission.running() > 0 || !self.pending.is_empty() {
+            return;
+        }
+        let Ending::Holding { pause, .. } = &mut self.ending else { return };
+        match pause.take() {
+            Some(pause) if self.run.status == Status::Running => {
+                self.commit(Event::RunPaused { pause }, ctx);
+            }
+            _ => self.end(ctx),
+        }
+    }
+
+    fn end(&mut self, ctx: &mut Ctx<Self>) {
+        self.ending = Ending::Over;
+        self.store.snapshot(&self.run);
+        self.store.finish();
+        let sweep = Rc::clone(&self.context.runner).sweep(Vec::new());
+        let run = self.run.clone();
+        let done = self.done.take();
+        ctx.wait(
+            async move {
+                sweep.await;
+                if let Some(done) = done {
+                    let _ = done.send(Ok(run));
+                }
+            }
+            .into_actor(self),
+        );
+        ctx.run_later(Duration::ZERO, |_, ctx| ctx.stop());
+    }
+
+    /// The journal has failed: nothing more may happen, because nothing more would be kept.
+    pub(super) fn give_up(&mut self, error: store::Error, ctx: &mut Ctx<Self>) {
+        self.ending = Ending::Over;
+        self.admission.close();
+        self.context.runner.stop_all(Stop::Soon);
+        if let Some(done) = self.done.take() {
+            let _ = done.send(Err(error));
+        }
+        ctx.stop();
+    }
+}
+
+impl Handler<Interrupt> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, _: Interrupt, ctx: &mut Self::Context) {
+        match &mut self.ending {
+            Ending::No => {
+                let running = self.admission.running();
+                let grace = self.run.settings.supervision.shutdown_ms / 1000;
+                tracing::warn!(
+                    "interrupted: {running} running turns may finish within {grace} s; interrupt again to end them now"
+                );
+                self.admission.close();
+                self.ending = Ending::Holding { pause: Some(Pause::Interrupted), signalled: true };
+                self.limit_patience(ctx);
+                self.end_if_still(ctx);
+            }
+            Ending::Holding { signalled, .. } if !*signalled => {
+                *signalled = true;
+                self.context.runner.stop_all(Stop::Soon);
+            }
+            Ending::Holding { .. } => self.context.runner.stop_all(Stop::Now),
+            Ending::Over => {}
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The debug directory: everything a run did, kept in files for people to read.
+//!
+//! `<run id>_<YYYYMMDD_HHMMSS>/` with one JSON array a turn, `main_START_001.json`, and
+//! `transitions.log`. It never makes a run fail: what cannot be written is a warning.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use actix::{Actor, Context, Handler};
+use jiff::Zoned;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use super::sentence::destination;
+use crate::actor::message::{Finish, Published};
+use crate::domain::event::{Event, StepFinished};
+use crate::domain::id::{AgentId, RunId, SessionId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Transition;
+use crate::domain::turn::TurnId;
+
+/// The debug directory's actor.
+pub struct Debug {
+    dir: PathBuf,
+    steps: PathBuf,
+    numbers: HashMap<AgentId, u64>,
+    sessions: HashSet<SessionId>,
+}
+
+impl Debug {
+    /// Makes the directory for a run under `root`; `steps` is where the transcripts are.
+    ///
+    /// # Errors
+    /// The directory, and what the system said.
+    pub fn create(
+        root: &Path,
+        run: &RunId,
+        now: Timestamp,
+        steps: PathBuf,
+    ) -> Result<Self, (PathBuf, std::io::Error)> {
+        let dir = root.join(format!("{run}_{}", local(now).strftime("%Y%m%d_%H%M%S")));
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(&dir).map_err(|error| (dir.clone(), error))?;
+        Ok(Self { dir, steps, numbers: HashMap::new(), sessions: HashSet::new() })
+    }
+
+    /// Where everything goes.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Keeps what Claude Code printed in a turn.
+    fn keep_turn(&mut self, turn: &TurnId, state: &StateName, at: Timestamp, cost: Usd) {
+        let number = self.numbers.entry(turn.agent.clone()).or_default();
+        *number += 1;
+        let metadata = json!({
+            "type": "metadata",
+            "agent_id": turn.agent,
+            "current_state": state,
+            "step_number": *number,
+            "timestamp": local(at).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        });
+        let path = self.dir.join(format!("{}_{}_{number:03}.json", turn.agent, state.stem()));
+        let transcript = self.steps.join(format!("{}.jsonl", turn.stem()));
+        if let Err(error) = copy_as_array(&transcript, &path, &metadata, cost) {
+            tracing::warn!("debug: {}: {error}", path.display());
+        }
+    }
+
+    fn log(&self, at: Timestamp, agent: &str, what: &str, details: &[(&str, String)]) {
+        let mut entry = format!("{} [{agent}] {what}\n", local(at).strftime("%Y-%m-%d %H:%M:%S"));
+        for (name, value) in details {
+            let _ = writeln!(entry, "  {name}: {value}");
+        }
+        entry.push('\n');
+        let path = self.dir.join("transitions.log");
+        let written = private()
+            .append(true)
+            .create(true)
+            .open(&path)
+            .and_then(|mut file| file.write_all(entry.as_bytes()));
+        if let Err(error) = written {
+            tracing::warn!("debug: {}: {error}", path.display());
+        }
+    }
+
+    fn step(&mut self, step: &StepFinished, published: &Published) {
+        let at = published.record.at;
+        self.keep_turn(&step.turn, &step.state, at, step.cost_usd);
+        let tag = step.transition.tag();
+        let to = match (&published.agent, destination(&step.transition)) {
+            (None, _) => format!("({tag}, terminated)"),
+            (Some(_), Some(state)) => format!("{state} ({tag})"),
+            (Some(agent), None) => format!("{} ({tag})", agent.state),
+        };
+        let resumed = if self.sessions.insert(step.session_id.clone()) { "" } else { " (resumed)" };
+        let mut details = vec![
+            ("session_id", format!("{}{resumed}", step.session_id)),
+            ("cost", step.cost_usd.to_string()),
+            ("total_cost", published.total_cost.to_string()),
+        ];
+        if let Some(agent) = published.agent.as_ref().filter(|agent| agent.stack > 0) {
+            details.push(("stack_depth", agent.stack.to_string()));
+        }
+        if step.implicit {
+            details.push(("implicit", "true".to_owned()));
+        }
+        match (&step.transition, &step.opens) {
+            (Transition::Fork { target, .. }, Some(session)) => {
+                details.push(("forked", format!("{target} (session_id: {session})")));
+            }
+            (_, Some(session)) => details.push(("new_session_id", session.to_string())),
+            (_, None) => {}
+        }
+        for (name, value) in step.transition.variables() {
+            details.push(("variable", format!("{name}={value:?}")));
+        }
+        if let Transition::Result { payload, .. } = &step.transition {
+            details.push(("result", format!("{payload:?}")));
+        }
+        self.log(at, step.turn.agent.as_str(), &format!("{} -> {to}", step.state), &details);
+    }
+}
+
+impl Actor for Debug {
+    type Context = Context<Self>;
+}
+
+impl Handler<Published> for Debug {
+    type Result = ();
+
+    fn handle(&mut self, published: Published, _: &mut Self::Context) {
+        let at = published.record.at;
+        let total = ("total_cost", published.total_cost.to_string());
+        match &published.record.event {
+            Event::StepFinished(step) => self.step(step, &published),
+            Event::TurnRejected(event) => {
+                self.keep_turn(&event.turn, &event.state, at, event.cost_usd);
+                let what = format!("{0} -> {0} (reminder)", event.state);
+                let details = [
+                    ("violation", event.violation.clone()),
+                    ("cost", event.cost_usd.to_string()),
+                    total,
+                ];
+                self.log(at, event.turn.agent.as_str(), &what, &details);
+            }
+            Event::TurnFailed(event) => {
+                self.keep_turn(&event.turn, &event.state, at, event.cost_usd);
+                let what = format!("{0} -> {0} (run again)", event.state);
+                let details =
+                    [("error", event.message.clone()), ("cost", event.cost_usd.to_string()), total];
+                self.log(at, event.turn.agent.as_str(), &what, &details);
+            }
+            Event::AgentFailed(event) => {
+                self.keep_turn(&event.turn, &event.state, at, event.cost_usd);
+                let what = format!("{} -> (failed)", event.state);
+                let details =
+                    [("error", event.error.clone()), ("cost", event.cost_usd.to_string()), total];
+                self.log(at, event.turn.agent.as_str(), &what, &details);
+            }
+            Event::RunPaused { pause } => {
+                self.log(at, "run", &format!("paused: {pause}"), &[total])
+            }
+            Event::RunStarted(_) | Event::RunResumed { .. } | Event::CommandReceived { .. } => {}
+        }
+    }
+}
+
+impl Handler<Finish> for Debug {
+    type Result = ();
+
+    fn handle(&mut self, _: Finish, _: &mut Self::Context) {}
+}
+
+fn local(at: Timestamp) -> Zoned {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis)
+        .unwrap_or(jiff::Timestamp::MAX)
+        .to_zoned(TimeZone::system())
+}
+
+fn private() -> std::fs::OpenOptions {
+    let mut options = File::options();
+    options.mode(0o600);
+    options
+}
+
+/// Writes the lines of a transcript as one JSON array, a line at a time. A turn without a transcript,
+/// as a script's is, gets its cost.
+fn copy_as_array(
+    transcript: &Path,
+    path: &Path,
+    metadata: &Value,
+    cost: Usd,
+) -> std::io::Result<()> {
+    let mut out = BufWriter::new(private().write(true).create(true).truncate(true).open(path)?);
+    write!(out, "[\n{}", indented(metadata))?;
+    match File::open(transcript) {
+        Ok(file) => {
+            for line in BufReader::new(file).split(b'\n') {
+                let line = line?;
+                if !line.is_empty() {
+                    let text = String::from_utf8_lossy(&line);
+                    let value =
+                        serde_json::from_str(&text).unwrap_or(Value::String(text.into_owned()));
+                    write!(out, ",\n{}", indented(&value))?;
+                }
+            }
+        }
+        Err(_) => {
+            write!(out, ",\n{}", indented(&json!({ "type": "result", "total_cost_usd": cost })))?
+        }
+    }
+    out.write_all(b"\n]\n")?;
+    out.flush()
+}
+
+fn indented(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}

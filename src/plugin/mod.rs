@@ -1,0 +1,11 @@
+//! The actors that come with raymond and only look on: what they do never changes a run.
+//!
+//! Each is told of every record after it is committed. They live on a thread of their own, so a slow
+//! terminal or disk holds up nobody else.
+
+pub mod console;
+pub mod debug;
+pub mod lines;
+pub mod screen;
+pub mod sentence;
+pub mod terminal;

@@ -1,0 +1,168 @@
+//! What the live view shows: who is where, doing what, for how long, and what is spent. Pure.
+//!
+//! It stays calm: a headline, the agents that run, as many as fit, and a line for the rest.
+
+use crate::actor::registry::{AgentView, Phase};
+use crate::domain::money::Usd;
+use crate::domain::run::Status;
+use crate::domain::time::Timestamp;
+
+/// The numbers of the headline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headline {
+    /// The run.
+    pub run: String,
+    /// When it was taken up.
+    pub since: Timestamp,
+    /// How many agents have ended, and how many of them badly.
+    pub ended: (usize, usize),
+    /// What it has spent.
+    pub spent: Usd,
+    /// What it may spend.
+    pub budget: Option<Usd>,
+    /// Whether it goes on.
+    pub status: Status,
+}
+
+/// The rows for a terminal of that size.
+#[must_use]
+pub fn rows(
+    headline: &Headline,
+    views: &[AgentView],
+    now: Timestamp,
+    size: (u16, u16),
+) -> Vec<String> {
+    let (height, width) = (usize::from(size.0), usize::from(size.1));
+    let room = height.saturating_sub(3).clamp(1, 12);
+    let shown = if views.len() > room { room - 1 } else { views.len() };
+    let name = column(views[..shown].iter().map(|view| view.id.as_str()));
+    let state = column(views[..shown].iter().map(|view| view.state.as_str()));
+    let mut rows = vec![head(headline, views, now)];
+    rows.extend(views[..shown].iter().map(|view| row(view, now, name, state)));
+    if shown < views.len() {
+        rows.push(format!("  … and {} more", views.len() - shown));
+    }
+    rows.iter()
+        .map(|row| console::truncate_str(row, width.saturating_sub(1), "…").into_owned())
+        .collect()
+}
+
+fn column<'text>(texts: impl Iterator<Item = &'text str>) -> usize {
+    texts.map(str::len).max().unwrap_or(0).min(32)
+}
+
+fn head(headline: &Headline, views: &[AgentView], now: Timestamp) -> String {
+    let running = views.iter().filter(|view| matches!(view.phase, Phase::Running { .. })).count();
+    let mut parts =
+        vec![format!("{running} running"), format!("{} waiting", views.len() - running)];
+    let (ended, failed) = headline.ended;
+    if ended > 0 {
+        parts.push(format!("{ended} ended"));
+    }
+    if failed > 0 {
+        parts.push(format!("{failed} failed"));
+    }
+    let spent = match headline.budget {
+        Some(budget) => format!("{} of {budget}", headline.spent),
+        None => headline.spent.to_string(),
+    };
+    let state = if headline.status == Status::Paused { " · pausing" } else { "" };
+    format!(
+        "{} · {} · {spent} · {}{state}",
+        headline.run,
+        parts.join(", "),
+        clock(now.since(headline.since))
+    )
+}
+
+fn row(view: &AgentView, now: Timestamp, name: usize, state: usize) -> String {
+    let (doing, time) = match &view.phase {
+        Phase::Waiting => ("waiting for a free process".to_owned(), String::new()),
+        Phase::Delayed { until } => {
+            ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))
+        }
+        Phase::Running { since, activity } if activity.is_empty() => {
+            ("starting".to_owned(), clock(now.since(*since)))
+        }
+        Phase::Running { since, activity } => (activity.clone(), clock(now.since(*since))),
+    };
+    format!(
+        "  {:name$}  {:state$}  {time:>6}  {:>8}  {doing}",
+        view.id,
+        view.state,
+        view.cost.to_string()
+    )
+}
+
+/// `0:05`, `12:34`, `1:02:03`.
+#[must_use]
+pub fn clock(millis: u64) -> String {
+    let seconds = millis / 1000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::{AgentId, SessionId, StateName};
+
+    fn view(number: u32, phase: Phase) -> AgentView {
+        AgentView {
+            id: AgentId::main().child(number),
+            state: StateName::parse("WORKER.md").expect("a state"),
+            session: SessionId::new("s"),
+            stack: 0,
+            turns: 0,
+            phase,
+            cost: Usd::from_dollars(0.02),
+        }
+    }
+
+    fn headline() -> Headline {
+        Headline {
+            run: "tour".into(),
+            since: Timestamp(0),
+            ended: (3, 1),
+            spent: Usd::from_dollars(0.25),
+            budget: Some(Usd::from_dollars(1.0)),
+            status: Status::Running,
+        }
+    }
+
+    #[test]
+    fn it_tells_who_does_what() {
+        let views = [
+            view(1, Phase::Running { since: Timestamp(60_000), activity: "Bash".into() }),
+            view(12, Phase::Waiting),
+            view(13, Phase::Delayed { until: Timestamp(67_000) }),
+        ];
+        assert_eq!(
+            rows(&headline(), &views, Timestamp(65_000), (24, 100)),
+            [
+                "tour · 1 running, 2 waiting, 3 ended, 1 failed · $0.25 of $1.00 · 1:05",
+                "  main.1   WORKER.md    0:05     $0.02  Bash",
+                "  main.12  WORKER.md             $0.02  waiting for a free process",
+                "  main.13  WORKER.md  in 0:02     $0.02  waiting to be run again",
+            ]
+        );
+    }
+
+    #[test]
+    fn it_stays_calm_with_thousands() {
+        let views: Vec<AgentView> = (1..=5000).map(|number| view(number, Phase::Waiting)).collect();
+        let rows = rows(&headline(), &views, Timestamp(0), (24, 40));
+        assert_eq!(rows.len(), 13);
+        assert_eq!(rows[12], "  … and 4989 more");
+        assert!(rows.iter().all(|row| row.chars().count() < 40));
+    }
+
+    #[test]
+    fn time_is_short() {
+        assert_eq!([clock(5_400), clock(754_000), clock(3_723_000)], ["0:05", "12:34", "1:02:03"]);
+    }
+}

@@ -1,0 +1,123 @@
+//! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
+
+use crate::domain::event::{Command, Event, Record, StepFinished};
+use crate::domain::id::StateName;
+use crate::domain::settings::Answerer;
+use crate::domain::transition::Transition;
+
+/// What happened, in a line without its time.
+#[must_use]
+pub fn sentence(record: &Record) -> String {
+    match &record.event {
+        Event::RunStarted(started) => {
+            let by = match started.settings.answerer {
+                Answerer::Claude => "",
+                Answerer::Scripted => ", answered by a script: no model is called",
+            };
+            format!("run {} starts at {}{by}", started.workflow_id, started.entry)
+        }
+        Event::StepFinished(event) => step(event),
+        Event::TurnRejected(event) => {
+            format!("{}  {}: {}; reminded", event.turn.agent, event.state, event.violation)
+        }
+        Event::TurnFailed(event) => {
+            format!(
+                "{}  {}: {}: {}; it is run again",
+                event.turn.agent, event.state, event.cause, event.message
+            )
+        }
+        Event::AgentFailed(event) => {
+            format!("{}  failed ({}): {}", event.turn.agent, event.cause, event.error)
+        }
+        Event::RunPaused { pause } => format!("run paused: {pause}"),
+        Event::RunResumed { settings } => {
+            let by = match settings.answerer {
+                Answerer::Claude => "",
+                Answerer::Scripted => ", answered by a script: no model is called",
+            };
+            format!("run goes on{by}")
+        }
+        Event::CommandReceived { command: Command::Stop, .. } => "asked to stop".to_owned(),
+    }
+}
+
+fn step(event: &StepFinished) -> String {
+    let agent = &event.turn.agent;
+    let from = &event.state;
+    let tag = event.transition.tag();
+    let way = if event.implicit { format!("{tag}, implied") } else { tag.to_string() };
+    let to = match &event.transition {
+        Transition::Goto { target, .. } | Transition::Reset { target, .. } => target.to_string(),
+        Transition::Call { target, return_to, .. }
+        | Transition::Function { target, return_to, .. } => {
+            format!("{target}, returning to {return_to}")
+        }
+        Transition::Fork { target, next, .. } => format!("{next}, a new agent at {target}"),
+        Transition::Result { payload, .. } => one_line(payload),
+    };
+    let seconds = event.duration_ms / 1000;
+    let tenths = event.duration_ms % 1000 / 100;
+    format!("{agent}  {from} → {to} ({way})  {}  {seconds}.{tenths}s", event.cost_usd)
+}
+
+/// The beginning of a text, on one line.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    const LENGTH: usize = 80;
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut = flat.floor_char_boundary(LENGTH);
+    if cut < flat.len() { format!("{}…", &flat[..cut]) } else { flat }
+}
+
+/// Where an agent is after a step, as its transition alone tells; a return is known only to the run.
+#[must_use]
+pub fn destination(transition: &Transition) -> Option<&StateName> {
+    match transition {
+        Transition::Fork { next, .. } => Some(next),
+        other => other.target(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::{AgentId, SessionId};
+    use crate::domain::money::Usd;
+    use crate::domain::time::Timestamp;
+    use crate::domain::transition::Tag;
+    use crate::domain::turn::TurnId;
+
+    fn said(tag: Tag, attributes: &[(&str, &str)], body: &str) -> String {
+        let owned =
+            attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let event = StepFinished {
+            turn: TurnId { agent: AgentId::main(), step: 1, turn: 0 },
+            state: StateName::parse("A.md").expect("a state"),
+            transition: Transition::from_parts(tag, owned, body).expect("a transition"),
+            implicit: false,
+            cost_usd: Usd::from_dollars(0.05),
+            duration_ms: 1234,
+            session_id: SessionId::new("s"),
+            message: None,
+            opens: None,
+        };
+        sentence(&Record { seq: 1, at: Timestamp(0), event: Event::StepFinished(event) })
+    }
+
+    #[test]
+    fn each_step_is_one_line() {
+        assert_eq!(said(Tag::Goto, &[], "B.md"), "main  A.md → B.md (goto)  $0.05  1.2s");
+        assert_eq!(
+            said(Tag::Call, &[("return", "C.md")], "B.md"),
+            "main  A.md → B.md, returning to C.md (call)  $0.05  1.2s"
+        );
+        assert_eq!(
+            said(Tag::Fork, &[("next", "C.md")], "B.md"),
+            "main  A.md → C.md, a new agent at B.md (fork)  $0.05  1.2s"
+        );
+        let long = said(Tag::Result, &[], &"many\nwords ".repeat(20));
+        assert!(
+            long.contains("many words many") && long.contains("… (result)") && !long.contains('\n')
+        );
+    }
+}

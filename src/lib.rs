@@ -1,5 +1,6 @@
 //! raymond
 pub mod actor;
+pub mod cli;
 pub mod domain;
 pub mod language;
 pub mod plugin;

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use actix::Addr;
 
@@ -11,7 +10,6 @@ use super::runner::StepRunner;
 use super::supervisor::Supervisor;
 use crate::domain::id::RunId;
 use crate::domain::settings::Model;
-use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::language::source::Source;
 
@@ -31,11 +29,4 @@ pub struct Context {
     pub registry: Arc<Registry>,
     /// Who is reported to.
     pub supervisor: Addr<Supervisor>,
-}
-
-/// The time now.
-#[must_use]
-pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

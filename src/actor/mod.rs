@@ -5,6 +5,7 @@
 //! process. Facts and commands are sent without waiting; nothing here ever blocks.
 
 pub mod agent;
+pub mod clock;
 pub mod context;
 pub mod launch;
 pub mod message;

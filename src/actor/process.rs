@@ -5,7 +5,8 @@ use std::rc::Rc;
 use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context as Ctx, WrapFuture};
 
 use super::agent::Agent;
-use super::context::{Context, now};
+use super::clock::now;
+use super::context::Context;
 use super::message::TurnEnded;
 use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome};
 

@@ -17,7 +17,8 @@ use actix::{Actor, Addr, Context as Ctx, Handler, Recipient};
 use tokio::sync::oneshot;
 
 use super::agent::Agent;
-use super::context::{Context, now};
+use super::clock::now;
+use super::context::Context;
 use super::message::{Journaled, Published};
 use super::registry::AgentView;
 use crate::domain::admission::Admission;

@@ -9,7 +9,7 @@ use console::Term;
 use super::screen::{Headline, rows};
 use super::sentence::{one_line, sentence};
 use super::terminal::Terminal;
-use crate::actor::context::now;
+use crate::actor::clock::now;
 use crate::actor::message::{Finish, Published};
 use crate::actor::registry::Registry;
 use crate::domain::event::Event;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{Ending, Supervisor};
 use crate::actor::agent::Agent;
-use crate::actor::context::now;
+use crate::actor::clock::now;
 use crate::actor::message::{
     Admitted, AgentDown, AskPermit, Assignment, Proceed, Retire, TurnReported,
 };

@@ -1,0 +1,144 @@
+//! What a command comes to: its exit code, and the errors that have one.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::domain::id::InvalidName;
+use crate::domain::run::{Pause, Run, Status};
+use crate::language::{prompt, replies};
+use crate::store;
+
+/// The exit codes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Exit {
+    /// Every agent ended well.
+    Success = 0,
+    /// The run ended, at least one agent failed.
+    AgentFailed = 1,
+    /// Wrong usage.
+    Usage = 64,
+    /// The workflow or the state is invalid.
+    Invalid = 65,
+    /// Claude Code cannot be started, or is not logged in.
+    Unavailable = 69,
+    /// The run is held by another raymond.
+    Held = 73,
+    /// An input/output error.
+    Io = 74,
+    /// Paused; it can go on.
+    Paused = 75,
+    /// Interrupted; the state is saved, and it can go on.
+    Interrupted = 130,
+}
+
+impl Exit {
+    /// All of them, in the order of their codes.
+    pub const ALL: [Self; 9] = [
+        Self::Success,
+        Self::AgentFailed,
+        Self::Usage,
+        Self::Invalid,
+        Self::Unavailable,
+        Self::Held,
+        Self::Io,
+        Self::Paused,
+        Self::Interrupted,
+    ];
+
+    /// The number.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// What a run that has ended or holds still comes to.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        match (run.status, &run.pause) {
+            (Status::Completed, _) => Self::Success,
+            (Status::Failed, _) => Self::AgentFailed,
+            (_, Some(Pause::Budget { .. })) => Self::Paused,
+            (_, Some(Pause::Authentication { .. } | Pause::Unavailable { .. })) => {
+                Self::Unavailable
+            }
+            (Status::Running | Status::Paused, _) => Self::Interrupted,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+/// Why a command could not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It was asked for something that makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// A name that cannot be one.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    /// The workflow's first prompt cannot be used.
+    #[error(transparent)]
+    Workflow(#[from] prompt::step::Error),
+    /// The workflow's script cannot be used.
+    #[error(transparent)]
+    Replies(#[from] replies::Error),
+    /// There is no Claude Code.
+    #[error("Claude Code is not found: there is no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without it: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
+    NoClaude {
+        /// What was looked for.
+        program: String,
+    },
+    /// The run's directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// Something else of the system's.
+    #[error("{}: cannot {doing}: {error}", .path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl Error {
+    /// Its exit code.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Usage(_) | Self::Name(_) => Exit::Usage,
+            Self::Workflow(_) | Self::Replies(_) => Exit::Invalid,
+            Self::NoClaude { .. } => Exit::Unavailable,
+            Self::Io { .. } => Exit::Io,
+            Self::Store(error) => match error {
+                store::Error::NoSuchRun { .. } | store::Error::Exists { .. } => Exit::Usage,
+                store::Error::Held { .. } => Exit::Held,
+                store::Error::Damaged { .. }
+                | store::Error::Empty { .. }
+                | store::Error::Newer { .. } => Exit::Invalid,
+                store::Error::Io { .. } | store::Error::Stopped { .. } => Exit::Io,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_listed_once() {
+        let codes = Exit::ALL.map(Exit::code);
+        assert!(codes.is_sorted_by(|a, b| a < b));
+        assert_eq!(codes, [0, 1, 64, 65, 69, 73, 74, 75, 130]);
+    }
+}

@@ -1,0 +1,67 @@
+//! `raymond list`: all runs, a line each.
+
+use serde_json::{Value, json};
+
+use super::args::AllRuns;
+use super::exit::{Error, Exit};
+use super::{output, status};
+use crate::domain::id::RunId;
+use crate::store;
+use crate::store::layout::Root;
+use crate::store::view::{View, ids, look};
+
+/// `raymond list`
+///
+/// # Errors
+/// [`Error`] if the directory cannot be read; a run that cannot be read is listed as such.
+pub fn list(args: &AllRuns) -> Result<Exit, Error> {
+    show(args, &all(&Root::new(&args.dir.dir))?, "no runs yet; start one: raymond run PATH")
+}
+
+/// A run as far as it can be read.
+pub(super) type Seen = (RunId, Result<View, store::Error>);
+
+/// All runs.
+pub(super) fn all(root: &Root) -> Result<Vec<Seen>, Error> {
+    Ok(ids(root)?.into_iter().map(|id| (id.clone(), look(root, &id))).collect())
+}
+
+/// Shows runs as a table or as JSON.
+pub(super) fn show(args: &AllRuns, runs: &[Seen], none: &str) -> Result<Exit, Error> {
+    if args.json {
+        return output::print_json(&runs.iter().map(as_json).collect::<Vec<_>>());
+    }
+    if runs.is_empty() {
+        output::tell(none);
+    }
+    output::print(&output::table(&runs.iter().map(as_row).collect::<Vec<_>>()))
+}
+
+fn as_json((id, view): &Seen) -> Value {
+    match view {
+        Ok(view) => json!({
+            "workflow_id": id,
+            "status": status::word(view),
+            "live": view.run.agents.len(),
+            "finished": view.run.finished.len(),
+            "total_cost_usd": view.run.total_cost_usd,
+            "scope_dir": view.run.scope_dir,
+        }),
+        Err(error) => {
+            json!({ "workflow_id": id, "status": "unreadable", "error": error.to_string() })
+        }
+    }
+}
+
+fn as_row((id, view): &Seen) -> Vec<String> {
+    match view {
+        Ok(view) => vec![
+            id.to_string(),
+            status::word(view).to_owned(),
+            format!("{} live", view.run.agents.len()),
+            format!("{} ended", view.run.finished.len()),
+            view.run.total_cost_usd.to_string(),
+        ],
+        Err(error) => vec![id.to_string(), "unreadable".to_owned(), error.to_string()],
+    }
+}

@@ -1,0 +1,45 @@
+//! How a run is summed up when it has ended or holds still.
+
+use std::fmt::Write as _;
+
+use crate::domain::run::{Ending, Pause, Run, Status};
+
+/// A line for each agent that has ended.
+#[must_use]
+pub fn endings(run: &Run) -> String {
+    run.finished.iter().fold(String::new(), |mut text, agent| {
+        let _ = match &agent.ending {
+            Ending::Result(payload) => {
+                writeln!(text, "Agent {} terminated with result: {payload}", agent.id)
+            }
+            Ending::Error(error) => writeln!(text, "Agent {} failed: {error}", agent.id),
+        };
+        text
+    })
+}
+
+/// What it comes to, and how to go on.
+#[must_use]
+pub fn closing(run: &Run) -> String {
+    let spent = run.total_cost_usd;
+    let id = &run.workflow_id;
+    match (run.status, &run.pause) {
+        (Status::Completed, _) => format!("run {id} ended well, {spent} spent"),
+        (Status::Failed, _) => {
+            let failed = run
+                .finished
+                .iter()
+                .filter(|agent| matches!(agent.ending, Ending::Error(_)))
+                .count();
+            format!(
+                "run {id} ended, {failed} of {} agents failed, {spent} spent",
+                run.finished.len()
+            )
+        }
+        (_, Some(pause @ Pause::Budget { .. })) => {
+            format!("paused: {pause}; go on with more: raymond run {id} --budget USD")
+        }
+        (_, Some(pause)) => format!("paused: {pause}; {spent} spent; go on: raymond run {id}"),
+        (_, None) => format!("run {id} holds still, {spent} spent; go on: raymond run {id}"),
+    }
+}

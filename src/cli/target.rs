@@ -1,0 +1,103 @@
+//! What a target means: a prompt file, a folder with START.md, or a run.
+
+use std::path::{Path, PathBuf};
+
+use super::exit::Error;
+use crate::domain::id::{RunId, StateName};
+use crate::language::hint::closest;
+use crate::language::prompt::step;
+use crate::language::source::{self, Source};
+use crate::store::layout::Root;
+use crate::store::view;
+use crate::store::workflow::Directory;
+
+/// The prompt a folder begins with.
+const FIRST: &str = "START.md";
+
+/// What to run.
+#[derive(Debug)]
+pub enum Target {
+    /// A workflow, from its beginning.
+    Workflow {
+        /// Its directory.
+        scope: Directory,
+        /// Its first state.
+        entry: StateName,
+    },
+    /// A run that was started before.
+    Run(RunId),
+}
+
+/// Finds out what a target means. A path comes before a run's id.
+///
+/// # Errors
+/// [`Error::Usage`] if there is nothing of that name, [`Error::Workflow`] if it is no prompt.
+pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
+    let path = Path::new(target);
+    if path.is_dir() {
+        return workflow(path, FIRST);
+    }
+    if path.exists() || path.symlink_metadata().is_ok() {
+        let folder =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return workflow(
+            folder,
+            path.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
+        );
+    }
+    match RunId::parse(target) {
+        Ok(id) if root.run(&id).path().is_dir() => Ok(Target::Run(id)),
+        _ => Err(Error::Usage(nothing(target, root))),
+    }
+}
+
+fn workflow(folder: &Path, file: &str) -> Result<Target, Error> {
+    let scope = Directory::open(folder).map_err(|error| Error::Io {
+        doing: "open the directory",
+        path: PathBuf::from(folder),
+        error,
+    })?;
+    let entry = StateName::parse(file)?;
+    match scope.check(&entry) {
+        Err(source::Error::Missing { path, similar }) if file == FIRST => {
+            let hint = similar.map(|name| format!(", but there is {name}")).unwrap_or_default();
+            let why = format!(
+                "{path}: a workflow begins with this file{hint}; make it, or name the first prompt itself"
+            );
+            Err(step::Error::from(source::Error::Unreadable {
+                path: folder.display().to_string(),
+                error: why,
+            })
+            .into())
+        }
+        Err(error) => Err(step::Error::from(error).into()),
+        Ok(()) => Ok(Target::Workflow { scope, entry }),
+    }
+}
+
+/// Nothing has this name: perhaps something similar does.
+fn nothing(target: &str, root: &Root) -> String {
+    const COMMANDS: [&str; 8] =
+        ["run", "resume", "start", "status", "list", "log", "stop", "recover"];
+    let ids = view::ids(root).unwrap_or_default();
+    let folder = Path::new(target)
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let files: Vec<String> = std::fs::read_dir(folder)
+        .map(|entries| {
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+        })
+        .unwrap_or_default();
+    let name = Path::new(target).file_name().and_then(|name| name.to_str()).unwrap_or(target);
+    let hint = if let Some(id) = closest(target, ids.iter().map(RunId::as_str)) {
+        format!("; did you mean the run {id}?")
+    } else if let Some(file) = closest(name, files.iter().map(String::as_str)) {
+        format!("; did you mean {}?", folder.join(file).display())
+    } else if let Some(command) = closest(target, COMMANDS) {
+        format!("; did you mean the command `raymond {command}`?")
+    } else {
+        format!(": name a prompt file, a folder with {FIRST}, or a run of `raymond list`")
+    };
+    format!("{target}: there is no such file, and no such run in {}{hint}", root.runs().display())
+}

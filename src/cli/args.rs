@@ -46,8 +46,8 @@ pub enum Command {
     List(AllRuns),
     /// Show what happened in a run
     Log(LogArgs),
-    /// Stop a run; it can go on later
-    Stop(OneRun),
+    /// Ask a run to stop; it can go on later
+    Stop(StopArgs),
     /// Show the runs that can go on, or let them all go on
     Recover(RecoverArgs),
     /// Print a script that completes commands and options in a shell
@@ -70,6 +70,7 @@ pub struct RunArgs {
     /// A prompt file, a folder with START.md, or the id of a run to go on with
     pub target: String,
 
+    /// Where the runs are.
     #[command(flatten)]
     pub dir: Dir,
 
@@ -169,6 +170,7 @@ pub struct OneRun {
     /// The run's id
     #[arg(value_name = "RUN", value_parser = RunId::parse)]
     pub run: RunId,
+    /// Where the runs are.
     #[command(flatten)]
     pub dir: Dir,
     /// Print JSON
@@ -179,6 +181,7 @@ pub struct OneRun {
 /// A command about all runs.
 #[derive(Debug, Clone, Args)]
 pub struct AllRuns {
+    /// Where the runs are.
     #[command(flatten)]
     pub dir: Dir,
     /// Print JSON
@@ -189,6 +192,7 @@ pub struct AllRuns {
 /// Options of `log`.
 #[derive(Debug, Clone, Args)]
 pub struct LogArgs {
+    /// Which run.
     #[command(flatten)]
     pub one: OneRun,
     /// Stay, and show what happens until the run ends or holds still
@@ -196,9 +200,21 @@ pub struct LogArgs {
     pub follow: bool,
 }
 
+/// Options of `stop`.
+#[derive(Debug, Clone, Args)]
+pub struct StopArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub one: OneRun,
+    /// Wait until it holds still
+    #[arg(long)]
+    pub wait: bool,
+}
+
 /// Options of `recover`.
 #[derive(Debug, Clone, Args)]
 pub struct RecoverArgs {
+    /// Which runs.
     #[command(flatten)]
     pub all_runs: AllRuns,
     /// Let all of them go on, in the background

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::domain::id::InvalidName;
+use crate::domain::id::{InvalidName, RunId};
 use crate::domain::run::{Pause, Run, Status};
 use crate::language::{prompt, replies};
 use crate::store;
@@ -98,6 +98,14 @@ pub enum Error {
     /// The run's directory cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
+    /// The run's directory could not be written any more while the run was on.
+    #[error("{error}; when that is mended, go on: raymond run {id}")]
+    Broken {
+        /// The run.
+        id: RunId,
+        /// What went wrong.
+        error: store::Error,
+    },
     /// Something else of the system's.
     #[error("{}: cannot {doing}: {error}", .path.display())]
     Io {
@@ -118,7 +126,7 @@ impl Error {
             Self::Usage(_) | Self::Name(_) => Exit::Usage,
             Self::Workflow(_) | Self::Replies(_) => Exit::Invalid,
             Self::NoClaude { .. } => Exit::Unavailable,
-            Self::Io { .. } => Exit::Io,
+            Self::Io { .. } | Self::Broken { .. } => Exit::Io,
             Self::Store(error) => match error {
                 store::Error::NoSuchRun { .. } | store::Error::Exists { .. } => Exit::Usage,
                 store::Error::Held { .. } => Exit::Held,

@@ -59,7 +59,7 @@ fn as_row((id, view): &Seen) -> Vec<String> {
             id.to_string(),
             status::word(view).to_owned(),
             format!("{} live", view.run.agents.len()),
-            format!("{} ended", view.run.finished.len()),
+            format!("{} finished", view.run.finished.len()),
             view.run.total_cost_usd.to_string(),
         ],
         Err(error) => vec![id.to_string(), "unreadable".to_owned(), error.to_string()],

@@ -225,16 +225,17 @@ async fn supervised(
         match Debug::create(&root.debug(), &run.workflow_id, now(), steps) {
             Ok(debug) => observers.add(debug),
             Err((path, error)) => {
-                tracing::warn!("no debug directory is kept: {}: {error}", path.display())
+                tracing::warn!("no debug directory is kept: {}: {error}", path.display());
             }
         }
     }
     let published = observers.published.clone();
+    let id = run.workflow_id.clone();
     let source = Arc::new(scope);
     let launch = Launch { store, run, start, source, runner, registry, observers: published };
     let outcome = supervise(launch, interrupts).await;
     observers.finish().await;
-    Ok(outcome?)
+    outcome.map_err(|error| Error::Broken { id, error })
 }
 
 /// The observers of a run, on a thread of their own.

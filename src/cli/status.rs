@@ -34,6 +34,11 @@ pub fn word(view: &View) -> &'static str {
 fn as_json(view: &View) -> Value {
     let mut value = serde_json::to_value(&view.run).unwrap_or_default();
     value["status"] = json!(word(view));
+    for agent in value["agents"].as_array_mut().into_iter().flatten() {
+        for frame in agent["stack"].as_array_mut().into_iter().flatten() {
+            *frame = json!({ "session": frame["session"], "state": frame["state"] });
+        }
+    }
     value
 }
 
@@ -47,7 +52,8 @@ fn as_text(view: &View) -> String {
         run.scope_dir
     );
     if !matches!(run.status, Status::Running) || !view.held {
-        text.push_str(&format!("{}\n", summary::closing(run)));
+        text.push_str(&summary::closing(run));
+        text.push('\n');
     }
     if !run.agents.is_empty() {
         let head = ["agent", "state", "step", "stack", "cost"].map(str::to_owned).to_vec();

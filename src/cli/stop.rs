@@ -1,10 +1,14 @@
-//! `raymond stop`: asks the raymond that holds a run to let it hold still, and waits until it does.
+//! `raymond stop`: asks the raymond that holds a run to let it hold still.
+//!
+//! The request lies in the run's inbox when the command returns, so it is not lost. A run that
+//! nobody holds stands still already.
 
 use std::time::Duration;
 
+use serde_json::json;
 use uuid::Uuid;
 
-use super::args::OneRun;
+use super::args::StopArgs;
 use super::exit::{Error, Exit};
 use super::output;
 use super::status::word;
@@ -21,24 +25,28 @@ const LOOK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// [`Error`] if there is no such run.
-pub fn stop(args: &OneRun) -> Result<Exit, Error> {
-    let root = Root::new(&args.dir.dir);
-    let view = look(&root, &args.run)?;
-    let dir = root.run(&args.run);
+pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
+    let id = &args.one.run;
+    let root = Root::new(&args.one.dir.dir);
+    let view = look(&root, id)?;
+    let dir = root.run(id);
     if view.held {
         let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
         inbox::put(&dir.inbox(), &name, &Command::Stop)?;
-        while lock::is_held(&dir.lock())?.is_some() {
+        while args.wait && lock::is_held(&dir.lock())?.is_some() {
             std::thread::sleep(LOOK);
         }
-    } else {
-        output::tell(&format!("no raymond holds {}", args.run));
     }
-    let view = look(&root, &args.run)?;
-    if args.json {
+    let after = look(&root, id)?;
+    if args.one.json {
         return output::print_json(
-            &serde_json::json!({ "workflow_id": args.run, "status": word(&view) }),
+            &json!({ "workflow_id": id, "asked": view.held, "status": word(&after) }),
         );
     }
-    output::print(&format!("{}  {}\n", args.run, word(&view)))
+    let said = match (view.held, after.held) {
+        (false, _) => format!("{id} stands still already: no raymond holds it"),
+        (true, true) => format!("{id} is asked to stop: its running turns may finish"),
+        (true, false) => format!("{id} has stopped"),
+    };
+    output::print(&format!("{said}\n"))
 }

@@ -8,7 +8,7 @@
 use super::agent::Agent;
 use super::run::Pause;
 use super::settings::Supervision;
-use super::time::Timestamp;
+use super::time::{Timestamp, span};
 use super::turn::{Cause, Failure};
 
 /// What to do after a failure.
@@ -59,8 +59,8 @@ fn restart(agent: &Agent, supervision: &Supervision, now: Timestamp, chance: f64
     if recent >= supervision.max_restarts as usize {
         let because = match recent {
             0 => "restarts are switched off".to_owned(),
-            1 => format!("restarted once within {}", words(supervision.period_ms)),
-            _ => format!("restarted {recent} times within {}", words(supervision.period_ms)),
+            1 => format!("restarted once within {}", span(supervision.period_ms)),
+            _ => format!("restarted {recent} times within {}", span(supervision.period_ms)),
         };
         return Reaction::GiveUp { because: Some(because) };
     }
@@ -79,13 +79,6 @@ fn backoff(supervision: &Supervision, earlier: usize, chance: f64) -> u64 {
     let doubled = supervision.backoff_min_ms.saturating_mul(1 << earlier.min(32));
     let capped = doubled.min(supervision.backoff_max_ms);
     (capped as f64 * (0.8 + 0.4 * chance.clamp(0.0, 1.0))) as u64
-}
-
-fn words(millis: u64) -> String {
-    match millis / 1000 {
-        seconds if seconds >= 60 && seconds % 60 == 0 => format!("{} min", seconds / 60),
-        seconds => format!("{seconds} s"),
-    }
 }
 
 #[cfg(test)]
@@ -141,7 +134,7 @@ mod tests {
         let exhausted = after(Cause::Crash, &[10, 20, 30]);
         assert_eq!(
             exhausted,
-            Reaction::GiveUp { because: Some("restarted 3 times within 10 min".into()) }
+            Reaction::GiveUp { because: Some("restarted 3 times within 10m".into()) }
         );
     }
 

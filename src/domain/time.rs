@@ -22,3 +22,26 @@ impl Timestamp {
         self.0.saturating_sub(earlier.0)
     }
 }
+
+/// A span of milliseconds as people write it: `1500ms`, `90s`, `30m`, `2h`.
+#[must_use]
+pub fn span(millis: u64) -> String {
+    match millis {
+        0 => "0s".to_owned(),
+        _ if millis.is_multiple_of(3_600_000) => format!("{}h", millis / 3_600_000),
+        _ if millis.is_multiple_of(60_000) => format!("{}m", millis / 60_000),
+        _ if millis.is_multiple_of(1000) => format!("{}s", millis / 1000),
+        _ => format!("{millis}ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_has_its_largest_whole_unit() {
+        let spans = [0, 1500, 90_000, 1_800_000, 7_200_000].map(span);
+        assert_eq!(spans, ["0s", "1500ms", "90s", "30m", "2h"]);
+    }
+}

@@ -19,7 +19,7 @@ pub enum Error {
     },
     /// A link leads out of the workflow's directory.
     #[error(
-        "{path}: this leads out of the workflow's directory, which is not allowed; put a copy of the file beside the first prompt"
+        "{path}: this leads out of the workflow's scope, its directory; put a copy of the file beside the first prompt"
     )]
     Outside {
         /// The file.

@@ -70,6 +70,9 @@ impl Console {
                     self.terminal.line(&sentence(&published.record));
                 }
             }
+            Event::TurnFailed(_) if self.terminal.is_live() => {
+                self.terminal.line(&sentence(&published.record));
+            }
             Event::RunPaused { .. } => self.headline.status = crate::domain::run::Status::Paused,
             Event::RunResumed { settings } => {
                 self.headline.status = crate::domain::run::Status::Running;

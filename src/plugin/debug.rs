@@ -56,21 +56,16 @@ impl Debug {
     }
 
     /// Keeps what Claude Code printed in a turn.
-    fn keep_turn(&mut self, turn: &TurnId, state: &StateName, at: Timestamp, cost: Usd) {
+    fn keep_turn(&mut self, turn: &TurnId, state: &StateName, cost: Usd) -> (&'static str, String) {
         let number = self.numbers.entry(turn.agent.clone()).or_default();
         *number += 1;
-        let metadata = json!({
-            "type": "metadata",
-            "agent_id": turn.agent,
-            "current_state": state,
-            "step_number": *number,
-            "timestamp": local(at).strftime("%Y-%m-%d %H:%M:%S").to_string(),
-        });
-        let path = self.dir.join(format!("{}_{}_{number:03}.json", turn.agent, state.stem()));
+        let name = format!("{}_{}_{number:03}.json", turn.agent, state.stem());
+        let path = self.dir.join(&name);
         let transcript = self.steps.join(format!("{}.jsonl", turn.stem()));
-        if let Err(error) = copy_as_array(&transcript, &path, &metadata, cost) {
+        if let Err(error) = copy_as_array(&transcript, &path, cost) {
             tracing::warn!("debug: {}: {error}", path.display());
         }
+        ("output", name)
     }
 
     fn log(&self, at: Timestamp, agent: &str, what: &str, details: &[(&str, String)]) {
@@ -92,7 +87,7 @@ impl Debug {
 
     fn step(&mut self, step: &StepFinished, published: &Published) {
         let at = published.record.at;
-        self.keep_turn(&step.turn, &step.state, at, step.cost_usd);
+        let output = self.keep_turn(&step.turn, &step.state, step.cost_usd);
         let tag = step.transition.tag();
         let to = match (&published.agent, destination(&step.transition)) {
             (None, _) => format!("({tag}, terminated)"),
@@ -124,6 +119,7 @@ impl Debug {
         if let Transition::Result { payload, .. } = &step.transition {
             details.push(("result", format!("{payload:?}")));
         }
+        details.push(output);
         self.log(at, step.turn.agent.as_str(), &format!("{} -> {to}", step.state), &details);
     }
 }
@@ -141,31 +137,40 @@ impl Handler<Published> for Debug {
         match &published.record.event {
             Event::StepFinished(step) => self.step(step, &published),
             Event::TurnRejected(event) => {
-                self.keep_turn(&event.turn, &event.state, at, event.cost_usd);
+                let output = self.keep_turn(&event.turn, &event.state, event.cost_usd);
                 let what = format!("{0} -> {0} (reminder)", event.state);
                 let details = [
                     ("violation", event.violation.clone()),
                     ("cost", event.cost_usd.to_string()),
                     total,
+                    output,
                 ];
                 self.log(at, event.turn.agent.as_str(), &what, &details);
             }
             Event::TurnFailed(event) => {
-                self.keep_turn(&event.turn, &event.state, at, event.cost_usd);
+                let output = self.keep_turn(&event.turn, &event.state, event.cost_usd);
                 let what = format!("{0} -> {0} (run again)", event.state);
-                let details =
-                    [("error", event.message.clone()), ("cost", event.cost_usd.to_string()), total];
+                let details = [
+                    ("error", event.message.clone()),
+                    ("cost", event.cost_usd.to_string()),
+                    total,
+                    output,
+                ];
                 self.log(at, event.turn.agent.as_str(), &what, &details);
             }
             Event::AgentFailed(event) => {
-                self.keep_turn(&event.turn, &event.state, at, event.cost_usd);
+                let output = self.keep_turn(&event.turn, &event.state, event.cost_usd);
                 let what = format!("{} -> (failed)", event.state);
-                let details =
-                    [("error", event.error.clone()), ("cost", event.cost_usd.to_string()), total];
+                let details = [
+                    ("error", event.error.clone()),
+                    ("cost", event.cost_usd.to_string()),
+                    total,
+                    output,
+                ];
                 self.log(at, event.turn.agent.as_str(), &what, &details);
             }
             Event::RunPaused { pause } => {
-                self.log(at, "run", &format!("paused: {pause}"), &[total])
+                self.log(at, "run", &format!("paused: {pause}"), &[total]);
             }
             Event::RunStarted(_) | Event::RunResumed { .. } | Event::CommandReceived { .. } => {}
         }
@@ -193,35 +198,29 @@ fn private() -> std::fs::OpenOptions {
 
 /// Writes the lines of a transcript as one JSON array, a line at a time. A turn without a transcript,
 /// as a script's is, gets its cost.
-fn copy_as_array(
-    transcript: &Path,
-    path: &Path,
-    metadata: &Value,
-    cost: Usd,
-) -> std::io::Result<()> {
+fn copy_as_array(transcript: &Path, path: &Path, cost: Usd) -> std::io::Result<()> {
     let mut out = BufWriter::new(private().write(true).create(true).truncate(true).open(path)?);
-    write!(out, "[\n{}", indented(metadata))?;
+    let mut separator = "[\n";
+    let mut element = |value: &Value| {
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        let indented: Vec<String> = text.lines().map(|line| format!("  {line}")).collect();
+        write!(out, "{separator}{}", indented.join("\n"))?;
+        separator = ",\n";
+        Ok::<(), std::io::Error>(())
+    };
     match File::open(transcript) {
+        Err(_) => element(&json!({ "type": "result", "total_cost_usd": cost }))?,
         Ok(file) => {
             for line in BufReader::new(file).split(b'\n') {
                 let line = line?;
-                if !line.is_empty() {
-                    let text = String::from_utf8_lossy(&line);
-                    let value =
-                        serde_json::from_str(&text).unwrap_or(Value::String(text.into_owned()));
-                    write!(out, ",\n{}", indented(&value))?;
+                let text = String::from_utf8_lossy(&line);
+                if !text.is_empty() {
+                    element(&serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))?;
                 }
             }
         }
-        Err(_) => {
-            write!(out, ",\n{}", indented(&json!({ "type": "result", "total_cost_usd": cost })))?
-        }
     }
-    out.write_all(b"\n]\n")?;
+    let open = if separator == "[\n" { "[" } else { "" };
+    writeln!(out, "{open}\n]")?;
     out.flush()
-}
-
-fn indented(value: &Value) -> String {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }

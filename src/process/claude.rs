@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use super::stream::Stream;
 use super::transcript::{Follower, TurnFiles};
 use super::verdict::{Exit, judge};
 use crate::domain::settings::Settings;
+use crate::domain::time::span;
 use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome, TurnId};
 
 /// Claude Code, as a run uses it.
@@ -95,7 +97,10 @@ impl Claude {
             let stem = input.turn.stem();
             leftover::sweep(&self.marker, |turn| turn == stem).await;
         }
-        let outcome = self.outcome(end, &mut follower, &mut stream, &files);
+        let mut outcome = self.outcome(end, &mut follower, &mut stream, &files);
+        if let StepOutcome::Failed(failure) = &mut outcome {
+            let _ = write!(failure.message, "; see steps/{}.jsonl", input.turn.stem());
+        }
         files.tidy();
         Ok(outcome)
     }
@@ -127,15 +132,13 @@ impl Claude {
                 Cause::Interrupted,
                 "the turn was ended because the run was told to stop".to_owned(),
             ),
-            End::TimedOut if stream.result.is_none() => {
-                let seconds = self.settings.supervision.timeout_ms / 1000;
-                failed(
-                    Cause::Timeout,
-                    format!(
-                        "Claude Code had no result after {seconds} s; allow more with --timeout"
-                    ),
-                )
-            }
+            End::TimedOut if stream.result.is_none() => failed(
+                Cause::Timeout,
+                format!(
+                    "Claude Code had no result after {}; allow more with --timeout",
+                    span(self.settings.supervision.timeout_ms)
+                ),
+            ),
             _ => judge(stream, exit, &files.last_words()),
         }
     }

@@ -82,6 +82,9 @@ pub enum Error {
 fn io_hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => "; choose a directory you may write with --dir",
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "; choose another directory for the runs with --dir"
+        }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "; free some space and run it again: what was acknowledged is kept"
         }

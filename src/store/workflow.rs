@@ -112,7 +112,7 @@ mod tests {
 
         assert_eq!(directory.read(&state("A.md")), Ok("a".into()));
         assert_eq!(directory.read(&state("IN.md")), Ok("a".into()));
-        assert!(message("OUT.md").contains("leads out of the workflow's directory"));
+        assert!(message("OUT.md").contains("leads out of the workflow's scope"));
         assert!(message("FOLDER.md").contains("not a regular file"));
         assert!(
             message("a.MD").ends_with("there is no such file in the workflow; did you mean A.md?")

@@ -185,6 +185,7 @@ fn a_forks_variables_survive_a_kill() {
         kill(pid, Signal::KILL);
     }
     test.assert_no_survivors();
+    test.release("go");
 
     test.again(&[]).ok().ended("main", "led").ended("main.1", "worked");
     assert!(!test.calls_with("work on bees").is_empty());
@@ -312,9 +313,12 @@ fn a_state_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn a_state_that_is_no_json_is_refused() {
+fn a_snapshot_that_is_no_json_is_made_again_from_the_journal() {
     let test = held_later();
     kill_at(&test, 2, true);
     fs::write(test.run_dir().join("state.json"), "{\"workflow_id\": ").expect("it is written");
-    test.again(&[]).code(65).stderr_has("state.json");
+    test.release("go");
+    test.again(&[]).ok().stderr_has("warning").stderr_has("state.json");
+    let state = fs::read(test.run_dir().join("state.json")).expect("a snapshot");
+    assert!(serde_json::from_slice::<Value>(&state).is_ok(), "it is JSON again");
 }

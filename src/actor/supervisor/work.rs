@@ -15,7 +15,6 @@ use crate::actor::message::{
 use crate::actor::registry::AgentView;
 use crate::domain::decide::{Chosen, Report, decide};
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{Pause, Status};
 use crate::domain::turn::{Cause, Failure};
@@ -102,9 +101,6 @@ impl Supervisor {
             chance: chance(),
         };
         for event in decide(&self.run, report, chosen) {
-            if let Event::TurnFailed(failed) = &event {
-                tracing::warn!(agent = %failed.turn.agent, state = %failed.state, "{}; the turn is run again", failed.message);
-            }
             self.commit(event, ctx);
         }
         self.look_around(ctx);

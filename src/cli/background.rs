@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use super::exit::Error;
 use crate::domain::id::RunId;
@@ -14,7 +14,7 @@ use crate::store::layout::Root;
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn take_up(root: &Root, id: &RunId, further: &[String]) -> Result<(), Error> {
+pub fn take_up(root: &Root, id: &RunId, further: &[String]) -> Result<Child, Error> {
     let program = std::env::current_exe().map_err(|error| Error::Io {
         doing: "find the program of",
         path: "this process".into(),
@@ -36,5 +36,5 @@ pub fn take_up(root: &Root, id: &RunId, further: &[String]) -> Result<(), Error>
         command.env_remove(name);
     }
     command.stdin(Stdio::null()).stdout(stdout).stderr(output).process_group(0);
-    command.spawn().map(drop).map_err(failed)
+    command.spawn().map_err(failed)
 }

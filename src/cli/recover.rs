@@ -1,8 +1,12 @@
 //! `raymond recover`: the runs that can go on after a crash, a stop or a pause.
+//!
+//! With `--all` each goes on in a process of its own, and this one waits for them: if it is
+//! interrupted, they go on all the same.
 
 use super::args::RecoverArgs;
 use super::exit::{Error, Exit};
-use super::{background, list, output};
+use super::list::{self, Seen};
+use super::{background, output};
 use crate::domain::run::Status;
 use crate::store::layout::Root;
 
@@ -22,13 +26,32 @@ pub fn recover(args: &RecoverArgs) -> Result<Exit, Error> {
         Ok(view) => !view.held && matches!(view.run.status, Status::Running | Status::Paused),
         Err(_) => false,
     });
-    if args.all {
-        for (id, _) in &runs {
-            background::take_up(&root, id, &[])?;
-            output::tell(&format!(
-                "{id} goes on in the background; raymond log {id} --follow shows it"
-            ));
-        }
+    if args.all && !runs.is_empty() {
+        return go_on(args, &root, &runs);
     }
     list::show(&args.all_runs, &runs, "no run is waiting to go on")
+}
+
+/// Lets runs go on, and shows how they ended; the exit code is the worst of theirs.
+fn go_on(args: &RecoverArgs, root: &Root, runs: &[Seen]) -> Result<Exit, Error> {
+    let mut going = Vec::new();
+    for (id, _) in runs {
+        going.push((id, background::take_up(root, id, &[])?));
+        output::tell(&format!("{id} goes on; `raymond log {id} --follow` shows it"));
+    }
+    let mut worst = Exit::Success;
+    for (id, mut process) in going {
+        let ended = process.wait().map_err(|error| Error::Io {
+            doing: "wait for",
+            path: root.run(id).path().to_owned(),
+            error,
+        })?;
+        let exit = Exit::ALL.into_iter().find(|exit| ended.code() == Some(exit.code().into()));
+        worst = worst.max(exit.unwrap_or(Exit::Io));
+    }
+    let ids: Vec<_> = runs.iter().map(|(id, _)| id).collect();
+    let mut after = list::all(root)?;
+    after.retain(|(id, _)| ids.contains(&id));
+    list::show(&args.all_runs, &after, "")?;
+    Ok(worst)
 }

@@ -29,7 +29,7 @@ pub fn start(args: &RunArgs) -> Result<Exit, Error> {
             (id, further)
         }
     };
-    background::take_up(&root, &id, &further)?;
+    drop(background::take_up(&root, &id, &further)?);
     output::print(&format!("{id}\n"))
 }
 

@@ -94,18 +94,18 @@ fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'stati
     if matches!(result.subtype.as_str(), "error_max_turns" | "error_max_budget_usd") {
         return (Cause::Rejected, "");
     }
-    match result.api_status {
-        Some(408 | 409 | 425 | 429 | 500..) | None => (Cause::Crash, ""),
-        Some(_) => (Cause::Rejected, ""),
-    }
+    // Also a refusal by the API: the next attempt starts from clean history, which often helps.
+    (Cause::Crash, "")
 }
 
 /// The program ended without having answered.
 fn no_result(stream: &Stream, exit: Exit, stderr: &str) -> Failure {
     let printed = match &stream.garbage {
-        Some(garbage) if stream.events == 0 => format!("printed no stream-json but `{garbage}`"),
-        _ if stream.events == 0 => "printed nothing".to_owned(),
-        _ => "printed no result".to_owned(),
+        Some(garbage) if stream.events == 0 => {
+            format!("gave no result: it printed `{garbage}`, which is not stream-json")
+        }
+        _ if stream.events == 0 => "gave no result: it printed nothing".to_owned(),
+        _ => "gave no result".to_owned(),
     };
     let said = match excerpt(stderr) {
         said if said.is_empty() => String::new(),
@@ -150,7 +150,7 @@ mod tests {
         let table = [
             (
                 r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 bad"}"#,
-                Cause::Rejected,
+                Cause::Crash,
                 "API Error: 400 bad",
             ),
             (
@@ -191,11 +191,11 @@ mod tests {
         let message = |lines, exit, stderr| failure(lines, exit, stderr).message;
         assert_eq!(
             message("", Exit::Code(0), ""),
-            "Claude Code exited with code 0 and printed nothing"
+            "Claude Code exited with code 0 and gave no result: it printed nothing"
         );
         assert_eq!(
             message("core dumped\n", Exit::Code(3), "oh\n"),
-            "Claude Code exited with code 3 and printed no stream-json but `core dumped`; on stderr it said: oh"
+            "Claude Code exited with code 3 and gave no result: it printed `core dumped`, which is not stream-json; on stderr it said: oh"
         );
         let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
         assert!(message(init, Exit::Signal(9), "").contains("killed by signal 9 (SIGKILL"));

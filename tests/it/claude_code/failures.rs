@@ -71,7 +71,9 @@ fn who_is_not_logged_in_is_told_so_and_can_go_on_later() {
     let ended = machine.run(&[]).exits(69);
 
     assert!(ended.stderr.contains("logged in") && ended.stderr.contains(RUN), "{ended:?}");
-    assert_eq!(machine.records("turn_failed").len(), 0, "a login does not repair itself");
+    let failed = machine.records("turn_failed");
+    assert_eq!(failed.len(), 1, "a login does not repair itself");
+    assert_eq!(failed[0]["counts"], false, "it is no restart");
     assert_eq!(machine.records("run_paused").len(), 1);
 
     machine.set("ANTHROPIC_API_KEY", "test");

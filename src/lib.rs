@@ -1,4 +1,38 @@
-//! raymond
+//! A durable, supervised actor runtime for workflows of Claude Code agents.
+//!
+//! This is the map of the house. Data flows one way, and each room knows only those below it:
+//!
+//! ```text
+//! cli ──────────── flags, stdout, exit codes
+//!  ├─ plugin ───── actors that look on: the console, the debug directory, JSON lines
+//!  ├─ actor ────── supervisor, agents, processes: they carry out what is decided below
+//!  │   ├─ store ── the run directory: journal, snapshot, lock, inbox; the workflow's files
+//!  │   ├─ process  Claude Code: command, child, transcript, clean-up
+//!  │   └─ language text → what to ask; reply → which transition (pure)
+//!  └─ domain ───── what a run is, what can happen to it, what is owed then (pure)
+//! ```
+//!
+//! One step, room by room: [`actor::agent`] reads the prompt through [`language::source`], which
+//! [`store::workflow`] serves, and [`language::prompt::step::step`] renders it. With a permit of
+//! [`domain::admission`] a process actor has [`process::claude`] run the turn. Its final text goes
+//! through [`language::tag`] and is judged by [`domain::policy`]; [`domain::decide`] makes a report of
+//! it into an event, [`domain::apply`] applies that to the run, [`store::writer`] makes it durable,
+//! and then the supervisor performs the effects and publishes the record.
+//!
+//! What the runtime promises rests on four habits:
+//!
+//! - Everything that happens is an [`Event`](domain::event::Event); applying it is pure, and recovery
+//!   applies the same events again. Time, session ids and costs are in the event.
+//! - Nothing is done before its record is durable, and nothing is told before it is done.
+//! - A turn has an identity, [`TurnId`](domain::turn::TurnId). What comes late or twice changes
+//!   nothing; whoever asks for the same turn again is attached to the one that ran.
+//! - Claude Code reads its prompt from a file and writes its stream into one, so it needs no runtime
+//!   to finish what was paid for.
+//!
+//! Where the workflow protocol leaves a case open, the module that decides it says how: tags in
+//! [`language::tag`], placeholders in [`language::template`], policies in [`domain::policy`],
+//! failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`].
+
 pub mod actor;
 pub mod cli;
 pub mod domain;

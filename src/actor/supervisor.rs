@@ -1,6 +1,6 @@
 //! The supervisor: it alone owns the run's state and its journal.
 //!
-//! Everything that happens goes through [`commit`](Supervisor::commit): the reducer is applied, the
+//! Everything that happens goes through `Supervisor::commit`: the reducer is applied, the
 //! record is handed to the journal, and only when the journal says that it is durable are its
 //! effects performed and the record published. Between the two, the applied state is seen by
 //! nobody but the supervisor; if the journal fails, it is thrown away with the supervisor. That

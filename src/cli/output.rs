@@ -22,7 +22,7 @@ pub fn print(text: &str) -> Result<Exit, Error> {
 /// Prints a value as JSON to stdout.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_json(value: &impl serde::Serialize) -> Result<Exit, Error> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Error::Io {
         doing: "write",

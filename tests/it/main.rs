@@ -16,6 +16,7 @@ mod limits;
 mod options;
 mod policy;
 mod protocol;
+mod readme;
 mod recovery;
 mod samples;
 mod signals;

@@ -1,0 +1,97 @@
+//! The README is part of the product: its commands run, and its tables are those of the code.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use clap::CommandFactory;
+use raymond::cli::args::Cli;
+use raymond::cli::exit::Exit;
+use raymond::domain::transition::Tag;
+use raymond::language::tag;
+
+fn readme() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    fs::read_to_string(path).expect("there is a README")
+}
+
+/// The cells of the table whose first heading is `heading`, without the head.
+fn table(heading: &str) -> Vec<Vec<String>> {
+    let head = format!("| {heading} |");
+    let text = readme();
+    let rows = text.lines().skip_while(|line| !line.starts_with(&head)).skip(2);
+    rows.take_while(|line| line.starts_with('|'))
+        .map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect())
+        .collect()
+}
+
+#[test]
+fn the_exit_codes_are_those_of_the_code() {
+    let listed: Vec<u8> =
+        table("exit code").iter().map(|row| row[0].parse().expect("a code is a number")).collect();
+    assert_eq!(listed, Exit::ALL.map(Exit::code));
+}
+
+#[test]
+fn the_tags_are_those_of_the_code_and_can_be_read() {
+    let rows = table("tag");
+    let listed: Vec<Tag> = rows
+        .iter()
+        .map(|row| {
+            let reading = tag::find(row[0].trim_matches('`'));
+            let [Ok(transition)] = reading.tags.as_slice() else { panic!("{row:?}: {reading:?}") };
+            transition.tag()
+        })
+        .collect();
+    assert_eq!(listed, Tag::ALL);
+}
+
+#[test]
+fn every_command_is_listed() {
+    let listed = table("command").iter().map(|row| row[0].clone()).collect::<Vec<_>>().join(" ");
+    let named: BTreeSet<&str> = listed
+        .split('`')
+        .filter_map(|code| code.strip_prefix("raymond "))
+        .filter_map(|code| code.split(' ').next())
+        .filter(|word| word.chars().all(char::is_lowercase))
+        .collect();
+    let command = Cli::command();
+    let known: BTreeSet<&str> = command
+        .get_subcommands()
+        .map(clap::Command::get_name)
+        .filter(|name| *name != "resume")
+        .collect();
+    assert_eq!(named, known);
+}
+
+#[test]
+fn the_command_that_runs_the_tour_runs_it() {
+    let text = readme();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("cargo run -- "))
+        .expect("the first command of the README runs the tour");
+    let place = tempfile::tempdir().expect("a temporary folder");
+    let output = Command::new(env!("CARGO_BIN_EXE_raymond"))
+        .args(line.split(' '))
+        .env_clear()
+        .env("RAYMOND_DIR", place.path())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("raymond starts");
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    assert!(out.contains("Agent main terminated with result: "), "{out}");
+    assert!(err.contains("no model is called"), "{err}");
+}
+
+#[test]
+fn the_prompt_it_shows_is_one() {
+    let text = readme();
+    let prompt = text.split("```markdown\n").nth(1).and_then(|rest| rest.split("```").next());
+    let document = raymond::language::prompt::document::parse(prompt.expect("it shows a prompt"))
+        .expect("the prompt is valid");
+    assert_eq!(document.frontmatter.policy.allowed.len(), 2);
+}

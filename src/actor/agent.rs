@@ -63,7 +63,7 @@ impl Agent {
                 return self.report(Report::failed(assignment.turn, failure));
             }
         };
-        for name in ask.unfilled {
+        for name in ask.unfilled.iter().filter(|_| assignment.turn.turn == 0) {
             tracing::warn!(agent = %self.id, state = %assignment.state, "nothing fills {{{{{name}}}}}, it stays as it is");
         }
         let turn = assignment.turn.clone();

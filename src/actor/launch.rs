@@ -17,6 +17,7 @@ use crate::domain::run::Run;
 use crate::language::source::Source;
 use crate::store;
 use crate::store::run_store::RunStore;
+use crate::store::writer::Outcome;
 
 /// A run and what it runs with.
 pub struct Launch {
@@ -81,7 +82,7 @@ pub async fn supervise(
         }
     };
     let error = match outcome {
-        Ok(Ok(run)) => return Ok(run),
+        Ok(Ok(run)) => return written(&mut journaled).map(|()| run),
         Ok(Err(error)) => error,
         Err(_) => store::Error::Stopped {
             path: journal,
@@ -91,4 +92,14 @@ pub async fn supervise(
     runner.stop_all(Stop::Now);
     runner.sweep(Vec::new()).await;
     Err(error)
+}
+
+/// What the journal's thread said last, after it had ended: the last snapshot may have failed.
+fn written(journaled: &mut mpsc::UnboundedReceiver<Outcome>) -> Result<(), store::Error> {
+    while let Ok(outcome) = journaled.try_recv() {
+        if let Outcome::Failed(error) = outcome {
+            return Err(error);
+        }
+    }
+    Ok(())
 }

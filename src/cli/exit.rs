@@ -63,6 +63,7 @@ impl Exit {
             (_, Some(Pause::Authentication { .. } | Pause::Unavailable { .. })) => {
                 Self::Unavailable
             }
+            (_, Some(Pause::Storage { .. })) => Self::Io,
             (Status::Running | Status::Paused, _) => Self::Interrupted,
         }
     }

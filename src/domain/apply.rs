@@ -289,4 +289,4 @@ fn run_resumed(run: &mut Run, settings: &Settings) -> Vec<Effect> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

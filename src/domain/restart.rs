@@ -45,6 +45,7 @@ pub fn react(
         Cause::Rejected | Cause::Output | Cause::Protocol | Cause::Workflow => {
             Reaction::GiveUp { because: None }
         }
+        Cause::Storage => Reaction::Pause(Pause::Storage { message: failure.message.clone() }),
         Cause::Authentication => {
             Reaction::Pause(Pause::Authentication { message: failure.message.clone() })
         }
@@ -115,6 +116,7 @@ mod tests {
             (Cause::Output, give_up.clone()),
             (Cause::Protocol, give_up.clone()),
             (Cause::Workflow, give_up),
+            (Cause::Storage, Reaction::Pause(Pause::Storage { message: "m".into() })),
             (Cause::Authentication, Reaction::Pause(Pause::Authentication { message: "m".into() })),
             (Cause::Unavailable, Reaction::Pause(Pause::Unavailable { message: "m".into() })),
         ];

@@ -78,6 +78,12 @@ pub enum Pause {
     /// Someone asked for it.
     #[error("stopped on request")]
     Stopped,
+    /// What its turns need on disk cannot be written.
+    #[error("nothing can be written: {message}")]
+    Storage {
+        /// What went wrong.
+        message: String,
+    },
     /// Claude Code is not logged in.
     #[error("Claude Code is not logged in: {message}")]
     Authentication {

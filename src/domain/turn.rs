@@ -129,6 +129,8 @@ pub enum Cause {
     Protocol,
     /// The state's file cannot be used.
     Workflow,
+    /// The files of the turn cannot be written.
+    Storage,
     /// Claude Code is not logged in.
     Authentication,
     /// Claude Code cannot be started.
@@ -147,6 +149,7 @@ impl fmt::Display for Cause {
             Self::Output => "unusable output",
             Self::Protocol => "protocol",
             Self::Workflow => "workflow",
+            Self::Storage => "storage",
             Self::Authentication => "not logged in",
             Self::Unavailable => "cannot be started",
         })

@@ -7,14 +7,13 @@ use actix::{Actor, AsyncContext, Context, Handler};
 use console::Term;
 
 use super::screen::{Headline, rows};
-use super::sentence::{one_line, sentence};
+use super::sentence::sentence;
 use super::terminal::Terminal;
 use crate::actor::clock::now;
 use crate::actor::message::{Finish, Published};
 use crate::actor::registry::Registry;
 use crate::domain::event::Event;
-use crate::domain::run::{Ending, Run};
-use crate::domain::transition::Transition;
+use crate::domain::run::{Ending, Run, Status};
 
 /// How often the live view is drawn.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -48,38 +47,34 @@ impl Console {
         self.terminal.draw(&rows(&self.headline, &self.registry.views(), now(), size));
     }
 
-    fn note(&mut self, published: &Published) {
+    /// Keeps the headline's numbers.
+    fn count(&mut self, published: &Published) {
         self.headline.spent = published.total_cost;
         match &published.record.event {
-            Event::StepFinished(step) if published.agent.is_none() => {
-                self.headline.ended.0 += 1;
-                if let (true, Transition::Result { payload, .. }) =
-                    (self.terminal.is_live(), &step.transition)
-                {
-                    self.terminal.line(&format!(
-                        "{} ended: {}",
-                        step.turn.agent,
-                        one_line(payload)
-                    ));
-                }
-            }
+            Event::StepFinished(_) if published.agent.is_none() => self.headline.ended.0 += 1,
             Event::AgentFailed(_) => {
                 self.headline.ended.0 += 1;
                 self.headline.ended.1 += 1;
-                if self.terminal.is_live() {
-                    self.terminal.line(&sentence(&published.record));
-                }
             }
-            Event::TurnFailed(_) if self.terminal.is_live() => {
-                self.terminal.line(&sentence(&published.record));
-            }
-            Event::RunPaused { .. } => self.headline.status = crate::domain::run::Status::Paused,
+            Event::RunPaused { .. } => self.headline.status = Status::Paused,
             Event::RunResumed { settings } => {
-                self.headline.status = crate::domain::run::Status::Running;
+                self.headline.status = Status::Running;
                 self.headline.budget = settings.budget_usd;
             }
             _ => {}
         }
+    }
+}
+
+/// Whether a record is worth a line that stays above a live view; the steps are seen in the view.
+fn stays(event: &Event) -> bool {
+    match event {
+        Event::RunStarted(_)
+        | Event::RunResumed { .. }
+        | Event::TurnRejected(_)
+        | Event::TurnFailed(_)
+        | Event::AgentFailed(_) => true,
+        Event::StepFinished(_) | Event::RunPaused { .. } | Event::CommandReceived { .. } => false,
     }
 }
 
@@ -98,8 +93,8 @@ impl Handler<Published> for Console {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
-        self.note(&published);
-        if !self.terminal.is_live() {
+        self.count(&published);
+        if !self.terminal.is_live() || stays(&published.record.event) {
             self.terminal.line(&sentence(&published.record));
         }
     }

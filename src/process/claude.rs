@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ use super::verdict::{Exit, judge};
 use crate::domain::settings::Settings;
 use crate::domain::time::span;
 use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome, TurnId};
+
+/// The system's number for a file that is not a program it can run, `ENOEXEC`.
+const NOT_A_PROGRAM: i32 = 8;
 
 /// Claude Code, as a run uses it.
 #[derive(Debug)]
@@ -82,7 +86,7 @@ impl Claude {
         };
         let mut stream = Stream::default();
         let mut follower = Follower::open(&files.stream).map_err(|error| {
-            Failure::new(Cause::Crash, format!("{}: {error}", files.stream.display()))
+            Failure::new(Cause::Storage, format!("{}: {error}", files.stream.display()))
         })?;
         let longest = Duration::from_millis(self.settings.supervision.timeout_ms);
         let end = follow(&mut process, &mut follower, &mut stream, stop, longest, |stream| {
@@ -123,8 +127,8 @@ impl Claude {
             End::Exited(exit) => exit,
             End::Result | End::Stopped | End::TimedOut => Exit::Unseen,
         };
-        if stream.result.is_none() && follower.read(stream).is_ok() {
-            let _ = stream.end();
+        if stream.result.is_none() {
+            let _ = follower.read_to_end(stream);
         }
         let failed = |cause, message: String| StepOutcome::Failed(Failure::new(cause, message));
         match end {
@@ -145,7 +149,7 @@ impl Claude {
 
     fn start(&self, input: &StepInput, files: &TurnFiles) -> Result<Process, Failure> {
         let opened = files.create(&input.prompt).map_err(|(path, error)| {
-            Failure::new(Cause::Crash, format!("{}: cannot be written: {error}", path.display()))
+            Failure::new(Cause::Storage, format!("{}: cannot be written: {error}", path.display()))
         })?;
         let start = Start {
             program: &self.program,
@@ -153,14 +157,22 @@ impl Claude {
             cwd: self.settings.cwd.as_ref(),
             environment: self.marker.variables(&input.turn),
         };
-        Process::start(start, opened).map_err(|error| {
-            let program = self.program.display();
-            let message = format!(
-                "{program} cannot be run in {}: {error}; install Claude Code, or name it with --claude or RAYMOND_CLAUDE",
-                self.settings.cwd
-            );
-            Failure::new(Cause::Unavailable, message)
-        })
+        Process::start(start, opened).map_err(|error| self.not_started(&error))
+    }
+
+    /// A program that is not there keeps every agent from working; a machine that is full does not.
+    fn not_started(&self, error: &std::io::Error) -> Failure {
+        let (program, cwd) = (self.program.display(), &self.settings.cwd);
+        let lasting = matches!(
+            error.kind(),
+            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory | ErrorKind::InvalidInput
+        ) || error.raw_os_error() == Some(NOT_A_PROGRAM);
+        if lasting {
+            let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
+            Failure::new(Cause::Unavailable, format!("{program} cannot be run in {cwd}: {error}; {hint}"))
+        } else {
+            Failure::new(Cause::Crash, format!("{program} could not be started in {cwd}: {error}"))
+        }
     }
 
     /// The process of a turn that was started before, if it still runs: the first of those that

@@ -93,8 +93,7 @@ async fn stopped(stop: &mut watch::Receiver<Stop>) -> bool {
 
 /// Reads what the process wrote before it ended.
 fn last_lines(follower: &mut Follower, stream: &mut Stream, exit: Exit) -> End {
-    let rest = follower.read(stream).and_then(|_| stream.end().map_err(Error::from));
-    match rest {
+    match follower.read_to_end(stream) {
         Ok(()) if stream.result.is_some() => End::Result,
         Ok(()) => End::Exited(exit),
         Err(error) => End::Unreadable(error),

@@ -7,6 +7,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use tokio::task::spawn_blocking;
+
 use super::command::Marker;
 use super::group;
 
@@ -58,7 +60,8 @@ pub fn writes_to(leftover: &Leftover, file: &Path) -> bool {
 pub async fn sweep(marker: &Marker, ends: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
     for _ in 0..ROUNDS {
-        let mut found = find(marker);
+        let looked_for = marker.clone();
+        let mut found = spawn_blocking(move || find(&looked_for)).await.unwrap_or_default();
         found.retain(|leftover| ends(&leftover.turn));
         if found.is_empty() {
             break;

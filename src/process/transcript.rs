@@ -12,7 +12,10 @@ use super::stream::{Stream, TooLong};
 use crate::domain::turn::TurnId;
 
 /// How much is read at a time, in bytes.
-const CHUNK: usize = 256 * 1024;
+const CHUNK: usize = 64 * 1024;
+
+/// How often it is read in a row, so that a long stream does not keep others from their turn.
+const CHUNKS: usize = 64;
 
 /// How much of the end of stderr is shown, in bytes.
 const LAST_WORDS: u64 = 2048;
@@ -118,18 +121,26 @@ impl Follower {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Self { file, chunk: Vec::new() })
+        Ok(Self { file, chunk: vec![0; CHUNK] })
     }
 
-    /// Reads what has come since; tells whether anything has.
+    /// Reads all that is left, when nothing more will come.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn read_to_end(&mut self, stream: &mut Stream) -> Result<(), Error> {
+        while self.read(stream)? {}
+        Ok(stream.end()?)
+    }
+
+    /// Reads some of what has come since; tells whether anything has.
     ///
     /// # Errors
     /// [`Error`].
     pub fn read(&mut self, stream: &mut Stream) -> Result<bool, Error> {
         let Some(file) = &mut self.file else { return Ok(false) };
-        self.chunk.resize(CHUNK, 0);
         let mut grew = false;
-        loop {
+        for _ in 0..CHUNKS {
             let count = match file.read(&mut self.chunk) {
                 Ok(0) => break,
                 Ok(count) => count,
@@ -139,7 +150,6 @@ impl Follower {
             grew = true;
             stream.feed(&self.chunk[..count])?;
         }
-        self.chunk = Vec::new();
         Ok(grew)
     }
 }

@@ -18,3 +18,6 @@ pub mod workflow;
 pub mod writer;
 
 pub use error::Error;
+
+#[cfg(test)]
+mod fold_tests;

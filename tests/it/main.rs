@@ -21,3 +21,4 @@ mod recovery;
 mod samples;
 mod signals;
 mod support;
+mod terminal;

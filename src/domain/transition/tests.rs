@@ -1,0 +1,59 @@
+//! What makes a transition of a tag, and what does not.
+
+use super::*;
+
+fn make(tag: Tag, attributes: &[(&str, &str)], body: &str) -> Result<Transition, String> {
+    let owned =
+        attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Transition::from_parts(tag, owned, body).map_err(|error| error.to_string())
+}
+
+#[test]
+fn attributes_are_structure_or_variables() {
+    let fork =
+        make(Tag::Fork, &[("item", "a b"), ("next", "N.md")], " W.md\n").expect("a fork");
+    assert_eq!(fork.to_string(), "<fork next=\"N.md\" item=\"a b\">W.md</fork>");
+    assert_eq!(fork.variables().len(), 1);
+    let call = make(Tag::Call, &[("return", "R.md")], "C.md").expect("a call");
+    assert_eq!(call.continuation().map(StateName::as_str), Some("R.md"));
+}
+
+#[test]
+fn a_payload_is_passed_as_it_stands() {
+    let result = make(Tag::Result, &[], "  two\nlines ").expect("a result");
+    assert_eq!(
+        result,
+        Transition::Result { payload: "  two\nlines ".into(), variables: Variables::new() }
+    );
+}
+
+#[test]
+fn what_is_missing_or_out_of_place_is_named() {
+    let message = |tag, attributes: &[(&str, &str)], body| {
+        make(tag, attributes, body).expect_err("not a transition")
+    };
+    assert_eq!(
+        message(Tag::Call, &[], "C.md"),
+        "<call> needs the attribute return=\"FILE.md\""
+    );
+    assert_eq!(
+        message(Tag::Goto, &[("next", "N.md")], "C.md"),
+        "<goto> does not take the attribute `next`"
+    );
+    assert_eq!(
+        message(Tag::Goto, &[("a", "1"), ("a", "2")], "C.md"),
+        "<goto> has the attribute `a` twice"
+    );
+    assert!(
+        message(Tag::Goto, &[], "../x.md").contains("`../x.md` is not a file of the workflow")
+    );
+    assert!(message(Tag::Fork, &[("next", "a/b")], "C.md").contains("`/`"));
+}
+
+#[test]
+fn json_has_the_tag_and_its_attributes() {
+    let call = make(Tag::Call, &[("return", "R.md"), ("x", "1")], "C.md").expect("a call");
+    let json = serde_json::to_string(&call).expect("JSON");
+    assert_eq!(json, r#"{"tag":"call","target":"C.md","return":"R.md","variables":{"x":"1"}}"#);
+    assert_eq!(serde_json::from_str::<Transition>(&json).expect("reads back"), call);
+}

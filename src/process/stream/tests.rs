@@ -1,0 +1,101 @@
+//! Streams as they come, whole and broken.
+
+use super::*;
+use proptest::prelude::*;
+
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done <goto>A.md</goto>","total_cost_usd":0.05,"duration_ms":1200,"new_field":{}}"#;
+
+fn read(text: &str) -> Stream {
+    let mut stream = Stream::default();
+    stream.feed(text.as_bytes()).expect("short lines");
+    stream.end().expect("short lines");
+    stream
+}
+
+#[test]
+fn the_result_ends_the_turn() {
+    let stream = read(&format!(
+        "{{\"type\":\"system\",\"subtype\":\"init\"}}\n\n{RESULT}\n{{\"type\":\"task_updated\"}}\n"
+    ));
+    let result = stream.result.expect("a result");
+    assert_eq!(result.text.as_deref(), Some("done <goto>A.md</goto>"));
+    assert_eq!((result.is_error, result.duration_ms), (false, 1200));
+    assert_eq!(result.cost, Usd::from_dollars(0.05));
+    assert_eq!((stream.events, stream.garbage), (3, None));
+}
+
+#[test]
+fn the_last_message_of_the_model_is_remembered() {
+    let stream = read(concat!(
+        r#"{"type":"assistant","uuid":"one","message":{"model":"m","content":[{"type":"tool_use","name":"Bash","input":{}}]}}"#,
+        "\n",
+        r#"{"type":"assistant","uuid":"sub","parent_tool_use_id":"t","message":{"model":"m","content":[{"type":"text","text":"x"}]}}"#,
+        "\n",
+        r#"{"type":"assistant","uuid":"two","message":{"model":"<synthetic>","content":[{"type":"text","text":"x"}]}}"#,
+        "\n",
+    ));
+    assert_eq!(stream.message, Some(MessageId::new("one")));
+    assert!(stream.used_tools);
+}
+
+#[test]
+fn what_is_not_an_event_is_remembered_once() {
+    let stream = read("Segmentation fault\nmore\n{\"type\":\"x\"}\n");
+    assert_eq!(stream.garbage.as_deref(), Some("Segmentation fault"));
+    assert_eq!(stream.events, 1);
+}
+
+#[test]
+fn bytes_that_are_not_text_are_replaced() {
+    let mut stream = Stream::default();
+    stream.feed(b"{\"type\":\"result\",\"result\":\"a\xffb\"}\n").expect("a short line");
+    assert_eq!(stream.result.and_then(|result| result.text).as_deref(), Some("a\u{fffd}b"));
+}
+
+#[test]
+fn a_long_line_is_taken_and_a_too_long_one_is_named() {
+    let mut stream = Stream::default();
+    let padding = "x".repeat(LONGEST_LINE - 100);
+    stream
+        .feed(format!("{{\"type\":\"user\",\"padding\":\"{padding}\"}}\n{RESULT}").as_bytes())
+        .expect("allowed");
+    stream.end().expect("allowed");
+    assert!(stream.result.is_some());
+    let mut stream = Stream::default();
+    stream.feed(b"first\n").expect("allowed");
+    let chunk = vec![b'x'; 1 << 20];
+    let error = std::iter::repeat_n(&chunk, 17).find_map(|chunk| stream.feed(chunk).err());
+    assert_eq!(
+        error.map(|error| error.to_string()).as_deref(),
+        Some("line 2 of its output is longer than 16 MiB")
+    );
+}
+
+#[test]
+fn a_login_that_is_missing_is_noticed() {
+    assert!(read(r#"{"type":"assistant","error":"authentication_failed","message":{"model":"<synthetic>","content":[]}}"#).not_logged_in);
+}
+
+proptest! {
+    #[test]
+    fn how_the_bytes_are_cut_changes_nothing(cuts in prop::collection::vec(0usize..400, 0..8)) {
+        let text = format!("{{\"type\":\"system\"}}\n{RESULT}\ngarbage\n");
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        let mut stream = Stream::default();
+        for pair in cuts.windows(2) {
+            stream.feed(&text.as_bytes()[pair[0]..pair[1]]).expect("short lines");
+        }
+        let whole = read(&text);
+        prop_assert_eq!(stream.result, whole.result);
+        prop_assert_eq!((stream.events, stream.garbage), (whole.events, whole.garbage));
+    }
+
+    #[test]
+    fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
+        let mut stream = Stream::default();
+        stream.feed(&bytes).expect("short lines");
+        stream.end().expect("short lines");
+    }
+}

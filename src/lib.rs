@@ -36,6 +36,7 @@
 pub mod actor;
 pub mod cli;
 pub mod domain;
+pub mod fault;
 pub mod language;
 pub mod plugin;
 pub mod process;

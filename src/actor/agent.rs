@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler};
+use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, Recipient};
 
 use super::context::Context;
 use super::message::{
@@ -41,7 +41,7 @@ impl Agent {
     }
 
     fn report(&self, report: Report) {
-        self.context.supervisor.do_send(TurnReported(report));
+        self.context.supervisor.reports.do_send(TurnReported(report));
     }
 
     fn position(&self, assignment: &Assignment) -> Position {
@@ -55,7 +55,7 @@ impl Agent {
     }
 
     /// Asks what the state asks for, and starts the turn.
-    fn ask(&mut self, assignment: Assignment, own: Addr<Self>) {
+    fn ask(&mut self, assignment: Assignment, own: Recipient<TurnEnded>) {
         let ask = match step::step(&self.position(&assignment), &*self.context.source) {
             Ok(ask) => ask,
             Err(error) => {
@@ -109,7 +109,7 @@ impl Actor for Agent {
             turn: self.turn(),
             panicked: std::thread::panicking(),
         };
-        self.context.supervisor.do_send(down);
+        self.context.supervisor.deaths.do_send(down);
     }
 }
 
@@ -118,7 +118,7 @@ impl Handler<Proceed> for Agent {
 
     fn handle(&mut self, Proceed(assignment): Proceed, _: &mut Self::Context) {
         self.work = Work::Queued(Box::new(assignment));
-        self.context.supervisor.do_send(AskPermit(self.id.clone()));
+        self.context.supervisor.permits.do_send(AskPermit(self.id.clone()));
     }
 }
 
@@ -128,7 +128,7 @@ impl Handler<Admitted> for Agent {
     fn handle(&mut self, _: Admitted, ctx: &mut Self::Context) {
         if let Work::Queued(assignment) = &self.work {
             let assignment = assignment.as_ref().clone();
-            self.ask(assignment, ctx.address());
+            self.ask(assignment, ctx.address().recipient());
         }
     }
 }

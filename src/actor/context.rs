@@ -3,11 +3,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix::Addr;
+use actix::Recipient;
 
+use super::message::{AgentDown, AskPermit, TurnReported};
 use super::registry::Registry;
 use super::runner::StepRunner;
-use super::supervisor::Supervisor;
 use crate::domain::id::RunId;
 use crate::domain::settings::Model;
 use crate::domain::transition::Variables;
@@ -28,5 +28,15 @@ pub struct Context {
     /// The live picture.
     pub registry: Arc<Registry>,
     /// Who is reported to.
-    pub supervisor: Addr<Supervisor>,
+    pub supervisor: Superior,
+}
+
+/// The supervisor as an agent sees it: what it can be told, and nothing else.
+pub struct Superior {
+    /// Gives permits.
+    pub permits: Recipient<AskPermit>,
+    /// Takes reports.
+    pub reports: Recipient<TurnReported>,
+    /// Notices deaths.
+    pub deaths: Recipient<AgentDown>,
 }

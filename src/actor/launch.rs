@@ -6,7 +6,7 @@ use std::sync::Arc;
 use actix::{Actor, AsyncContext, Recipient};
 use tokio::sync::{mpsc, oneshot};
 
-use super::context::Context;
+use super::context::{Context, Superior};
 use super::message::{Interrupt, Journaled, Published};
 use super::registry::Registry;
 use super::runner::{StepRunner, Stop};
@@ -70,7 +70,11 @@ pub async fn supervise(
             source,
             runner: shared,
             registry,
-            supervisor: ctx.address(),
+            supervisor: Superior {
+                permits: ctx.address().recipient(),
+                reports: ctx.address().recipient(),
+                deaths: ctx.address().recipient(),
+            },
         });
         Supervisor::new(Parts { run, store, start, context, observers, done })
     });

@@ -14,3 +14,6 @@ pub mod registry;
 pub mod runner;
 pub mod scripted;
 pub mod supervisor;
+
+#[cfg(test)]
+mod tests;

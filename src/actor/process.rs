@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use actix::{Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context as Ctx, WrapFuture};
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context as Ctx, Recipient, WrapFuture,
+};
 
-use super::agent::Agent;
 use super::clock::now;
 use super::context::Context;
 use super::message::TurnEnded;
@@ -14,13 +15,17 @@ use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome};
 pub struct Process {
     input: StepInput,
     context: Rc<Context>,
-    agent: Addr<Agent>,
+    agent: Recipient<TurnEnded>,
 }
 
 impl Process {
     /// Starts a turn for an agent, which is told when it has ended.
     #[must_use]
-    pub fn launch(input: StepInput, context: Rc<Context>, agent: Addr<Agent>) -> Addr<Self> {
+    pub fn launch(
+        input: StepInput,
+        context: Rc<Context>,
+        agent: Recipient<TurnEnded>,
+    ) -> Addr<Self> {
         Self { input, context, agent }.start()
     }
 

@@ -28,6 +28,7 @@ use crate::domain::event::{Event, Record};
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::run::{Pause, Run};
+use crate::fault::point;
 use crate::store;
 use crate::store::run_store::RunStore;
 use crate::store::writer::Outcome;
@@ -119,6 +120,7 @@ impl Supervisor {
 
     /// Lets an event happen: applies it and hands its record to the journal.
     fn commit(&mut self, event: Event, ctx: &mut Ctx<Self>) {
+        point("commit.before");
         let record = Record { seq: self.run.seq + 1, at: now(), event };
         let effects = match apply(&mut self.run, &record) {
             Ok(effects) => effects,
@@ -139,6 +141,7 @@ impl Supervisor {
 
     /// Does what is owed once a record is durable, and tells the observers.
     fn committed(&mut self, pending: Pending, ctx: &mut Ctx<Self>) {
+        point("adopt.before");
         let Pending { record, line, effects, agent, total_cost } = pending;
         if let Some(view) = &agent {
             self.context.registry.show(view.clone());
@@ -147,10 +150,13 @@ impl Supervisor {
             self.command_is_safe(id);
         }
         for effect in effects {
+            point("effect.before");
             self.perform(effect, ctx);
+            point("effect.after");
         }
         let published =
             Published { record: Arc::new(record), line: line.into(), agent, total_cost };
+        point("publish.before");
         for observer in &self.observers {
             observer.do_send(published.clone());
         }

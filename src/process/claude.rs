@@ -23,6 +23,7 @@ use super::verdict::{Exit, judge};
 use crate::domain::settings::Settings;
 use crate::domain::time::span;
 use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome, TurnId};
+use crate::fault::point;
 
 /// The system's number for a file that is not a program it can run, `ENOEXEC`.
 const NOT_A_PROGRAM: i32 = 8;
@@ -95,12 +96,14 @@ impl Claude {
             }
         })
         .await;
+        point("rest.before");
         put_to_rest(&mut process, stop, matches!(end, End::Result)).await;
         let clean = fresh && matches!(end, End::Result | End::Exited(_)) && !stream.used_tools;
         if !clean {
             let stem = input.turn.stem();
             leftover::sweep(&self.marker, |turn| turn == stem).await;
         }
+        point("rest.after");
         let mut outcome = self.outcome(end, &mut follower, &mut stream, &files);
         if let StepOutcome::Failed(failure) = &mut outcome {
             let _ = write!(failure.message, "; see steps/{}.jsonl", input.turn.stem());
@@ -148,6 +151,7 @@ impl Claude {
     }
 
     fn start(&self, input: &StepInput, files: &TurnFiles) -> Result<Process, Failure> {
+        point("spawn.before");
         let opened = files.create(&input.prompt).map_err(|(path, error)| {
             Failure::new(Cause::Storage, format!("{}: cannot be written: {error}", path.display()))
         })?;
@@ -157,7 +161,9 @@ impl Claude {
             cwd: self.settings.cwd.as_ref(),
             environment: self.marker.variables(&input.turn),
         };
-        Process::start(start, opened).map_err(|error| self.not_started(&error))
+        let process = Process::start(start, opened).map_err(|error| self.not_started(&error))?;
+        point("spawn.after");
+        Ok(process)
     }
 
     /// A program that is not there keeps every agent from working; a machine that is full does not.
@@ -165,11 +171,17 @@ impl Claude {
         let (program, cwd) = (self.program.display(), &self.settings.cwd);
         let lasting = matches!(
             error.kind(),
-            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory | ErrorKind::InvalidInput
+            ErrorKind::NotFound
+                | ErrorKind::PermissionDenied
+                | ErrorKind::NotADirectory
+                | ErrorKind::InvalidInput
         ) || error.raw_os_error() == Some(NOT_A_PROGRAM);
         if lasting {
             let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
-            Failure::new(Cause::Unavailable, format!("{program} cannot be run in {cwd}: {error}; {hint}"))
+            Failure::new(
+                Cause::Unavailable,
+                format!("{program} cannot be run in {cwd}: {error}; {hint}"),
+            )
         } else {
             Failure::new(Cause::Crash, format!("{program} could not be started in {cwd}: {error}"))
         }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Error;
+use crate::fault::point;
 
 /// Makes a directory and its parents, for this user only.
 ///
@@ -40,6 +41,7 @@ pub fn sync_dir(path: &Path) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Io`]; the old content is then still there.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+    point("snapshot.before");
     let new = beside(path);
     let written =
         private().write(true).create(true).truncate(true).open(&new).and_then(|mut file| {
@@ -47,7 +49,9 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
             file.sync_all()
         });
     written.map_err(Error::io("write", &new))?;
+    point("snapshot.written");
     std::fs::rename(&new, path).map_err(Error::io("replace", path))?;
+    point("snapshot.after");
     path.parent().map_or(Ok(()), sync_dir)
 }
 

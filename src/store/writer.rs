@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use super::{Error, files};
+use crate::fault::point;
 
 /// Where lines go: a file, or what a test puts in its place.
 pub trait Medium: Send + 'static {
@@ -154,8 +155,12 @@ fn gather(seq: u64, line: String, jobs: &Receiver<Job>) -> (u64, String, Option<
 }
 
 fn commit<M: Medium>(target: &mut Target<M>, lines: &str) -> Result<(), Error> {
+    point("append.before");
     target.medium.append(lines.as_bytes()).map_err(Error::io("append to", &target.journal))?;
-    target.medium.sync().map_err(Error::io("sync", &target.journal))
+    point("append.after");
+    target.medium.sync().map_err(Error::io("sync", &target.journal))?;
+    point("sync.after");
+    Ok(())
 }
 
 #[cfg(test)]

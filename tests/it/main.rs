@@ -11,6 +11,7 @@ mod bad_claude;
 mod bad_input;
 mod claude_code;
 mod commands;
+mod crash;
 mod debug_mode;
 mod limits;
 mod options;

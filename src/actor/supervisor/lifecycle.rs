@@ -14,6 +14,7 @@ use crate::domain::apply::begin;
 use crate::domain::event::{Command, Event};
 use crate::domain::id::AgentId;
 use crate::domain::run::{Pause, Status};
+use crate::fault::point;
 use crate::store::{self, inbox, record};
 
 /// How often the inbox is looked at.
@@ -77,6 +78,7 @@ impl Supervisor {
 
     /// A command that is in the journal need not lie in the inbox.
     pub(super) fn command_is_safe(&mut self, name: &str) {
+        point("inbox.before");
         if let Err(error) = inbox::remove(&self.store.dir().inbox(), name) {
             tracing::warn!("{error}");
         }

@@ -93,17 +93,24 @@ impl Supervisor {
         self.end_if_still(ctx);
     }
 
+    /// Records what follows from a report. One that comes late or twice changes nothing, and does
+    /// not give back the permit of the turn that is due now.
     fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
+        let session = SessionId::new(&Uuid::new_v4().to_string());
+        let events = decide(&self.run, report, Chosen { now: now(), session, chance: chance() });
+        if events.is_empty() {
+            return;
+        }
         self.admission.release(&report.turn.agent);
-        let chosen = Chosen {
-            now: now(),
-            session: SessionId::new(&Uuid::new_v4().to_string()),
-            chance: chance(),
-        };
-        for event in decide(&self.run, report, chosen) {
+        for event in events {
             self.commit(event, ctx);
         }
         self.look_around(ctx);
+    }
+
+    /// Whether a record about this agent is on its way to the disk.
+    fn is_pending(&self, agent: &AgentId) -> bool {
+        self.pending.iter().any(|pending| pending.record.event.agent() == Some(agent))
     }
 }
 
@@ -141,11 +148,14 @@ impl Handler<AgentDown> for Supervisor {
             return;
         }
         self.agents.remove(&down.agent);
-        self.admission.release(&down.agent);
-        if let Some(turn) = down.turn {
-            let failure =
-                Failure::new(Cause::Panic, "the runtime failed while it served this agent");
-            self.settle(&Report::failed(turn, failure), ctx);
+        match down.turn {
+            Some(turn) => {
+                let failure =
+                    Failure::new(Cause::Panic, "the runtime failed while it served this agent");
+                self.settle(&Report::failed(turn, failure), ctx);
+            }
+            None if self.is_pending(&down.agent) => {}
+            None => self.proceed(&down.agent, ctx),
         }
     }
 }

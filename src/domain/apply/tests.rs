@@ -1,1 +1,214 @@
+//! The reducer by tables: what each tag does to session, stack and siblings, what failures and
+//! pauses leave behind, and what is refused without a trace.
+//!
+//! `scene` moves a run by hand, `plausible` by chance; `laws` says what holds whatever happens.
 
+mod laws;
+mod pauses;
+pub(crate) mod plausible;
+mod refusals;
+pub(crate) mod scene;
+mod turns;
+
+use self::scene::{CENT, Scene, agent_id, goto, message, result, session, state, tag, variables};
+use super::*;
+use crate::domain::id::MessageId;
+use crate::domain::session::Origin;
+use crate::domain::transition::Tag;
+
+fn proceed(id: &str) -> Effect {
+    Effect::Proceed(agent_id(id))
+}
+
+fn retire_effect(id: &str) -> Effect {
+    Effect::Retire(agent_id(id))
+}
+
+fn branch(id: u64, from: u64, at: Option<MessageId>) -> Session {
+    let origin = Origin::Branch { from: session(from), at };
+    Session { id: session(id), origin, checkpoint: None }
+}
+
+fn frame(caller: u64, return_to: &str, checkpoint: u64) -> Frame {
+    Frame {
+        session: session(caller),
+        state: state(return_to),
+        checkpoint: Some(message(checkpoint)),
+    }
+}
+
+fn with(transition: Transition, pairs: &[(&str, &str)]) -> Transition {
+    let mut transition = transition;
+    match &mut transition {
+        Transition::Goto { variables, .. }
+        | Transition::Reset { variables, .. }
+        | Transition::Call { variables, .. }
+        | Transition::Function { variables, .. }
+        | Transition::Fork { variables, .. }
+        | Transition::Result { variables, .. } => *variables = scene::variables(pairs),
+    }
+    transition
+}
+
+#[test]
+fn a_run_begins_with_one_agent_about_to_work() {
+    let (run, effects) = begin(&scene::first()).expect("a start");
+    assert_eq!(effects, [proceed("main")]);
+    assert_eq!((run.seq, run.status, run.total_cost_usd), (1, Status::Running, Usd::ZERO));
+    let main = &run.agents[&AgentId::main()];
+    assert_eq!(main.session, Session::fresh(session(1)));
+    assert_eq!((main.step, main.turn, main.stack.len()), (1, 0, 0));
+}
+
+/// Each tag that keeps its agent alive, taken once from a first step.
+#[test]
+fn each_tag_has_its_session_and_its_stack() {
+    let gone_on = Session::resumed(session(1), Some(message(2)));
+    let called = vec![frame(1, "R.md", 2)];
+    let table = [
+        (tag(Tag::Goto, "", "B.md"), gone_on.clone(), vec![], "B.md"),
+        (tag(Tag::Reset, "", "B.md"), Session::fresh(session(2)), vec![], "B.md"),
+        (tag(Tag::Call, "R.md", "B.md"), branch(2, 1, Some(message(2))), called.clone(), "B.md"),
+        (tag(Tag::Function, "R.md", "B.md"), Session::fresh(session(2)), called, "B.md"),
+        (tag(Tag::Fork, "N.md", "W.md"), gone_on, vec![], "N.md"),
+    ];
+    for (transition, session, stack, enters) in table {
+        let mut scene = Scene::begin();
+        let effects = scene.take("main", transition.clone());
+        let main = scene.agent("main");
+        assert_eq!(main.session, session, "{transition}");
+        assert_eq!(main.stack, stack, "{transition}");
+        assert_eq!(main.current_state, state(enters), "{transition}");
+        assert_eq!((main.step, main.turn, main.since), (2, 0, Timestamp(2000)), "{transition}");
+        assert_eq!(effects[0], proceed("main"), "{transition}");
+        assert_eq!(effects.len(), scene.run.agents.len(), "{transition}");
+    }
+}
+
+#[test]
+fn a_result_without_a_caller_ends_the_agent() {
+    let mut scene = Scene::begin();
+    assert_eq!(scene.take("main", result(" as it\nstands ")), [retire_effect("main"), Effect::End]);
+    assert!(scene.run.agents.is_empty());
+    assert_eq!(
+        scene.run.finished,
+        [Finished {
+            id: AgentId::main(),
+            ending: Ending::Result(" as it\nstands ".into()),
+            cause: None,
+            cost_usd: Usd::from_dollars(CENT),
+        }]
+    );
+    assert_eq!(scene.run.status, Status::Completed);
+}
+
+#[test]
+fn a_result_returns_to_where_the_caller_stood() {
+    for kind in [Tag::Call, Tag::Function] {
+        let mut scene = Scene::begin();
+        scene.take("main", goto("B.md"));
+        scene.take("main", tag(kind, "R.md", "C.md"));
+        scene.take("main", goto("D.md"));
+        assert_eq!(scene.agent("main").stack, [frame(1, "R.md", 3)], "{kind}");
+        assert_eq!(scene.take("main", result("42")), [proceed("main")], "{kind}");
+        let main = scene.agent("main");
+        assert_eq!(main.current_state, state("R.md"), "{kind}");
+        assert_eq!(main.session, Session::resumed(session(1), Some(message(3))), "{kind}");
+        assert_eq!(main.variables, variables(&[("result", "42")]), "{kind}");
+        assert!(main.stack.is_empty(), "{kind}");
+    }
+}
+
+#[test]
+fn the_innermost_caller_is_answered_first() {
+    let mut scene = Scene::begin();
+    scene.take("main", tag(Tag::Call, "R1.md", "B.md"));
+    scene.take("main", tag(Tag::Function, "R2.md", "C.md"));
+    assert_eq!(scene.agent("main").stack, [frame(1, "R1.md", 2), frame(2, "R2.md", 3)]);
+    scene.take("main", result("inner"));
+    assert_eq!(scene.agent("main").current_state, state("R2.md"));
+    assert_eq!(scene.agent("main").session, Session::resumed(session(2), Some(message(3))));
+    scene.take("main", result("outer"));
+    assert_eq!(scene.agent("main").current_state, state("R1.md"));
+    assert_eq!(scene.agent("main").session, Session::resumed(session(1), Some(message(2))));
+    assert_eq!(scene.take("main", result("end")), [retire_effect("main"), Effect::End]);
+}
+
+#[test]
+fn a_reset_drops_pending_returns_and_says_so() {
+    for (calls, said) in [(1, "dropped 1 pending return:"), (2, "dropped 2 pending returns:")] {
+        let mut scene = Scene::begin();
+        for _ in 0..calls {
+            scene.take("main", tag(Tag::Call, "R.md", "B.md"));
+        }
+        let opened = scene.next();
+        let effects = scene.take("main", tag(Tag::Reset, "", "C.md"));
+        let [Effect::Warn { agent, text }, next] = effects.as_slice() else {
+            panic!("not a warning and the next step: {effects:?}")
+        };
+        assert_eq!((agent, next), (&AgentId::main(), &proceed("main")));
+        assert!(text.contains("<reset> in B.md") && text.contains(said), "{text}");
+        assert!(scene.agent("main").stack.is_empty());
+        assert_eq!(scene.agent("main").session, Session::fresh(session(opened)));
+        assert_eq!(scene.take("main", result("end")), [retire_effect("main"), Effect::End]);
+    }
+}
+
+#[test]
+fn a_fork_is_the_parents_next_step_and_the_childs_birth_in_one_record() {
+    let mut scene = Scene::begin();
+    scene.take("main", tag(Tag::Call, "R.md", "B.md"));
+    let fork = with(tag(Tag::Fork, "N.md", "W.md"), &[("item", "x")]);
+    assert_eq!(scene.take("main", fork), [proceed("main"), proceed("main.1")]);
+    assert_eq!(scene.run.seq, 3);
+
+    let parent = scene.agent("main");
+    assert_eq!((parent.current_state.as_str(), parent.step, parent.children), ("N.md", 3, 1));
+    assert_eq!(parent.session, Session::resumed(session(2), Some(message(3))));
+    assert_eq!(parent.stack, [frame(1, "R.md", 2)]);
+    assert_eq!(parent.variables, Variables::new());
+
+    let child = scene.agent("main.1");
+    let born = Agent::born(
+        agent_id("main.1"),
+        state("W.md"),
+        session(3),
+        variables(&[("item", "x")]),
+        Timestamp(3000),
+    );
+    assert_eq!(*child, born);
+}
+
+#[test]
+fn a_child_is_named_after_its_parent_and_no_number_is_used_twice() {
+    let mut scene = Scene::begin();
+    let fork = || tag(Tag::Fork, "N.md", "W.md");
+    scene.take("main", fork());
+    scene.take("main", fork());
+    scene.take("main.2", fork());
+    scene.take("main.1", result("gone"));
+    scene.take("main", fork());
+    let live: Vec<&str> = scene.run.agents.keys().map(AgentId::as_str).collect();
+    assert_eq!(live, ["main", "main.2", "main.2.1", "main.3"]);
+}
+
+#[test]
+fn attributes_become_variables_of_the_state_that_is_entered_and_of_no_other() {
+    let given = [("item", "x"), ("n", "1")];
+    for kind in [Tag::Goto, Tag::Reset, Tag::Call, Tag::Function] {
+        let mut scene = Scene::begin();
+        scene.take("main", with(tag(kind, "R.md", "B.md"), &given));
+        assert_eq!(scene.agent("main").variables, variables(&given), "{kind}");
+        scene.take("main", goto("C.md"));
+        assert_eq!(scene.agent("main").variables, Variables::new(), "{kind}");
+    }
+}
+
+#[test]
+fn a_result_brings_its_attributes_along_but_its_payload_is_the_result() {
+    let mut scene = Scene::begin();
+    scene.take("main", tag(Tag::Call, "R.md", "B.md"));
+    scene.take("main", with(result("payload"), &[("result", "attribute"), ("n", "1")]));
+    let expected = variables(&[("n", "1"), ("result", "payload")]);
+    assert_eq!(scene.agent("main").variables, expected);
+}

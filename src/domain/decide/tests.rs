@@ -1,1 +1,266 @@
+//! Decisions by table: what each kind of report leads to.
 
+use super::*;
+use crate::domain::apply::tests::scene::{
+    Scene, agent_id, goto, message, result, session, state, tag,
+};
+use crate::domain::effect::Effect;
+use crate::domain::run::{Pause, Status};
+use crate::domain::session::Session;
+use crate::domain::transition::Tag;
+
+const NOW: Timestamp = Timestamp(100_000);
+
+fn chosen() -> Chosen {
+    Chosen { now: NOW, session: session(77), chance: 0.5 }
+}
+
+fn report(scene: &Scene, verdict: Verdict) -> Report {
+    Report {
+        turn: scene.turn("main"),
+        cost: Usd::from_dollars(0.25),
+        duration_ms: 1234,
+        message: Some(message(9)),
+        verdict,
+    }
+}
+
+fn accepted(transition: Transition) -> Verdict {
+    Verdict::Accepted(Accepted { transition, implicit: false })
+}
+
+fn violated(reminder: Option<&str>) -> Verdict {
+    Verdict::Violated {
+        violation: "the reply has no transition tag".to_owned(),
+        reminder: reminder.map(str::to_owned),
+    }
+}
+
+fn failed_by(cause: Cause) -> Verdict {
+    Verdict::Failed(Failure::new(cause, "it said no"))
+}
+
+/// The one event that follows when the agent `main` reports this.
+fn one(scene: &Scene, verdict: Verdict) -> Event {
+    let mut events = decide(&scene.run, &report(scene, verdict), chosen());
+    assert_eq!(events.len(), 1, "{events:?}");
+    events.remove(0)
+}
+
+fn turn_failed(scene: &Scene, cause: Cause) -> TurnFailed {
+    match one(scene, failed_by(cause)) {
+        Event::TurnFailed(event) => event,
+        other => panic!("{cause}: {other:?}"),
+    }
+}
+
+fn agent_failed(scene: &Scene, verdict: Verdict) -> AgentFailed {
+    match one(scene, verdict) {
+        Event::AgentFailed(event) => event,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_transition_is_recorded_with_all_that_the_turn_was() {
+    let mut scene = Scene::begin();
+    scene.take("main", goto("B.md"));
+    let verdict = Verdict::Accepted(Accepted { transition: goto("C.md"), implicit: true });
+    let expected = StepFinished {
+        turn: scene.turn("main"),
+        state: state("B.md"),
+        transition: goto("C.md"),
+        implicit: true,
+        cost_usd: Usd::from_dollars(0.25),
+        duration_ms: 1234,
+        session_id: session(1),
+        message: Some(message(9)),
+        opens: None,
+    };
+    assert_eq!(one(&scene, verdict), Event::StepFinished(expected));
+}
+
+#[test]
+fn a_session_is_chosen_exactly_where_one_is_opened() {
+    let table = [
+        (goto("B.md"), None),
+        (result("done"), None),
+        (tag(Tag::Reset, "", "B.md"), Some(session(77))),
+        (tag(Tag::Call, "R.md", "B.md"), Some(session(77))),
+        (tag(Tag::Function, "R.md", "B.md"), Some(session(77))),
+        (tag(Tag::Fork, "N.md", "B.md"), Some(session(77))),
+    ];
+    for (transition, opens) in table {
+        match one(&Scene::begin(), accepted(transition.clone())) {
+            Event::StepFinished(event) => assert_eq!(event.opens, opens, "{transition}"),
+            other => panic!("{transition}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn three_reminders_then_the_agent_fails() {
+    let mut scene = Scene::begin();
+    for number in 0..3 {
+        let event = one(&scene, violated(Some("end with a tag")));
+        let Event::TurnRejected(rejected) = &event else { panic!("{number}: {event:?}") };
+        assert_eq!(rejected.turn, scene.turn("main"));
+        assert_eq!(rejected.reminder, "end with a tag");
+        assert_eq!(
+            (rejected.cost_usd, &rejected.message),
+            (Usd::from_dollars(0.25), &Some(message(9)))
+        );
+        scene.happens(event);
+    }
+    let failure = agent_failed(&scene, violated(Some("end with a tag")));
+    assert_eq!(failure.cause, Cause::Protocol);
+    assert_eq!(
+        failure.error,
+        "in A.md: the reply has no transition tag (still so after 3 reminders)"
+    );
+    assert_eq!(failure.cost_usd, Usd::from_dollars(0.25));
+}
+
+#[test]
+fn each_state_has_its_own_reminders() {
+    let mut scene = Scene::begin();
+    for _ in 0..3 {
+        scene.happens(one(&scene, violated(Some("end with a tag"))));
+    }
+    scene.happens(one(&scene, accepted(goto("A.md"))));
+    assert!(matches!(one(&scene, violated(Some("end with a tag"))), Event::TurnRejected(_)));
+}
+
+#[test]
+fn reminders_and_restarts_do_not_use_each_other_up() {
+    let mut scene = Scene::begin();
+    for _ in 0..3 {
+        scene.happens(one(&scene, violated(Some("end with a tag"))));
+    }
+    assert!(turn_failed(&scene, Cause::Crash).counts);
+    assert!(scene.agent("main").restarts.is_empty());
+    scene.happens(one(&scene, failed_by(Cause::Crash)));
+    assert_eq!(scene.agent("main").reminders, 3);
+}
+
+#[test]
+fn without_a_policy_a_violation_ends_the_agent_and_says_how_to_have_it_reminded() {
+    let failure = agent_failed(&Scene::begin(), violated(None));
+    assert_eq!(failure.cause, Cause::Protocol);
+    assert_eq!(
+        failure.error,
+        "in A.md: the reply has no transition tag; list allowed_transitions in the frontmatter of A.md and the agent is reminded of them"
+    );
+}
+
+/// Cause; whether it counts as a restart; the wait; whether the turn gets another session.
+#[test]
+fn what_is_run_again_and_how() {
+    let soon = Some(NOW.plus(1000));
+    let table = [
+        (Cause::Crash, true, soon, true),
+        (Cause::Timeout, true, soon, true),
+        (Cause::Panic, true, soon, false),
+        (Cause::Interrupted, false, None, true),
+        (Cause::Lost, false, None, true),
+    ];
+    for (cause, counts, not_before, new_session) in table {
+        let scene = Scene::begin();
+        let event = turn_failed(&scene, cause);
+        assert_eq!((event.counts, event.not_before), (counts, not_before), "{cause}");
+        assert_eq!(event.session, new_session.then(|| session(77)), "{cause}");
+        assert_eq!((event.cause, event.message.as_str()), (cause, "it said no"));
+        assert_eq!((event.turn, event.cost_usd), (scene.turn("main"), Usd::from_dollars(0.25)));
+    }
+}
+
+#[test]
+fn a_panic_goes_on_with_the_same_turn_in_the_same_session() {
+    let mut scene = Scene::begin();
+    scene.take("main", goto("B.md"));
+    let (turn, before) = (scene.turn("main"), scene.agent("main").session.clone());
+    scene.happens(one(&scene, failed_by(Cause::Panic)));
+    assert_eq!((scene.turn("main"), &scene.agent("main").session), (turn, &before));
+}
+
+#[test]
+fn interrupted_and_lost_turns_are_run_again_however_often() {
+    let mut scene = Scene::begin();
+    for round in 0..20 {
+        let cause = if round % 2 == 0 { Cause::Interrupted } else { Cause::Lost };
+        scene.happens(one(&scene, failed_by(cause)));
+    }
+    let main = scene.agent("main");
+    assert_eq!((main.turn, main.restarts.len()), (20, 0));
+    assert_eq!(main.session, Session::fresh(session(77)));
+}
+
+#[test]
+fn the_fourth_crash_within_the_period_ends_the_agent() {
+    for cause in [Cause::Crash, Cause::Timeout, Cause::Panic] {
+        let mut scene = Scene::begin();
+        for _ in 0..3 {
+            scene.happens(one(&scene, failed_by(cause)));
+        }
+        let failure = agent_failed(&scene, failed_by(cause));
+        assert_eq!(failure.cause, cause);
+        assert_eq!(failure.error, "in A.md: it said no (restarted 3 times within 10m)");
+    }
+}
+
+#[test]
+fn what_would_fail_again_ends_the_agent_at_once() {
+    for cause in [Cause::Rejected, Cause::Output, Cause::Protocol, Cause::Workflow] {
+        let failure = agent_failed(&Scene::begin(), failed_by(cause));
+        assert_eq!((failure.cause, failure.error.as_str()), (cause, "in A.md: it said no"));
+    }
+}
+
+#[test]
+fn what_keeps_every_agent_from_working_pauses_the_run_and_costs_no_restart() {
+    let table = [
+        (Cause::Authentication, Pause::Authentication { message: "it said no".into() }),
+        (Cause::Unavailable, Pause::Unavailable { message: "it said no".into() }),
+    ];
+    for (cause, pause) in table {
+        let mut scene = Scene::begin();
+        let events = decide(&scene.run, &report(&scene, failed_by(cause)), chosen());
+        let [Event::TurnFailed(failure), paused] = events.as_slice() else { panic!("{events:?}") };
+        assert_eq!((failure.cause, failure.counts, failure.not_before), (cause, false, None));
+        assert_eq!(failure.session, Some(session(77)));
+        assert_eq!(*paused, Event::RunPaused { pause: pause.clone() });
+        let effects: Vec<Effect> = events.into_iter().flat_map(|e| scene.happens(e)).collect();
+        assert_eq!(effects, [Effect::Proceed(agent_id("main")), Effect::Hold]);
+        assert_eq!((scene.run.status, scene.run.pause.clone()), (Status::Paused, Some(pause)));
+    }
+}
+
+#[test]
+fn a_report_that_comes_late_or_twice_or_from_nobody_decides_nothing() {
+    let verdicts = [
+        accepted(goto("B.md")),
+        accepted(result("done")),
+        violated(Some("end with a tag")),
+        violated(None),
+        failed_by(Cause::Crash),
+        failed_by(Cause::Authentication),
+        failed_by(Cause::Output),
+    ];
+    for verdict in verdicts {
+        let mut scene = Scene::begin();
+        let early = report(&scene, verdict.clone());
+        scene.take("main", goto("B.md"));
+        let due = report(&scene, verdict);
+        let other = |agent: &str, step, turn| Report {
+            turn: TurnId { agent: agent_id(agent), step, turn },
+            ..due.clone()
+        };
+        for late in [early, other("main", 3, 0), other("main", 2, 1), other("main.1", 1, 0)] {
+            assert_eq!(decide(&scene.run, &late, chosen()), [], "{late:?}");
+        }
+        for event in decide(&scene.run, &due, chosen()) {
+            scene.happens(event);
+        }
+        assert_eq!(decide(&scene.run, &due, chosen()), [], "{due:?} was taken twice");
+    }
+}

@@ -3,15 +3,13 @@
 use super::*;
 
 fn make(tag: Tag, attributes: &[(&str, &str)], body: &str) -> Result<Transition, String> {
-    let owned =
-        attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let owned = attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Transition::from_parts(tag, owned, body).map_err(|error| error.to_string())
 }
 
 #[test]
 fn attributes_are_structure_or_variables() {
-    let fork =
-        make(Tag::Fork, &[("item", "a b"), ("next", "N.md")], " W.md\n").expect("a fork");
+    let fork = make(Tag::Fork, &[("item", "a b"), ("next", "N.md")], " W.md\n").expect("a fork");
     assert_eq!(fork.to_string(), "<fork next=\"N.md\" item=\"a b\">W.md</fork>");
     assert_eq!(fork.variables().len(), 1);
     let call = make(Tag::Call, &[("return", "R.md")], "C.md").expect("a call");
@@ -32,10 +30,7 @@ fn what_is_missing_or_out_of_place_is_named() {
     let message = |tag, attributes: &[(&str, &str)], body| {
         make(tag, attributes, body).expect_err("not a transition")
     };
-    assert_eq!(
-        message(Tag::Call, &[], "C.md"),
-        "<call> needs the attribute return=\"FILE.md\""
-    );
+    assert_eq!(message(Tag::Call, &[], "C.md"), "<call> needs the attribute return=\"FILE.md\"");
     assert_eq!(
         message(Tag::Goto, &[("next", "N.md")], "C.md"),
         "<goto> does not take the attribute `next`"
@@ -44,9 +39,7 @@ fn what_is_missing_or_out_of_place_is_named() {
         message(Tag::Goto, &[("a", "1"), ("a", "2")], "C.md"),
         "<goto> has the attribute `a` twice"
     );
-    assert!(
-        message(Tag::Goto, &[], "../x.md").contains("`../x.md` is not a file of the workflow")
-    );
+    assert!(message(Tag::Goto, &[], "../x.md").contains("`../x.md` is not a file of the workflow"));
     assert!(message(Tag::Fork, &[("next", "a/b")], "C.md").contains("`/`"));
 }
 

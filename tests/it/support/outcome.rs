@@ -17,6 +17,12 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// Whether it was killed, as by `kill -9`.
+    pub(crate) fn killed(&self) -> bool {
+        use std::os::unix::process::ExitStatusExt;
+        self.status.signal() == Some(9)
+    }
+
     /// Every agent ended well.
     #[track_caller]
     pub(crate) fn ok(&self) -> &Self {

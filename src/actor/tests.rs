@@ -1,0 +1,151 @@
+//! Whole runs through the actors, with nothing outside but a run directory: that they come to their
+//! end, that records come first and effects after, that permits are kept.
+
+mod late;
+mod panics;
+mod stage;
+
+use std::rc::Rc;
+
+use self::stage::{Player, Stage, ended, files, says, settings};
+use crate::domain::event::Event;
+use crate::domain::run::Status;
+use crate::store::view;
+
+/// `A.md` forks three workers, one after the other, and calls a subroutine in between.
+const WORKFLOW: &[(&str, &str)] = &[
+    ("A.md", "<fork next=\"B.md\" item=\"one\">W.md</fork>"),
+    ("B.md", "<call return=\"C.md\">SUB.md</call>"),
+    ("SUB.md", "<goto>SUB2.md</goto>"),
+    ("SUB2.md", "<result>sub by {{agent_id}}</result>"),
+    ("C.md", "<fork next=\"D.md\" item=\"{{result}}\">W.md</fork>"),
+    ("D.md", "<reset>E.md</reset>"),
+    ("E.md", "<fork next=\"F.md\" item=\"three\">P.md</fork>"),
+    ("F.md", "<result>all of {{workflow_id}}</result>"),
+    ("P.md", "<fork next=\"W.md\" item=\"{{item}}'s own\">W.md</fork>"),
+    ("W.md", "<result>{{item}}</result>"),
+];
+
+#[test]
+fn a_forked_run_comes_to_its_end() {
+    let stage = Stage::new();
+    let outcome = stage.play(settings(2), files(WORKFLOW), &Player::echo());
+    assert_eq!(outcome.run.status, Status::Completed);
+    let expected = [
+        ("main", ended("all of r")),
+        ("main.1", ended("one")),
+        ("main.2", ended("sub by main")),
+        ("main.3", ended("{{item}}")),
+        ("main.3.1", ended("three's own")),
+    ];
+    let found = outcome.endings();
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (agent, ending) in &expected {
+        assert_eq!(found.get(agent), Some(&ending), "{agent}");
+    }
+    assert!(stage.registry.is_empty());
+}
+
+#[test]
+fn what_was_published_is_what_the_directory_holds() {
+    let stage = Stage::new();
+    let outcome = stage.play(settings(2), files(WORKFLOW), &Player::echo());
+    assert_eq!(stage.stored(), outcome.run);
+    let numbers: Vec<u64> = outcome.records.iter().map(|record| record.seq).collect();
+    assert_eq!(numbers, (1..=outcome.run.seq).collect::<Vec<_>>());
+    assert!(matches!(outcome.records[0].event, Event::RunStarted(_)));
+}
+
+#[test]
+fn a_run_goes_on_with_the_message_its_session_ended_with() {
+    let stage = Stage::new();
+    let player = Player::echo();
+    stage.play(settings(1), files(WORKFLOW), &player);
+    let turns = player.turns.borrow();
+    for step in turns.windows(2).filter(|pair| pair[0].turn.agent == pair[1].turn.agent) {
+        if step[0].session.id == step[1].session.id {
+            let last = step[1].session.checkpoint.as_ref().map(ToString::to_string);
+            assert_eq!(last, Some(step[0].turn.stem()), "{}", step[1].turn);
+        }
+    }
+}
+
+#[test]
+fn a_record_is_on_disk_before_anyone_is_told() {
+    let stage = Stage::new();
+    let journal = stage.root.run(&Stage::id()).journal();
+    let look = move |published: &crate::actor::message::Published| {
+        let text = std::fs::read_to_string(&journal).expect("a journal");
+        let number = usize::try_from(published.record.seq).expect("a small number");
+        assert!(text.matches('\n').count() >= number, "record {number} is not a whole line yet");
+        assert_eq!(text.lines().nth(number - 1), Some(&*published.line));
+    };
+    let outcome = stage.play_before(look, settings(4), files(WORKFLOW), &Player::echo());
+    assert_eq!(outcome.records.len() as u64, outcome.run.seq);
+}
+
+#[test]
+fn a_turn_starts_after_the_record_that_makes_it_due_is_on_disk() {
+    let stage = Stage::new();
+    let root = stage.root.clone();
+    let player = Player::new(move |input| {
+        let run = view::look(&root, &Stage::id()).expect("a readable run").run;
+        let agent = run.agents.get(&input.turn.agent).expect("an agent the journal knows");
+        assert_eq!(agent.turn_id(), input.turn);
+        assert_eq!(agent.session, input.session);
+        Box::pin(std::future::ready(says(input, &input.prompt)))
+    });
+    let outcome = stage.play(settings(4), files(WORKFLOW), &player);
+    assert_eq!(outcome.run.status, Status::Completed, "{:?}", outcome.run.finished);
+    let failed = |event: &Event| matches!(event, Event::TurnFailed(_) | Event::AgentFailed(_));
+    assert!(
+        !outcome.records.iter().any(|record| failed(&record.event)),
+        "a turn started too early"
+    );
+}
+
+/// `A.md` forks four workers; each has two steps.
+const WORKERS: &[(&str, &str)] = &[
+    ("A.md", "<fork next=\"B.md\">W.md</fork>"),
+    ("B.md", "<fork next=\"C.md\">W.md</fork>"),
+    ("C.md", "<fork next=\"D.md\">W.md</fork>"),
+    ("D.md", "<fork next=\"E.md\">W.md</fork>"),
+    ("E.md", "<result>forked</result>"),
+    ("W.md", "<goto>X.md</goto>"),
+    ("X.md", "<result>worked</result>"),
+];
+
+/// A player that lets everyone else take many turns of the event loop while it thinks.
+fn slow() -> Rc<Player> {
+    Player::new(|input| {
+        let outcome = says(input, &input.prompt);
+        Box::pin(async move {
+            for _ in 0..200 {
+                tokio::task::yield_now().await;
+            }
+            outcome
+        })
+    })
+}
+
+#[test]
+fn no_more_turns_run_at_once_than_there_are_permits() {
+    for permits in [1, 2, 3] {
+        let player = slow();
+        let outcome = Stage::new().play(settings(permits), files(WORKERS), &player);
+        assert_eq!(outcome.run.status, Status::Completed);
+        assert_eq!(outcome.run.finished.len(), 5);
+        assert!(player.most.get() <= permits, "{} with {permits} permits", player.most.get());
+    }
+}
+
+#[test]
+fn who_asks_first_is_served_first() {
+    let player = slow();
+    Stage::new().play(settings(1), files(WORKERS), &player);
+    let expected = [
+        "main#1", "main#2", "main.1#1", "main#3", "main.2#1", "main.1#2", "main#4", "main.3#1",
+        "main.2#2", "main#5", "main.4#1", "main.3#2", "main.4#2",
+    ];
+    assert_eq!(player.names(), expected);
+}

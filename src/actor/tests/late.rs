@@ -1,0 +1,268 @@
+//! What comes late, twice or from nobody changes nothing: no record, no permit, no turn.
+//!
+//! The supervisor and its agents are put together by hand here, because only then can a test speak
+//! to each of them.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use actix::{Actor, Addr, AsyncContext, Handler};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
+use crate::actor::agent::Agent;
+use crate::actor::context::{Context, Superior};
+use crate::actor::message::{
+    Admitted, AgentDown, AskPermit, Assignment, Journaled, Proceed, TurnEnded, TurnReported,
+};
+use crate::actor::runner::StepRunner;
+use crate::actor::supervisor::{Parts, Start, Supervisor};
+use crate::domain::decide::{Report, Verdict};
+use crate::domain::id::{SessionId, StateName};
+use crate::domain::policy::Accepted;
+use crate::domain::run::Run;
+use crate::domain::session::Session;
+use crate::domain::transition::{Transition, Variables};
+use crate::domain::turn::{Cause, Failure, StepInput, TurnId};
+use crate::store;
+use crate::store::writer::Outcome;
+
+/// `main` and a worker, who wants to work while `main` is in `B.md`.
+const WORKFLOW: &[(&str, &str)] = &[
+    ("A.md", "<fork next=\"B.md\">W.md</fork>"),
+    ("B.md", "<result>main</result>"),
+    ("W.md", "<result>worker</result>"),
+];
+
+/// A run that stands still: `main` is in the middle of its second turn, the worker waits for the
+/// only permit.
+struct Still {
+    stage: Stage,
+    player: Rc<Player>,
+    supervisor: Addr<Supervisor>,
+    done: oneshot::Receiver<Result<Run, store::Error>>,
+    gate: watch::Sender<bool>,
+}
+
+fn gated(mut gate: watch::Receiver<bool>, at_gate: mpsc::UnboundedSender<()>) -> Rc<Player> {
+    gate.mark_unchanged();
+    Player::new(move |input| {
+        let outcome = says(input, &input.prompt);
+        let waits = input.state.as_str() == "B.md";
+        let (mut gate, at_gate) = (gate.clone(), at_gate.clone());
+        Box::pin(async move {
+            if waits {
+                let _ = at_gate.send(());
+                let _ = gate.wait_for(|&open| open).await;
+            }
+            outcome
+        })
+    })
+}
+
+impl Still {
+    async fn reached() -> Self {
+        let stage = Stage::new();
+        let (gate, at) = watch::channel(false);
+        let (arrived, mut at_gate) = mpsc::unbounded_channel();
+        let player = gated(at, arrived);
+        let (mut store, run, first) = stage.create(settings(1));
+        let (tell, mut journaled) = mpsc::unbounded_channel();
+        store.start_writer(move |outcome| drop(tell.send(outcome))).expect("a writer");
+        let (done, over) = oneshot::channel();
+        let runner = Rc::clone(&player) as Rc<dyn StepRunner>;
+        let registry = Arc::clone(&stage.registry);
+        let supervisor = Supervisor::create(move |ctx| {
+            let context = Rc::new(Context {
+                workflow: Stage::id(),
+                variables: Variables::new(),
+                model: None,
+                source: Arc::new(files(WORKFLOW)),
+                runner,
+                registry,
+                supervisor: Superior {
+                    permits: ctx.address().recipient(),
+                    reports: ctx.address().recipient(),
+                    deaths: ctx.address().recipient(),
+                },
+            });
+            let start = Start::New(first);
+            Supervisor::new(Parts { run, store, start, context, observers: Vec::new(), done })
+        });
+        let address = supervisor.clone();
+        actix::spawn(async move {
+            while let Some(outcome) = journaled.recv().await {
+                address.do_send(Journaled(outcome));
+            }
+        });
+        in_time(at_gate.recv()).await.expect("main reaches B.md");
+        let still = Self { stage, player, supervisor, done: over, gate };
+        still.settle().await;
+        still
+    }
+
+    /// Lets everything that is on its way arrive: all of it is on this thread.
+    async fn settle(&self) {
+        for _ in 0..500 {
+            tokio::task::yield_now().await;
+        }
+        let nothing_new = Journaled(Outcome::Durable(0));
+        in_time(self.supervisor.send(nothing_new)).await.expect("a supervisor that lives");
+    }
+
+    /// What happened leaves no trace: nothing is recorded, nobody is let in.
+    async fn assert_nothing_came_of_it(&self, what: &str) {
+        self.settle().await;
+        assert_eq!(self.stage.stored().seq, 2, "{what} was recorded");
+        assert_eq!(self.player.names(), ["main#1", "main#2"], "{what} let someone in");
+    }
+
+    /// Opens the gate; the run then has to come to its own end.
+    async fn ends_as_if_nothing_had_been(self) {
+        self.gate.send_replace(true);
+        let run = in_time(self.done).await.expect("an end").expect("a run that is written");
+        assert_eq!((run.seq, run.finished.len()), (4, 2));
+        assert_eq!(self.player.names(), ["main#1", "main#2", "main.1#1"]);
+        assert_eq!(self.player.most.get(), 1);
+    }
+}
+
+fn turn(agent: &str, step: u64) -> TurnId {
+    TurnId { agent: agent_id(agent), step, turn: 0 }
+}
+
+fn state(name: &str) -> StateName {
+    StateName::parse(name).expect("a state's name")
+}
+
+fn ends(turn: TurnId) -> Report {
+    let transition = Transition::Result { payload: "late".to_owned(), variables: Variables::new() };
+    let verdict = Verdict::Accepted(Accepted { transition, implicit: false });
+    Report { verdict, ..Report::failed(turn, Failure::new(Cause::Lost, "")) }
+}
+
+#[test]
+fn a_report_about_an_old_turn_changes_nothing() {
+    actix::System::new().block_on(async {
+        let still = Still::reached().await;
+        for turn in [turn("main", 1), turn("main", 3), turn("main.9", 1)] {
+            for report in [
+                ends(turn.clone()),
+                Report::failed(turn.clone(), Failure::new(Cause::Crash, "late")),
+            ] {
+                still.supervisor.do_send(TurnReported(report));
+            }
+            still.assert_nothing_came_of_it(&format!("a report about {turn}")).await;
+        }
+        still.ends_as_if_nothing_had_been().await;
+    });
+}
+
+#[test]
+fn an_actor_that_stops_in_peace_changes_nothing() {
+    actix::System::new().block_on(async {
+        let still = Still::reached().await;
+        for agent in ["main", "main.1", "main.9"] {
+            still.supervisor.do_send(AgentDown {
+                agent: agent_id(agent),
+                turn: Some(turn(agent, 1)),
+                panicked: false,
+            });
+        }
+        still.assert_nothing_came_of_it("an actor that stopped").await;
+        still.ends_as_if_nothing_had_been().await;
+    });
+}
+
+fn assignment(step: u64, name: &str) -> Assignment {
+    Assignment {
+        turn: turn("main", step),
+        state: state(name),
+        visit: 0,
+        session: Session::fresh(SessionId::new("other")),
+        variables: Variables::new(),
+        reminder: None,
+    }
+}
+
+fn turn_ended(step: u64) -> TurnEnded {
+    let input = StepInput {
+        version: 1,
+        turn: turn("main", step),
+        state: state("B.md"),
+        visit: 0,
+        session: Session::fresh(SessionId::new("other")),
+        model: None,
+        prompt: String::new(),
+        values: Variables::new(),
+    };
+    TurnEnded { turn: turn("main", step), outcome: says(&input, "<result>late</result>") }
+}
+
+/// In the place of a supervisor: keeps what an agent says, and answers nothing.
+struct Ear(mpsc::UnboundedSender<Report>);
+
+impl Actor for Ear {
+    type Context = actix::Context<Self>;
+}
+
+impl Handler<TurnReported> for Ear {
+    type Result = ();
+
+    fn handle(&mut self, TurnReported(report): TurnReported, _: &mut Self::Context) {
+        let _ = self.0.send(report);
+    }
+}
+
+impl Handler<AskPermit> for Ear {
+    type Result = ();
+
+    fn handle(&mut self, _: AskPermit, _: &mut Self::Context) {}
+}
+
+impl Handler<AgentDown> for Ear {
+    type Result = ();
+
+    fn handle(&mut self, _: AgentDown, _: &mut Self::Context) {}
+}
+
+#[test]
+fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
+    actix::System::new().block_on(async {
+        let (gate, at) = watch::channel(false);
+        let (arrived, mut at_gate) = mpsc::unbounded_channel();
+        let (say, mut said) = mpsc::unbounded_channel();
+        let ear = Ear(say).start();
+        let context = Context {
+            workflow: Stage::id(),
+            variables: Variables::new(),
+            model: None,
+            source: Arc::new(files(WORKFLOW)),
+            runner: gated(at, arrived),
+            registry: Arc::default(),
+            supervisor: Superior {
+                permits: ear.clone().recipient(),
+                reports: ear.clone().recipient(),
+                deaths: ear.clone().recipient(),
+            },
+        };
+        let agent = Agent::launch(agent_id("main"), Rc::new(context));
+        agent.do_send(turn_ended(2));
+        agent.do_send(Proceed(assignment(2, "B.md")));
+        agent.do_send(turn_ended(2));
+        agent.do_send(Admitted);
+        agent.do_send(Admitted);
+        in_time(at_gate.recv()).await.expect("the turn begins");
+        for step in [1, 3] {
+            in_time(agent.send(turn_ended(step))).await.expect("an agent that lives");
+        }
+        assert!(said.is_empty(), "the end of another turn was reported");
+        assert!(at_gate.is_empty(), "the turn began twice");
+
+        gate.send_replace(true);
+        let report = in_time(said.recv()).await.expect("a report");
+        assert_eq!(report.turn, turn("main", 2));
+        in_time(agent.send(turn_ended(2))).await.expect("an agent that lives");
+        assert!(said.is_empty(), "the turn was reported twice");
+    });
+}

@@ -1,0 +1,191 @@
+//! One agent's failure is that agent's failure: panics in its own code, in its turn, in the reading
+//! of its files are noticed, count as restarts, and touch nobody else.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::stage::{Played, Player, Stage, ended, files, says, settings};
+use crate::domain::event::Event;
+use crate::domain::id::StateName;
+use crate::domain::run::{Ending, Status};
+use crate::domain::settings::{Settings, Supervision};
+use crate::domain::turn::Cause;
+use crate::language::source::{Error, Source};
+
+/// `main` forks a worker and does four steps of its own beside it.
+const WORKFLOW: &[(&str, &str)] = &[
+    ("A.md", "<fork next=\"B.md\" item=\"kept\">W.md</fork>"),
+    ("B.md", "<goto>C.md</goto>"),
+    ("C.md", "<goto>D.md</goto>"),
+    ("D.md", "<result>main is well</result>"),
+    ("W.md", "<goto item=\"{{item}}\">X.md</goto>"),
+    ("X.md", "<result>{{item}}</result>"),
+];
+
+/// What of a file springs the trap.
+#[derive(Clone, Copy, PartialEq)]
+enum On {
+    Reading,
+    Checking,
+}
+
+/// A workflow in which one file makes whoever touches it panic, so many times.
+struct Trap {
+    files: BTreeMap<String, String>,
+    on: On,
+    state: &'static str,
+    left: AtomicU32,
+}
+
+impl Trap {
+    fn new(on: On, state: &'static str, times: u32) -> Self {
+        Self { files: files(WORKFLOW), on, state, left: AtomicU32::new(times) }
+    }
+
+    fn touch(&self, on: On, name: &StateName) {
+        let less = |left: u32| left.checked_sub(1);
+        assert!(
+            self.on != on
+                || name.as_str() != self.state
+                || self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err(),
+            "the trap of {name} springs"
+        );
+    }
+}
+
+impl Source for Trap {
+    fn read(&self, name: &StateName) -> Result<String, Error> {
+        self.touch(On::Reading, name);
+        self.files.read(name)
+    }
+
+    fn check(&self, name: &StateName) -> Result<(), Error> {
+        self.touch(On::Checking, name);
+        self.files.check(name)
+    }
+
+    fn path(&self, name: &StateName) -> String {
+        self.files.path(name)
+    }
+}
+
+/// The causes of an agent's failed turns; each is a restart of the same turn.
+fn restarts(outcome: &Played, agent: &str) -> Vec<Cause> {
+    let failed = outcome.about(agent).into_iter().filter_map(|event| match event {
+        Event::TurnFailed(failed) => Some(failed),
+        _ => None,
+    });
+    failed
+        .map(|failed| {
+            assert!(failed.counts && failed.session.is_none(), "{failed:?}");
+            failed.cause
+        })
+        .collect()
+}
+
+/// The worker did its work after `times` panics, and `main` never noticed.
+fn assert_recovered(outcome: &Played, times: usize) {
+    assert_eq!(outcome.run.status, Status::Completed, "{:?}", outcome.run.finished);
+    assert_eq!(restarts(outcome, "main.1"), vec![Cause::Panic; times]);
+    assert_eq!(outcome.endings()["main.1"], &ended("kept"), "its variables were in its state");
+    assert_untouched(outcome);
+}
+
+/// The worker failed after so many restarts, and `main` never noticed.
+fn assert_given_up(outcome: &Played, state: &str, restarts_before: usize) {
+    assert_eq!(outcome.run.status, Status::Failed);
+    assert_eq!(restarts(outcome, "main.1"), vec![Cause::Panic; restarts_before]);
+    let Some(Event::AgentFailed(failed)) = outcome.about("main.1").last() else {
+        panic!("main.1 did not fail: {:?}", outcome.run.finished)
+    };
+    assert_eq!((failed.cause, failed.state.as_str()), (Cause::Panic, state));
+    let Ending::Error(error) = outcome.endings()["main.1"] else { panic!("main.1 ended well") };
+    assert!(error.starts_with(&format!("in {state}: the runtime failed")), "{error}");
+    assert!(error.contains(&format!("restarted {restarts_before} times")), "{error}");
+    assert_untouched(outcome);
+}
+
+fn assert_untouched(outcome: &Played) {
+    let about_main = outcome.about("main");
+    assert!(about_main.iter().all(|event| matches!(event, Event::StepFinished(_))));
+    assert_eq!(about_main.len(), 4);
+    assert_eq!(outcome.endings()["main"], &ended("main is well"));
+}
+
+fn patient(max_restarts: u32) -> Settings {
+    let settings = settings(1);
+    Settings { supervision: Supervision { max_restarts, ..settings.supervision }, ..settings }
+}
+
+#[test]
+fn an_agent_that_panics_before_its_turn_is_restarted_from_its_state() {
+    for times in [1, 2, 3] {
+        for state in ["W.md", "X.md"] {
+            let trap = Trap::new(On::Reading, state, times);
+            let outcome = Stage::new().play(patient(3), trap, &Player::echo());
+            assert_recovered(&outcome, times as usize);
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_always_panics_ends_with_an_error_of_its_own() {
+    let trap = Trap::new(On::Reading, "W.md", u32::MAX);
+    let stage = Stage::new();
+    let outcome = stage.play(patient(2), trap, &Player::echo());
+    assert_given_up(&outcome, "W.md", 2);
+    assert!(stage.registry.is_empty());
+    assert_eq!(stage.stored(), outcome.run);
+}
+
+#[test]
+fn an_agent_that_panics_over_a_reply_asks_for_the_same_turn_again() {
+    let player = Player::echo();
+    let trap = Trap::new(On::Checking, "X.md", 1);
+    let outcome = Stage::new().play(patient(3), trap, &player);
+    assert_recovered(&outcome, 1);
+    let turns = player.turns.borrow();
+    let worker: Vec<_> = turns.iter().filter(|input| input.state.as_str() == "W.md").collect();
+    assert_eq!(worker.len(), 2);
+    assert_eq!(worker[0], worker[1], "the runner can give the outcome it has already");
+}
+
+/// A player that panics over the first `times` turns of a state, at once or in the turn's future.
+fn clumsy(state: &'static str, times: u32, at_once: bool) -> Rc<Player> {
+    let left = Cell::new(times);
+    Player::new(move |input| {
+        let falls = input.state.as_str() == state && left.get() > 0;
+        if falls {
+            left.set(left.get() - 1);
+            assert!(!at_once, "the turn does not even begin");
+        }
+        let outcome = says(input, &input.prompt);
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            assert!(!falls, "the turn falls over");
+            outcome
+        })
+    })
+}
+
+#[test]
+fn a_turn_that_panics_is_run_again() {
+    for at_once in [false, true] {
+        for times in [1, 3] {
+            let player = clumsy("W.md", times, at_once);
+            let outcome = Stage::new().play(patient(3), files(WORKFLOW), &player);
+            assert_recovered(&outcome, times as usize);
+        }
+    }
+}
+
+#[test]
+fn a_turn_that_always_panics_ends_its_agent() {
+    for at_once in [false, true] {
+        let player = clumsy("X.md", u32::MAX, at_once);
+        let outcome = Stage::new().play(patient(3), files(WORKFLOW), &player);
+        assert_given_up(&outcome, "X.md", 3);
+    }
+}

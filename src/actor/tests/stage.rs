@@ -1,0 +1,267 @@
+//! A stage for whole runs: a run directory, an audience, and a player who answers every prompt.
+//!
+//! The player says what a test lets it say, most often the prompt itself: then the files of a
+//! workflow are its script. It remembers every turn it was given and how many ran at once.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::{Actor, Addr, Context as Ctx, Handler};
+use tokio::sync::mpsc;
+
+use crate::actor::launch::{Launch, supervise};
+use crate::actor::message::{Finish, Published};
+use crate::actor::registry::Registry;
+use crate::actor::runner::{Activity, Local, StepRunner, Stop};
+use crate::actor::supervisor::Start;
+use crate::domain::event::{Event, Record, RunStarted};
+use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::run::{Ending, Run, STATE_VERSION};
+use crate::domain::settings::{Settings, Supervision};
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+use crate::domain::turn::{Reply, StepInput, StepOutcome, TurnId};
+use crate::language::source::Source;
+use crate::store::layout::Root;
+use crate::store::run_store::RunStore;
+use crate::store::view;
+
+/// Far more than any of these runs takes; one that hangs fails here.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// Settings with which `max_procs` turns run at once and no restart waits.
+pub(super) fn settings(max_procs: usize) -> Settings {
+    let supervision =
+        Supervision { backoff_min_ms: 0, backoff_max_ms: 0, ..Supervision::default() };
+    Settings { max_procs, supervision, ..Settings::default() }
+}
+
+/// A workflow in memory; it begins with `A.md`.
+pub(super) fn files(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+    files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()
+}
+
+/// What a player does with a turn.
+type Play = Box<dyn Fn(&StepInput) -> Local<StepOutcome>>;
+
+/// Someone who answers.
+pub(super) struct Player {
+    play: Play,
+    /// The turns it was given, in order.
+    pub(super) turns: RefCell<Vec<StepInput>>,
+    active: Cell<usize>,
+    /// The most turns that ran at once.
+    pub(super) most: Cell<usize>,
+}
+
+/// A turn that runs, until it is dropped.
+struct Active(Rc<Player>);
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        self.0.active.set(self.0.active.get() - 1);
+    }
+}
+
+impl Player {
+    pub(super) fn new(play: impl Fn(&StepInput) -> Local<StepOutcome> + 'static) -> Rc<Self> {
+        Rc::new(Self {
+            play: Box::new(play),
+            turns: RefCell::new(Vec::new()),
+            active: Cell::new(0),
+            most: Cell::new(0),
+        })
+    }
+
+    /// One who says what it is asked.
+    pub(super) fn echo() -> Rc<Self> {
+        Self::new(|input| Box::pin(std::future::ready(says(input, &input.prompt))))
+    }
+
+    /// The turns it was given, by name.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.turns.borrow().iter().map(|input| input.turn.to_string()).collect()
+    }
+}
+
+/// The outcome of a turn that says this.
+pub(super) fn says(input: &StepInput, text: &str) -> StepOutcome {
+    StepOutcome::Replied(Reply {
+        text: text.to_owned(),
+        cost: Usd::from_dollars(0.01),
+        duration_ms: 0,
+        message: Some(MessageId::new(&input.turn.stem())),
+    })
+}
+
+impl StepRunner for Player {
+    fn run(self: Rc<Self>, input: StepInput, _: Activity) -> Local<StepOutcome> {
+        self.turns.borrow_mut().push(input.clone());
+        let turn = (self.play)(&input);
+        self.active.set(self.active.get() + 1);
+        self.most.set(self.most.get().max(self.active.get()));
+        let active = Active(self);
+        Box::pin(async move {
+            let outcome = turn.await;
+            drop(active);
+            outcome
+        })
+    }
+
+    fn stop_all(&self, _: Stop) {}
+
+    fn sweep(self: Rc<Self>, _: Vec<TurnId>) -> Local<usize> {
+        Box::pin(std::future::ready(0))
+    }
+}
+
+/// Hears what is published, and may look around when it does.
+struct Audience {
+    heard: Arc<Mutex<Vec<Published>>>,
+    look: Box<dyn Fn(&Published)>,
+}
+
+impl Actor for Audience {
+    type Context = Ctx<Self>;
+}
+
+impl Handler<Published> for Audience {
+    type Result = ();
+
+    fn handle(&mut self, published: Published, _: &mut Self::Context) {
+        (self.look)(&published);
+        self.heard.lock().expect("nobody panics with it").push(published);
+    }
+}
+
+impl Handler<Finish> for Audience {
+    type Result = ();
+
+    fn handle(&mut self, _: Finish, _: &mut Self::Context) {}
+}
+
+/// Where a run is performed.
+pub(super) struct Stage {
+    _place: tempfile::TempDir,
+    pub(super) root: Root,
+    pub(super) registry: Arc<Registry>,
+    heard: Arc<Mutex<Vec<Published>>>,
+}
+
+/// A run that is over.
+pub(super) struct Played {
+    pub(super) run: Run,
+    pub(super) records: Vec<Record>,
+}
+
+impl Stage {
+    pub(super) fn new() -> Self {
+        let place = tempfile::tempdir().expect("a directory");
+        Self {
+            root: Root::new(place.path()),
+            _place: place,
+            registry: Arc::default(),
+            heard: Arc::default(),
+        }
+    }
+
+    pub(super) fn id() -> RunId {
+        RunId::parse("r").expect("a run's id")
+    }
+
+    /// The first record of a run, and its directory with only that in it.
+    pub(super) fn create(&self, settings: Settings) -> (RunStore, Run, Box<Record>) {
+        let started = RunStarted {
+            version: STATE_VERSION,
+            workflow_id: Self::id(),
+            scope_dir: "memory".to_owned(),
+            entry: StateName::parse("A.md").expect("a state's name"),
+            session: SessionId::new("first"),
+            variables: Variables::new(),
+            settings,
+        };
+        let event = Event::RunStarted(Box::new(started));
+        let first = Record { seq: 1, at: Timestamp(1_768_487_422_123), event };
+        let (store, run) = RunStore::create(&self.root, &first).expect("a run directory");
+        (store, run, Box::new(first))
+    }
+
+    /// The run as its directory tells it.
+    pub(super) fn stored(&self) -> Run {
+        view::look(&self.root, &Self::id()).expect("a readable run").run
+    }
+
+    fn audience(&self, look: impl Fn(&Published) + 'static) -> Addr<Audience> {
+        Audience { heard: Arc::clone(&self.heard), look: Box::new(look) }.start()
+    }
+
+    /// Performs a whole run; `look` is called for every record that is published.
+    pub(super) fn play_before(
+        &self,
+        look: impl Fn(&Published) + 'static,
+        settings: Settings,
+        source: impl Source + 'static,
+        player: &Rc<Player>,
+    ) -> Played {
+        let (store, run, first) = self.create(settings);
+        let run = actix::System::new().block_on(async {
+            let audience = self.audience(look);
+            let launch = Launch {
+                store,
+                run,
+                start: Start::New(first),
+                source: Arc::new(source),
+                runner: Rc::clone(player) as Rc<dyn StepRunner>,
+                registry: Arc::clone(&self.registry),
+                observers: vec![audience.clone().recipient()],
+            };
+            let (_interrupts, quiet) = mpsc::unbounded_channel();
+            let run = in_time(supervise(launch, quiet)).await.expect("a run that is written");
+            in_time(audience.send(Finish)).await.expect("an audience that stays");
+            run
+        });
+        let heard = self.heard.lock().expect("nobody panics with it");
+        Played { run, records: heard.iter().map(|heard| (*heard.record).clone()).collect() }
+    }
+
+    /// Performs a whole run.
+    pub(super) fn play(
+        &self,
+        settings: Settings,
+        source: impl Source + 'static,
+        player: &Rc<Player>,
+    ) -> Played {
+        self.play_before(|_| {}, settings, source, player)
+    }
+}
+
+/// What comes of it, unless it takes so long that it must be hanging.
+pub(super) async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(DEADLINE, future).await.expect("it ends in time")
+}
+
+impl Played {
+    /// How each agent ended, by its id.
+    pub(super) fn endings(&self) -> BTreeMap<&str, &Ending> {
+        self.run.finished.iter().map(|ended| (ended.id.as_str(), &ended.ending)).collect()
+    }
+
+    /// The events about one agent.
+    pub(super) fn about(&self, agent: &str) -> Vec<&Event> {
+        let named = |event: &&Event| event.agent().is_some_and(|id| id.as_str() == agent);
+        self.records.iter().map(|record| &record.event).filter(named).collect()
+    }
+}
+
+/// An agent that ended with this result.
+pub(super) fn ended(payload: &str) -> Ending {
+    Ending::Result(payload.to_owned())
+}
+
+pub(super) fn agent_id(name: &str) -> AgentId {
+    AgentId::parse(name).expect("an agent's id")
+}

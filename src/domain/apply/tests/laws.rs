@@ -1,0 +1,198 @@
+//! What holds for every run, however chance drives it, and whatever it is offered besides.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::plausible::{Journal, pushes, states, transitions};
+use super::*;
+
+/// What all turns have cost is what the agents' turns have cost.
+fn cost_of_agents(run: &Run) -> Usd {
+    let live = run.agents.values().map(|agent| agent.cost_usd);
+    let mut sum = Usd::ZERO;
+    live.chain(run.finished.iter().map(|agent| agent.cost_usd)).for_each(|cost| sum += cost);
+    sum
+}
+
+/// The agents that are not as they were: changed, born or ended.
+fn changed(before: &Run, after: &Run) -> BTreeSet<AgentId> {
+    let all = before.agents.keys().chain(after.agents.keys());
+    all.filter(|id| before.agents.get(*id) != after.agents.get(*id)).cloned().collect()
+}
+
+/// The agents a record may change: the one it names, and the child it gives birth to.
+fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
+    let mut named: BTreeSet<AgentId> = event.agent().cloned().into_iter().collect();
+    if let Event::StepFinished(step) = event
+        && step.transition.tag() == Tag::Fork
+    {
+        let parent = &before.agents[&step.turn.agent];
+        named.insert(parent.id.child(parent.children + 1));
+    }
+    named
+}
+
+/// What an accepted record may have done to a run.
+fn check_accepted(before: &Run, record: &Record, after: &Run) -> Result<(), TestCaseError> {
+    let (changed, allowed) = (changed(before, after), may_change(before, &record.event));
+    prop_assert!(changed.is_subset(&allowed), "{changed:?} changed by {record:?}");
+    prop_assert_eq!(after.seq, before.seq + 1);
+    prop_assert_eq!(cost_of_agents(after), after.total_cost_usd);
+    prop_assert!(after.finished.starts_with(&before.finished));
+    prop_assert_eq!(after.agents.is_empty(), is_over(after));
+    Ok(())
+}
+
+fn is_over(run: &Run) -> bool {
+    matches!(run.status, Status::Completed | Status::Failed)
+}
+
+/// Events about agents that may or may not live, at turns that may or may not be due.
+fn any_event() -> impl Strategy<Value = Event> {
+    let agents = proptest::sample::select(&["main", "main.1", "main.2", "main.1.1", "main.7"][..]);
+    let turn = (agents, 0u64..5, 0u32..3).prop_map(|(agent, step, turn)| TurnId {
+        agent: agent_id(agent),
+        step,
+        turn,
+    });
+    let session = proptest::option::of("s[0-9]").prop_map(|id| id.map(|id| SessionId::new(&id)));
+    let pieces = (turn, states(), transitions(), session, 0u32..100, 0..5u8);
+    pieces.prop_map(|(turn, state, transition, session, cents, kind)| {
+        let cost_usd = Usd::from_dollars(f64::from(cents) / 100.0);
+        let at = session.is_some().then_some(Timestamp(u64::MAX));
+        let (text, message) = (String::new(), None);
+        match kind {
+            0 | 1 => Event::StepFinished(StepFinished {
+                turn,
+                state,
+                transition,
+                implicit: false,
+                cost_usd,
+                duration_ms: 0,
+                session_id: SessionId::new("s"),
+                message,
+                opens: session,
+            }),
+            2 => Event::TurnRejected(TurnRejected {
+                turn,
+                state,
+                violation: text.clone(),
+                reminder: text,
+                cost_usd,
+                duration_ms: 0,
+                message,
+            }),
+            3 => Event::TurnFailed(TurnFailed {
+                turn,
+                state,
+                cause: Cause::Crash,
+                message: text,
+                cost_usd,
+                session,
+                not_before: at,
+                counts: true,
+            }),
+            _ => Event::AgentFailed(AgentFailed {
+                turn,
+                state,
+                cause: Cause::Crash,
+                error: text,
+                cost_usd,
+            }),
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn folding_the_records_gives_the_run(pushes in pushes(40)) {
+        let journal = Journal::of(&pushes);
+        let mut records = journal.records();
+        let (mut run, _) = begin(records.next().expect("a first record")).expect("a start");
+        for (seq, record) in (2..).zip(records) {
+            prop_assert_eq!(record.seq, seq);
+            prop_assert!(apply(&mut run, record).is_ok());
+        }
+        prop_assert_eq!(run, journal.run);
+    }
+
+    #[test]
+    fn a_record_changes_only_whom_it_names(pushes in pushes(40)) {
+        let journal = Journal::of(&pushes);
+        for (before, record) in &journal.records {
+            if let Some(before) = before {
+                let mut after = before.clone();
+                apply(&mut after, record).expect("it could happen");
+                check_accepted(before, record, &after)?;
+            }
+        }
+    }
+
+    #[test]
+    fn effects_name_the_agents_of_their_record(pushes in pushes(40)) {
+        for (before, record) in Journal::of(&pushes).records {
+            let Some(mut run) = before else { continue };
+            let allowed = may_change(&run, &record.event);
+            let resumed = matches!(record.event, Event::RunResumed { .. });
+            for effect in apply(&mut run, &record).expect("it could happen") {
+                match effect {
+                    Effect::Proceed(id) => {
+                        prop_assert!(run.agents.contains_key(&id));
+                        prop_assert!(resumed || allowed.contains(&id));
+                    }
+                    Effect::Retire(id) => prop_assert!(!run.agents.contains_key(&id)),
+                    Effect::Warn { agent, .. } => prop_assert!(allowed.contains(&agent)),
+                    Effect::End => prop_assert!(run.agents.is_empty()),
+                    Effect::Hold | Effect::Stop => prop_assert_eq!(&allowed, &BTreeSet::new()),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_agents_share_a_session(pushes in pushes(40)) {
+        let run = Journal::of(&pushes).run;
+        let sessions: BTreeSet<_> = run.agents.values().map(|agent| &agent.session.id).collect();
+        prop_assert_eq!(sessions.len(), run.agents.len());
+    }
+
+    #[test]
+    fn a_record_that_comes_a_second_time_is_refused(pushes in pushes(25)) {
+        for (before, record) in Journal::of(&pushes).records {
+            let Some(mut run) = before else { continue };
+            apply(&mut run, &record).expect("it could happen");
+            let goes_on = matches!(&record.event, Event::TurnFailed(e) if e.session.is_none());
+            if record.event.agent().is_some() && !goes_on {
+                let after = run.clone();
+                let repeated = Record { seq: run.seq + 1, ..record };
+                prop_assert!(apply(&mut run, &repeated).is_err());
+                prop_assert_eq!(run, after);
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_is_offered_is_taken_whole_or_not_at_all(
+        pushes in pushes(12),
+        events in proptest::collection::vec((any_event(), any::<bool>(), any::<u64>()), 1..40),
+    ) {
+        let mut run = Journal::of(&pushes).run;
+        for (event, next, number) in events {
+            let seq = if next { run.seq + 1 } else { number };
+            let record = Record { seq, at: Timestamp(number), event };
+            let before = run.clone();
+            if apply(&mut run, &record).is_ok() {
+                check_accepted(&before, &record, &run)?;
+            } else {
+                prop_assert_eq!(run.clone(), before);
+            }
+        }
+    }
+
+    #[test]
+    fn anything_may_be_offered_as_a_beginning(event in any_event(), seq in any::<u64>()) {
+        let record = Record { seq, at: Timestamp(0), event };
+        prop_assert!(begin(&record).is_err());
+    }
+}

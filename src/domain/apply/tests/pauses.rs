@@ -1,0 +1,82 @@
+//! The reducer and the run as a whole: when it holds still, goes on and is over.
+
+use super::*;
+use crate::domain::settings::Model;
+
+fn pause(scene: &mut Scene, pause: Pause) -> Vec<Effect> {
+    scene.happens(Event::RunPaused { pause })
+}
+
+fn resume(scene: &mut Scene, settings: Settings) -> Vec<Effect> {
+    scene.happens(Event::RunResumed { settings: Box::new(settings) })
+}
+
+#[test]
+fn a_pause_holds_the_run_and_keeps_its_first_reason() {
+    let mut scene = Scene::begin();
+    let unavailable = Pause::Unavailable { message: "gone".to_owned() };
+    assert_eq!(pause(&mut scene, unavailable.clone()), [Effect::Hold]);
+    assert_eq!(pause(&mut scene, Pause::Stopped), [Effect::Hold]);
+    assert_eq!((scene.run.status, &scene.run.pause), (Status::Paused, &Some(unavailable)));
+}
+
+#[test]
+fn a_turn_that_still_ends_while_the_run_is_paused_counts() {
+    let mut scene = Scene::begin();
+    pause(&mut scene, Pause::Interrupted);
+    scene.take("main", goto("B.md"));
+    assert_eq!(scene.run.status, Status::Paused);
+    scene.take("main", result("done"));
+    assert_eq!((scene.run.status, &scene.run.pause), (Status::Completed, &None));
+}
+
+#[test]
+fn a_resumed_run_lets_every_agent_go_on_under_the_new_settings() {
+    let mut scene = Scene::begin();
+    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+    let agents = scene.run.agents.clone();
+    pause(&mut scene, Pause::Stopped);
+    let settings = Settings { model: Some(Model::Haiku), max_procs: 3, ..Settings::default() };
+    let effects = resume(&mut scene, settings.clone());
+    assert_eq!(effects, [proceed("main"), proceed("main.1")]);
+    assert_eq!((scene.run.status, &scene.run.pause), (Status::Running, &None));
+    assert_eq!((&scene.run.settings, &scene.run.agents), (&settings, &agents));
+}
+
+#[test]
+fn a_run_that_is_over_stays_over() {
+    for (ends_well, status) in [(true, Status::Completed), (false, Status::Failed)] {
+        let mut scene = Scene::begin();
+        if ends_well {
+            scene.take("main", result("done"));
+        } else {
+            scene.happens(Event::AgentFailed(scene.end_badly("main")));
+        }
+        assert_eq!(scene.run.status, status);
+        pause(&mut scene, Pause::Stopped);
+        assert_eq!((scene.run.status, &scene.run.pause), (status, &None));
+        assert_eq!(resume(&mut scene, Settings::default()), [Effect::End]);
+        assert_eq!(scene.run.status, status);
+    }
+}
+
+#[test]
+fn one_agent_that_failed_makes_the_run_failed_whoever_ends_last() {
+    for child_fails in [true, false] {
+        let mut scene = Scene::begin();
+        scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+        let (bad, good) = if child_fails { ("main.1", "main") } else { ("main", "main.1") };
+        scene.happens(Event::AgentFailed(scene.end_badly(bad)));
+        scene.take(good, result("done"));
+        assert_eq!(scene.run.status, Status::Failed);
+    }
+}
+
+#[test]
+fn a_command_to_stop_is_owed_and_changes_nothing_itself() {
+    let mut scene = Scene::begin();
+    let before = scene.run.clone();
+    let event = Event::CommandReceived { id: "1".to_owned(), command: Command::Stop };
+    assert_eq!(scene.happens(event), [Effect::Stop]);
+    assert_eq!(scene.run, Run { seq: 2, ..before });
+}

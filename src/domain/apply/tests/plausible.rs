@@ -1,0 +1,198 @@
+//! Journals as runs write them: a run driven through `decide` by chance.
+//!
+//! What chance gives is a list of pushes that fit any run (an agent is named by an index into those
+//! that live), so a failing case shrinks to the few pushes that matter.
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+
+use super::scene;
+use crate::domain::apply::{apply, begin};
+use crate::domain::decide::{Chosen, Report, Verdict, decide};
+use crate::domain::event::{Command, Event, Record};
+use crate::domain::id::{MessageId, SessionId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::policy::Accepted;
+use crate::domain::run::{Pause, Run, Status};
+use crate::domain::settings::Settings;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::{Transition, Variables};
+use crate::domain::turn::{Cause, Failure};
+
+/// Something that may happen next.
+#[derive(Debug, Clone)]
+pub(crate) enum Push {
+    /// An agent reports.
+    Report { agent: Index, verdict: Verdict, cents: u32, marked: bool, chance: f64 },
+    /// The last report comes again.
+    Again,
+    /// The run is paused, or goes on if it is.
+    Toggle { budget: Option<u32> },
+    /// Someone asks for a stop.
+    Command,
+}
+
+const CAUSES: [Cause; 11] = [
+    Cause::Crash,
+    Cause::Timeout,
+    Cause::Panic,
+    Cause::Interrupted,
+    Cause::Lost,
+    Cause::Rejected,
+    Cause::Output,
+    Cause::Protocol,
+    Cause::Workflow,
+    Cause::Authentication,
+    Cause::Unavailable,
+];
+
+pub(crate) fn states() -> impl Strategy<Value = StateName> {
+    select(&["A.md", "B.md", "C.md", "Ü b.md", "x"][..]).prop_map(scene::state)
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    prop_oneof![Just("\",\"crc\":\"\n\0\u{2028}".to_owned()), ".{0,12}"]
+}
+
+fn variables() -> impl Strategy<Value = Variables> {
+    proptest::collection::btree_map("[a-z]{1,3}", texts(), 0..3)
+}
+
+pub(crate) fn transitions() -> impl Strategy<Value = Transition> {
+    let parts = || (states(), states(), variables());
+    prop_oneof![
+        1 => parts().prop_map(|(target, _, variables)| Transition::Goto { target, variables }),
+        1 => parts().prop_map(|(target, _, variables)| Transition::Reset { target, variables }),
+        1 => parts().prop_map(|(target, return_to, variables)| {
+            Transition::Call { target, return_to, variables }
+        }),
+        1 => parts().prop_map(|(target, return_to, variables)| {
+            Transition::Function { target, return_to, variables }
+        }),
+        3 => parts().prop_map(|(target, next, variables)| {
+            Transition::Fork { target, next, variables }
+        }),
+        2 => (texts(), variables())
+            .prop_map(|(payload, variables)| Transition::Result { payload, variables }),
+    ]
+}
+
+fn verdicts() -> impl Strategy<Value = Verdict> {
+    let accepted = (transitions(), any::<bool>())
+        .prop_map(|(transition, implicit)| Verdict::Accepted(Accepted { transition, implicit }));
+    let violated = (texts(), proptest::option::weighted(0.9, texts()))
+        .prop_map(|(violation, reminder)| Verdict::Violated { violation, reminder });
+    let failed = (select(&CAUSES[..]), texts())
+        .prop_map(|(cause, message)| Verdict::Failed(Failure::new(cause, message)));
+    prop_oneof![8 => accepted, 2 => violated, 2 => failed]
+}
+
+fn push() -> impl Strategy<Value = Push> {
+    let report = (any::<Index>(), verdicts(), 0u32..500, any::<bool>(), 0.0..1.0f64).prop_map(
+        |(agent, verdict, cents, marked, chance)| Push::Report {
+            agent,
+            verdict,
+            cents,
+            marked,
+            chance,
+        },
+    );
+    prop_oneof![
+        20 => report,
+        1 => Just(Push::Again),
+        1 => proptest::option::of(0u32..1000).prop_map(|budget| Push::Toggle { budget }),
+        1 => Just(Push::Command),
+    ]
+}
+
+/// A list of up to `most` pushes.
+pub(crate) fn pushes(most: usize) -> impl Strategy<Value = Vec<Push>> {
+    proptest::collection::vec(push(), 0..most)
+}
+
+/// A run and the records that made it so.
+#[derive(Debug, Clone)]
+pub(crate) struct Journal {
+    /// The run after the last record.
+    pub(crate) run: Run,
+    /// All records, with the run as it was before each but the first.
+    pub(crate) records: Vec<(Option<Run>, Record)>,
+    last: Option<Report>,
+}
+
+impl Journal {
+    /// Lets the pushes happen to a new run.
+    pub(crate) fn of(pushes: &[Push]) -> Self {
+        let first = scene::first();
+        let (run, _) = begin(&first).expect("a start");
+        let mut journal = Self { run, records: vec![(None, first)], last: None };
+        for push in pushes {
+            journal.push(push);
+        }
+        journal
+    }
+
+    /// The records alone.
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().map(|(_, record)| record)
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(self.run.seq * 60_000)
+    }
+
+    fn push(&mut self, push: &Push) {
+        match push {
+            Push::Report { agent, verdict, cents, marked, chance } => {
+                if !self.run.agents.is_empty() {
+                    let report = self.report(*agent, verdict, *cents, *marked);
+                    self.settle(&report, *chance);
+                    self.last = Some(report);
+                }
+            }
+            Push::Again => {
+                if let Some(report) = self.last.clone() {
+                    self.settle(&report, 0.0);
+                }
+            }
+            Push::Toggle { budget } => self.toggle(*budget),
+            Push::Command => {
+                let id = format!("c{}", self.run.seq);
+                self.record(Event::CommandReceived { id, command: Command::Stop });
+            }
+        }
+    }
+
+    fn report(&self, agent: Index, verdict: &Verdict, cents: u32, marked: bool) -> Report {
+        let live: Vec<_> = self.run.agents.values().collect();
+        let turn = live[agent.index(live.len())].turn_id();
+        let message = marked.then(|| MessageId::new(&format!("m{}", self.run.seq + 1)));
+        let cost = Usd::from_dollars(f64::from(cents) / 100.0);
+        Report { turn, cost, duration_ms: u64::from(cents), message, verdict: verdict.clone() }
+    }
+
+    fn settle(&mut self, report: &Report, chance: f64) {
+        let session = SessionId::new(&format!("s{}", self.run.seq + 1));
+        let events = decide(&self.run, report, Chosen { now: self.now(), session, chance });
+        for event in events {
+            self.record(event);
+        }
+    }
+
+    fn toggle(&mut self, budget: Option<u32>) {
+        let budget_usd = budget.map(|cents| Usd::from_dollars(f64::from(cents) / 100.0));
+        self.record(if self.run.status == Status::Running {
+            Event::RunPaused { pause: Pause::Interrupted }
+        } else {
+            let settings = Settings { budget_usd, ..self.run.settings.clone() };
+            Event::RunResumed { settings: Box::new(settings) }
+        });
+    }
+
+    fn record(&mut self, event: Event) {
+        let record = Record { seq: self.run.seq + 1, at: self.now(), event };
+        let before = self.run.clone();
+        apply(&mut self.run, &record).expect("what was decided can happen");
+        self.records.push((Some(before), record));
+    }
+}

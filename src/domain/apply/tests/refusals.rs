@@ -1,0 +1,132 @@
+//! What the reducer refuses, and that the run is then as if nobody had asked.
+
+use super::*;
+
+/// A run in the middle of things: a pending return, a child, a child that has ended.
+fn busy() -> Scene {
+    let mut scene = Scene::begin();
+    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+    scene.take("main.2", result("gone"));
+    scene.take("main", tag(Tag::Call, "R.md", "B.md"));
+    scene
+}
+
+/// The four events that are about a turn, for this one.
+fn about(scene: &Scene, turn: &TurnId) -> [Event; 4] {
+    let rejected = TurnRejected {
+        turn: turn.clone(),
+        state: state("A.md"),
+        violation: "no tag".to_owned(),
+        reminder: "end with a tag".to_owned(),
+        cost_usd: Usd::from_dollars(CENT),
+        duration_ms: 0,
+        message: None,
+    };
+    [
+        Event::StepFinished(StepFinished {
+            turn: turn.clone(),
+            ..scene.step("main", goto("B.md"))
+        }),
+        Event::TurnRejected(rejected),
+        Event::TurnFailed(TurnFailed { turn: turn.clone(), ..scene.failure("main") }),
+        Event::AgentFailed(AgentFailed { turn: turn.clone(), ..scene.end_badly("main") }),
+    ]
+}
+
+fn refused(scene: &mut Scene, event: &Event) -> Refused {
+    let before = scene.run.clone();
+    let refused = scene.offer(event.clone()).expect_err("an event that cannot happen");
+    assert_eq!(scene.run, before, "{event:?} was refused and left a trace");
+    refused
+}
+
+#[test]
+fn an_answer_for_another_turn_than_the_one_that_is_due() {
+    let mut scene = busy();
+    let due = scene.turn("main");
+    assert_eq!((due.step, due.turn), (4, 0));
+    for (step, turn) in [(4, 1), (3, 0), (5, 0), (0, 0), (u64::MAX, u32::MAX)] {
+        let offered = TurnId { agent: AgentId::main(), step, turn };
+        for event in about(&scene, &offered) {
+            let stale = Refused::Stale { offered: offered.clone(), due: due.clone() };
+            assert_eq!(refused(&mut scene, &event), stale);
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_was_taken_already() {
+    for pick in 0..4 {
+        let mut scene = busy();
+        scene.take("main.1", goto("X.md"));
+        let turn = scene.turn("main.1");
+        let event = about(&scene, &turn)[pick].clone();
+        scene.happens(event.clone());
+        assert!(matches!(refused(&mut scene, &event), Refused::Stale { .. } | Refused::NoAgent(_)));
+    }
+}
+
+#[test]
+fn an_agent_that_never_lived_or_has_ended() {
+    let mut scene = busy();
+    for name in ["main.2", "main.3", "main.1.1", "main.01"] {
+        let agent = agent_id(name);
+        for event in about(&scene, &TurnId { agent: agent.clone(), step: 1, turn: 0 }) {
+            assert_eq!(refused(&mut scene, &event), Refused::NoAgent(agent.clone()));
+        }
+    }
+}
+
+#[test]
+fn a_transition_that_opens_a_session_nobody_chose() {
+    let mut scene = busy();
+    for kind in [Tag::Reset, Tag::Call, Tag::Function, Tag::Fork] {
+        let mut step = scene.step("main", tag(kind, "N.md", "W.md"));
+        step.opens = None;
+        assert_eq!(refused(&mut scene, &Event::StepFinished(step)), Refused::NoSession, "{kind}");
+    }
+}
+
+#[test]
+fn a_session_that_a_transition_does_not_open_is_passed_over() {
+    let mut scene = busy();
+    let mut step = scene.step("main", goto("B.md"));
+    step.opens = Some(session(99));
+    let stays = scene.agent("main").session.id.clone();
+    scene.happens(Event::StepFinished(step));
+    assert_eq!(scene.agent("main").session.id, stays);
+}
+
+#[test]
+fn a_record_that_is_not_the_next() {
+    let mut scene = busy();
+    let before = scene.run.clone();
+    let last = before.seq;
+    for found in [0, 1, last - 1, last, last + 2, u64::MAX] {
+        let event = Event::StepFinished(scene.step("main", goto("B.md")));
+        let record = Record { seq: found, at: Timestamp(9000), event };
+        assert_eq!(apply(&mut scene.run, &record), Err(Refused::OutOfOrder { last, found }));
+        assert_eq!(scene.run, before);
+    }
+}
+
+#[test]
+fn a_second_start() {
+    let mut scene = busy();
+    let start = scene::first().event;
+    assert_eq!(refused(&mut scene, &start), Refused::Start);
+}
+
+#[test]
+fn a_beginning_that_is_none() {
+    let other = Record { event: Event::RunPaused { pause: Pause::Stopped }, ..scene::first() };
+    assert_eq!(begin(&other), Err(Refused::Start));
+    let late = Record { seq: 2, ..scene::first() };
+    assert_eq!(begin(&late), Err(Refused::OutOfOrder { last: 0, found: 2 }));
+    let mut newer = scene::first();
+    if let Event::RunStarted(started) = &mut newer.event {
+        started.version = STATE_VERSION + 1;
+    }
+    assert_eq!(begin(&newer), Err(Refused::Version(STATE_VERSION + 1)));
+}

@@ -1,0 +1,149 @@
+//! A run that a test moves along by hand, one record a second.
+//!
+//! The record with the number n is at second n, opens the session `sn`, ends with the message `mn`
+//! and costs a cent, so that a test can tell from a value which record it came from.
+
+use crate::domain::agent::Agent;
+use crate::domain::apply::{Refused, apply, begin};
+use crate::domain::effect::Effect;
+use crate::domain::event::{AgentFailed, Event, Record, RunStarted, StepFinished, TurnFailed};
+use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::run::{Run, STATE_VERSION};
+use crate::domain::settings::Settings;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::{Tag, Transition, Variables};
+use crate::domain::turn::{Cause, TurnId};
+
+/// What every turn of a scene costs.
+pub(crate) const CENT: f64 = 0.01;
+
+pub(crate) fn state(name: &str) -> StateName {
+    StateName::parse(name).expect("a state's name")
+}
+
+pub(crate) fn agent_id(name: &str) -> AgentId {
+    AgentId::parse(name).expect("an agent's id")
+}
+
+pub(crate) fn session(record: u64) -> SessionId {
+    SessionId::new(&format!("s{record}"))
+}
+
+pub(crate) fn message(record: u64) -> MessageId {
+    MessageId::new(&format!("m{record}"))
+}
+
+pub(crate) fn variables(pairs: &[(&str, &str)]) -> Variables {
+    pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// A transition from its pieces; of two attributes the one the tag needs is `continuation`.
+pub(crate) fn tag(tag: Tag, continuation: &str, body: &str) -> Transition {
+    let needed = tag.required_attribute().map(|name| (name.to_owned(), continuation.to_owned()));
+    Transition::from_parts(tag, needed, body).expect("a transition")
+}
+
+pub(crate) fn goto(target: &str) -> Transition {
+    tag(Tag::Goto, "", target)
+}
+
+pub(crate) fn result(payload: &str) -> Transition {
+    tag(Tag::Result, "", payload)
+}
+
+/// The record that starts a run.
+pub(crate) fn first() -> Record {
+    let started = RunStarted {
+        version: STATE_VERSION,
+        workflow_id: RunId::parse("r").expect("a run's id"),
+        scope_dir: "w".to_owned(),
+        entry: state("A.md"),
+        session: session(1),
+        variables: Variables::new(),
+        settings: Settings::default(),
+    };
+    Record { seq: 1, at: Timestamp(1000), event: Event::RunStarted(Box::new(started)) }
+}
+
+/// A run and what happens to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Scene {
+    pub(crate) run: Run,
+}
+
+impl Scene {
+    /// A run whose agent `main` is about to take its first turn, in `A.md`.
+    pub(crate) fn begin() -> Self {
+        Self { run: begin(&first()).expect("a start").0 }
+    }
+
+    /// The number of the record that comes next.
+    pub(crate) fn next(&self) -> u64 {
+        self.run.seq + 1
+    }
+
+    pub(crate) fn offer(&mut self, event: Event) -> Result<Vec<Effect>, Refused> {
+        let seq = self.next();
+        apply(&mut self.run, &Record { seq, at: Timestamp(seq * 1000), event })
+    }
+
+    pub(crate) fn happens(&mut self, event: Event) -> Vec<Effect> {
+        self.offer(event).expect("an event that can happen")
+    }
+
+    pub(crate) fn agent(&self, id: &str) -> &Agent {
+        self.run.agents.get(&agent_id(id)).expect("a live agent")
+    }
+
+    pub(crate) fn turn(&self, id: &str) -> TurnId {
+        self.agent(id).turn_id()
+    }
+
+    /// What is recorded when an agent takes a transition now.
+    pub(crate) fn step(&self, id: &str, transition: Transition) -> StepFinished {
+        let agent = self.agent(id);
+        let opens = !matches!(transition.tag(), Tag::Goto | Tag::Result);
+        StepFinished {
+            turn: agent.turn_id(),
+            state: agent.current_state.clone(),
+            transition,
+            implicit: false,
+            cost_usd: Usd::from_dollars(CENT),
+            duration_ms: 0,
+            session_id: agent.session.id.clone(),
+            message: Some(message(self.next())),
+            opens: opens.then(|| session(self.next())),
+        }
+    }
+
+    /// An agent takes a transition.
+    pub(crate) fn take(&mut self, id: &str, transition: Transition) -> Vec<Effect> {
+        self.happens(Event::StepFinished(self.step(id, transition)))
+    }
+
+    /// What is recorded when an agent's turn crashes now, at the cost of a cent.
+    pub(crate) fn failure(&self, id: &str) -> TurnFailed {
+        TurnFailed {
+            turn: self.turn(id),
+            state: self.agent(id).current_state.clone(),
+            cause: Cause::Crash,
+            message: "crashed".to_owned(),
+            cost_usd: Usd::from_dollars(CENT),
+            session: Some(session(self.next())),
+            not_before: Some(Timestamp(self.next() * 1000 + 500)),
+            counts: true,
+        }
+    }
+
+    /// What is recorded when an agent ends with an error now, at the cost of a cent.
+    pub(crate) fn end_badly(&self, id: &str) -> AgentFailed {
+        AgentFailed {
+            turn: self.turn(id),
+            state: self.agent(id).current_state.clone(),
+            cause: Cause::Output,
+            error: "unusable".to_owned(),
+            cost_usd: Usd::from_dollars(CENT),
+        }
+    }
+}

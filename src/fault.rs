@@ -1,0 +1,53 @@
+//! Failpoints: named places at which a test can have this process die, as by `kill -9`.
+//!
+//! The promise that nothing is lost or done twice has to hold wherever the runtime is killed, so each
+//! boundary of a step has a name. `RAYMOND_FAILPOINT=append.after:3` dies when `append.after` is
+//! reached for the third time. Only a build with the feature `test-fakes` knows them; in any other
+//! they are nothing at all.
+
+/// The boundaries of a step, in the order in which a step comes to them.
+pub const POINTS: [&str; 18] = [
+    "spawn.before",
+    "spawn.after",
+    "stream.first",
+    "stream.result",
+    "rest.before",
+    "rest.after",
+    "commit.before",
+    "append.before",
+    "append.after",
+    "sync.after",
+    "adopt.before",
+    "effect.before",
+    "effect.after",
+    "publish.before",
+    "snapshot.before",
+    "snapshot.written",
+    "snapshot.after",
+    "inbox.before",
+];
+
+/// Comes to a boundary.
+#[cfg(feature = "test-fakes")]
+pub(crate) fn point(name: &str) {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    static PLAN: OnceLock<Option<(String, AtomicU64)>> = OnceLock::new();
+    let plan = PLAN.get_or_init(|| {
+        let plan = std::env::var("RAYMOND_FAILPOINT").ok()?;
+        let (name, count) = plan.split_once(':')?;
+        Some((name.to_owned(), AtomicU64::new(count.parse().ok()?)))
+    });
+    if let Some((planned, left)) = plan
+        && planned == name
+        && left.fetch_sub(1, Ordering::SeqCst) == 1
+    {
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+}
+
+/// Comes to a boundary.
+#[cfg(not(feature = "test-fakes"))]
+pub(crate) fn point(_: &str) {}

@@ -1,0 +1,103 @@
+//! Kills raymond at every boundary of a step, lets the run go on, and compares it with one that was
+//! never killed: the same transitions, each once, the same results, each turn asked once.
+
+use std::collections::BTreeMap;
+
+use raymond::fault::POINTS;
+use serde_json::Value;
+
+use crate::support::{Test, when};
+
+/// A workflow that goes through every tag, with variables that have to survive.
+fn workflow() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("LEAD.md", "lead")
+        .prompt("WORKER.md", "work on {{item}}")
+        .prompt("SUB.md", "sub of {{agent_id}} with {{depth}}")
+        .prompt("BACK.md", "back with {{result}}")
+        .prompt("EVAL.md", "eval")
+        .prompt("DONE.md", "done with {{result}}")
+        .prompt("LAST.md", "last of {{agent_id}} after {{word}}")
+        .rule(
+            when("start").reply(r#"<fork next="LEAD.md" item="bees">WORKER.md</fork>"#).cost(0.01),
+        )
+        .rule(when("lead").reply(r#"<call return="BACK.md" depth="one">SUB.md</call>"#).cost(0.01))
+        .rule(
+            when("work on bees")
+                .reply(r#"<call return="BACK.md" depth="two">SUB.md</call>"#)
+                .cost(0.01),
+        )
+        .rule(when("sub of").reply("<result>found</result>").cost(0.01))
+        .rule(
+            when("back with found")
+                .reply(r#"<function return="DONE.md">EVAL.md</function>"#)
+                .cost(0.01),
+        )
+        .rule(when("eval").reply("<result>8</result>").cost(0.01))
+        .rule(when("done with 8").reply(r#"<reset word="all">LAST.md</reset>"#).cost(0.01))
+        .rule(when("last of").reply("<result>over</result>").cost(0.01))
+}
+
+/// What each agent did, step by step.
+fn steps(test: &Test) -> BTreeMap<String, Vec<Value>> {
+    let mut steps: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for step in test.events("step_finished") {
+        let agent = step["agent"].as_str().expect("a step has an agent").to_owned();
+        let seen =
+            serde_json::json!([step["step"], step["state"], step["transition"], step["cost_usd"]]);
+        steps.entry(agent).or_default().push(seen);
+    }
+    steps
+}
+
+/// What each agent was asked, in order.
+fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
+    let mut asked: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for call in test.calls() {
+        asked.entry(call.agent().to_owned()).or_default().push(call.prompt);
+    }
+    asked
+}
+
+/// Kills at the `count`-th time a point is reached; tells whether it was reached at all.
+fn dies_at(point: &str, count: u32, whole: &Test) -> bool {
+    let test = workflow().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
+    let died = test.run(&["START.md", "--max-procs", "2"]).killed();
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    if test.run_dir().exists() {
+        test.again(&[]).ok().ended("main", "over").ended("main.1", "over");
+    } else {
+        assert!(died, "{point}:{count}: there is no run");
+        test.run(&["START.md"]).ok();
+    }
+    let context = format!("killed at {point}, time {count}");
+    assert_eq!(steps(&test), steps(whole), "{context}: the steps");
+    assert_eq!(asked(&test), asked(whole), "{context}: the turns that were paid for");
+    assert_eq!(
+        test.status()["total_cost_usd"],
+        whole.status()["total_cost_usd"],
+        "{context}: the costs"
+    );
+    let seqs: Vec<u64> =
+        test.journal().iter().filter_map(|record| record["seq"].as_u64()).collect();
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{context}: the numbers");
+    test.assert_no_survivors();
+    died
+}
+
+#[test]
+fn killed_anywhere_it_goes_on_as_if_nothing_had_been() {
+    let whole = workflow();
+    whole.run(&["START.md", "--max-procs", "2"]).ok();
+    assert_eq!(steps(&whole).values().map(Vec::len).sum::<usize>(), 13);
+    let mut never_reached = Vec::new();
+    for point in POINTS {
+        let counts = [1, 2, 5, 9];
+        let deaths = counts.iter().filter(|&&count| dies_at(point, count, &whole)).count();
+        if deaths == 0 {
+            never_reached.push(point);
+        }
+    }
+    assert_eq!(never_reached, ["inbox.before"], "no command is sent here; see the next test");
+}

@@ -1,0 +1,205 @@
+//! The table of the rooms, enforced: who may import what, and how a file of the house looks.
+//!
+//! It reads the sources as text, because a room's rule is about what stands in its files. A module
+//! that is compiled only for tests may use the tools of tests, and is otherwise held to its room.
+
+#![expect(clippy::expect_used, reason = "a test may end with a message that explains")]
+
+#[path = "rooms/scan.rs"]
+mod scan;
+#[path = "rooms/table.rs"]
+mod table;
+
+use scan::{Kind, Source};
+
+/// The most lines a file may have.
+const LONGEST: usize = 350;
+
+/// Words that say that something is not done yet.
+const UNFINISHED: [&str; 4] = ["TODO", "FIXME", "todo!", "unimplemented!"];
+
+fn assert_none(offences: &[String], rule: &str) {
+    assert!(offences.is_empty(), "{rule}:\n  {}\n", offences.join("\n  "));
+}
+
+/// One line of the report for each line of a source that breaks a rule.
+fn offences(rule: impl Fn(&Source) -> Vec<(usize, String)>) -> Vec<String> {
+    let mut found = Vec::new();
+    for source in scan::sources() {
+        let lines = rule(&source);
+        found.extend(lines.into_iter().map(|(line, why)| format!("{}:{line}: {why}", source.path)));
+    }
+    found
+}
+
+#[test]
+fn every_room_imports_only_what_its_row_allows() {
+    let forbidden = offences(|source| {
+        let rule = |(line, path): &(usize, Vec<String>)| {
+            table::offence(source, *line, path).map(|why| (*line, why))
+        };
+        source.imports().iter().filter_map(rule).collect()
+    });
+    assert_none(&forbidden, "an import that the table of the rooms does not allow");
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let silent = offences(|source| {
+        let opens = source.text.starts_with("//! ") && source.text.lines().next() != Some("//! ");
+        if opens { Vec::new() } else { vec![(1, "does not open with `//!`".to_owned())] }
+    });
+    assert_none(&silent, "a file has to open with what it is for");
+}
+
+#[test]
+fn every_mod_rs_only_declares() {
+    let doing = offences(|source| {
+        if !source.path.ends_with("/mod.rs") {
+            return Vec::new();
+        }
+        let starts = [
+            "fn",
+            "struct",
+            "enum",
+            "union",
+            "trait",
+            "impl",
+            "macro_rules",
+            "static",
+            "const",
+            "type",
+        ];
+        let item = |line: &str| {
+            let words = line.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let mut words = words.filter(|word| !word.is_empty());
+            let plain = ["pub", "crate", "super", "async", "unsafe", "extern", "in", "default"];
+            words.find(|word| !plain.contains(word)).map(str::to_owned)
+        };
+        let lines = source.code.lines().zip(1..);
+        let does = lines.filter_map(|(line, number)| {
+            let word = item(line)?;
+            starts.contains(&word.as_str()).then(|| (number, format!("`{}`", line.trim())))
+        });
+        does.collect()
+    });
+    assert_none(&doing, "a mod.rs only declares; what does something has a file with a name");
+}
+
+#[test]
+fn no_file_is_too_long() {
+    let long = offences(|source| {
+        let lines = source.text.lines().count();
+        let why = format!("{lines} lines, at most {LONGEST}");
+        if lines > LONGEST { vec![(lines, why)] } else { Vec::new() }
+    });
+    assert_none(&long, "one file, one subject");
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    let later = offences(|source| {
+        let lines = source.text.lines().zip(1..);
+        let found = lines.filter_map(|(line, number)| {
+            let word = UNFINISHED.into_iter().find(|word| line.contains(word))?;
+            Some((number, format!("`{word}`")))
+        });
+        found.collect()
+    });
+    assert_none(&later, "what is left for later is not written down here");
+}
+
+/// The scanner itself: what it takes for code, for an import, for a test.
+mod scanner {
+    use super::*;
+
+    fn imports(text: &str) -> Vec<String> {
+        let source = Source::new("src/store/x.rs", text);
+        source.imports().iter().map(|(_, path)| path.join("::")).collect()
+    }
+
+    #[test]
+    fn a_list_of_imports_is_taken_apart() {
+        let found = imports("use crate::store::{self, inbox, a::{b, c as d}};\npub use std::fs;\n");
+        let expected =
+            ["crate::store", "crate::store::inbox", "crate::store::a::b", "crate::store::a::c"];
+        assert_eq!(found[..4], expected);
+        assert_eq!(found[4..], ["std::fs"]);
+    }
+
+    #[test]
+    fn a_path_in_the_middle_of_code_counts() {
+        let found = imports("fn f() { g(std::env::var(\"x\"), crate::cli::y); tokio::select! {} }");
+        assert_eq!(found, ["std::env::var", "crate::cli::y", "tokio::select"]);
+        assert_eq!(imports("fn f() { println!(\"x\"); self.std::fs }"), ["println"]);
+    }
+
+    #[test]
+    fn relatives_are_resolved() {
+        assert_eq!(
+            imports("use super::Error;\nuse super::super::cli::x;"),
+            ["crate::store::Error", "crate::cli::x"]
+        );
+        let nested = "mod tests {\n    use super::*;\n    use super::super::journal;\n}";
+        assert_eq!(imports(nested), ["crate::store::x", "crate::store::journal"]);
+    }
+
+    #[test]
+    fn words_and_comments_are_not_code() {
+        let text = "// use std::fs;\n/* std::env::x /* y */ std::fs::x */\nlet s = \"std::fs::x\";\n\
+                    let r = r#\"std::fs::\"x\"#; let c = '\"'; let l: &'static str = \"a\\\"std::fs::x\";\n";
+        assert_eq!(imports(text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_is_compiled_for_tests_is_known() {
+        let source = Source::new(
+            "src/store/x.rs",
+            "fn a() {}\n#[cfg(test)]\nmod tests {\n    x\n}\nfn b() {}\n",
+        );
+        let kinds: Vec<bool> = (1..=6).map(|line| source.kind(line) == Kind::Test).collect();
+        assert_eq!(kinds, [false, true, true, true, true, false]);
+        assert_eq!(Source::new("src/store/x/tests.rs", "x").kind(1), Kind::Test);
+        assert_eq!(Source::new("src/store/x/tests/y.rs", "x").kind(1), Kind::Test);
+    }
+
+    #[test]
+    fn the_table_bites() {
+        let table = [
+            ("src/domain/x.rs", "use std::fs::File;"),
+            ("src/domain/x.rs", "use std::time::SystemTime;"),
+            ("src/domain/x.rs", "use crate::store::record;"),
+            ("src/domain/x.rs", "fn f() { crate::language::tag::find(x); }"),
+            ("src/domain/x.rs", "use actix::Actor;"),
+            ("src/domain/x.rs", "use serde_json::Value;"),
+            ("src/language/x.rs", "use std::fs;"),
+            ("src/language/x.rs", "use crate::store;"),
+            ("src/store/x.rs", "use std::process::Command;"),
+            ("src/store/x.rs", "use crate::language::tag;"),
+            ("src/process/x.rs", "use crate::language::source::Source;"),
+            ("src/actor/x.rs", "fn f() { println!(); }"),
+            ("src/actor/x.rs", "fn f() { let x = clap::x(); }"),
+            ("src/plugin/x.rs", "use crate::actor::supervisor::Supervisor;"),
+            ("src/plugin/x.rs", "use crate::store;"),
+            ("src/store/x.rs", "use crate::cli::args;"),
+            ("src/store/x.rs", "#[cfg(test)]\nmod tests {\n    use crate::actor::launch;\n}"),
+        ];
+        for (path, text) in table {
+            let source = Source::new(path, text);
+            let found = source.imports();
+            let bites = |(line, import): &(usize, Vec<String>)| {
+                table::offence(&source, *line, import).is_some()
+            };
+            assert!(found.iter().any(bites), "{path}: `{text}` was let through: {found:?}");
+        }
+    }
+
+    #[test]
+    fn tests_may_use_the_tools_of_tests() {
+        let text = "#[cfg(test)]\nmod tests {\n    use proptest::prelude::*;\n    use serde_json::json;\n}";
+        let source = Source::new("src/domain/x.rs", text);
+        for (line, import) in source.imports() {
+            assert_eq!(table::offence(&source, line, &import), None, "{import:?}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Reads a source file as far as the table needs it: its code without words and comments, the paths
+//! it imports, and which of its lines are compiled only for tests.
+
+use std::path::Path;
+
+/// What a line is compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Program,
+    Test,
+}
+
+/// A source file.
+pub(super) struct Source {
+    /// From the root of the project, with `/`.
+    pub(super) path: String,
+    pub(super) text: String,
+    /// The text with blanks for what stands in comments and between quotes.
+    pub(super) code: String,
+}
+
+/// All files of `src/`, sorted.
+pub(super) fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a source file");
+                let inside = path.strip_prefix(root).expect("it is below the root");
+                found.push(Source::new(&inside.to_string_lossy().replace('\\', "/"), &text));
+            }
+        }
+    }
+    assert!(found.len() > 50, "only {} sources were found", found.len());
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+impl Source {
+    pub(super) fn new(path: &str, text: &str) -> Self {
+        Self { path: path.to_owned(), text: text.to_owned(), code: without_words(text) }
+    }
+
+    /// The folder below `src/`, or the file's own name.
+    pub(super) fn room(&self) -> &str {
+        let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
+        inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
+    }
+
+    /// Whether a line, counted from 1, is compiled only for tests.
+    pub(super) fn kind(&self, line: usize) -> Kind {
+        let own = self.path.rsplit('/').next().unwrap_or_default();
+        let in_tests = self.path.split('/').any(|folder| folder == "tests");
+        if in_tests || own == "tests.rs" || own.ends_with("_tests.rs") {
+            return Kind::Test;
+        }
+        if self.test_blocks().iter().any(|(first, last)| (*first..=*last).contains(&line)) {
+            Kind::Test
+        } else {
+            Kind::Program
+        }
+    }
+
+    /// First and last line of each item under `#[cfg(test)]`.
+    fn test_blocks(&self) -> Vec<(usize, usize)> {
+        let starts = self.code.match_indices("#[cfg(test)]").map(|(at, _)| at);
+        starts
+            .map(|start| {
+                let end = end_of_item(&self.code, start + "#[cfg(test)]".len());
+                (self.line_at(start), self.line_at(end))
+            })
+            .collect()
+    }
+
+    fn line_at(&self, offset: usize) -> usize {
+        self.code[..offset].matches('\n').count() + 1
+    }
+
+    /// The module this file is, as a path in the crate.
+    fn module(&self) -> Vec<String> {
+        let inside = self.path.strip_prefix("src/").unwrap_or(&self.path);
+        let parts = inside.trim_end_matches(".rs").split('/');
+        let parts = parts.filter(|part| !matches!(*part, "mod" | "lib" | "main"));
+        std::iter::once("crate").chain(parts).map(str::to_owned).collect()
+    }
+
+    /// Every path that leads out of its module, with its line: imports, paths in code, macros that
+    /// print.
+    pub(super) fn imports(&self) -> Vec<(usize, Vec<String>)> {
+        let mut found = Vec::new();
+        let bytes = self.code.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let starts = is_word(bytes[at]) && (at == 0 || !is_word(bytes[at - 1]));
+            if !starts {
+                at += 1;
+                continue;
+            }
+            let rest = &self.code[at..];
+            let is_use = word(rest) == "use";
+            let length =
+                if is_use { rest.find(';').unwrap_or(rest.len()) } else { path_length(rest) };
+            let length = length.max(word(rest).len());
+            let within_path = self.code[..at].trim_end().ends_with([':', '.']);
+            if is_use {
+                let mut paths = Vec::new();
+                flatten(&[], rest["use".len()..length].trim(), &mut paths);
+                for path in paths {
+                    found.push((self.line_at(at), self.resolve(at, path)));
+                }
+            } else if !within_path && counts(rest, length) {
+                let path = segments(&rest[..length]);
+                found.push((self.line_at(at), self.resolve(at, path)));
+            }
+            at += length;
+        }
+        found
+    }
+
+    /// A path from the crate's root where it is written from this module's place.
+    fn resolve(&self, at: usize, path: Vec<String>) -> Vec<String> {
+        let relative = |part: &String| matches!(part.as_str(), "super" | "self");
+        let stands = |first: &String| !relative(first) && (path.len() == 1 || is_a_crate(first));
+        if path.first().is_none_or(stands) {
+            return path;
+        }
+        let mut place = self.module();
+        place.extend(std::iter::repeat_n("block".to_owned(), self.modules_around(at)));
+        let ups = path.iter().take_while(|part| relative(part)).filter(|part| *part == "super");
+        place.truncate(place.len().saturating_sub(ups.count()).max(1));
+        place.extend(path.iter().skip_while(|part| relative(part)).cloned());
+        place
+    }
+
+    /// How many `mod name { … }` of this file a place stands in.
+    fn modules_around(&self, at: usize) -> usize {
+        let opens = self.code.match_indices("mod ").filter(|(start, _)| {
+            let before = self.code[..*start].bytes().next_back();
+            let name = word(self.code[start + 4..].trim_start());
+            let after = self.code[start + 4..].trim_start()[name.len()..].trim_start();
+            let is_block = before.is_none_or(|byte| !is_word(byte)) && after.starts_with('{');
+            is_block && *start < at && at < end_of_item(&self.code, *start)
+        });
+        opens.count()
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+fn word(text: &str) -> &str {
+    let end = text.bytes().position(|byte| !is_word(byte)).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// How long the path `a::b::c` is that a text begins with.
+fn path_length(text: &str) -> usize {
+    let mut length = word(text).len();
+    while let Some(rest) = text[length..].strip_prefix("::") {
+        match word(rest) {
+            "" => break,
+            next => length += 2 + next.len(),
+        }
+    }
+    length
+}
+
+fn segments(path: &str) -> Vec<String> {
+    path.split("::").map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+/// Whether a path of this length is one the table is about: one of several parts that begins with
+/// a module or a crate, or a macro that prints.
+fn counts(text: &str, length: usize) -> bool {
+    let path = &text[..length];
+    let lower = path.starts_with(|c: char| c.is_lowercase());
+    let prints = matches!(path, "println" | "print" | "eprintln" | "eprint" | "dbg");
+    let first = word(path);
+    (prints && text[length..].starts_with('!'))
+        || (lower && length > first.len() && is_a_crate(first))
+}
+
+/// Whether a name is the crate's own root, of the language, or a dependency; else it is a module
+/// of the same file.
+fn is_a_crate(name: &str) -> bool {
+    const CARGO: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    let dependencies = CARGO.split("\n[").filter(|section| {
+        section.starts_with("dependencies]") || section.starts_with("dev-dependencies]")
+    });
+    let mut keys = dependencies
+        .flat_map(str::lines)
+        .filter_map(|line| line.split_once('='))
+        .map(|(key, _)| key.trim().replace('-', "_"));
+    matches!(name, "std" | "core" | "alloc" | "crate" | "super" | "self")
+        || keys.any(|key| key == name)
+}
+
+/// Takes `a::{b, c::d as e}` apart into `a::b` and `a::c::d`; `self` and `*` stand for the module.
+fn flatten(prefix: &[String], tree: &str, into: &mut Vec<Vec<String>>) {
+    let (path, list) = match tree.split_once('{') {
+        Some((path, list)) => (path, Some(without_close(list.trim_end()))),
+        None => (tree.split(" as ").next().unwrap_or(tree), None),
+    };
+    let mut full = prefix.to_vec();
+    full.extend(segments(path).into_iter().filter(|part| part != "*"));
+    if full.len() > 1 && full.last().is_some_and(|last| last == "self") {
+        full.pop();
+    }
+    let Some(list) = list else {
+        into.push(full);
+        return;
+    };
+    let (mut depth, mut start) = (0, 0);
+    for (at, c) in list.char_indices().chain([(list.len(), ',')]) {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                let part = list[start..at].trim();
+                if !part.is_empty() {
+                    flatten(&full, part, into);
+                }
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn without_close(list: &str) -> &str {
+    list.strip_suffix('}').unwrap_or(list)
+}
+
+/// Where the item ends that begins here: at its `;`, or at the end of its block.
+fn end_of_item(code: &str, start: usize) -> usize {
+    let mut depth = 0usize;
+    for (at, c) in code[start..].char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth <= 1 => return start + at,
+            '}' => depth -= 1,
+            ';' if depth == 0 => return start + at,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+/// The text with blanks in the place of comments, strings and characters; lines stay where they are.
+fn without_words(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let length = words_length(rest, code.bytes().next_back());
+        let length = if length == 0 { char_length(rest) } else { length };
+        let blank = words_length(rest, code.bytes().next_back()) > 0;
+        for c in rest[..length].chars() {
+            let kept = !blank || c == '\n';
+            if kept { code.push(c) } else { code.extend(std::iter::repeat_n(' ', c.len_utf8())) }
+        }
+        rest = &rest[length..];
+    }
+    code
+}
+
+fn char_length(text: &str) -> usize {
+    text.chars().next().map_or(0, char::len_utf8)
+}
+
+/// How long the comment, string or character is that a text begins with; 0 if there is none.
+fn words_length(text: &str, before: Option<u8>) -> usize {
+    if text.starts_with("//") {
+        return text.find('\n').unwrap_or(text.len());
+    }
+    if text.starts_with("/*") {
+        return block_comment(text);
+    }
+    if text.starts_with('"') {
+        return quoted(text);
+    }
+    if before.is_none_or(|byte| !is_word(byte))
+        && let Some(length) = raw_string(text)
+    {
+        return length;
+    }
+    if text.starts_with('\'') { character(text) } else { 0 }
+}
+
+fn block_comment(text: &str) -> usize {
+    let mut depth = 0usize;
+    let mut at = 0;
+    while at < text.len() {
+        match &text.as_bytes()[at..] {
+            [b'/', b'*', ..] => (depth, at) = (depth + 1, at + 2),
+            [b'*', b'/', ..] if depth == 1 => return at + 2,
+            [b'*', b'/', ..] => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+fn quoted(text: &str) -> usize {
+    let mut escaped = true;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if at == 0 => escaped = false,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+fn raw_string(text: &str) -> Option<usize> {
+    let rest = text.strip_prefix("br").or_else(|| text.strip_prefix('r'))?;
+    let hashes = rest.bytes().take_while(|&byte| byte == b'#').count();
+    let body = rest[hashes..].strip_prefix('"')?;
+    let close = format!("\"{}", "#".repeat(hashes));
+    let open = text.len() - body.len();
+    Some(body.find(&close).map_or(text.len(), |end| open + end + close.len()))
+}
+
+/// A character such as `'"'` or `'\n'`; a lifetime is none.
+fn character(text: &str) -> usize {
+    let mut chars = text.char_indices().skip(1);
+    match (chars.next(), chars.next()) {
+        (Some((_, '\\')), Some((at, c))) => {
+            let after = at + c.len_utf8();
+            text[after..].find('\'').map_or(0, |end| after + end + 1)
+        }
+        (Some(_), Some((at, '\''))) => at + 1,
+        _ => 0,
+    }
+}

@@ -116,7 +116,11 @@ impl Actor for Agent {
 impl Handler<Proceed> for Agent {
     type Result = ();
 
+    /// To be told of the turn that runs already changes nothing.
     fn handle(&mut self, Proceed(assignment): Proceed, _: &mut Self::Context) {
+        if matches!(&self.work, Work::Asking { turn, .. } if *turn == assignment.turn) {
+            return;
+        }
         self.work = Work::Queued(Box::new(assignment));
         self.context.supervisor.permits.do_send(AskPermit(self.id.clone()));
     }

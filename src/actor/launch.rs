@@ -12,7 +12,6 @@ use super::registry::Registry;
 use super::runner::{StepRunner, Stop};
 use super::supervisor::{Parts, Start, Supervisor};
 use crate::domain::agent::Agent;
-use crate::domain::event::Event;
 use crate::domain::run::Run;
 use crate::language::source::Source;
 use crate::store;
@@ -44,21 +43,16 @@ pub struct Launch {
 /// [`store::Error`] if its directory cannot be written; no process of it is left then either.
 pub async fn supervise(
     launch: Launch,
-    mut interrupts: mpsc::UnboundedReceiver<()>,
+    interrupts: &mut mpsc::UnboundedReceiver<()>,
 ) -> Result<Run, store::Error> {
     let Launch { mut store, run, start, source, runner, registry, observers } = launch;
-    let due = run.agents.values().map(Agent::turn_id).collect();
-    Rc::clone(&runner).sweep(due).await;
-
-    let settings = match &start {
-        Start::Again(event) => match &**event {
-            Event::RunResumed { settings } => (**settings).clone(),
-            _ => run.settings.clone(),
-        },
-        Start::New(_) | Start::Begun => run.settings.clone(),
-    };
+    let begun = runner.begun(run.agents.values().map(Agent::turn_id).collect());
+    Rc::clone(&runner).sweep(begun.clone()).await;
+    let settings = start.settings(&run).clone();
     let (tell, mut journaled) = mpsc::unbounded_channel();
-    store.start_writer(move |outcome| drop(tell.send(outcome)))?;
+    store.start_writer(move |outcome| {
+        let _ = tell.send(outcome);
+    })?;
     let journal = store.dir().journal();
     let (done, mut over) = oneshot::channel();
     let shared = Rc::clone(&runner);
@@ -76,17 +70,21 @@ pub async fn supervise(
                 deaths: ctx.address().recipient(),
             },
         });
-        Supervisor::new(Parts { run, store, start, context, observers, done })
+        Supervisor::new(Parts { run, store, start, begun, context, observers, done })
     });
+    let mut journal_lives = true;
     let outcome = loop {
         tokio::select! {
             outcome = &mut over => break outcome,
-            Some(outcome) = journaled.recv() => supervisor.do_send(Journaled(outcome)),
+            told = journaled.recv(), if journal_lives => {
+                journal_lives = told.is_some();
+                supervisor.do_send(Journaled(told.unwrap_or(Outcome::Failed)));
+            }
             Some(()) = interrupts.recv() => supervisor.do_send(Interrupt),
         }
     };
     let error = match outcome {
-        Ok(Ok(run)) => return written(&mut journaled).map(|()| run),
+        Ok(Ok(run)) => return Ok(run),
         Ok(Err(error)) => error,
         Err(_) => store::Error::Stopped {
             path: journal,
@@ -96,14 +94,4 @@ pub async fn supervise(
     runner.stop_all(Stop::Now);
     runner.sweep(Vec::new()).await;
     Err(error)
-}
-
-/// What the journal's thread said last, after it had ended: the last snapshot may have failed.
-fn written(journaled: &mut mpsc::UnboundedReceiver<Outcome>) -> Result<(), store::Error> {
-    while let Ok(outcome) = journaled.try_recv() {
-        if let Outcome::Failed(error) = outcome {
-            return Err(error);
-        }
-    }
-    Ok(())
 }

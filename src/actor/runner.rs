@@ -22,7 +22,10 @@ pub trait StepRunner {
     /// Runs a turn, or attaches to one that runs, or gives the outcome of one that has ended.
     fn run(self: Rc<Self>, input: StepInput, activity: Activity) -> Local<StepOutcome>;
 
-    /// Tells all running turns to stop.
+    /// Those of the turns that were begun before: they run already, or have ended.
+    fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId>;
+
+    /// Tells all running turns to stop, and those that are yet to start not to.
     fn stop_all(&self, how: Stop);
 
     /// Ends whatever is left running of the run, but for the turns to `keep`.
@@ -32,6 +35,10 @@ pub trait StepRunner {
 impl StepRunner for Claude {
     fn run(self: Rc<Self>, input: StepInput, activity: Activity) -> Local<StepOutcome> {
         Box::pin(async move { Claude::run(&self, &input, activity).await })
+    }
+
+    fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+        Claude::begun(self, turns)
     }
 
     fn stop_all(&self, how: Stop) {

@@ -60,6 +60,10 @@ impl StepRunner for Scripted {
         })
     }
 
+    fn begun(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
+        Vec::new()
+    }
+
     fn stop_all(&self, how: Stop) {
         self.stop.send_replace(how);
     }

@@ -28,6 +28,8 @@ use crate::domain::event::{Event, Record};
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::run::{Pause, Run};
+use crate::domain::settings::Settings;
+use crate::domain::turn::TurnId;
 use crate::fault::point;
 use crate::store;
 use crate::store::run_store::RunStore;
@@ -58,6 +60,20 @@ pub enum Start {
     Begun,
 }
 
+impl Start {
+    /// The settings under which a run goes on.
+    #[must_use]
+    pub fn settings<'start>(&'start self, run: &'start Run) -> &'start Settings {
+        match self {
+            Self::Again(event) => match &**event {
+                Event::RunResumed { settings } => settings,
+                _ => &run.settings,
+            },
+            Self::New(_) | Self::Begun => &run.settings,
+        }
+    }
+}
+
 /// What a supervisor is made of.
 pub struct Parts {
     /// The run.
@@ -66,6 +82,8 @@ pub struct Parts {
     pub store: RunStore,
     /// How it begins.
     pub start: Start,
+    /// The turns that were begun before.
+    pub begun: Vec<TurnId>,
     /// What its agents share.
     pub context: Rc<Context>,
     /// Who is told of every record.
@@ -102,9 +120,15 @@ impl Supervisor {
     /// A supervisor for a run; it begins when it is started.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { run, store, start, context, observers, done } = parts;
+        let Parts { run, store, start, begun, context, observers, done } = parts;
+        let mut admission = Admission::new(start.settings(&run).max_procs);
+        for turn in begun {
+            if let Some(agent) = run.agents.get(&turn.agent) {
+                admission.reserve(turn.agent, agent.current_state.clone());
+            }
+        }
         Self {
-            admission: Admission::new(run.settings.max_procs),
+            admission,
             run,
             store,
             start,
@@ -135,7 +159,7 @@ impl Supervisor {
                 let total_cost = self.run.total_cost_usd;
                 self.pending.push_back(Pending { record, line, effects, agent, total_cost });
             }
-            Err(error) => self.give_up(error, ctx),
+            Err(error) => self.give_up(Some(error), ctx),
         }
     }
 
@@ -175,6 +199,9 @@ impl Handler<Journaled> for Supervisor {
     type Result = ();
 
     fn handle(&mut self, Journaled(outcome): Journaled, ctx: &mut Self::Context) {
+        if matches!(self.ending, Ending::Over) {
+            return;
+        }
         match outcome {
             Outcome::Durable(seq) => {
                 while self.pending.front().is_some_and(|pending| pending.record.seq <= seq) {
@@ -184,7 +211,7 @@ impl Handler<Journaled> for Supervisor {
                 }
                 self.look_around(ctx);
             }
-            Outcome::Failed(error) => self.give_up(error, ctx),
+            Outcome::Failed => self.give_up(None, ctx),
         }
     }
 }

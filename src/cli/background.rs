@@ -1,5 +1,6 @@
 //! Takes up a run in another process that outlives this one and its terminal.
 
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
@@ -14,7 +15,7 @@ use crate::store::layout::Root;
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn take_up(root: &Root, id: &RunId, further: &[String]) -> Result<Child, Error> {
+pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Child, Error> {
     let program = std::env::current_exe().map_err(|error| Error::Io {
         doing: "find the program of",
         path: "this process".into(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::args::LogArgs;
 use super::exit::{Error, Exit};
-use crate::plugin::sentence::sentence;
+use crate::plugin::sentence::{printable, sentence};
 use crate::store::layout::Root;
 use crate::store::{self, lock, record};
 
@@ -51,7 +51,7 @@ fn show(line: &str, seq: u64, path: &Path, json: bool) -> Result<bool, Error> {
         line.to_owned()
     } else {
         let record = record::decode(line).map_err(|flaw| damaged(path, seq, &flaw))?;
-        format!("{}  {}", record::rfc3339(record.at), sentence(&record))
+        format!("{}  {}", record::rfc3339(record.at), printable(&sentence(&record)))
     };
     let mut stdout = stdout().lock();
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {

@@ -3,11 +3,16 @@
 
 pub mod args;
 pub mod background;
+mod create;
 pub mod diagnostics;
+mod dispatch;
 pub mod exit;
+mod foreground;
 pub mod list;
 pub mod log;
+mod observers;
 pub mod output;
+pub mod place;
 pub mod recover;
 pub mod run;
 pub mod settings;
@@ -17,47 +22,4 @@ pub mod stop;
 pub mod summary;
 pub mod target;
 
-use std::ffi::OsString;
-use std::process::ExitCode;
-
-use clap::{CommandFactory, Parser};
-
-use args::{Cli, Command};
-use exit::{Error, Exit};
-
-/// Runs a command line, program name included, and gives its exit code.
-#[must_use]
-pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args::with_default_command(arguments)) {
-        Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
-        }
-    };
-    match dispatch(cli.command) {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            output::complain(&error.to_string());
-            error.exit().into()
-        }
-    }
-}
-
-fn dispatch(command: Command) -> Result<Exit, Error> {
-    match command {
-        Command::Run(args) => run::run(&args),
-        Command::Resume(args) => run::resume(&args),
-        Command::Start(args) => start::start(&args),
-        Command::Status(args) => status::status(&args),
-        Command::List(args) => list::list(&args),
-        Command::Log(args) => log::log(&args),
-        Command::Stop(args) => stop::stop(&args),
-        Command::Recover(args) => recover::recover(&args),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "raymond", &mut script);
-            output::print(&String::from_utf8_lossy(&script))
-        }
-    }
-}
+pub use dispatch::main;

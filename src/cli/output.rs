@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::exit::{Error, Exit};
+use crate::plugin::sentence::printable;
 
 /// Prints a text to stdout.
 ///
@@ -35,12 +36,12 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<Exit, Error> {
 /// Tells what went wrong, on stderr.
 pub fn complain(text: &str) {
     let label = console::style("error").for_stderr().red().bold();
-    let _ = writeln!(io::stderr(), "{label}: {text}");
+    let _ = writeln!(io::stderr(), "{label}: {}", printable(text));
 }
 
 /// Tells something by the way, on stderr.
 pub fn tell(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable(text));
 }
 
 /// Rows as columns of equal width.

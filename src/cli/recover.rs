@@ -6,7 +6,7 @@
 use super::args::RecoverArgs;
 use super::exit::{Error, Exit};
 use super::list::{self, Seen};
-use super::{background, output};
+use super::{background, output, place};
 use crate::domain::run::Status;
 use crate::store::layout::Root;
 
@@ -15,12 +15,7 @@ use crate::store::layout::Root;
 /// # Errors
 /// [`Error`] if the directory cannot be read, or a run cannot be taken up.
 pub fn recover(args: &RecoverArgs) -> Result<Exit, Error> {
-    let path = &args.all_runs.dir.dir;
-    let root = std::path::absolute(path).map(Root::new).map_err(|error| Error::Io {
-        doing: "find the directory",
-        path: path.clone(),
-        error,
-    })?;
+    let root = place::root(&args.all_runs.dir.dir)?;
     let mut runs = list::all(&root)?;
     runs.retain(|(_, view)| match view {
         Ok(view) => !view.held && matches!(view.run.status, Status::Running | Status::Paused),

@@ -57,7 +57,7 @@ fn overlay(args: &RunArgs, settings: &mut Settings) {
     settings.budget_usd = args.budget.or(settings.budget_usd);
     settings.debug |= args.debug;
     set(&mut settings.max_procs, args.max_procs.map(usize::from).as_ref());
-    set(&mut settings.claude, args.claude.as_ref());
+    set(&mut settings.claude, args.claude.as_deref().map(program).as_ref());
     if !args.claude_args.is_empty() {
         settings.claude_args.clone_from(&args.claude_args);
     }
@@ -75,6 +75,13 @@ fn overlay(args: &RunArgs, settings: &mut Settings) {
     if let Some((min, max)) = args.backoff {
         (*backoff_min_ms, *backoff_max_ms) = (min, max);
     }
+}
+
+/// A program that is named by a path is the same wherever the run goes on.
+fn program(given: &str) -> String {
+    let path = if given.contains('/') { std::path::absolute(given).ok() } else { None };
+    path.and_then(|path| path.into_os_string().into_string().ok())
+        .unwrap_or_else(|| given.to_owned())
 }
 
 /// The real path of a directory, as text that the journal can hold.

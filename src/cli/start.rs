@@ -1,10 +1,12 @@
 //! `raymond start`: a run in the background.
 
+use std::ffi::OsString;
+
 use super::args::RunArgs;
+use super::create::create;
 use super::exit::{Error, Exit};
-use super::run::{create, root};
 use super::target::{self, Target};
-use super::{background, output, settings};
+use super::{background, output, place, settings};
 use crate::domain::id::RunId;
 use crate::store;
 use crate::store::view;
@@ -14,7 +16,7 @@ use crate::store::view;
 /// # Errors
 /// [`Error`] if it cannot begin.
 pub fn start(args: &RunArgs) -> Result<Exit, Error> {
-    let root = root(args)?;
+    let root = place::root(&args.dir.dir)?;
     let (id, further) = match target::resolve(&args.target, &root)? {
         Target::Workflow { scope, entry } => {
             (create(args, &root, &scope, entry)?.release(), Vec::new())
@@ -34,14 +36,20 @@ pub fn start(args: &RunArgs) -> Result<Exit, Error> {
 }
 
 /// The options this process was given, without the command, the target and the directory.
-fn given_options(id: &RunId) -> Vec<String> {
-    let mut options: Vec<String> = Vec::new();
-    let mut arguments = std::env::args().skip(2).peekable();
+fn given_options(id: &RunId) -> Vec<OsString> {
+    let mut arguments = std::env::args_os().skip(2);
+    let mut options = Vec::new();
+    let mut target = Some(id.as_str());
     while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--dir" => drop(arguments.next()),
-            dir if dir.starts_with("--dir=") => {}
-            target if target == id.as_str() => {}
+        match argument.to_str() {
+            Some("--") => {
+                options.push(argument);
+                options.extend(arguments);
+                break;
+            }
+            Some("--dir") => drop(arguments.next()),
+            Some(dir) if dir.starts_with("--dir=") => {}
+            text if text.is_some() && text == target => target = None,
             _ => options.push(argument),
         }
     }

@@ -1,12 +1,20 @@
 //! How a run is summed up when it has ended or holds still.
 
 use std::fmt::Write as _;
+use std::io::IsTerminal;
 
 use crate::domain::run::{Ending, Pause, Run, Status};
+use crate::plugin::sentence::printable;
 
-/// A line for each agent that has ended.
+/// A line for each agent that has ended. Results stand there as they are, but on a terminal without
+/// what would steer it.
 #[must_use]
 pub fn endings(run: &Run) -> String {
+    let text = all_endings(run);
+    if std::io::stdout().is_terminal() { printable(&text) } else { text }
+}
+
+fn all_endings(run: &Run) -> String {
     run.finished.iter().fold(String::new(), |mut text, agent| {
         let _ = match &agent.ending {
             Ending::Result(payload) => {

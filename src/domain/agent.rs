@@ -128,7 +128,7 @@ impl Agent {
         self.current_state = state;
         self.session = session;
         self.variables = variables;
-        self.step += 1;
+        self.step = self.step.saturating_add(1);
         self.turn = 0;
         self.reminders = 0;
         self.reminder = None;
@@ -138,7 +138,8 @@ impl Agent {
 
     /// Counts a turn that has ended, and what it cost.
     pub(super) fn count_turn(&mut self, cost: Usd) {
-        *self.visits.entry(self.current_state.clone()).or_default() += 1;
+        let visits = self.visits.entry(self.current_state.clone()).or_default();
+        *visits = visits.saturating_add(1);
         self.cost_usd += cost;
     }
 }

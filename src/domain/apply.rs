@@ -3,6 +3,8 @@
 //! Live and replay share this one path. It checks first and changes after, so a refused event
 //! leaves the run as it was, and whatever it is given it never panics.
 
+use std::collections::BTreeMap;
+
 use super::agent::{Agent, Frame};
 use super::effect::Effect;
 use super::event::{
@@ -77,7 +79,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         status: Status::Running,
         pause: None,
         total_cost_usd: Usd::ZERO,
-        costliest_turn_usd: None,
+        turn_costs_usd: BTreeMap::new(),
         settings: settings.clone(),
         agents: [(main.id.clone(), main)].into(),
         finished: Vec::new(),
@@ -90,7 +92,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
 /// # Errors
 /// [`Refused`] if it cannot happen now; the run is then as it was.
 pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
-    if record.seq != run.seq + 1 {
+    if run.seq.checked_add(1) != Some(record.seq) {
         return Err(Refused::OutOfOrder { last: run.seq, found: record.seq });
     }
     let effects = match &record.event {
@@ -115,9 +117,13 @@ fn due<'run>(run: &'run mut Run, turn: &TurnId) -> Result<&'run mut Agent, Refus
     if due == *turn { Ok(agent) } else { Err(Refused::Stale { offered: turn.clone(), due }) }
 }
 
-fn spend(run: &mut Run, cost: Usd) {
+/// Counts what a turn in a state has cost. A failed turn whose cost is not known teaches nothing.
+fn spend(run: &mut Run, state: &StateName, cost: Usd, answered: bool) {
     run.total_cost_usd += cost;
-    run.costliest_turn_usd = run.costliest_turn_usd.max(Some(cost));
+    if answered || cost > Usd::ZERO {
+        let most = run.turn_costs_usd.entry(state.clone()).or_default();
+        *most = cost.max(*most);
+    }
 }
 
 fn step_finished(
@@ -134,7 +140,7 @@ fn step_finished(
     agent.count_turn(event.cost_usd);
     agent.session = agent.session.after_turn(event.message.clone());
     let outcome = take(agent, &event.transition, opened, at);
-    spend(run, event.cost_usd);
+    spend(run, &event.state, event.cost_usd, true);
     let id = event.turn.agent.clone();
     Ok(match outcome {
         Taken::GoesOn => vec![Effect::Proceed(id)],
@@ -193,7 +199,7 @@ fn take(
             Taken::GoesOn
         }
         Transition::Fork { target, next, variables } => {
-            agent.children += 1;
+            agent.children = agent.children.saturating_add(1);
             let id = agent.id.child(agent.children);
             agent.enter(next.clone(), here, Variables::new(), at);
             Taken::Forked(Box::new(Agent::born(id, target.clone(), opened, variables.clone(), at)))
@@ -227,10 +233,10 @@ fn turn_rejected(run: &mut Run, event: &TurnRejected) -> Result<Vec<Effect>, Ref
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost_usd);
     agent.session = agent.session.after_turn(event.message.clone());
-    agent.turn += 1;
-    agent.reminders += 1;
+    agent.turn = agent.turn.saturating_add(1);
+    agent.reminders = agent.reminders.saturating_add(1);
     agent.reminder = Some(event.reminder.clone());
-    spend(run, event.cost_usd);
+    spend(run, &event.state, event.cost_usd, true);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
@@ -240,21 +246,21 @@ fn turn_failed(run: &mut Run, event: &TurnFailed, at: Timestamp) -> Result<Vec<E
     agent.cost_usd += event.cost_usd;
     if let Some(session) = &event.session {
         agent.session = agent.session.again(session.clone());
-        agent.turn += 1;
+        agent.turn = agent.turn.saturating_add(1);
     }
     agent.not_before = event.not_before;
     agent.restarts.retain(|&restart| at.since(restart) < period);
     if event.counts {
         agent.restarts.push(at);
     }
-    spend(run, event.cost_usd);
+    spend(run, &event.state, event.cost_usd, false);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
 fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, Refused> {
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost_usd);
-    spend(run, event.cost_usd);
+    spend(run, &event.state, event.cost_usd, false);
     let ending = Ending::Error(event.error.clone());
     Ok(retire(run, event.turn.agent.clone(), ending, Some(event.cause)))
 }

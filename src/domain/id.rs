@@ -119,6 +119,21 @@ impl AgentId {
         Self(format!("{}.{number}", self.0).into())
     }
 
+    /// A text for the names of files, which have to be short: the id itself, and for a great-great-
+    /// grandchild far down its beginning and a checksum.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        const LONGEST: usize = 100;
+        if self.0.len() <= LONGEST {
+            return self.to_string();
+        }
+        // FNV-1a: what it gives is part of the run directory, so it must never change.
+        let hash = self.0.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        format!("{}~{hash:016x}", &self.0[..LONGEST - 20])
+    }
+
     /// Takes `main`, `main.1`, `main.1.2`, and so on.
     ///
     /// # Errors
@@ -230,6 +245,18 @@ mod tests {
         for bad in ["", "x", "main.", "main.a", "main/1"] {
             assert!(AgentId::parse(bad).is_err(), "{bad:?} was taken");
         }
+    }
+
+    #[test]
+    fn the_files_of_a_late_descendant_have_short_names_of_their_own() {
+        let mut agent = AgentId::main();
+        let mut names = std::collections::HashSet::new();
+        for _ in 0..300 {
+            let name = agent.file_name();
+            assert!(name.len() <= 100 && names.insert(name));
+            agent = agent.child(1);
+        }
+        assert_eq!(AgentId::main().child(2).file_name(), "main.2");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! policy there is nothing to list, so there is no reminder.
 
 use super::policy::{Policy, Violation};
-use super::transition::{Tag, Transition};
+use super::transition::Transition;
 
 /// The reminder for a reply that broke the protocol; `None` if the state has no policy.
 #[must_use]
@@ -21,32 +21,31 @@ pub fn reminder(policy: &Policy, violation: &Violation) -> Option<String> {
 }
 
 fn line(entry: &Transition) -> String {
-    match entry.tag() {
-        Tag::Result => "- <result>your result</result>".to_owned(),
-        _ => format!("- {entry}"),
-    }
+    format!("- {entry}").replace(">…</result>", ">your result</result>")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::transition::Tag;
 
     #[test]
     fn it_lists_every_allowed_transition() {
         let fork = [("next".to_owned(), "N.md".to_owned())];
+        let verdict = [("verdict".to_owned(), "good".to_owned())];
         let policy = Policy {
             allowed: vec![
                 Transition::from_parts(Tag::Goto, [], "A.md").expect("a goto"),
                 Transition::from_parts(Tag::Fork, fork, "W.md").expect("a fork"),
                 Transition::from_parts(Tag::Result, [], "").expect("a result"),
+                Transition::from_parts(Tag::Result, verdict, "").expect("a result"),
             ],
         };
         let text =
             reminder(&policy, &Violation::NoTag { near_misses: vec![] }).expect("a reminder");
         assert!(text.contains("the reply has no transition tag."), "{text}");
         assert!(text.contains(
-            "- <goto>A.md</goto>\n- <fork next=\"N.md\">W.md</fork>\n- <result>your result</result>"
-        ));
+            "- <goto>A.md</goto>\n- <fork next=\"N.md\">W.md</fork>\n- <result>your result</result>\n- <result verdict=\"good\">your result</result>"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::Agent;
 use super::budget::Purse;
-use super::id::{AgentId, RunId};
+use super::id::{AgentId, RunId, StateName};
 use super::money::Usd;
 use super::settings::Settings;
 use super::turn::Cause;
@@ -34,9 +34,9 @@ pub struct Run {
     pub pause: Option<Pause>,
     /// What all turns have cost.
     pub total_cost_usd: Usd,
-    /// The most that a single turn has cost; absent while none has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub costliest_turn_usd: Option<Usd>,
+    /// The most that one turn has cost, by the state it ran in.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub turn_costs_usd: BTreeMap<StateName, Usd>,
     /// What it was told when it was started.
     pub settings: Settings,
     /// The live agents.
@@ -126,11 +126,11 @@ pub enum Ending {
 impl Run {
     /// What it has spent and may spend.
     #[must_use]
-    pub fn purse(&self) -> Purse {
+    pub fn purse(&self) -> Purse<'_> {
         Purse {
             spent: self.total_cost_usd,
             limit: self.settings.budget_usd,
-            costliest_turn: self.costliest_turn_usd,
+            known: &self.turn_costs_usd,
         }
     }
 

@@ -32,7 +32,7 @@ impl TurnId {
     /// A text that serves as the name of the turn's files: `main.2-3-0`.
     #[must_use]
     pub fn stem(&self) -> String {
-        format!("{}-{}-{}", self.agent, self.step, self.turn)
+        format!("{}-{}-{}", self.agent.file_name(), self.step, self.turn)
     }
 }
 

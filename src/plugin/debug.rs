@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::sentence::destination;
 use crate::actor::message::{Finish, Published};
-use crate::domain::event::{Event, StepFinished};
+use crate::domain::event::{AgentFailed, Event, StepFinished, TurnFailed, TurnRejected};
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
@@ -59,7 +59,7 @@ impl Debug {
     fn keep_turn(&mut self, turn: &TurnId, state: &StateName, cost: Usd) -> (&'static str, String) {
         let number = self.numbers.entry(turn.agent.clone()).or_default();
         *number += 1;
-        let name = format!("{}_{}_{number:03}.json", turn.agent, state.stem());
+        let name = format!("{}_{}_{number:03}.json", turn.agent.file_name(), state.stem());
         let path = self.dir.join(&name);
         let transcript = self.steps.join(format!("{}.jsonl", turn.stem()));
         if let Err(error) = copy_as_array(&transcript, &path, cost) {
@@ -122,6 +122,26 @@ impl Debug {
         details.push(output);
         self.log(at, step.turn.agent.as_str(), &format!("{} -> {to}", step.state), &details);
     }
+
+    /// A turn that led nowhere.
+    fn no_step(
+        &mut self,
+        turn: &TurnId,
+        from: &StateName,
+        cost: Usd,
+        to: &str,
+        why: &str,
+        published: &Published,
+    ) {
+        let output = self.keep_turn(turn, from, cost);
+        let details = [
+            ("error", why.to_owned()),
+            ("cost", cost.to_string()),
+            ("total_cost", published.total_cost.to_string()),
+            output,
+        ];
+        self.log(published.record.at, turn.agent.as_str(), &format!("{from} -> {to}"), &details);
+    }
 }
 
 impl Actor for Debug {
@@ -132,45 +152,34 @@ impl Handler<Published> for Debug {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
-        let at = published.record.at;
-        let total = ("total_cost", published.total_cost.to_string());
         match &published.record.event {
             Event::StepFinished(step) => self.step(step, &published),
-            Event::TurnRejected(event) => {
-                let output = self.keep_turn(&event.turn, &event.state, event.cost_usd);
-                let what = format!("{0} -> {0} (reminder)", event.state);
-                let details = [
-                    ("violation", event.violation.clone()),
-                    ("cost", event.cost_usd.to_string()),
-                    total,
-                    output,
-                ];
-                self.log(at, event.turn.agent.as_str(), &what, &details);
+            Event::TurnRejected(TurnRejected { turn, state, violation, cost_usd, .. }) => {
+                self.no_step(
+                    turn,
+                    state,
+                    *cost_usd,
+                    &format!("{state} (reminder)"),
+                    violation,
+                    &published,
+                );
             }
-            Event::TurnFailed(event) => {
-                let output = self.keep_turn(&event.turn, &event.state, event.cost_usd);
-                let what = format!("{0} -> {0} (run again)", event.state);
-                let details = [
-                    ("error", event.message.clone()),
-                    ("cost", event.cost_usd.to_string()),
-                    total,
-                    output,
-                ];
-                self.log(at, event.turn.agent.as_str(), &what, &details);
+            Event::TurnFailed(TurnFailed { turn, state, message, cost_usd, .. }) => {
+                self.no_step(
+                    turn,
+                    state,
+                    *cost_usd,
+                    &format!("{state} (run again)"),
+                    message,
+                    &published,
+                );
             }
-            Event::AgentFailed(event) => {
-                let output = self.keep_turn(&event.turn, &event.state, event.cost_usd);
-                let what = format!("{} -> (failed)", event.state);
-                let details = [
-                    ("error", event.error.clone()),
-                    ("cost", event.cost_usd.to_string()),
-                    total,
-                    output,
-                ];
-                self.log(at, event.turn.agent.as_str(), &what, &details);
+            Event::AgentFailed(AgentFailed { turn, state, error, cost_usd, .. }) => {
+                self.no_step(turn, state, *cost_usd, "(failed)", error, &published);
             }
             Event::RunPaused { pause } => {
-                self.log(at, "run", &format!("paused: {pause}"), &[total]);
+                let total = ("total_cost", published.total_cost.to_string());
+                self.log(published.record.at, "run", &format!("paused: {pause}"), &[total]);
             }
             Event::RunStarted(_) | Event::RunResumed { .. } | Event::CommandReceived { .. } => {}
         }

@@ -2,7 +2,7 @@
 
 use crate::domain::event::{Command, Event, Record, StepFinished};
 use crate::domain::id::StateName;
-use crate::domain::settings::Answerer;
+use crate::domain::settings::{Answerer, Settings};
 use crate::domain::transition::Transition;
 
 /// What happened, in a line without its time.
@@ -10,11 +10,12 @@ use crate::domain::transition::Transition;
 pub fn sentence(record: &Record) -> String {
     match &record.event {
         Event::RunStarted(started) => {
-            let by = match started.settings.answerer {
-                Answerer::Claude => "",
-                Answerer::Scripted => ", answered by a script: no model is called",
-            };
-            format!("run {} starts at {}{by}", started.workflow_id, started.entry)
+            format!(
+                "run {} starts at {}{}",
+                started.workflow_id,
+                started.entry,
+                answered(&started.settings)
+            )
         }
         Event::StepFinished(event) => step(event),
         Event::TurnRejected(event) => {
@@ -30,14 +31,15 @@ pub fn sentence(record: &Record) -> String {
             format!("{}  failed ({}): {}", event.turn.agent, event.cause, event.error)
         }
         Event::RunPaused { pause } => format!("run paused: {pause}"),
-        Event::RunResumed { settings } => {
-            let by = match settings.answerer {
-                Answerer::Claude => "",
-                Answerer::Scripted => ", answered by a script: no model is called",
-            };
-            format!("run goes on{by}")
-        }
+        Event::RunResumed { settings } => format!("run goes on{}", answered(settings)),
         Event::CommandReceived { command: Command::Stop, .. } => "asked to stop".to_owned(),
+    }
+}
+
+fn answered(settings: &Settings) -> &'static str {
+    match settings.answerer {
+        Answerer::Claude => "",
+        Answerer::Scripted => ", answered by a script: no model is called",
     }
 }
 
@@ -58,6 +60,13 @@ fn step(event: &StepFinished) -> String {
     let seconds = event.duration_ms / 1000;
     let tenths = event.duration_ms % 1000 / 100;
     format!("{agent}  {from} → {to} ({way})  {}  {seconds}.{tenths}s", event.cost_usd)
+}
+
+/// A text for people, without the control characters by which an agent could steer their terminal.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().map(|c| if harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
 }
 
 /// The beginning of a text, on one line.

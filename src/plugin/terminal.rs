@@ -1,65 +1,186 @@
 //! Where messages to people go: above the live view if there is one, else straight to the stream.
+//!
+//! A reader can stop reading, as with Ctrl-S, and writing then takes for ever. So a thread of its own
+//! does the writing, and whoever has something to say leaves it in a bounded queue: what does not fit
+//! is dropped and counted. Nothing else ever waits for a person.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::sentence::printable;
+
+/// How many messages may wait to be written.
+const WAITING: usize = 4096;
+
+/// How long the last messages may take.
+const FAREWELL: Duration = Duration::from_secs(2);
+
 /// A shared way to the person in front of the screen.
 #[derive(Clone)]
 pub struct Terminal {
-    plain: Arc<Mutex<Box<dyn Write + Send>>>,
-    live: Option<ProgressBar>,
+    says: SyncSender<Said>,
+    dropped: Arc<AtomicU64>,
+    live: bool,
+}
+
+enum Said {
+    Line(String),
+    Rows(Vec<String>),
+    Clear(SyncSender<()>),
 }
 
 impl Terminal {
     /// Plain lines, for a pipe or a file.
     #[must_use]
     pub fn plain(stream: impl Write + Send + 'static) -> Self {
-        Self { plain: Arc::new(Mutex::new(Box::new(stream))), live: None }
+        Self::start(stream, None)
     }
 
     /// A live area on the terminal behind stderr, which lines are printed above.
     #[must_use]
     pub fn live() -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-        bar.set_style(
-            ProgressStyle::with_template("{msg}")
-                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
-        );
-        bar.enable_steady_tick(Duration::from_secs(1));
-        Self { live: Some(bar), ..Self::plain(std::io::stderr()) }
+        let style = ProgressStyle::with_template("{msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Self::start(std::io::stderr(), Some(bar))
+    }
+
+    fn start(stream: impl Write + Send + 'static, bar: Option<ProgressBar>) -> Self {
+        let (says, said) = sync_channel(WAITING);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let (live, lost) = (bar.is_some(), Arc::clone(&dropped));
+        // Without a thread nothing can be shown, and the run goes on all the same.
+        let _ = std::thread::Builder::new()
+            .name("terminal".to_owned())
+            .spawn(move || write_all(&said, stream, bar, &lost));
+        Self { says, dropped, live }
     }
 
     /// Whether there is a live area.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.live.is_some()
+        self.live
     }
 
-    /// Prints a line. A reader who is gone is not an error.
+    /// Prints a line, without what would steer a terminal.
     pub fn line(&self, text: &str) {
-        match &self.live {
-            Some(bar) if !bar.is_finished() => bar.println(text),
-            _ => {
-                let mut stream = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
-                let _ = writeln!(stream, "{text}").and_then(|()| stream.flush());
-            }
-        }
+        self.say(Said::Line(printable(text)));
     }
 
     /// Redraws the live area.
     pub fn draw(&self, rows: &[String]) {
-        if let Some(bar) = self.live.as_ref().filter(|bar| !bar.is_finished()) {
-            bar.set_message(rows.join("\n"));
+        if self.live {
+            self.say(Said::Rows(rows.iter().map(|row| printable(row)).collect()));
         }
     }
 
-    /// Takes the live area away.
+    /// Takes the live area away, once all that was said before is written, or after a moment.
     pub fn clear(&self) {
-        if let Some(bar) = &self.live {
-            bar.finish_and_clear();
+        let (done, cleared) = sync_channel(1);
+        if self.says.try_send(Said::Clear(done)).is_ok() {
+            let _ = cleared.recv_timeout(FAREWELL);
         }
+    }
+
+    fn say(&self, said: Said) {
+        if let Err(TrySendError::Full(_)) = self.says.try_send(said) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Writes what is said until nobody can say anything more. A reader who is gone is not an error.
+fn write_all(
+    said: &Receiver<Said>,
+    mut stream: impl Write,
+    mut bar: Option<ProgressBar>,
+    dropped: &AtomicU64,
+) {
+    for said in said {
+        let lost = dropped.swap(0, Ordering::Relaxed);
+        if lost > 0 {
+            line(
+                &mut stream,
+                bar.as_ref(),
+                &format!("({lost} messages could not be shown in time)"),
+            );
+        }
+        match said {
+            Said::Line(text) => line(&mut stream, bar.as_ref(), &text),
+            Said::Rows(rows) => {
+                if let Some(bar) = &bar {
+                    bar.set_message(rows.join("\n"));
+                    bar.tick();
+                }
+            }
+            Said::Clear(done) => {
+                if let Some(bar) = bar.take() {
+                    bar.finish_and_clear();
+                }
+                let _ = done.send(());
+            }
+        }
+    }
+}
+
+fn line(stream: &mut impl Write, bar: Option<&ProgressBar>, text: &str) {
+    match bar {
+        Some(bar) => bar.println(text),
+        None => drop(writeln!(stream, "{text}").and_then(|()| stream.flush())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A stream whose reader does not read until told.
+    struct Stuck(mpsc::Receiver<()>, mpsc::Sender<Vec<u8>>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let _ = self.0.recv();
+            let _ = self.1.send(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_who_does_not_read_holds_nobody_up() {
+        let (go, stuck) = mpsc::channel();
+        let (wrote, written) = mpsc::channel();
+        let terminal = Terminal::plain(Stuck(stuck, wrote));
+        for number in 0..WAITING + 100 {
+            terminal.line(&format!("line {number}"));
+        }
+        drop(go);
+        drop(terminal);
+        let text = String::from_utf8(written.into_iter().flatten().collect()).expect("text");
+        assert!(text.contains("line 0\n"), "{}", &text[..40]);
+        assert!(text.contains("messages could not be shown in time)"));
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_not_printed() {
+        let (wrote, written) = mpsc::channel();
+        let (go, stuck) = mpsc::channel();
+        drop(go);
+        let terminal = Terminal::plain(Stuck(stuck, wrote));
+        terminal.line("a \u{1b}]0;title\u{7} b");
+        terminal.clear();
+        drop(terminal);
+        let text: Vec<u8> = written.into_iter().flatten().collect();
+        assert_eq!(String::from_utf8_lossy(&text), "a \u{fffd}]0;title\u{fffd} b\n");
     }
 }

@@ -4,14 +4,15 @@
 //! to its end; if neither, the turn is lost and says so. So whoever asks for the same turn again,
 //! after a crash of the runtime or of an actor, never pays for it twice.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 
 use super::command::{Marker, arguments};
 use super::follow::{End, Stop, follow, put_to_rest};
@@ -20,10 +21,14 @@ use super::owned::{Process, Start};
 use super::stream::Stream;
 use super::transcript::{Follower, TurnFiles};
 use super::verdict::{Exit, judge};
+use crate::domain::money::Usd;
 use crate::domain::settings::Settings;
 use crate::domain::time::span;
 use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome, TurnId};
 use crate::fault::point;
+
+/// A turn that used no tools and took no longer has had no time to leave a process behind.
+const BRIEF: Duration = Duration::from_secs(1);
 
 /// The system's number for a file that is not a program it can run, `ENOEXEC`.
 const NOT_A_PROGRAM: i32 = 8;
@@ -36,26 +41,35 @@ pub struct Claude {
     steps: PathBuf,
     marker: Marker,
     running: RefCell<HashMap<TurnId, watch::Sender<Stop>>>,
+    told: Cell<Stop>,
 }
 
 impl Claude {
     /// Claude Code under a run's settings; `steps` is where the turns' files go.
     #[must_use]
     pub fn new(program: PathBuf, settings: Settings, steps: PathBuf, marker: Marker) -> Self {
-        Self { program, settings, steps, marker, running: RefCell::default() }
+        Self {
+            program,
+            settings,
+            steps,
+            marker,
+            running: RefCell::default(),
+            told: Cell::new(Stop::No),
+        }
     }
 
     /// Runs a turn, or attaches to it; `activity` is told what it is seen doing.
     pub async fn run(&self, input: &StepInput, activity: impl Fn(&str)) -> StepOutcome {
-        let (tell, mut stop) = watch::channel(Stop::No);
+        let (tell, mut stop) = watch::channel(self.told.get());
         self.running.borrow_mut().insert(input.turn.clone(), tell);
         let outcome = self.turn(input, &mut stop, activity).await;
         self.running.borrow_mut().remove(&input.turn);
         outcome.unwrap_or_else(StepOutcome::Failed)
     }
 
-    /// Tells running turns to stop.
+    /// Tells running turns to stop, and those that are yet to start not to.
     pub fn stop_all(&self, how: Stop) {
+        self.told.set(self.told.get().max(how));
         for told in self.running.borrow().values() {
             told.send_if_modified(|now| {
                 *now < how && {
@@ -64,6 +78,12 @@ impl Claude {
                 }
             });
         }
+    }
+
+    /// Those of the turns that were started before, whatever has become of them.
+    #[must_use]
+    pub fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+        turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).stream.exists()).collect()
     }
 
     /// Ends every process that bears the run's mark, but for those of the turns to `keep`;
@@ -79,11 +99,13 @@ impl Claude {
         stop: &mut watch::Receiver<Stop>,
         activity: impl Fn(&str),
     ) -> Result<StepOutcome, Failure> {
+        let began = Instant::now();
         let files = TurnFiles::of(&self.steps, &input.turn);
-        let (mut process, fresh) = if files.stream.exists() {
-            (self.attach(&input.turn, &files), false)
+        let attached = files.stream.exists();
+        let mut process = if attached {
+            self.attach(&input.turn, &files).await
         } else {
-            (self.start(input, &files)?, true)
+            self.start(input, &files)?
         };
         let mut stream = Stream::default();
         let mut follower = Follower::open(&files.stream).map_err(|error| {
@@ -98,59 +120,55 @@ impl Claude {
         .await;
         point("rest.before");
         put_to_rest(&mut process, stop, matches!(end, End::Result)).await;
-        let clean = fresh && matches!(end, End::Result | End::Exited(_)) && !stream.used_tools;
-        if !clean {
+        let end = match follower.read_to_end(&mut stream).await {
+            Err(error) if stream.result.is_none() => End::Unreadable(error),
+            _ => end,
+        };
+        if attached || stream.used_tools || began.elapsed() > BRIEF {
             let stem = input.turn.stem();
             leftover::sweep(&self.marker, |turn| turn == stem).await;
         }
         point("rest.after");
-        let mut outcome = self.outcome(end, &mut follower, &mut stream, &files);
+        let mut outcome = self.outcome(end, &stream, &files);
         if let StepOutcome::Failed(failure) = &mut outcome {
             let _ = write!(failure.message, "; see steps/{}.jsonl", input.turn.stem());
         }
-        files.tidy();
         Ok(outcome)
     }
 
-    /// A turn that was told to stop or took too long may still have answered at its very end.
-    fn outcome(
-        &self,
-        end: End,
-        follower: &mut Follower,
-        stream: &mut Stream,
-        files: &TurnFiles,
-    ) -> StepOutcome {
-        let exit = match end {
-            End::Unreadable(error) => {
-                return StepOutcome::Failed(Failure::new(
-                    Cause::Output,
-                    format!("Claude Code cannot be followed: {error}"),
-                ));
-            }
-            End::Exited(exit) => exit,
-            End::Result | End::Stopped | End::TimedOut => Exit::Unseen,
-        };
-        if stream.result.is_none() {
-            let _ = follower.read_to_end(stream);
-        }
-        let failed = |cause, message: String| StepOutcome::Failed(Failure::new(cause, message));
+    /// A turn that was told to stop or took too long may have answered all the same at its very end;
+    /// an error it gave then is only how it took being told.
+    fn outcome(&self, end: End, stream: &Stream, files: &TurnFiles) -> StepOutcome {
+        let answered = stream.result.as_ref().is_some_and(|result| !result.is_error);
+        let cost = stream.result.as_ref().map_or(Usd::ZERO, |result| result.cost);
+        let failed = |cause, message| StepOutcome::Failed(Failure { cause, message, cost });
         match end {
-            End::Stopped if stream.result.is_none() => failed(
+            End::Unreadable(error) => {
+                failed(Cause::Output, format!("Claude Code cannot be followed: {error}"))
+            }
+            End::Stopped if !answered => failed(
                 Cause::Interrupted,
                 "the turn was ended because the run was told to stop".to_owned(),
             ),
-            End::TimedOut if stream.result.is_none() => failed(
-                Cause::Timeout,
-                format!(
-                    "Claude Code had no result after {}; allow more with --timeout",
-                    span(self.settings.supervision.timeout_ms)
-                ),
-            ),
-            _ => judge(stream, exit, &files.last_words()),
+            End::TimedOut if !answered => {
+                let longest = span(self.settings.supervision.timeout_ms);
+                failed(
+                    Cause::Timeout,
+                    format!("Claude Code had no result after {longest}; allow more with --timeout"),
+                )
+            }
+            End::Exited(exit) => judge(stream, exit, || files.last_words()),
+            End::Result | End::Stopped | End::TimedOut => {
+                judge(stream, Exit::Unseen, || files.last_words())
+            }
         }
     }
 
     fn start(&self, input: &StepInput, files: &TurnFiles) -> Result<Process, Failure> {
+        if self.told.get() != Stop::No {
+            let message = "the turn was not started because the run was told to stop";
+            return Err(Failure::new(Cause::Interrupted, message));
+        }
         point("spawn.before");
         let opened = files.create(&input.prompt).map_err(|(path, error)| {
             Failure::new(Cause::Storage, format!("{}: cannot be written: {error}", path.display()))
@@ -189,9 +207,10 @@ impl Claude {
 
     /// The process of a turn that was started before, if it still runs: the first of those that
     /// bear the turn's mark, lead a group and write into its transcript.
-    fn attach(&self, turn: &TurnId, files: &TurnFiles) -> Process {
-        let stem = turn.stem();
-        leftover::find(&self.marker)
+    async fn attach(&self, turn: &TurnId, files: &TurnFiles) -> Process {
+        let (stem, marker) = (turn.stem(), self.marker.clone());
+        let found = spawn_blocking(move || leftover::find(&marker)).await.unwrap_or_default();
+        found
             .into_iter()
             .filter(|leftover| leftover.leads && leftover.turn == stem)
             .filter(|leftover| leftover::writes_to(leftover, &files.stream))

@@ -42,7 +42,7 @@ pub enum Stop {
 pub enum End {
     /// The stream has a result.
     Result,
-    /// The process has ended.
+    /// The process has ended; what it wrote last is still to be read.
     Exited(Exit),
     /// The turn was told to stop.
     Stopped,
@@ -78,7 +78,7 @@ pub async fn follow(
             return End::Result;
         }
         tokio::select! {
-            exit = process.exited() => return last_lines(follower, stream, exit),
+            exit = process.exited() => return End::Exited(exit),
             told = stopped(stop) => if told { return End::Stopped },
             () = sleep_until(deadline) => return End::TimedOut,
             () = sleep(pause) => {}
@@ -91,15 +91,6 @@ async fn stopped(stop: &mut watch::Receiver<Stop>) -> bool {
     match stop.wait_for(|&told| told != Stop::No).await {
         Ok(_) => true,
         Err(_) => std::future::pending().await,
-    }
-}
-
-/// Reads what the process wrote before it ended.
-fn last_lines(follower: &mut Follower, stream: &mut Stream, exit: Exit) -> End {
-    match follower.read_to_end(stream) {
-        Ok(()) if stream.result.is_some() => End::Result,
-        Ok(()) => End::Exited(exit),
-        Err(error) => End::Unreadable(error),
     }
 }
 

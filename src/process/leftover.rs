@@ -4,6 +4,7 @@
 //! a raymond that died leaves running turns behind: both still carry the run's mark. A process id is
 //! believed only with that mark and with its start time. Where there is no `/proc`, nothing is found.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -53,7 +54,9 @@ pub fn is_alive(leftover: &Leftover) -> bool {
 /// Whether a process has this file as its stdout.
 #[must_use]
 pub fn writes_to(leftover: &Leftover, file: &Path) -> bool {
-    std::fs::read_link(format!("/proc/{}/fd/1", leftover.pid)).is_ok_and(|stdout| stdout == file)
+    let identity = |path: &Path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    let stdout = format!("/proc/{}/fd/1", leftover.pid);
+    identity(file).is_some_and(|file| identity(stdout.as_ref()) == Some(file))
 }
 
 /// Ends the processes of those turns of a run that `ends` tells; returns how many there were.
@@ -67,7 +70,7 @@ pub async fn sweep(marker: &Marker, ends: impl Fn(&str) -> bool) -> usize {
             break;
         }
         ended += found.len();
-        for leftover in &found {
+        for leftover in found.iter().filter(|leftover| is_alive(leftover)) {
             group::kill_one(leftover.pid);
         }
         tokio::time::sleep(Duration::from_millis(10)).await;

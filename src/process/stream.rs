@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 
 use memchr::memchr;
-use serde::Deserialize;
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::domain::id::MessageId;
@@ -67,40 +68,77 @@ pub struct Stream {
     pub result: Option<TurnResult>,
 }
 
+/// One event. Only its kind has to be as expected: a field of another type than it used to have
+/// counts as absent, so that no change of the program costs a turn.
 #[derive(Deserialize)]
 struct Line<'line> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'line, str>,
-    #[serde(default)]
-    subtype: Option<String>,
-    #[serde(default)]
-    uuid: Option<String>,
     #[serde(borrow, default)]
-    message: Option<&'line RawValue>,
+    subtype: Field<'line>,
     #[serde(borrow, default)]
-    error: Option<&'line RawValue>,
-    #[serde(default)]
-    parent_tool_use_id: Option<String>,
-    #[serde(default)]
-    is_error: Option<bool>,
-    #[serde(default)]
-    result: Option<String>,
-    #[serde(default)]
-    total_cost_usd: Option<f64>,
-    #[serde(default)]
-    duration_ms: Option<f64>,
-    #[serde(default)]
-    api_error_status: Option<u16>,
-    #[serde(default)]
-    errors: Option<Vec<String>>,
-    #[serde(default)]
-    attempt: Option<u32>,
+    uuid: Field<'line>,
+    #[serde(borrow, default)]
+    message: Field<'line>,
+    #[serde(borrow, default)]
+    error: Field<'line>,
+    #[serde(borrow, default)]
+    parent_tool_use_id: Field<'line>,
+    #[serde(borrow, default)]
+    is_error: Field<'line>,
+    #[serde(borrow, default)]
+    result: Field<'line>,
+    #[serde(borrow, default)]
+    total_cost_usd: Field<'line>,
+    #[serde(borrow, default)]
+    duration_ms: Field<'line>,
+    #[serde(borrow, default)]
+    api_error_status: Field<'line>,
+    #[serde(borrow, default)]
+    errors: Field<'line>,
+    #[serde(borrow, default)]
+    attempt: Field<'line>,
+}
+
+/// A value that is not yet understood.
+type Field<'line> = Option<&'line RawValue>;
+
+/// The value, if it is there and of that type.
+fn get<'line, T: Deserialize<'line>>(field: Field<'line>) -> Option<T> {
+    serde_json::from_str(field?.get()).ok()
+}
+
+/// A text in which half a character, as JavaScript can cut one, is replaced.
+fn text(field: Field<'_>) -> Option<String> {
+    get::<Lossy>(field).map(|Lossy(text)| text)
+}
+
+struct Lossy(String);
+
+impl<'de> Deserialize<'de> for Lossy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(LossyVisitor)
+    }
+}
+
+struct LossyVisitor;
+
+impl Visitor<'_> for LossyVisitor {
+    type Value = Lossy;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Lossy, E> {
+        Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
+    }
 }
 
 #[derive(Deserialize)]
 struct Message<'line> {
-    #[serde(default)]
-    model: Option<String>,
+    #[serde(borrow, default)]
+    model: Field<'line>,
     #[serde(borrow, default)]
     content: Vec<Content<'line>>,
 }
@@ -109,8 +147,8 @@ struct Message<'line> {
 struct Content<'line> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'line, str>,
-    #[serde(default)]
-    name: Option<String>,
+    #[serde(borrow, default)]
+    name: Field<'line>,
 }
 
 impl Stream {
@@ -158,60 +196,63 @@ impl Stream {
         }
         let text = String::from_utf8_lossy(line);
         match serde_json::from_str::<Line<'_>>(&text) {
-            Ok(event) => self.event(event),
+            Ok(event) => self.event(&event),
             Err(_) if self.garbage.is_none() => self.garbage = Some(excerpt(&text)),
             Err(_) => {}
         }
         Ok(())
     }
 
-    fn event(&mut self, event: Line<'_>) {
+    fn event(&mut self, event: &Line<'_>) {
         self.events += 1;
-        match (&*event.kind, event.subtype.as_deref()) {
-            ("assistant", _) => self.assistant(&event),
-            ("system", Some("api_retry")) => {
-                self.activity =
-                    Some(format!("waiting for the API (attempt {})", event.attempt.unwrap_or(1)));
+        match &*event.kind {
+            "assistant" => self.assistant(event),
+            "system" if text(event.subtype).as_deref() == Some("api_retry") => {
+                let attempt: u32 = get(event.attempt).unwrap_or(1);
+                self.activity = Some(format!("waiting for the API (attempt {attempt})"));
             }
-            ("result", _) => {
-                self.result = Some(TurnResult {
-                    text: event.result,
-                    is_error: event.is_error.unwrap_or(false),
-                    subtype: event.subtype.unwrap_or_default(),
-                    cost: Usd::from_dollars(event.total_cost_usd.unwrap_or(0.0)),
-                    duration_ms: millis(event.duration_ms.unwrap_or(0.0)),
-                    api_status: event.api_error_status,
-                    errors: event.errors.unwrap_or_default(),
-                });
-            }
+            "result" => self.result = Some(TurnResult::read(event)),
             _ => {}
         }
     }
 
     fn assistant(&mut self, event: &Line<'_>) {
-        let said = event.error.map_or("", RawValue::get);
-        self.not_logged_in |= said == "\"authentication_failed\"";
-        let Some(message) =
-            event.message.and_then(|raw| serde_json::from_str::<Message<'_>>(raw.get()).ok())
-        else {
-            return;
-        };
-        if message.model.as_deref() == Some(SYNTHETIC) {
+        self.not_logged_in |= text(event.error).as_deref() == Some("authentication_failed");
+        let Some(message) = get::<Message<'_>>(event.message) else { return };
+        if text(message.model).as_deref() == Some(SYNTHETIC) {
             return;
         }
-        if let (Some(uuid), None) = (&event.uuid, &event.parent_tool_use_id) {
-            self.message = Some(MessageId::new(uuid));
+        if let (Some(uuid), None) = (text(event.uuid), text(event.parent_tool_use_id)) {
+            self.message = Some(MessageId::new(&uuid));
         }
         for content in message.content {
             match &*content.kind {
                 "tool_use" => {
                     self.used_tools = true;
-                    self.activity = content.name;
+                    self.activity = text(content.name);
                 }
                 "text" => self.activity = Some("writing".to_owned()),
                 "thinking" => self.activity = Some("thinking".to_owned()),
                 _ => {}
             }
+        }
+    }
+}
+
+impl TurnResult {
+    fn read(event: &Line<'_>) -> Self {
+        let errors: Vec<&RawValue> = get(event.errors).unwrap_or_default();
+        Self {
+            text: text(event.result),
+            is_error: get(event.is_error).unwrap_or(false),
+            subtype: text(event.subtype).unwrap_or_default(),
+            cost: Usd::from_dollars(get(event.total_cost_usd).unwrap_or(0.0)),
+            duration_ms: millis(get(event.duration_ms).unwrap_or(0.0)),
+            api_status: get(event.api_error_status),
+            errors: errors
+                .into_iter()
+                .map(|error| text(Some(error)).unwrap_or_else(|| error.to_string()))
+                .collect(),
         }
     }
 }

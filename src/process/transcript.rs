@@ -83,19 +83,13 @@ impl TurnFiles {
         };
         String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
     }
-
-    /// Removes what says nothing: an empty stderr.
-    pub fn tidy(&self) {
-        if std::fs::metadata(&self.stderr).is_ok_and(|file| file.len() == 0) {
-            let _ = std::fs::remove_file(&self.stderr);
-        }
-    }
 }
 
 /// Follows a stream that is still being written.
 #[derive(Debug)]
 pub struct Follower {
     file: Option<File>,
+    position: u64,
     chunk: Vec<u8>,
 }
 
@@ -121,15 +115,20 @@ impl Follower {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Self { file, chunk: vec![0; CHUNK] })
+        Ok(Self { file, position: 0, chunk: vec![0; CHUNK] })
     }
 
-    /// Reads all that is left, when nothing more will come.
+    /// Reads what is there by now, when nothing more is of interest; lets others have their turn
+    /// in between, and does not chase what is still being written.
     ///
     /// # Errors
     /// [`Error`].
-    pub fn read_to_end(&mut self, stream: &mut Stream) -> Result<(), Error> {
-        while self.read(stream)? {}
+    pub async fn read_to_end(&mut self, stream: &mut Stream) -> Result<(), Error> {
+        let end =
+            self.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|file| file.len()))?;
+        while self.position < end && self.read(stream)? {
+            tokio::task::yield_now().await;
+        }
         Ok(stream.end()?)
     }
 
@@ -148,6 +147,7 @@ impl Follower {
                 Err(error) => return Err(error.into()),
             };
             grew = true;
+            self.position += count as u64;
             stream.feed(&self.chunk[..count])?;
         }
         Ok(grew)

@@ -43,9 +43,10 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
-/// Judges a turn that has ended by itself. `stderr` is the end of what it said there.
+/// Judges a turn that has ended by itself. `stderr` gives the end of what it said there, and is only
+/// asked for if there is no result.
 #[must_use]
-pub fn judge(stream: &Stream, exit: Exit, stderr: &str) -> StepOutcome {
+pub fn judge(stream: &Stream, exit: Exit, stderr: impl FnOnce() -> String) -> StepOutcome {
     match &stream.result {
         Some(result) if result.is_error => StepOutcome::Failed(refused(stream, result)),
         Some(result) => StepOutcome::Replied(Reply {
@@ -54,7 +55,7 @@ pub fn judge(stream: &Stream, exit: Exit, stderr: &str) -> StepOutcome {
             duration_ms: result.duration_ms,
             message: stream.message.clone(),
         }),
-        None => StepOutcome::Failed(no_result(stream, exit, stderr)),
+        None => StepOutcome::Failed(no_result(stream, exit, &stderr())),
     }
 }
 
@@ -128,7 +129,7 @@ mod tests {
     }
 
     fn failure(lines: &str, exit: Exit, stderr: &str) -> Failure {
-        match judge(&stream(lines), exit, stderr) {
+        match judge(&stream(lines), exit, || stderr.to_owned()) {
             StepOutcome::Failed(failure) => failure,
             StepOutcome::Replied(reply) => panic!("{reply:?}"),
         }
@@ -138,7 +139,7 @@ mod tests {
     fn an_answer_counts_whatever_the_exit() {
         let lines = r#"{"type":"result","subtype":"success","is_error":false,"result":"hi","total_cost_usd":0.01}"#;
         for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(15), Exit::Unseen] {
-            let StepOutcome::Replied(reply) = judge(&stream(lines), exit, "") else {
+            let StepOutcome::Replied(reply) = judge(&stream(lines), exit, String::new) else {
                 panic!("no reply")
             };
             assert_eq!((reply.text.as_str(), reply.cost), ("hi", Usd::from_dollars(0.01)));

@@ -1,23 +1,30 @@
 //! Private files and directories, written so that they are there after a power cut.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Error;
 use crate::fault::point;
 
-/// Makes a directory and its parents, for this user only.
+/// Makes a directory and its parents, for this user only, all of them durable.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn make_dir(path: &Path) -> Result<(), Error> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(Error::io("make the directory", path))
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent {
+        make_dir(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        Err(error) => Err(Error::io("make the directory", path)(error)),
+        Ok(()) => parent.map_or(Ok(()), sync_dir),
+    }
 }
 
 /// Options for a file of this user only.

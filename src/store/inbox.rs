@@ -53,6 +53,20 @@ pub fn list(inbox: &Path) -> Result<Vec<Waiting>, Error> {
     Ok(waiting)
 }
 
+/// Removes the commands to stop: they were meant for the raymond that held the run before.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn forget_stops(inbox: &Path) -> Result<(), Error> {
+    if !inbox.is_dir() {
+        return Ok(());
+    }
+    let waiting = list(inbox)?.into_iter();
+    waiting
+        .filter(|entry| entry.command == Some(Command::Stop))
+        .try_for_each(|entry| remove(inbox, &entry.name))
+}
+
 /// Removes a command that is in the journal.
 ///
 /// # Errors

@@ -1,10 +1,11 @@
 //! Reads a journal from its beginning, judging every line.
 //!
 //! A bad last line is a write that was torn when the machine stopped: nobody was told of it, so it
-//! is cut off. A bad line with others after it is damage, and nothing is guessed.
+//! is cut off. A bad line with others after it is damage, and nothing is guessed. Only what is there
+//! when it is opened is read, so a journal that is being written can be read too.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use super::Error;
@@ -31,40 +32,41 @@ pub fn scan(
     mut visit: impl FnMut(u64, &str) -> Result<(), Flaw>,
 ) -> Result<Extent, Error> {
     let file = File::open(path).map_err(Error::io("open", path))?;
-    let mut reader = BufReader::with_capacity(256 * 1024, file);
+    let length = file.metadata().map_err(Error::io("read", path))?.len();
+    let mut reader = BufReader::with_capacity(256 * 1024, file.take(length));
     let mut extent = Extent { last: 0, end: 0, torn: 0 };
     let mut line = Vec::new();
-    let mut flaw: Option<Flaw> = None;
-    loop {
-        line.clear();
-        match reader.read_until(b'\n', &mut line) {
-            Ok(0) => return Ok(extent),
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Error::io("read", path)(error)),
-        }
+    while next(&mut reader, &mut line).map_err(Error::io("read", path))? {
         let seq = extent.last + 1;
-        if let Some(flaw) = flaw {
-            let why = flaw.to_string();
-            return Err(Error::Damaged { path: path.to_owned(), line: seq, record: seq, why });
-        }
         let damaged = |flaw: Flaw| Error::Damaged {
             path: path.to_owned(),
             line: seq,
             record: seq,
             why: flaw.to_string(),
         };
+        let end = extent.end + line.len() as u64;
         match line.strip_suffix(b"\n").ok_or(Flaw::NoChecksum).and_then(|line| check(line, seq)) {
             Ok(text) => {
                 visit(seq, text).map_err(damaged)?;
-                extent.last = seq;
-                extent.end += line.len() as u64;
+                (extent.last, extent.end) = (seq, end);
             }
-            Err(found @ (Flaw::Order { .. } | Flaw::Meaning(_))) => return Err(damaged(found)),
-            Err(found) => {
+            Err(Flaw::NoChecksum | Flaw::Checksum) if end == length => {
                 extent.torn = line.len() as u64;
-                flaw = Some(found);
+                break;
             }
+            Err(flaw) => return Err(damaged(flaw)),
+        }
+    }
+    Ok(extent)
+}
+
+/// Reads a line, with its end if it has one; tells whether there was any.
+fn next(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    line.clear();
+    loop {
+        match reader.read_until(b'\n', line) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            read => return read.map(|_| !line.is_empty()),
         }
     }
 }

@@ -7,9 +7,9 @@ use super::layout::{Root, RunDir};
 use super::lock::{self, Lock};
 use super::snapshot::{self, Found, Growth};
 use super::writer::{Outcome, Target, Writer};
-use super::{Error, files, journal, record};
+use super::{Error, files, inbox, journal, record};
 use crate::domain::apply::{Refused, apply, begin};
-use crate::domain::event::{Event, Record};
+use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 
@@ -80,6 +80,7 @@ impl RunStore {
             return Err(Error::NoSuchRun { id: id.clone(), dir: root.runs() });
         }
         let lock = lock::acquire(&dir.lock(), id)?;
+        inbox::forget_stops(&dir.inbox())?;
         let replayed = replay(&dir)?;
         let mut warnings = replayed.warnings;
         if replayed.torn > 0 {
@@ -142,8 +143,11 @@ impl RunStore {
     }
 
     /// Waits until all that was handed over is written, and ends the thread.
-    pub fn finish(&mut self) {
-        self.writer = None;
+    ///
+    /// # Errors
+    /// What kept the thread from writing.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.writer.take().map_or(Ok(()), Writer::finish)
     }
 
     /// Where the run's files are.
@@ -224,12 +228,6 @@ fn state_json(run: &Run) -> Vec<u8> {
 
 fn refused_at(path: &Path, refused: &Refused) -> Error {
     Error::Stopped { path: PathBuf::from(path), why: refused.to_string() }
-}
-
-/// Whether a record begins a run, for readers of a journal's lines.
-#[must_use]
-pub fn is_start(record: &Record) -> bool {
-    matches!(record.event, Event::RunStarted(_))
 }
 
 #[cfg(test)]

@@ -33,18 +33,25 @@ impl Directory {
         &self.root
     }
 
-    /// The real path of a file, which is in the directory and a regular file.
+    /// The real path of a file, which is in the directory and a regular file. Only a link can lead
+    /// elsewhere, because a name has no other directories in it.
     fn resolve(&self, name: &StateName) -> Result<PathBuf, Error> {
         let path = self.root.join(name.as_str());
-        let shown = || self.path(name);
-        let real = path.canonicalize().map_err(|error| match error.kind() {
-            ErrorKind::NotFound => Error::Missing { path: shown(), similar: self.similar(name) },
-            _ => Error::Unreadable { path: shown(), error: error.to_string() },
-        })?;
-        if !real.starts_with(&self.root) {
-            return Err(Error::Outside { path: shown() });
+        let refused = |error: std::io::Error| match error.kind() {
+            ErrorKind::NotFound => {
+                Error::Missing { path: self.path(name), similar: self.similar(name) }
+            }
+            _ => Error::Unreadable { path: self.path(name), error: error.to_string() },
+        };
+        let file = path.symlink_metadata().map_err(refused)?;
+        if file.is_file() {
+            return Ok(path);
         }
-        if real.is_file() { Ok(real) } else { Err(Error::NotAFile { path: shown() }) }
+        let real = path.canonicalize().map_err(refused)?;
+        if !real.starts_with(&self.root) {
+            return Err(Error::Outside { path: self.path(name) });
+        }
+        if real.is_file() { Ok(real) } else { Err(Error::NotAFile { path: self.path(name) }) }
     }
 
     fn similar(&self, name: &StateName) -> Option<String> {

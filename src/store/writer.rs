@@ -39,12 +39,12 @@ impl Medium for File {
 }
 
 /// What the thread says about records.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// All up to and with this one are durable.
     Durable(u64),
-    /// Nothing more will be written.
-    Failed(Error),
+    /// Nothing more will be written; [`Writer::finish`] tells why.
+    Failed,
 }
 
 enum Job {
@@ -55,11 +55,12 @@ enum Job {
 /// The most bytes that are written together.
 const BATCH: usize = 1 << 20;
 
-/// A handle to the journal's thread. Dropping it waits until everything is written.
+/// A handle to the journal's thread, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Writer {
-    jobs: Option<Sender<Job>>,
-    thread: Option<JoinHandle<()>>,
+    jobs: Sender<Job>,
+    thread: JoinHandle<Result<(), Error>>,
+    journal: PathBuf,
 }
 
 /// Where the thread writes.
@@ -81,13 +82,29 @@ impl Writer {
         target: Target<M>,
         tell: impl Fn(Outcome) + Send + 'static,
     ) -> Result<Self, Error> {
-        let (sender, receiver) = channel();
-        let path = target.journal.clone();
+        let (jobs, receiver) = channel();
+        let journal = target.journal.clone();
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || serve(target, &receiver, &tell))
-            .map_err(Error::io("start a thread for", &path))?;
-        Ok(Self { jobs: Some(sender), thread: Some(thread) })
+            .spawn(move || {
+                let ended = serve(target, &receiver, &tell);
+                if ended.is_err() {
+                    tell(Outcome::Failed);
+                }
+                ended
+            })
+            .map_err(Error::io("start a thread for", &journal))?;
+        Ok(Self { jobs, thread, journal })
+    }
+
+    /// Waits until all that was handed over is written.
+    ///
+    /// # Errors
+    /// What kept the thread from writing.
+    pub fn finish(self) -> Result<(), Error> {
+        drop(self.jobs);
+        let why = "its thread failed, please report it".to_owned();
+        self.thread.join().unwrap_or(Err(Error::Stopped { path: self.journal, why }))
     }
 
     /// Hands a line over; it is durable when the thread says so.
@@ -102,38 +119,29 @@ impl Writer {
 
     /// A thread that has failed has said so, and takes nothing more.
     fn hand_over(&self, job: Job) {
-        if let Some(jobs) = &self.jobs {
-            let _ = jobs.send(job);
-        }
+        let _ = self.jobs.send(job);
     }
 }
 
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.jobs = None;
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-fn serve<M: Medium>(mut target: Target<M>, jobs: &Receiver<Job>, tell: &impl Fn(Outcome)) {
+fn serve<M: Medium>(
+    mut target: Target<M>,
+    jobs: &Receiver<Job>,
+    tell: &impl Fn(Outcome),
+) -> Result<(), Error> {
     let mut next = jobs.recv().ok();
     while let Some(job) = next.take() {
-        let done = match job {
-            Job::Snapshot(state) => files::replace(&target.state, &state),
+        match job {
+            Job::Snapshot(state) => files::replace(&target.state, &state)?,
             Job::Append { seq, line } => {
                 let (last, lines, after) = gather(seq, line, jobs);
                 next = after;
-                commit(&mut target, &lines).map(|()| tell(Outcome::Durable(last)))
+                commit(&mut target, &lines)?;
+                tell(Outcome::Durable(last));
             }
-        };
-        if let Err(error) = done {
-            tell(Outcome::Failed(error));
-            return;
         }
         next = next.or_else(|| jobs.recv().ok());
     }
+    Ok(())
 }
 
 /// Joins the lines that wait already; a job of another kind ends the batch and comes next.
@@ -209,11 +217,10 @@ mod tests {
         writer.append(1, "one".into());
         assert!(matches!(told.recv(), Ok(Outcome::Durable(1))));
         writer.append(2, "two".into());
-        let Ok(Outcome::Failed(error)) = told.recv() else { panic!("not told of the failure") };
-        assert!(error.to_string().contains("cannot sync"), "{error}");
-        assert!(error.to_string().contains("free some space"), "{error}");
+        assert_eq!(told.recv(), Ok(Outcome::Failed));
         writer.append(3, "three".into());
-        drop(writer);
+        let error = writer.finish().expect_err("it failed").to_string();
+        assert!(error.contains("cannot sync") && error.contains("free some space"), "{error}");
         assert_eq!(appended.into_iter().collect::<Vec<_>>(), [4, 4]);
         assert!(told.recv().is_err());
     }
@@ -225,8 +232,9 @@ mod tests {
             std::fs::OpenOptions::new().append(true).open("/dev/full").expect("the full device");
         let (writer, told) = start(full, dir.path());
         writer.append(1, "one".into());
-        let Ok(Outcome::Failed(error)) = told.recv() else { panic!("not told of the failure") };
-        assert!(error.to_string().contains("journal.jsonl: cannot append to: "), "{error}");
+        assert_eq!(told.recv(), Ok(Outcome::Failed));
+        let error = writer.finish().expect_err("it failed").to_string();
+        assert!(error.contains("journal.jsonl: cannot append to: "), "{error}");
     }
 
     #[test]
@@ -242,7 +250,7 @@ mod tests {
         writer.append(2, "two".into());
         writer.snapshot(b"{}".to_vec());
         writer.append(3, "three".into());
-        drop(writer);
+        writer.finish().expect("all is written");
         let last = told.into_iter().last();
         assert!(matches!(last, Some(Outcome::Durable(3))), "{last:?}");
         assert_eq!(

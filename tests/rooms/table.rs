@@ -65,7 +65,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "store",
-        rooms: &["domain", "language::source", "language::hint"],
+        rooms: &["domain", "fault", "language::source", "language::hint"],
         crates: &["crc32fast", "jiff", "serde", "serde_json", "thiserror"],
         never: &[
             "std::process::Command",
@@ -77,13 +77,13 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "process",
-        rooms: &["domain"],
+        rooms: &["domain", "fault"],
         crates: &["memchr", "rustix", "serde", "serde_json", "thiserror", "tokio"],
         never: ENVIRONMENT,
     },
     Row {
         room: "actor",
-        rooms: &["domain", "language", "store", "process"],
+        rooms: &["domain", "fault", "language", "store", "process"],
         crates: &["actix", "dashmap", "tokio", "tracing", "uuid"],
         never: WORLD_BUT_TIME,
     },
@@ -92,6 +92,13 @@ const TABLE: &[Row] = &[
         rooms: &["domain", "actor::message", "actor::registry", "actor::clock"],
         crates: &["actix", "console", "indicatif", "jiff", "serde_json", "tracing"],
         never: &["std::env", "std::process", "std::net"],
+    },
+    // Failpoints: nothing in a build without the feature that the tests turn on.
+    Row {
+        room: "fault",
+        rooms: &[],
+        crates: &["rustix"],
+        never: &["std::fs", "std::net", "std::thread"],
     },
 ];
 

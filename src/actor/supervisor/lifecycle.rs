@@ -9,9 +9,8 @@ use super::{Ending, Pending, Start, Supervisor};
 use crate::actor::message::Interrupt;
 use crate::actor::registry::AgentView;
 use crate::actor::runner::Stop;
-use crate::domain::admission::Admission;
 use crate::domain::apply::begin;
-use crate::domain::event::{Command, Event};
+use crate::domain::event::Event;
 use crate::domain::id::AgentId;
 use crate::domain::run::{Pause, Status};
 use crate::fault::point;
@@ -23,8 +22,8 @@ const INBOX: Duration = Duration::from_millis(200);
 impl Supervisor {
     pub(super) fn begin(&mut self, ctx: &mut Ctx<Self>) {
         match std::mem::replace(&mut self.start, Start::Begun) {
-            Start::New(first) => {
-                if let (Ok((_, effects)), Ok(line)) = (begin(&first), record::encode(&first)) {
+            Start::New(first) => match (begin(&first), record::encode(&first)) {
+                (Ok((_, effects)), Ok(line)) => {
                     let agent = self.run.agents.get(&AgentId::main()).map(AgentView::of);
                     let total_cost = self.run.total_cost_usd;
                     self.committed(
@@ -32,25 +31,15 @@ impl Supervisor {
                         ctx,
                     );
                 }
-            }
+                (Err(refused), _) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
+                (_, Err(why)) => self.give_up(Some(self.stopped(why)), ctx),
+            },
             Start::Again(resumed) => {
-                self.drop_old_commands();
                 self.commit(*resumed, ctx);
-                self.admission = Admission::new(self.run.settings.max_procs);
             }
             Start::Begun => {}
         }
         ctx.run_interval(INBOX, super::Supervisor::read_inbox);
-    }
-
-    /// A command to stop was meant for the supervisor of its time, not for the next one.
-    fn drop_old_commands(&self) {
-        let inbox = self.store.dir().inbox();
-        for waiting in inbox::list(&inbox).unwrap_or_default() {
-            if waiting.command == Some(Command::Stop) {
-                let _ = inbox::remove(&inbox, &waiting.name);
-            }
-        }
     }
 
     fn read_inbox(&mut self, ctx: &mut Ctx<Self>) {
@@ -117,7 +106,9 @@ impl Supervisor {
     fn end(&mut self, ctx: &mut Ctx<Self>) {
         self.ending = Ending::Over;
         self.store.snapshot(&self.run);
-        self.store.finish();
+        if let Err(error) = self.store.finish() {
+            return self.give_up(Some(error), ctx);
+        }
         let sweep = Rc::clone(&self.context.runner).sweep(Vec::new());
         let run = self.run.clone();
         let done = self.done.take();
@@ -133,15 +124,22 @@ impl Supervisor {
         ctx.run_later(Duration::ZERO, |_, ctx| ctx.stop());
     }
 
-    /// The journal has failed: nothing more may happen, because nothing more would be kept.
-    pub(super) fn give_up(&mut self, error: store::Error, ctx: &mut Ctx<Self>) {
+    /// The journal has failed: nothing more may happen, because nothing more would be kept. Why it
+    /// has, its thread tells at its end, unless something else is known to be the reason.
+    pub(super) fn give_up(&mut self, known: Option<store::Error>, ctx: &mut Ctx<Self>) {
         self.ending = Ending::Over;
         self.admission.close();
-        self.context.runner.stop_all(Stop::Soon);
+        self.context.runner.stop_all(Stop::Now);
+        let told = self.store.finish().err().or(known);
+        let error = told.unwrap_or_else(|| self.stopped("its thread has ended".to_owned()));
         if let Some(done) = self.done.take() {
             let _ = done.send(Err(error));
         }
         ctx.stop();
+    }
+
+    fn stopped(&self, why: String) -> store::Error {
+        store::Error::Stopped { path: self.store.dir().journal(), why }
     }
 }
 

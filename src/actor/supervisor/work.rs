@@ -40,7 +40,8 @@ impl Supervisor {
 
     /// Sees that an agent has an actor, and gives it the turn that is due, now or when it is time.
     fn proceed(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
-        if !matches!(self.ending, Ending::No) || self.run.status != Status::Running {
+        let goes_on = matches!(self.ending, Ending::No) && self.run.status == Status::Running;
+        if !goes_on && !self.admission.is_reserved(id) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };
@@ -124,8 +125,8 @@ impl Handler<AskPermit> for Supervisor {
     type Result = ();
 
     fn handle(&mut self, AskPermit(agent): AskPermit, ctx: &mut Self::Context) {
-        if self.run.agents.contains_key(&agent) {
-            self.admission.ask(agent);
+        if let Some(state) = self.run.agents.get(&agent).map(|agent| agent.current_state.clone()) {
+            self.admission.ask(agent, state);
             self.look_around(ctx);
         }
     }

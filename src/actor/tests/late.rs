@@ -68,7 +68,11 @@ impl Still {
         let player = gated(at, arrived);
         let (mut store, run, first) = stage.create(settings(1));
         let (tell, mut journaled) = mpsc::unbounded_channel();
-        store.start_writer(move |outcome| drop(tell.send(outcome))).expect("a writer");
+        store
+            .start_writer(move |outcome| {
+                let _ = tell.send(outcome);
+            })
+            .expect("a writer");
         let (done, over) = oneshot::channel();
         let runner = Rc::clone(&player) as Rc<dyn StepRunner>;
         let registry = Arc::clone(&stage.registry);
@@ -87,7 +91,15 @@ impl Still {
                 },
             });
             let start = Start::New(first);
-            Supervisor::new(Parts { run, store, start, context, observers: Vec::new(), done })
+            Supervisor::new(Parts {
+                run,
+                store,
+                start,
+                begun: Vec::new(),
+                context,
+                observers: Vec::new(),
+                done,
+            })
         });
         let address = supervisor.clone();
         actix::spawn(async move {

@@ -112,6 +112,10 @@ impl StepRunner for Player {
         })
     }
 
+    fn begun(&self, _: Vec<TurnId>) -> Vec<TurnId> {
+        Vec::new()
+    }
+
     fn stop_all(&self, _: Stop) {}
 
     fn sweep(self: Rc<Self>, _: Vec<TurnId>) -> Local<usize> {
@@ -219,8 +223,8 @@ impl Stage {
                 registry: Arc::clone(&self.registry),
                 observers: vec![audience.clone().recipient()],
             };
-            let (_interrupts, quiet) = mpsc::unbounded_channel();
-            let run = in_time(supervise(launch, quiet)).await.expect("a run that is written");
+            let (_interrupts, mut quiet) = mpsc::unbounded_channel();
+            let run = in_time(supervise(launch, &mut quiet)).await.expect("a run that is written");
             in_time(audience.send(Finish)).await.expect("an audience that stays");
             run
         });

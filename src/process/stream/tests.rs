@@ -53,6 +53,22 @@ fn bytes_that_are_not_text_are_replaced() {
 }
 
 #[test]
+fn half_a_character_or_a_field_of_another_type_costs_no_turn() {
+    let cut =
+        read(r#"{"type":"result","is_error":false,"result":"cut \ud83d <result>ok</result>"}"#);
+    let text = cut.result.and_then(|result| result.text).expect("a text");
+    assert!(text.starts_with("cut \u{fffd}") && text.ends_with("<result>ok</result>"), "{text}");
+
+    let odd = r#"{"type":"result","subtype":7,"is_error":false,"result":"ok","total_cost_usd":"free","errors":[{"m":1},"two"],"api_error_status":{}}"#;
+    let result = read(odd).result.expect("a result");
+    assert_eq!(
+        (result.text.as_deref(), result.cost, result.api_status),
+        (Some("ok"), Usd::ZERO, None)
+    );
+    assert_eq!(result.errors, ["{\"m\":1}", "two"]);
+}
+
+#[test]
 fn a_long_line_is_taken_and_a_too_long_one_is_named() {
     let mut stream = Stream::default();
     let padding = "x".repeat(LONGEST_LINE - 100);

@@ -1,7 +1,7 @@
 //! Recovery from what a directory may hold after a crash, and the refusal of what it may not.
 
 use super::*;
-use crate::domain::event::RunStarted;
+use crate::domain::event::{Event, RunStarted};
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::run::{Pause, STATE_VERSION, Status};
 use crate::domain::settings::Settings;
@@ -40,7 +40,7 @@ fn stored(records: u64) -> (tempfile::TempDir, Root) {
         apply(&mut run, &pause(seq)).expect("applied");
         store.append(&pause(seq), &run).expect("appended");
     }
-    store.finish();
+    store.finish().expect("written");
     (place, root)
 }
 
@@ -126,7 +126,7 @@ fn a_snapshot_ahead_of_its_journal_is_an_error() {
     let (mut store, recovered) = RunStore::open(&root, &id()).expect("opened");
     store.start_writer(|_| {}).expect("started");
     store.snapshot(&recovered.run);
-    store.finish();
+    store.finish().expect("written");
     drop(store);
     let journal = root.run(&id()).journal();
     let text = std::fs::read_to_string(&journal).expect("read");

@@ -1,0 +1,38 @@
+//! Workflows for the fake that answers with its prompt: each state's text is its transition.
+
+use crate::Fallible;
+use crate::place::{Place, Workflow};
+
+/// One agent that goes through so many states; the last one ends it.
+pub(crate) fn alone(place: &Place, steps: usize) -> Fallible<Workflow> {
+    let workflow = place.workflow()?;
+    states(&workflow, "START.md", steps)?;
+    Ok(workflow)
+}
+
+/// Agents beside each other, each a chain of so many states. Returns how many steps there are in
+/// all: one more for each agent that is forked, and the end of the one that forks.
+pub(crate) fn beside(place: &Place, agents: usize, each: usize) -> Fallible<(Workflow, usize)> {
+    let workflow = place.workflow()?;
+    states(&workflow, "S1.md", each)?;
+    for agent in 1..=agents {
+        let name = if agent == 1 { "START.md".to_owned() } else { format!("F{agent}.md") };
+        let next = if agent == agents { "END.md".to_owned() } else { format!("F{}.md", agent + 1) };
+        workflow.write(&name, &format!("<fork next=\"{next}\">S1.md</fork>"))?;
+    }
+    workflow.write("END.md", "<result>all are on their way</result>")?;
+    Ok((workflow, agents * each + agents + 1))
+}
+
+fn states(workflow: &Workflow, first: &str, steps: usize) -> Fallible<()> {
+    for step in 1..=steps {
+        let name = if step == 1 { first.to_owned() } else { format!("S{step}.md") };
+        let text = if step == steps {
+            "<result>done</result>".to_owned()
+        } else {
+            format!("<goto>S{}.md</goto>", step + 1)
+        };
+        workflow.write(&name, &text)?;
+    }
+    Ok(())
+}

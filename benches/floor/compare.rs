@@ -1,0 +1,55 @@
+//! Rounds of the floor and raymond in turn, so that what else the machine does hits both alike.
+
+use std::time::Instant;
+
+use crate::Fallible;
+use crate::place::{Place, Workflow};
+use crate::raymond::Run;
+use crate::scale::Scale;
+use crate::spawn::floor;
+use crate::spent::Spent;
+use crate::summary::Summary;
+
+/// The rounds of one comparison: what the floor took and what raymond took, for the same steps.
+#[derive(Debug)]
+pub(crate) struct Rounds {
+    pub(crate) steps: f64,
+    pairs: Vec<(Spent, Spent)>,
+}
+
+/// Floor, raymond, floor, raymond …
+pub(crate) fn rounds(
+    place: &Place,
+    workflow: &Workflow,
+    steps: usize,
+    beside: usize,
+    scale: &Scale,
+) -> Fallible<Rounds> {
+    let started = Instant::now();
+    let permits = beside.to_string();
+    let mut pairs = Vec::new();
+    while pairs.is_empty() || (pairs.len() < scale.rounds && started.elapsed() < scale.patience) {
+        let below = floor(place, steps, beside)?;
+        let run = Run::new(place, workflow, &[], &["--max-procs", &permits])?;
+        pairs.push((below, run.finish(scale.limit)?));
+    }
+    let steps = u32::try_from(steps).map_or(f64::NAN, f64::from);
+    Ok(Rounds { steps, pairs })
+}
+
+impl Rounds {
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// A number of each of the floor, of raymond, and raymond's divided by the floor's pair by pair.
+    pub(crate) fn summaries(&self, number: impl Fn(&Spent) -> f64) -> [Summary; 3] {
+        let each = |(below, raymond): &(Spent, Spent)| (number(below), number(raymond));
+        let numbers: Vec<(f64, f64)> = self.pairs.iter().map(each).collect();
+        [
+            Summary::of(numbers.iter().map(|&(below, _)| below)),
+            Summary::of(numbers.iter().map(|&(_, raymond)| raymond)),
+            Summary::of(numbers.iter().map(|&(below, raymond)| raymond / below)),
+        ]
+    }
+}

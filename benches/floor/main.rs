@@ -1,0 +1,108 @@
+//! The floor and raymond, side by side: what a durable, supervised step costs beyond the process.
+//!
+//! `cargo bench` takes less than three minutes, `cargo bench --bench floor -- --quick` less than
+//! half a minute; names after the options choose figures: `steps`, `syncs`, `memory`, `tags`,
+//! `stream`. `--dir=FOLDER` has the runs written there instead of into the build's folder. A figure that cannot be taken says why and does not stop the others: this measures, it
+//! does not judge. Nothing is subtracted from raymond's times.
+
+mod chain;
+mod compare;
+mod live;
+mod memory;
+mod place;
+mod raymond;
+mod scale;
+mod spawn;
+mod spent;
+mod steps;
+mod stream;
+mod summary;
+mod syncs;
+mod table;
+mod tags;
+mod tree;
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use place::Place;
+use scale::Scale;
+use table::Table;
+
+/// What a measurement gives, or why there is none.
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+type Figure = (&'static str, fn(&Place, &Scale) -> Fallible<Vec<Table>>);
+
+const FIGURES: [Figure; 5] = [
+    ("steps", steps::figure),
+    ("syncs", syncs::figure),
+    ("memory", memory::figure),
+    ("tags", tags::figure),
+    ("stream", stream::figure),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return say("nothing is measured: `cargo bench` does, in a release build\n");
+    }
+    let started = Instant::now();
+    match measure(&arguments) {
+        Ok(()) => say(&machine(started)),
+        Err(why) => {
+            say(&format!("{why}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Takes the figures that are asked for, and prints each when it is there.
+fn measure(arguments: &[String]) -> Fallible<()> {
+    let said = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let mut names = arguments.iter().filter(|argument| !argument.starts_with('-'));
+    if let Some(unknown) = names.find(|name| FIGURES.iter().all(|(known, _)| name != known)) {
+        let known = FIGURES.map(|(name, _)| name).join(", ");
+        return Err(format!("there is no figure {unknown}; there are {known}").into());
+    }
+    let all = FIGURES.iter().all(|(name, _)| !said(name));
+    let scale = if said("--quick") { Scale::quick() } else { Scale::full() };
+    let place = Place::new(arguments.iter().find_map(|argument| argument.strip_prefix("--dir=")))?;
+    for (name, figure) in FIGURES.iter().filter(|(name, _)| all || said(name)) {
+        let text = match figure(&place, &scale) {
+            Ok(tables) => tables.iter().map(Table::to_string).collect(),
+            Err(why) => format!("{name}: not measured: {why}\n\n"),
+        };
+        say(&text);
+    }
+    Ok(())
+}
+
+/// The note at the end: what all of it was measured on.
+fn machine(started: Instant) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let model = read("/proc/cpuinfo")
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1).map(str::to_owned))
+        .unwrap_or_else(|| "processor unknown".to_owned());
+    let kernel = read("/proc/sys/kernel/osrelease");
+    let load = read("/proc/loadavg");
+    format!(
+        "Machine: {cores} cores ({model}), {} {}, load at the end {}; measured in {:.0} s.\n",
+        std::env::consts::OS,
+        kernel.trim(),
+        load.split(' ').next().unwrap_or("unknown"),
+        started.elapsed().as_secs_f64(),
+    )
+}
+
+/// A reader that is gone wants no more.
+fn say(text: &str) -> ExitCode {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}

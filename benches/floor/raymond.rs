@@ -1,0 +1,109 @@
+//! raymond as a process: started with an environment of its own, waited for, never left behind.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+use crate::Fallible;
+use crate::place::{Place, Workflow};
+use crate::spent::{Cpu, Spent};
+
+/// The program that is measured.
+pub(crate) const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
+/// The stand-in for Claude Code.
+pub(crate) const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
+
+/// A command with the least of an environment.
+pub(crate) fn bare(mut command: Command) -> Command {
+    command.env_clear();
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    command
+}
+
+/// A run that is about to be started, and where its directory will be.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) command: Command,
+    pub(crate) dir: PathBuf,
+}
+
+impl Run {
+    /// `raymond run` on a workflow, behind the words of `before`, such as a tracer's.
+    pub(crate) fn new(
+        place: &Place,
+        workflow: &Workflow,
+        before: &[&str],
+        options: &[&str],
+    ) -> Fallible<Self> {
+        let dir = place.folder()?;
+        let words: Vec<&str> = before.iter().copied().chain([RAYMOND]).collect();
+        let mut command = bare(Command::new(words[0]));
+        command
+            .args(&words[1..])
+            .arg("run")
+            .arg(workflow.path())
+            .arg("--dir")
+            .arg(&dir)
+            .args(["--id", "bench", "--claude", FAKE, "--cwd"])
+            .arg(place.work())
+            .args(options)
+            .env("HOME", &dir)
+            .stdin(Stdio::null())
+            .stdout(File::create(dir.join("stdout"))?)
+            .stderr(File::create(dir.join("stderr"))?);
+        Ok(Self { command, dir })
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.dir.join("runs/bench/journal.jsonl")
+    }
+
+    /// Runs it to its end, which has to be a good one.
+    pub(crate) fn finish(mut self, limit: Duration) -> Fallible<Spent> {
+        let started = Instant::now();
+        let mut child = self.command.spawn()?;
+        let (wall, cpu) = watched(&child, limit, started);
+        let status = child.wait()?;
+        if !status.success() {
+            let why =
+                if wall >= limit { "it took too long".to_owned() } else { last_words(&self.dir) };
+            return Err(format!("raymond: {status}: {why}").into());
+        }
+        Ok(Spent { wall, cpu })
+    }
+}
+
+/// Waits until a child has ended, at most so long, and reads what it has spent while it is not
+/// reaped yet.
+fn watched(child: &Child, limit: Duration, started: Instant) -> (Duration, Option<Cpu>) {
+    let Some(pid) = pid(child) else { return (started.elapsed(), None) };
+    let (ended, waits) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if waits.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        });
+        let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        let wall = started.elapsed();
+        drop(ended);
+        (wall, Cpu::of(&child.id().to_string()))
+    })
+}
+
+/// The id of a child that has not been reaped.
+pub(crate) fn pid(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+/// The last line a raymond has said.
+pub(crate) fn last_words(dir: &Path) -> String {
+    let said = std::fs::read_to_string(dir.join("stderr")).unwrap_or_default();
+    said.lines().last().unwrap_or("it said nothing").to_owned()
+}

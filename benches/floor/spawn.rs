@@ -1,0 +1,69 @@
+//! The floor: a loop that only starts the fake Claude Code as raymond does, and waits for it.
+//!
+//! The prompt comes from a file and both outputs go to files of their own, in a process group of
+//! its own; nothing is read, written, judged or kept.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use crate::Fallible;
+use crate::place::Place;
+use crate::raymond::{FAKE, bare};
+use crate::spent::{Cpu, Spent};
+
+const PROMPT: &str = "<goto>S100.md</goto>";
+
+/// Starts the fake so many times, `beside` of them at the same time.
+pub(crate) fn floor(place: &Place, steps: usize, beside: usize) -> Fallible<Spent> {
+    let folder = place.folder()?;
+    std::fs::write(folder.join("prompt"), PROMPT)?;
+    let next = AtomicUsize::new(0);
+    let work = place.work();
+    let before = Cpu::of("self");
+    let started = Instant::now();
+    let ended: Vec<std::io::Result<()>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..beside)
+            .map(|_| {
+                scope.spawn(|| {
+                    loop {
+                        let step = next.fetch_add(1, Ordering::Relaxed);
+                        if step >= steps {
+                            return Ok(());
+                        }
+                        one(&folder, &work, step)?;
+                    }
+                })
+            })
+            .collect();
+        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined
+            .map(|ended| ended.unwrap_or_else(|_| Err(std::io::Error::other("it panicked"))))
+            .collect()
+    });
+    let wall = started.elapsed();
+    let after = Cpu::of("self");
+    ended.into_iter().collect::<std::io::Result<()>>()?;
+    Ok(Spent { wall, cpu: after.zip(before).map(|(after, before)| after.since(before)) })
+}
+
+fn one(folder: &Path, work: &Path, step: usize) -> std::io::Result<()> {
+    let status = bare(Command::new(FAKE))
+        .args(["-p", "--output-format", "stream-json", "--verbose"])
+        .args(["--session-id", "00000000-0000-4000-8000-000000000000"])
+        .args(["--permission-mode", "acceptEdits", "--disallowedTools", "AskUserQuestion"])
+        .current_dir(work)
+        .stdin(File::open(folder.join("prompt"))?)
+        .stdout(Stdio::from(File::create(folder.join(format!("{step}.jsonl")))?))
+        .stderr(Stdio::from(File::create(folder.join(format!("{step}.stderr")))?))
+        .process_group(0)
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(std::io::Error::other(format!("the fake: {status}")))
+    }
+}

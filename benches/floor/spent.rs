@@ -1,0 +1,44 @@
+//! What a piece of work took: wall time, and processor time as the system accounts for it.
+//!
+//! Processor time is read from `/proc/<pid>/stat`, in ticks of 10 ms: for raymond from the dead
+//! process before it is reaped, so that nothing is missed. Where there is no `/proc`, it is absent.
+
+use std::time::Duration;
+
+/// The kernel's `USER_HZ`, which is 100 on every architecture Linux has a Rust for.
+const TICKS_A_SECOND: f64 = 100.0;
+
+/// Processor seconds, user and system together.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cpu {
+    /// Of the process itself, all its threads.
+    pub(crate) own: f64,
+    /// Of its children that it has waited for.
+    pub(crate) children: f64,
+}
+
+/// What a piece of work took.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spent {
+    pub(crate) wall: Duration,
+    pub(crate) cpu: Option<Cpu>,
+}
+
+impl Cpu {
+    pub(crate) fn of(process: &str) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let after_name: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let seconds = |field: usize| -> Option<f64> {
+            Some(after_name.get(field)?.parse::<f64>().ok()? / TICKS_A_SECOND)
+        };
+        Some(Self { own: seconds(11)? + seconds(12)?, children: seconds(13)? + seconds(14)? })
+    }
+
+    pub(crate) fn total(self) -> f64 {
+        self.own + self.children
+    }
+
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self { own: self.own - earlier.own, children: self.children - earlier.children }
+    }
+}

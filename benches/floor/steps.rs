@@ -1,0 +1,71 @@
+//! Durable steps a second against the spawn floor, and what a step costs the processor.
+
+use crate::Fallible;
+use crate::chain;
+use crate::compare::{Rounds, rounds};
+use crate::place::Place;
+use crate::scale::Scale;
+use crate::table::{Table, whole};
+
+pub(crate) fn figure(place: &Place, scale: &Scale) -> Fallible<Vec<Table>> {
+    let single = rounds(place, &chain::alone(place, 1)?, 1, 1, scale)?;
+    let mut taken = Vec::new();
+    for &agents in scale.agents {
+        let (workflow, steps) = if agents == 1 {
+            (chain::alone(place, scale.steps)?, scale.steps)
+        } else {
+            chain::beside(place, agents, scale.steps / agents)?
+        };
+        taken.push((agents, rounds(place, &workflow, steps, agents, scale)?));
+    }
+    Ok(vec![speed(&taken, &single), processor(&taken)])
+}
+
+fn speed(taken: &[(usize, Rounds)], single: &Rounds) -> Table {
+    let mut table = Table::new(
+        "Durable steps a second, median (least–greatest)",
+        ["", "floor", "raymond", "of the floor", "rounds"],
+    );
+    for (agents, rounds) in taken {
+        let [floor, raymond, ratio] =
+            rounds.summaries(|spent| rounds.steps / spent.wall.as_secs_f64());
+        table.row([
+            format!("{}, {} steps", named(*agents), whole(rounds.steps)),
+            floor.shown(),
+            raymond.shown(),
+            ratio.shown(),
+            rounds.len().to_string(),
+        ]);
+    }
+    let [floor, raymond, _] = single.summaries(|spent| spent.wall.as_secs_f64() * 1e3);
+    table.note(format!(
+        "A run of one step takes {} ms, its process alone {} ms:",
+        raymond.shown(),
+        floor.shown()
+    ));
+    table.note("raymond's start and end, which are in the times above.");
+    table
+}
+
+fn processor(taken: &[(usize, Rounds)]) -> Table {
+    let mut table = Table::new(
+        "Processor time a step in ms, median (least–greatest)",
+        ["", "floor", "raymond", "times the floor"],
+    );
+    for (agents, rounds) in taken {
+        let a_step = |seconds: f64| seconds / rounds.steps * 1e3;
+        let [floor, raymond, ratio] =
+            rounds.summaries(|spent| spent.cpu.map_or(f64::NAN, |cpu| a_step(cpu.total())));
+        let [floor_own, own, _] =
+            rounds.summaries(|spent| spent.cpu.map_or(f64::NAN, |cpu| a_step(cpu.own)));
+        table.row([named(*agents), floor.shown(), raymond.shown(), ratio.shown()]);
+        let without = String::new();
+        table.row(["  without the fake's own".to_owned(), floor_own.shown(), own.shown(), without]);
+    }
+    table.note("User and system time of all threads and all children, from /proc/<pid>/stat.");
+    table
+}
+
+fn named(agents: usize) -> String {
+    if agents == 1 { "1 agent".to_owned() } else { format!("{agents} agents at a time") }
+}

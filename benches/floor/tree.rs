@@ -1,0 +1,98 @@
+//! A workflow in which one agent becomes so many, and all of them wait in the same state.
+//!
+//! Each agent forks half of those it stands for and goes on as the other half, and all go the same
+//! number of levels down. With a single permit, given out in order, nobody waits in the last state
+//! before everybody is born. With several, a slow step lets others run ahead and take them all.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use crate::Fallible;
+use crate::place::{Place, Workflow};
+
+const LAST: &str = "LAST.md";
+const WAIT: &str = "Wait here.";
+
+/// The workflow.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) workflow: Workflow,
+    /// How many steps there are until everybody waits.
+    pub(crate) steps: usize,
+}
+
+/// So many agents must come from this one, in so many levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Node {
+    levels: u32,
+    agents: usize,
+}
+
+impl Node {
+    /// The next one of this agent, and that of its child if it has one.
+    fn next(self) -> Option<(Self, Option<Self>)> {
+        let levels = self.levels.checked_sub(1)?;
+        let forked = self.agents / 2;
+        let node = |agents| Self { levels, agents };
+        Some((node(self.agents - forked), (forked > 0).then(|| node(forked))))
+    }
+
+    fn state(self) -> String {
+        if self.levels == 0 {
+            LAST.to_owned()
+        } else {
+            format!("L{}N{}.md", self.levels, self.agents)
+        }
+    }
+
+    fn reply(self) -> Option<String> {
+        Some(match self.next()? {
+            (next, None) => format!("<goto>{}</goto>", next.state()),
+            (next, Some(child)) => {
+                format!("<fork next=\"{}\">{}</fork>", next.state(), child.state())
+            }
+        })
+    }
+
+    fn steps(self) -> usize {
+        let below =
+            |(next, child): (Self, Option<Self>)| 1 + next.steps() + child.map_or(0, Self::steps);
+        self.next().map_or(0, below)
+    }
+
+    /// This one and all different ones below, without the last.
+    fn all(self, found: &mut BTreeSet<Self>) {
+        if let Some((next, child)) = self.next()
+            && found.insert(self)
+        {
+            next.all(found);
+            if let Some(child) = child {
+                child.all(found);
+            }
+        }
+    }
+}
+
+/// The workflow with its replies: `replies.yaml` for scripted agents, and in the same folder
+/// `script.json`, which makes it the folder of the fake.
+pub(crate) fn grow(place: &Place, agents: usize) -> Fallible<Tree> {
+    let workflow = place.workflow()?;
+    let top = Node { levels: agents.next_power_of_two().trailing_zeros(), agents };
+    let mut nodes = BTreeSet::new();
+    top.all(&mut nodes);
+    let mut replies = format!("{LAST}:\n  - {{ reply: never, delay: 20m, repeat: true }}\n");
+    let mut rules = vec![json!({ "when": WAIT, "hang": true })];
+    workflow.write(LAST, WAIT)?;
+    for (node, reply) in nodes.into_iter().filter_map(|node| Some((node, node.reply()?))) {
+        let state = if node == top { "START.md".to_owned() } else { node.state() };
+        let prompt = format!("This is {}.", node.state());
+        workflow.write(&state, &prompt)?;
+        rules.push(json!({ "when": prompt, "reply": reply }));
+        writeln!(replies, "{state}:\n  - {{ reply: '{reply}', repeat: true }}")?;
+    }
+    workflow.write("replies.yaml", &replies)?;
+    workflow.write("script.json", &serde_json::to_string(&rules)?)?;
+    Ok(Tree { workflow, steps: top.steps() })
+}

@@ -1,0 +1,77 @@
+//! Makes a new run, once everything that can be checked beforehand has been.
+
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::args::RunArgs;
+use super::exit::Error;
+use super::foreground::{Prepared, runner_for};
+use super::settings;
+use crate::actor::clock::now;
+use crate::actor::supervisor::Start;
+use crate::domain::event::{Event, Record, RunStarted};
+use crate::domain::id::{AgentId, RunId, SessionId, StateName};
+use crate::domain::run::STATE_VERSION;
+use crate::domain::transition::Variables;
+use crate::language::prompt::step::{Position, step};
+use crate::store::layout::Root;
+use crate::store::run_store::RunStore;
+use crate::store::workflow::Directory;
+
+/// Makes a new run from a workflow, once everything that can be checked has been.
+///
+/// # Errors
+/// [`Error`] if anything about it is wrong; nothing is left of it then.
+pub(super) fn create(
+    args: &RunArgs,
+    root: &Root,
+    scope: &Directory,
+    entry: StateName,
+) -> Result<Prepared, Error> {
+    let settings = settings::new(args)?;
+    let workflow_id = args.id.clone().unwrap_or_else(|| new_id(scope.root(), &entry));
+    let variables: Variables =
+        [("input".to_owned(), args.input.clone().unwrap_or_default())].into();
+    let position = Position {
+        workflow: workflow_id.clone(),
+        agent: AgentId::main(),
+        state: entry.clone(),
+        variables: variables.clone(),
+        run_variables: settings.variables.clone(),
+    };
+    step(&position, scope)?;
+    runner_for(&settings, scope, PathBuf::new(), root, &workflow_id)?;
+    let started = RunStarted {
+        version: STATE_VERSION,
+        workflow_id,
+        scope_dir: settings::directory(scope.root())?,
+        entry,
+        session: SessionId::new(&Uuid::new_v4().to_string()),
+        variables,
+        settings,
+    };
+    let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(started)) };
+    let (store, run) = RunStore::create(root, &first)?;
+    Ok(Prepared { store, run, start: Start::New(Box::new(first)), warnings: Vec::new() })
+}
+
+/// `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.
+fn new_id(scope: &Path, entry: &StateName) -> RunId {
+    let folder = scope.file_name().and_then(|name| name.to_str()).unwrap_or("run");
+    let base = if entry.as_str() == "START.md" { folder } else { entry.stem() };
+    let plain: String = base
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        .take(32)
+        .collect();
+    let name = if plain.starts_with(|c: char| c.is_ascii_alphanumeric()) {
+        plain
+    } else {
+        format!("run{plain}")
+    };
+    let time = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let unique = &Uuid::new_v4().simple().to_string()[..4];
+    RunId::parse(&format!("{name}-{time}-{unique}"))
+        .unwrap_or_else(|_| new_id(Path::new("run"), entry))
+}

@@ -1,0 +1,61 @@
+//! The directory of all runs under its one real name.
+//!
+//! A running turn is recognised by this name in its environment, so the same directory must never
+//! go by two: links and `..` are resolved, also where the directory is yet to be made.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::exit::Error;
+use crate::store::files;
+use crate::store::layout::Root;
+
+/// Resolves the directory that was given.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be resolved, [`Error::Usage`] if its name is not UTF-8.
+pub fn root(given: &Path) -> Result<Root, Error> {
+    let failed = |error| Error::Io { doing: "find the directory", path: given.to_owned(), error };
+    let absolute = std::path::absolute(given).map_err(failed)?;
+    let real = if let Some((ancestor, rest)) = existing_ancestor(&absolute) {
+        ancestor.canonicalize().map_err(failed)?.join(rest)
+    } else {
+        files::make_dir(&absolute)?;
+        absolute.canonicalize().map_err(failed)?
+    };
+    if real.to_str().is_none() {
+        let why = "the path of the directory of all runs has to be UTF-8 text";
+        return Err(Error::Usage(format!("{}: {why}", given.display())));
+    }
+    Ok(Root::new(real))
+}
+
+/// The part of a path that exists, and the rest; none if the rest leads upwards, where only the
+/// real directories can tell what is meant.
+fn existing_ancestor(path: &Path) -> Option<(&Path, PathBuf)> {
+    let ancestor = path.ancestors().find(|ancestor| ancestor.exists())?;
+    let rest = path.strip_prefix(ancestor).ok()?;
+    let upwards = rest.components().any(|part| part == Component::ParentDir);
+    (!upwards).then(|| (ancestor, rest.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_has_one_name_however_it_is_spelled() {
+        let place = tempfile::tempdir().expect("a directory");
+        let real = place.path().canonicalize().expect("real").join("real");
+        std::fs::create_dir(&real).expect("made");
+        symlink(&real, place.path().join("link")).expect("linked");
+        for spelling in ["real", "link", "link/../real", "link/."] {
+            let root = root(&place.path().join(spelling)).expect("resolved");
+            assert_eq!(root.path(), real, "{spelling}");
+        }
+        let new = root(&place.path().join("link/new/runs")).expect("resolved");
+        assert_eq!(new.path(), real.join("new/runs"));
+        assert!(!real.join("new").exists(), "it is not made before it is needed");
+    }
+}

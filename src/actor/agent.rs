@@ -17,7 +17,7 @@ use crate::domain::id::AgentId;
 use crate::domain::policy::Policy;
 use crate::domain::reminder::reminder;
 use crate::domain::turn::{Cause, Failure, Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
-use crate::language::prompt::step::{self, Position};
+use crate::language::prompt::step::{self, Position, Unfilled};
 
 /// A live agent.
 pub struct Agent {
@@ -63,8 +63,8 @@ impl Agent {
                 return self.report(Report::failed(assignment.turn, failure));
             }
         };
-        for name in ask.unfilled.iter().filter(|_| assignment.turn.turn == 0) {
-            tracing::warn!(agent = %self.id, state = %assignment.state, "nothing fills {{{{{name}}}}}, it stays as it is");
+        for Unfilled { name, place } in self.context.news_of(ask.unfilled) {
+            tracing::warn!(agent = %self.id, "{place}: nothing fills {{{{{name}}}}}, it stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
         }
         let turn = assignment.turn.clone();
         let input = StepInput {

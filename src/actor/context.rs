@@ -1,5 +1,7 @@
 //! What all agents of a run share.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -11,6 +13,7 @@ use super::runner::StepRunner;
 use crate::domain::id::RunId;
 use crate::domain::settings::Model;
 use crate::domain::transition::Variables;
+use crate::language::prompt::step::Unfilled;
 use crate::language::source::Source;
 
 /// The surroundings of an agent.
@@ -29,6 +32,16 @@ pub struct Context {
     pub registry: Arc<Registry>,
     /// Who is reported to.
     pub supervisor: Superior,
+    /// The unfilled placeholders that someone has been warned of.
+    pub warned: RefCell<HashSet<Unfilled>>,
+}
+
+impl Context {
+    /// Those of the unfilled placeholders that nobody has been warned of yet.
+    pub(super) fn news_of(&self, unfilled: Vec<Unfilled>) -> Vec<Unfilled> {
+        let mut warned = self.warned.borrow_mut();
+        unfilled.into_iter().filter(|one| warned.insert(one.clone())).collect()
+    }
 }
 
 /// The supervisor as an agent sees it: what it can be told, and nothing else.

@@ -1,5 +1,6 @@
 //! Starts the actors of a run and stays until it is over.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -64,6 +65,7 @@ pub async fn supervise(
             source,
             runner: shared,
             registry,
+            warned: RefCell::default(),
             supervisor: Superior {
                 permits: ctx.address().recipient(),
                 reports: ctx.address().recipient(),

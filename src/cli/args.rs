@@ -9,6 +9,7 @@ use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::settings::Model;
 use crate::language::duration::millis;
+use crate::language::prompt::step::RESERVED;
 
 /// Run workflows of Claude Code agents, durably and supervised.
 #[derive(Debug, Parser)]
@@ -36,7 +37,7 @@ pub enum Command {
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// Go on with a run that was paused, interrupted or killed
-    Resume(RunArgs),
+    Resume(ResumeArgs),
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
     Start(RunArgs),
@@ -74,6 +75,34 @@ pub struct RunArgs {
     #[command(flatten)]
     pub dir: Dir,
 
+    /// What is fixed when a run starts.
+    #[command(flatten)]
+    pub birth: Birth,
+
+    /// What can be changed when it goes on.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// Options of `resume`.
+#[derive(Debug, Clone, Args)]
+pub struct ResumeArgs {
+    /// The run's id
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// Where the runs are.
+    #[command(flatten)]
+    pub dir: Dir,
+
+    /// What can be changed when it goes on.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// What is fixed when a run starts.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Birth {
     /// Name the run instead of letting raymond choose an id
     #[arg(long, value_parser = RunId::parse)]
     pub id: Option<RunId>,
@@ -86,6 +115,18 @@ pub struct RunArgs {
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]
     pub variables: Vec<(String, String)>,
 
+    /// Who answers the prompts [default: claude]
+    #[arg(long, value_enum)]
+    pub agent: Option<Answerer>,
+
+    /// The directory the agents work in [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Option<PathBuf>,
+}
+
+/// What can be changed when a run goes on.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
     /// Model of the states that name none: opus, sonnet or haiku
     #[arg(long, value_parser = model)]
     pub model: Option<Model>,
@@ -98,8 +139,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub max_procs: Option<u16>,
 
-    /// How long a turn may take, such as 90s or 45m [default: 30m]
-    #[arg(long, value_name = "TIME", value_parser = millis)]
+    /// How long a turn may take, such as 90s or 45m; a bare number is seconds [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub timeout: Option<u64>,
 
     /// How often an agent is restarted within 10 minutes after a crash [default: 3]
@@ -113,14 +154,6 @@ pub struct RunArgs {
     /// How long running turns may go on after the first interrupt [default: 20s]
     #[arg(long, value_name = "TIME", value_parser = millis)]
     pub shutdown: Option<u64>,
-
-    /// Who answers the prompts [default: claude]
-    #[arg(long, value_enum)]
-    pub agent: Option<Answerer>,
-
-    /// The directory the agents work in [default: the current one]
-    #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
 
     /// The program that is Claude Code [default: claude, on the PATH]
     #[arg(long, env = "RAYMOND_CLAUDE", value_name = "PATH", hide_env_values = true)]
@@ -217,7 +250,7 @@ pub struct RecoverArgs {
     /// Which runs.
     #[command(flatten)]
     pub all_runs: AllRuns,
-    /// Let all of them go on, in the background
+    /// Let all of them go on, each in a process of its own, and wait for them
     #[arg(long)]
     pub all: bool,
 }
@@ -254,8 +287,18 @@ fn dollars(text: &str) -> Result<Usd, String> {
 
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
+        Some((key, _)) if RESERVED.contains(&key) => {
+            Err(format!("{{{{{key}}}}} is filled by raymond itself; choose another name"))
+        }
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE".to_owned()),
+    }
+}
+
+fn some_time(text: &str) -> Result<u64, String> {
+    match millis(text)? {
+        0 => Err("no turn could end in no time; write for example 90s or 45m".to_owned()),
+        time => Ok(time),
     }
 }
 
@@ -296,7 +339,7 @@ mod tests {
         assert_eq!(dollars("$0.50"), Ok(Usd::from_dollars(0.5)));
         assert!(dollars("-1").is_err() && dollars("nan").is_err() && dollars("x").is_err());
         assert_eq!(variable("a=b=c"), Ok(("a".into(), "b=c".into())));
-        assert!(variable("=x").is_err() && variable("x").is_err());
+        assert!(variable("state=x").is_err() && variable("=x").is_err() && variable("x").is_err());
         assert_eq!(backoff("1ms..5s"), Ok((1, 5000)));
         assert!(backoff("5s..1s").is_err() && backoff("5s").is_err());
     }

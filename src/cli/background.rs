@@ -5,17 +5,22 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use super::exit::Error;
 use crate::domain::id::RunId;
 use crate::store::layout::Root;
+use crate::store::lock;
+
+/// How often it is looked whether a run is held.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Starts `raymond run ID` with further arguments in the background; what it prints goes to the
 /// run's `output.log`.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Child, Error> {
+pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Taken, Error> {
     let program = std::env::current_exe().map_err(|error| Error::Io {
         doing: "find the program of",
         path: "this process".into(),
@@ -37,5 +42,40 @@ pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Child, E
         command.env_remove(name);
     }
     command.stdin(Stdio::null()).stdout(stdout).stderr(output).process_group(0);
-    command.spawn().map_err(failed)
+    command.spawn().map(Taken).map_err(failed)
+}
+
+/// A run that another process takes up.
+#[derive(Debug)]
+pub struct Taken(Child);
+
+impl Taken {
+    /// Waits until the process holds the run, so that it can be told to stop; one that has ended
+    /// before has held it as well.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn wait_until_held(mut self, root: &Root, id: &RunId) -> Result<(), Error> {
+        let lock = root.run(id).lock();
+        while lock::is_held(&lock)?.is_none() {
+            let ended = self.0.try_wait().map_err(|error| waiting(root, id, error))?;
+            if ended.is_some() {
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Waits until the process has ended; gives its exit code.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn wait(mut self, root: &Root, id: &RunId) -> Result<Option<i32>, Error> {
+        self.0.wait().map(|status| status.code()).map_err(|error| waiting(root, id, error))
+    }
+}
+
+fn waiting(root: &Root, id: &RunId, error: std::io::Error) -> Error {
+    Error::Io { doing: "wait for", path: root.run(id).path().to_owned(), error }
 }

@@ -30,17 +30,22 @@ pub(super) fn create(
     entry: StateName,
 ) -> Result<Prepared, Error> {
     let settings = settings::new(args)?;
-    let workflow_id = args.id.clone().unwrap_or_else(|| new_id(scope.root(), &entry));
+    let workflow_id = args.birth.id.clone().unwrap_or_else(|| new_id(scope.root(), &entry));
     let variables: Variables =
-        [("input".to_owned(), args.input.clone().unwrap_or_default())].into();
+        [("input".to_owned(), args.birth.input.clone().unwrap_or_default())].into();
     let position = Position {
         workflow: workflow_id.clone(),
         agent: AgentId::main(),
         state: entry.clone(),
-        variables: variables.clone(),
+        variables: Variables::new(),
         run_variables: settings.variables.clone(),
     };
-    step(&position, scope)?;
+    let ask = step(&position, scope)?;
+    let missed = ask.unfilled.iter().find(|one| one.name == "input" && args.birth.input.is_none());
+    let warnings = missed
+        .map(|missed| format!("{}: there is no --input, so {{{{input}}}} is empty", missed.place))
+        .into_iter()
+        .collect();
     runner_for(&settings, scope, PathBuf::new(), root, &workflow_id)?;
     let started = RunStarted {
         version: STATE_VERSION,
@@ -53,7 +58,7 @@ pub(super) fn create(
     };
     let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(started)) };
     let (store, run) = RunStore::create(root, &first)?;
-    Ok(Prepared { store, run, start: Start::New(Box::new(first)), warnings: Vec::new() })
+    Ok(Prepared { store, run, start: Start::New(Box::new(first)), warnings })
 }
 
 /// `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.

@@ -96,6 +96,22 @@ pub enum Error {
         /// What was looked for.
         program: String,
     },
+    /// There is something else in its place.
+    #[error(
+        "{program} cannot be executed; name Claude Code's program with --claude or RAYMOND_CLAUDE"
+    )]
+    NotAProgram {
+        /// What is no program.
+        program: String,
+    },
+    /// The workflow has no script.
+    #[error(
+        "{path}: --agent scripted needs this file; it lists for each state the replies to its turns, such as `START.md: [\"<result>done</result>\"]`"
+    )]
+    NoScript {
+        /// Where it should be.
+        path: String,
+    },
     /// The run's directory cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
@@ -125,8 +141,8 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Name(_) => Exit::Usage,
-            Self::Workflow(_) | Self::Replies(_) => Exit::Invalid,
-            Self::NoClaude { .. } => Exit::Unavailable,
+            Self::Workflow(_) | Self::Replies(_) | Self::NoScript { .. } => Exit::Invalid,
+            Self::NoClaude { .. } | Self::NotAProgram { .. } => Exit::Unavailable,
             Self::Io { .. } | Self::Broken { .. } => Exit::Io,
             Self::Store(error) => match error {
                 store::Error::NoSuchRun { .. } | store::Error::Exists { .. } => Exit::Usage,

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use super::args::RunArgs;
 use super::exit::{Error, Exit};
 use super::observers::Observers;
 use super::{diagnostics, output, summary};
@@ -24,7 +23,7 @@ use crate::domain::run::Run;
 use crate::domain::settings::{Answerer, Settings};
 use crate::language::prompt;
 use crate::language::replies::{self, Replies};
-use crate::language::source::Source;
+use crate::language::source::{self, Source};
 use crate::plugin::console::Console;
 use crate::plugin::debug::Debug;
 use crate::plugin::lines::Lines;
@@ -60,12 +59,8 @@ type Interrupts = mpsc::UnboundedReceiver<()>;
 ///
 /// # Errors
 /// [`Error`] if it cannot begin, or cannot be kept.
-pub(super) fn supervise_here(
-    args: &RunArgs,
-    root: &Root,
-    prepared: Prepared,
-) -> Result<Exit, Error> {
-    let live = stderr().is_terminal() && !args.json;
+pub(super) fn supervise_here(json: bool, root: &Root, prepared: Prepared) -> Result<Exit, Error> {
+    let live = stderr().is_terminal() && !json;
     let terminal = if live { Terminal::live() } else { Terminal::plain(stderr()) };
     diagnostics::show_on(terminal.clone());
     for warning in &prepared.warnings {
@@ -73,10 +68,10 @@ pub(super) fn supervise_here(
     }
     let run = actix::System::new().block_on(async {
         let mut interrupts = signals()?;
-        let run = supervised(args, root, prepared, &terminal, &mut interrupts).await;
+        let run = supervised(json, root, prepared, &terminal, &mut interrupts).await;
         terminal.clear();
         let run = run?;
-        if !args.json {
+        if !json {
             print_patiently(summary::endings(&run), &mut interrupts).await;
         }
         Ok::<Run, Error>(run)
@@ -86,7 +81,7 @@ pub(super) fn supervise_here(
 }
 
 async fn supervised(
-    args: &RunArgs,
+    json: bool,
     root: &Root,
     prepared: Prepared,
     terminal: &Terminal,
@@ -104,9 +99,10 @@ async fn supervised(
     let registry = Arc::new(Registry::default());
 
     let mut observers = Observers::new();
-    observers.add(Console::new(terminal.clone(), Arc::clone(&registry), &run));
-    if args.json {
+    if json {
         observers.add(Lines::new(stdout()));
+    } else {
+        observers.add(Console::new(terminal.clone(), Arc::clone(&registry), &run));
     }
     if settings.debug {
         match Debug::create(&root.debug(), &run.workflow_id, now(), steps) {
@@ -172,16 +168,26 @@ pub(super) fn runner_for(
         Answerer::Scripted => {
             let file = StateName::parse(replies::FILE)?;
             let path = scope.path(&file);
-            let yaml = scope.read(&file).map_err(prompt::step::Error::from)?;
+            let yaml = scope.read(&file).map_err(|error| match error {
+                source::Error::Missing { path, .. } => Error::NoScript { path },
+                error => prompt::step::Error::from(error).into(),
+            })?;
             Ok(Rc::new(Scripted::new(path.clone(), Replies::parse(&path, &yaml)?)))
         }
         Answerer::Claude => {
             let search: Option<OsString> = std::env::var_os("PATH");
             let program = locate(&settings.claude, search.as_deref())
-                .ok_or_else(|| Error::NoClaude { program: settings.claude.clone() })?;
+                .ok_or_else(|| no_claude(&settings.claude))?;
             let program = std::path::absolute(&program).unwrap_or(program);
             let marker = Marker { run: run.clone(), dir: root.path().to_owned() };
             Ok(Rc::new(Claude::new(program, settings.clone(), steps, marker)))
         }
     }
+}
+
+fn no_claude(program: &str) -> Error {
+    if program.contains('/') && Path::new(program).exists() {
+        return Error::NotAProgram { program: program.to_owned() };
+    }
+    Error::NoClaude { program: program.to_owned() }
 }

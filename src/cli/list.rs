@@ -34,7 +34,13 @@ pub(super) fn show(args: &AllRuns, runs: &[Seen], none: &str) -> Result<Exit, Er
     if runs.is_empty() {
         output::tell(none);
     }
-    output::print(&output::table(&runs.iter().map(as_row).collect::<Vec<_>>()))
+    let shown = output::print(&output::table(&runs.iter().map(as_row).collect::<Vec<_>>()));
+    for (id, view) in runs {
+        if let Err(error) = view {
+            output::tell(&format!("{id}: {error}"));
+        }
+    }
+    shown
 }
 
 fn as_json((id, view): &Seen) -> Value {
@@ -62,6 +68,6 @@ fn as_row((id, view): &Seen) -> Vec<String> {
             format!("{} finished", view.run.finished.len()),
             view.run.total_cost_usd.to_string(),
         ],
-        Err(error) => vec![id.to_string(), "unreadable".to_owned(), error.to_string()],
+        Err(_) => vec![id.to_string(), "unreadable".to_owned()],
     }
 }

@@ -9,6 +9,7 @@ use super::args::LogArgs;
 use super::exit::{Error, Exit};
 use crate::plugin::sentence::{printable, sentence};
 use crate::store::layout::Root;
+use crate::store::view::no_such_run;
 use crate::store::{self, lock, record};
 
 /// How often a journal that is followed is looked at.
@@ -22,7 +23,7 @@ pub fn log(args: &LogArgs) -> Result<Exit, Error> {
     let root = Root::new(&args.one.dir.dir);
     let dir = root.run(&args.one.run);
     if !dir.path().is_dir() {
-        return Err(store::Error::NoSuchRun { id: args.one.run.clone(), dir: root.runs() }.into());
+        return Err(no_such_run(&root, &args.one.run).into());
     }
     let path = dir.journal();
     let failed = |error| Error::Io { doing: "read", path: path.clone(), error };

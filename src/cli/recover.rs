@@ -27,21 +27,25 @@ pub fn recover(args: &RecoverArgs) -> Result<Exit, Error> {
     list::show(&args.all_runs, &runs, "no run is waiting to go on")
 }
 
-/// Lets runs go on, and shows how they ended; the exit code is the worst of theirs.
+/// Lets runs go on, and shows how they ended; the exit code is the worst of theirs. A run whose
+/// budget is used up cannot: it needs more.
 fn go_on(args: &RecoverArgs, root: &Root, runs: &[Seen]) -> Result<Exit, Error> {
     let mut going = Vec::new();
-    for (id, _) in runs {
+    for (id, view) in runs {
+        if view.as_ref().is_ok_and(|view| view.run.purse().is_empty()) {
+            output::tell(&format!("{id} needs a larger budget: raymond run {id} --budget USD"));
+            continue;
+        }
         going.push((id, background::take_up(root, id, &[])?));
         output::tell(&format!("{id} goes on; `raymond log {id} --follow` shows it"));
     }
+    if !going.is_empty() {
+        output::tell("waiting for them; they go on also when this command is interrupted");
+    }
     let mut worst = Exit::Success;
-    for (id, mut process) in going {
-        let ended = process.wait().map_err(|error| Error::Io {
-            doing: "wait for",
-            path: root.run(id).path().to_owned(),
-            error,
-        })?;
-        let exit = Exit::ALL.into_iter().find(|exit| ended.code() == Some(exit.code().into()));
+    for (id, process) in going {
+        let code = process.wait(root, id)?;
+        let exit = Exit::ALL.into_iter().find(|exit| code == Some(exit.code().into()));
         worst = worst.max(exit.unwrap_or(Exit::Io));
     }
     let ids: Vec<_> = runs.iter().map(|(id, _)| id).collect();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::args::RunArgs;
+use super::args::{Birth, Options, ResumeArgs, RunArgs};
 use super::create::create;
 use super::exit::{Error, Exit};
 use super::foreground::{Prepared, supervise_here};
@@ -26,9 +26,9 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     match target::resolve(&args.target, &root)? {
         Target::Workflow { scope, entry } => {
             let prepared = create(args, &root, &scope, entry)?;
-            supervise_here(args, &root, prepared)
+            supervise_here(args.options.json, &root, prepared)
         }
-        Target::Run(id) => go_on(args, &root, &id),
+        Target::Run(id) => go_on(&args.birth, &args.options, &root, &id),
     }
 }
 
@@ -36,25 +36,34 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
 ///
 /// # Errors
 /// [`Error`] if there is no such run, or it cannot be kept.
-pub fn resume(args: &RunArgs) -> Result<Exit, Error> {
+pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
-    go_on(args, &root, &RunId::parse(&args.target)?)
+    let id = RunId::parse(&args.run).map_err(|_| {
+        Error::Usage(format!(
+            "{} is not a run; resume goes on with one, `raymond run PATH` starts one",
+            args.run
+        ))
+    })?;
+    go_on(&Birth::default(), &args.options, &root, &id)
 }
 
-fn go_on(args: &RunArgs, root: &Root, id: &RunId) -> Result<Exit, Error> {
+fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Exit, Error> {
     let (store, recovered) = RunStore::open(root, id)?;
-    let settings = settings::again(args, recovered.run.settings.clone())?;
+    let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if matches!(recovered.run.status, Status::Completed | Status::Failed) {
         sweep(root, id)?;
-        if !args.json {
+        if !options.json {
             output::print(&summary::endings(&recovered.run))?;
         }
-        output::tell(&summary::closing(&recovered.run));
+        output::tell(&format!("nothing is left to do: {}", summary::closing(&recovered.run)));
         return Ok(Exit::of(&recovered.run));
     }
-    let start = Start::Again(Box::new(Event::RunResumed { settings: Box::new(settings) }));
+    let start = match recovered.untouched {
+        Some(first) if settings == recovered.run.settings => Start::New(Box::new(first)),
+        _ => Start::Again(Box::new(Event::RunResumed { settings: Box::new(settings) })),
+    };
     let prepared = Prepared { store, run: recovered.run, start, warnings: recovered.warnings };
-    supervise_here(args, root, prepared)
+    supervise_here(options.json, root, prepared)
 }
 
 /// Ends what a raymond left running that was killed right after its run had ended.

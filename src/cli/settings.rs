@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{Answerer, RunArgs};
+use super::args::{Answerer, Birth, Options, RunArgs};
 use super::exit::Error;
 use crate::domain::settings::{self, Permission, Settings, Supervision};
 
@@ -11,17 +11,18 @@ use crate::domain::settings::{self, Permission, Settings, Supervision};
 /// # Errors
 /// [`Error::Io`] if the directory to work in cannot be entered.
 pub fn new(args: &RunArgs) -> Result<Settings, Error> {
-    let cwd = args.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+    let birth = &args.birth;
+    let cwd = birth.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
     let mut settings = Settings {
         cwd: directory(&cwd)?,
-        variables: args.variables.iter().cloned().collect(),
-        answerer: match args.agent {
+        variables: birth.variables.iter().cloned().collect(),
+        answerer: match birth.agent {
             Some(Answerer::Scripted) => settings::Answerer::Scripted,
             Some(Answerer::Claude) | None => settings::Answerer::Claude,
         },
         ..Settings::default()
     };
-    overlay(args, &mut settings);
+    overlay(&args.options, &mut settings);
     Ok(settings)
 }
 
@@ -29,25 +30,24 @@ pub fn new(args: &RunArgs) -> Result<Settings, Error> {
 ///
 /// # Errors
 /// [`Error::Usage`] for options that only a new run can take.
-pub fn again(args: &RunArgs, mut settings: Settings) -> Result<Settings, Error> {
+pub fn again(birth: &Birth, options: &Options, mut settings: Settings) -> Result<Settings, Error> {
     let fixed = [
-        ("--id", args.id.is_some()),
-        ("--input", args.input.is_some()),
-        ("--var", !args.variables.is_empty()),
-        ("--cwd", args.cwd.is_some()),
-        ("--agent", args.agent.is_some()),
+        ("--id", birth.id.is_some()),
+        ("--input", birth.input.is_some()),
+        ("--var", !birth.variables.is_empty()),
+        ("--cwd", birth.cwd.is_some()),
+        ("--agent", birth.agent.is_some()),
     ];
     if let Some((option, _)) = fixed.into_iter().find(|(_, given)| *given) {
         return Err(Error::Usage(format!(
-            "{option} is fixed when a run starts and {} goes on; leave it out, or start a new run from its folder",
-            args.target
+            "{option} is fixed when a run starts, and this one goes on; leave it out, or start a new run from its folder"
         )));
     }
-    overlay(args, &mut settings);
+    overlay(options, &mut settings);
     Ok(settings)
 }
 
-fn overlay(args: &RunArgs, settings: &mut Settings) {
+fn overlay(args: &Options, settings: &mut Settings) {
     fn set<T: Clone>(target: &mut T, given: Option<&T>) {
         if let Some(given) = given {
             target.clone_from(given);

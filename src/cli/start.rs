@@ -24,14 +24,14 @@ pub fn start(args: &RunArgs) -> Result<Exit, Error> {
         Target::Run(id) => {
             let view = view::look(&root, &id)?;
             if view.held {
-                return Err(store::Error::Held { id, pid: None }.into());
+                return Err(store::Error::Held { id, pid: view.holder }.into());
             }
-            settings::again(args, view.run.settings)?;
+            settings::again(&args.birth, &args.options, view.run.settings)?;
             let further = given_options(&id);
             (id, further)
         }
     };
-    drop(background::take_up(&root, &id, &further)?);
+    background::take_up(&root, &id, &further)?.wait_until_held(&root, &id)?;
     output::print(&format!("{id}\n"))
 }
 

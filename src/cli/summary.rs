@@ -32,7 +32,9 @@ pub fn closing(run: &Run) -> String {
     let spent = run.total_cost_usd;
     let id = &run.workflow_id;
     match (run.status, &run.pause) {
-        (Status::Completed, _) => format!("run {id} ended well, {spent} spent"),
+        (Status::Completed, _) => {
+            format!("run {id} ended well, {spent} spent; `raymond log {id}` tells how")
+        }
         (Status::Failed, _) => {
             let failed = run
                 .finished

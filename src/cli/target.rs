@@ -59,14 +59,14 @@ fn workflow(folder: &Path, file: &str) -> Result<Target, Error> {
     })?;
     let entry = StateName::parse(file)?;
     match scope.check(&entry) {
-        Err(source::Error::Missing { path, similar }) if file == FIRST => {
-            let hint = similar.map(|name| format!(", but there is {name}")).unwrap_or_default();
-            let why = format!(
-                "{path}: a workflow begins with this file{hint}; make it, or name the first prompt itself"
+        Err(source::Error::Missing { similar, .. }) if file == FIRST => {
+            let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
+            let error = format!(
+                "there is no {FIRST} in this folder{hint}; a workflow begins with it: make it, or name its first prompt"
             );
             Err(step::Error::from(source::Error::Unreadable {
                 path: folder.display().to_string(),
-                error: why,
+                error,
             })
             .into())
         }

@@ -66,10 +66,11 @@ impl fmt::Display for Usd {
     /// Dollars with cents; below a cent with as many digits as it takes to show something.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.dollars();
-        if self.0 == 0 || self.0.is_multiple_of(10_000_000) || dollars >= 1.0 {
-            write!(f, "${dollars:.2}")
-        } else {
-            write!(f, "${dollars:.4}")
+        let whole_cents = self.0.is_multiple_of(10_000_000);
+        match self.0 {
+            _ if whole_cents || dollars >= 1.0 => write!(f, "${dollars:.2}"),
+            100_000.. => write!(f, "${dollars:.4}"),
+            _ => write!(f, "${dollars:.9}"),
         }
     }
 }
@@ -103,6 +104,7 @@ mod tests {
         assert_eq!(shown(0.0), "$0.00");
         assert_eq!(shown(0.05), "$0.05");
         assert_eq!(shown(0.0123), "$0.0123");
+        assert_eq!(shown(0.000_012), "$0.000012000");
         assert_eq!(shown(12.345), "$12.35");
     }
 

@@ -10,3 +10,4 @@ pub mod replies;
 pub mod source;
 pub mod tag;
 pub mod template;
+pub mod yaml;

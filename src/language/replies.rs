@@ -11,6 +11,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::language::duration::millis;
+use crate::language::yaml;
 
 /// The file in the scope that holds them.
 pub const FILE: &str = "replies.yaml";
@@ -37,19 +38,15 @@ pub struct Reply {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The file is not what it should be.
-    #[error("{path}:{line}:{column}: {message}")]
+    #[error("{path}:{error}")]
     Invalid {
         /// The file.
         path: String,
-        /// The line, from 1.
-        line: u64,
-        /// The column, from 1.
-        column: u64,
-        /// What is wrong there.
-        message: String,
+        /// What is wrong in it, and where.
+        error: yaml::Error,
     },
     /// It has nothing for this turn.
-    #[error("{path}: {state} has {listed} repl{}, and this is turn {wanted} there; add one, or `repeat: true` to the last", if *.listed == 1 { "y" } else { "ies" })]
+    #[error("{path}: {}", exhausted(.state, *.listed, *.wanted))]
     Exhausted {
         /// The file.
         path: String,
@@ -62,24 +59,25 @@ pub enum Error {
     },
 }
 
+fn exhausted(state: &StateName, listed: usize, wanted: usize) -> String {
+    match listed {
+        0 => format!("{state} has no replies; add `{state}:` and a list of them"),
+        1 => format!(
+            "{state} has 1 reply, and this is turn {wanted} there; add one, or `repeat: true` to it"
+        ),
+        _ => format!(
+            "{state} has {listed} replies, and this is turn {wanted} there; add one, or `repeat: true` to the last"
+        ),
+    }
+}
+
 impl Replies {
     /// Reads the file's text; `path` is for the message.
     ///
     /// # Errors
     /// [`Error::Invalid`] with the place.
     pub fn parse(path: &str, yaml: &str) -> Result<Self, Error> {
-        let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
-        serde_yaml::from_str_with_options(yaml, options).map_err(|error| {
-            let place = error.location().unwrap_or(serde_yaml::Location::UNKNOWN);
-            let said = error.without_snippet().to_string();
-            let message = said.split(" at line ").next().unwrap_or(&said).to_owned();
-            Error::Invalid {
-                path: path.to_owned(),
-                line: place.line(),
-                column: place.column(),
-                message,
-            }
-        })
+        yaml::read(yaml, &KEYS).map_err(|error| Error::Invalid { path: path.to_owned(), error })
     }
 
     /// The reply to an agent's turn in a state; `visit` counts from 0.
@@ -100,12 +98,14 @@ impl Replies {
     }
 }
 
+const KEYS: [&str; 4] = ["reply", "cost", "delay", "repeat"];
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Detailed {
     reply: String,
     #[serde(default)]
-    cost: Usd,
+    cost: f64,
     #[serde(default)]
     delay: Option<String>,
     #[serde(default)]
@@ -137,9 +137,12 @@ impl<'de> Visitor<'de> for TextOrDetailed {
     fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Reply, M::Error> {
         let detailed = Detailed::deserialize(de::value::MapAccessDeserializer::new(map))?;
         let delay = detailed.delay.as_deref().map(millis).transpose().map_err(de::Error::custom)?;
+        if detailed.cost < 0.0 {
+            return Err(de::Error::custom("a cost is not negative"));
+        }
         Ok(Reply {
             text: detailed.reply,
-            cost: detailed.cost,
+            cost: Usd::from_dollars(detailed.cost),
             delay_ms: delay.unwrap_or(0),
             repeat: detailed.repeat,
         })

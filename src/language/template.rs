@@ -23,8 +23,8 @@ const LONGEST: usize = 256;
 pub struct Filled {
     /// The text.
     pub text: String,
-    /// The placeholders that stayed, each once, in their order.
-    pub unknown: Vec<String>,
+    /// The placeholders that stayed, each once, with the line in the template of the first, from 1.
+    pub unknown: Vec<(String, u64)>,
 }
 
 /// Fills a template with what `value` knows.
@@ -44,8 +44,9 @@ pub fn fill<'values>(template: &str, value: impl Fn(&str) -> Option<&'values str
             filled.text.push_str(value);
         } else {
             filled.text.push_str(&rest[..length]);
-            if !filled.unknown.iter().any(|known| known == name) {
-                filled.unknown.push(name.to_owned());
+            if !filled.unknown.iter().any(|(known, _)| known == name) {
+                let before = &template[..template.len() - rest.len()];
+                filled.unknown.push((name.to_owned(), before.split('\n').count() as u64));
             }
         }
         rest = &rest[length..];
@@ -94,7 +95,8 @@ mod tests {
 
     #[test]
     fn what_nothing_fills_is_reported_once() {
-        assert_eq!(fill("{{a}} {{b}} {{a}} {{result}}", known).unknown, ["a", "b"]);
+        let unknown = fill("{{a}} {{result}}\n\n{{b}} {{a}}", known).unknown;
+        assert_eq!(unknown, [("a".to_owned(), 1), ("b".to_owned(), 3)]);
     }
 
     proptest! {

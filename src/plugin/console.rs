@@ -14,6 +14,7 @@ use crate::actor::message::{Finish, Published};
 use crate::actor::registry::Registry;
 use crate::domain::event::Event;
 use crate::domain::run::{Ending, Run, Status};
+use crate::domain::turn::Cause;
 
 /// How often the live view is drawn.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -66,15 +67,19 @@ impl Console {
     }
 }
 
-/// Whether a record is worth a line that stays above a live view; the steps are seen in the view.
-fn stays(event: &Event) -> bool {
+/// Whether a record is worth a line. The steps are seen in a live view; that the run pauses, and what
+/// keeps it from going on, is said at its end.
+fn is_shown(event: &Event, live: bool) -> bool {
     match event {
         Event::RunStarted(_)
         | Event::RunResumed { .. }
         | Event::TurnRejected(_)
-        | Event::TurnFailed(_)
         | Event::AgentFailed(_) => true,
-        Event::StepFinished(_) | Event::RunPaused { .. } | Event::CommandReceived { .. } => false,
+        Event::TurnFailed(event) => {
+            !matches!(event.cause, Cause::Authentication | Cause::Unavailable | Cause::Storage)
+        }
+        Event::StepFinished(_) | Event::CommandReceived { .. } => !live,
+        Event::RunPaused { .. } => false,
     }
 }
 
@@ -94,7 +99,7 @@ impl Handler<Published> for Console {
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         self.count(&published);
-        if !self.terminal.is_live() || stays(&published.record.event) {
+        if is_shown(&published.record.event, self.terminal.is_live()) {
             self.terminal.line(&sentence(&published.record));
         }
     }

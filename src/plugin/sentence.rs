@@ -1,9 +1,10 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
-use crate::domain::event::{Command, Event, Record, StepFinished};
+use crate::domain::event::{Command, Event, Record, StepFinished, TurnFailed};
 use crate::domain::id::StateName;
 use crate::domain::settings::{Answerer, Settings};
 use crate::domain::transition::Transition;
+use crate::domain::turn::Cause;
 
 /// What happened, in a line without its time.
 #[must_use]
@@ -21,12 +22,7 @@ pub fn sentence(record: &Record) -> String {
         Event::TurnRejected(event) => {
             format!("{}  {}: {}; reminded", event.turn.agent, event.state, event.violation)
         }
-        Event::TurnFailed(event) => {
-            format!(
-                "{}  {}: {}: {}; it is run again",
-                event.turn.agent, event.state, event.cause, event.message
-            )
-        }
+        Event::TurnFailed(event) => failed(event),
         Event::AgentFailed(event) => {
             format!("{}  failed ({}): {}", event.turn.agent, event.cause, event.error)
         }
@@ -41,6 +37,14 @@ fn answered(settings: &Settings) -> &'static str {
         Answerer::Claude => "",
         Answerer::Scripted => ", answered by a script: no model is called",
     }
+}
+
+fn failed(event: &TurnFailed) -> String {
+    let again = match event.cause {
+        Cause::Crash | Cause::Timeout | Cause::Panic | Cause::Lost => "; it is run again",
+        _ => "",
+    };
+    format!("{}  {}: {}: {}{again}", event.turn.agent, event.state, event.cause, event.message)
 }
 
 fn step(event: &StepFinished) -> String {

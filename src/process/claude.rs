@@ -131,7 +131,7 @@ impl Claude {
         point("rest.after");
         let mut outcome = self.outcome(end, &stream, &files);
         if let StepOutcome::Failed(failure) = &mut outcome {
-            let _ = write!(failure.message, "; see steps/{}.jsonl", input.turn.stem());
+            let _ = write!(failure.message, "; see {}", files.stream.display());
         }
         Ok(outcome)
     }
@@ -198,7 +198,9 @@ impl Claude {
             let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
             Failure::new(
                 Cause::Unavailable,
-                format!("{program} cannot be run in {cwd}: {error}; {hint}"),
+                format!(
+                    "{program} cannot be run in {cwd}: {error}; if it is a script, see that its interpreter is there; else {hint}"
+                ),
             )
         } else {
             Failure::new(Cause::Crash, format!("{program} could not be started in {cwd}: {error}"))
@@ -216,5 +218,38 @@ impl Claude {
             .filter(|leftover| leftover::writes_to(leftover, &files.stream))
             .min_by_key(|leftover| leftover.started)
             .map_or(Process::Gone, Process::Adopted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::RunId;
+
+    fn outcome(end: End, line: &str) -> StepOutcome {
+        let marker = Marker { run: RunId::parse("r").expect("an id"), dir: PathBuf::new() };
+        let claude = Claude::new(PathBuf::new(), Settings::default(), PathBuf::new(), marker);
+        let mut stream = Stream::default();
+        stream.feed(line.as_bytes()).expect("a short line");
+        let turn = TurnId { agent: crate::domain::id::AgentId::main(), step: 1, turn: 0 };
+        claude.outcome(end, &stream, &TurnFiles::of(&PathBuf::new(), &turn))
+    }
+
+    const ANSWER: &str = "{\"type\":\"result\",\"is_error\":false,\"result\":\"hi\"}\n";
+    const ERROR: &str = "{\"type\":\"result\",\"is_error\":true,\"subtype\":\"error_during_execution\",\"total_cost_usd\":0.5}\n";
+
+    #[test]
+    fn an_answer_counts_also_at_the_very_end() {
+        for end in [End::Stopped, End::TimedOut, End::Exited(Exit::Signal(15))] {
+            assert!(matches!(outcome(end, ANSWER), StepOutcome::Replied(_)));
+        }
+    }
+
+    #[test]
+    fn an_error_on_being_stopped_is_no_crash_and_is_paid_for() {
+        for (end, cause) in [(End::Stopped, Cause::Interrupted), (End::TimedOut, Cause::Timeout)] {
+            let StepOutcome::Failed(failure) = outcome(end, ERROR) else { panic!("an answer") };
+            assert_eq!((failure.cause, failure.cost), (cause, Usd::from_dollars(0.5)));
+        }
     }
 }

@@ -20,12 +20,14 @@ pub enum Error {
         error: io::Error,
     },
     /// There is no such run.
-    #[error("there is no run {id} in {}; `raymond list` shows the runs there are", .dir.display())]
+    #[error("there is no run {id} in {}; {}`raymond list` shows the runs there are", .dir.display(), .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
     NoSuchRun {
         /// The id that was asked for.
         id: RunId,
         /// The directory of all runs.
         dir: PathBuf,
+        /// A run with a similar id.
+        similar: Option<String>,
     },
     /// The id is taken.
     #[error(
@@ -56,7 +58,7 @@ pub enum Error {
         why: String,
     },
     /// The journal holds nothing.
-    #[error("{}: the journal has no record: the run never began; remove its directory", .path.display())]
+    #[error("{}: the journal holds no record of the run; restore it from a copy, or remove the run's directory", .path.display())]
     Empty {
         /// The journal.
         path: PathBuf,
@@ -81,7 +83,7 @@ pub enum Error {
 
 fn io_hint(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "; choose a directory you may write with --dir",
+        io::ErrorKind::PermissionDenied => "; choose a directory you may use with --dir",
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
             "; choose another directory for the runs with --dir"
         }

@@ -53,18 +53,15 @@ pub fn list(inbox: &Path) -> Result<Vec<Waiting>, Error> {
     Ok(waiting)
 }
 
-/// Removes the commands to stop: they were meant for the raymond that held the run before.
+/// The names of the commands to stop: those that lie here before a run is taken up were meant for
+/// the raymond that held it last.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn forget_stops(inbox: &Path) -> Result<(), Error> {
-    if !inbox.is_dir() {
-        return Ok(());
-    }
-    let waiting = list(inbox)?.into_iter();
-    waiting
-        .filter(|entry| entry.command == Some(Command::Stop))
-        .try_for_each(|entry| remove(inbox, &entry.name))
+pub fn stops(inbox: &Path) -> Result<Vec<String>, Error> {
+    let waiting = if inbox.is_dir() { list(inbox)? } else { Vec::new() };
+    let stops = waiting.into_iter().filter(|entry| entry.command == Some(Command::Stop));
+    Ok(stops.map(|entry| entry.name).collect())
 }
 
 /// Removes a command that is in the journal.

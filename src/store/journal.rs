@@ -31,7 +31,10 @@ pub fn scan(
     path: &Path,
     mut visit: impl FnMut(u64, &str) -> Result<(), Flaw>,
 ) -> Result<Extent, Error> {
-    let file = File::open(path).map_err(Error::io("open", path))?;
+    let file = File::open(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Error::Empty { path: path.to_owned() },
+        _ => Error::io("open", path)(error),
+    })?;
     let length = file.metadata().map_err(Error::io("read", path))?.len();
     let mut reader = BufReader::with_capacity(256 * 1024, file.take(length));
     let mut extent = Extent { last: 0, end: 0, torn: 0 };

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::layout::{Root, RunDir};
 use super::lock::{self, Lock};
 use super::snapshot::{self, Found, Growth};
+use super::view::no_such_run;
 use super::writer::{Outcome, Target, Writer};
 use super::{Error, files, inbox, journal, record};
 use crate::domain::apply::{Refused, apply, begin};
@@ -27,6 +28,8 @@ pub struct RunStore {
 pub struct Recovered {
     /// The run, as of its last record.
     pub run: Run,
+    /// Its only record, if no turn has begun since: then it was made for another process to take up.
+    pub untouched: Option<Record>,
     /// What someone should know: a torn record that was cut off, a snapshot that was rebuilt.
     pub warnings: Vec<String>,
 }
@@ -77,10 +80,13 @@ impl RunStore {
     pub fn open(root: &Root, id: &RunId) -> Result<(Self, Recovered), Error> {
         let dir = root.run(id);
         if !dir.path().is_dir() {
-            return Err(Error::NoSuchRun { id: id.clone(), dir: root.runs() });
+            return Err(no_such_run(root, id));
         }
+        let meant_for_the_last = inbox::stops(&dir.inbox())?;
         let lock = lock::acquire(&dir.lock(), id)?;
-        inbox::forget_stops(&dir.inbox())?;
+        for name in meant_for_the_last {
+            inbox::remove(&dir.inbox(), &name)?;
+        }
         let replayed = replay(&dir)?;
         let mut warnings = replayed.warnings;
         if replayed.torn > 0 {
@@ -94,10 +100,13 @@ impl RunStore {
         for path in [dir.steps(), dir.inbox()] {
             files::make_dir(&path)?;
         }
+        let no_turn_began =
+            std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());
+        let untouched = replayed.untouched.filter(|_| no_turn_began);
         let growth = Growth::after_snapshot(state_json(&replayed.run).len());
         Ok((
             Self { dir, _lock: lock, growth, writer: None },
-            Recovered { run: replayed.run, warnings },
+            Recovered { run: replayed.run, untouched, warnings },
         ))
     }
 
@@ -162,6 +171,7 @@ pub(super) struct Replayed {
     pub(super) run: Run,
     pub(super) end: u64,
     pub(super) torn: u64,
+    pub(super) untouched: Option<Record>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -180,7 +190,9 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
         }
     };
     let known = run.as_ref().map_or(0, |run| run.seq);
+    let mut untouched = None;
     let extent = journal::scan(&dir.journal(), |seq, line| {
+        untouched = if seq == 1 { Some(record::decode(line)?) } else { None };
         if seq <= known {
             return Ok(());
         }
@@ -194,7 +206,7 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
     })?;
     match run {
         Some(run) if run.seq == extent.last => {
-            Ok(Replayed { run, end: extent.end, torn: extent.torn, warnings })
+            Ok(Replayed { run, end: extent.end, torn: extent.torn, untouched, warnings })
         }
         Some(run) if extent.last > 0 => Err(Error::Damaged {
             path: dir.journal(),

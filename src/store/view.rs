@@ -7,6 +7,7 @@ use super::run_store::replay;
 use super::{Error, lock};
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
+use crate::language::hint::closest;
 
 /// A run as its directory tells it now.
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct View {
     pub run: Run,
     /// Whether a raymond holds it.
     pub held: bool,
+    /// The process that does, if it said so.
+    pub holder: Option<u32>,
 }
 
 /// Looks at one run.
@@ -24,10 +27,10 @@ pub struct View {
 pub fn look(root: &Root, id: &RunId) -> Result<View, Error> {
     let dir = root.run(id);
     if !dir.path().is_dir() {
-        return Err(Error::NoSuchRun { id: id.clone(), dir: root.runs() });
+        return Err(no_such_run(root, id));
     }
-    let held = lock::is_held(&dir.lock())?.is_some();
-    Ok(View { run: replay(&dir)?.run, held })
+    let holder = lock::is_held(&dir.lock())?;
+    Ok(View { run: replay(&dir)?.run, held: holder.is_some(), holder: holder.flatten() })
 }
 
 /// The ids of all runs, sorted.
@@ -48,4 +51,12 @@ pub fn ids(root: &Root) -> Result<Vec<RunId>, Error> {
     }
     ids.sort();
     Ok(ids)
+}
+
+/// The error for a run that is not there, with one that may have been meant.
+#[must_use]
+pub fn no_such_run(root: &Root, id: &RunId) -> Error {
+    let ids = ids(root).unwrap_or_default();
+    let similar = closest(id.as_str(), ids.iter().map(RunId::as_str)).map(str::to_owned);
+    Error::NoSuchRun { id: id.clone(), dir: root.runs(), similar }
 }

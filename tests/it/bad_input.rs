@@ -202,7 +202,7 @@ fn a_directory_that_cannot_be_made() {
     let test = answering().prompt("START.md", "start").file("in-the-way", b"");
     let test = test.env("RAYMOND_DIR", "in-the-way");
     let outcome = test.run(&["START.md"]);
-    outcome.code(74).stderr_has("in-the-way/ray").stderr_has("--dir");
+    outcome.code(74).stderr_has("in-the-way").stderr_has("--dir");
     assert!(test.calls().is_empty());
 }
 

@@ -49,11 +49,19 @@ fn a_hundred_workers_overshoot_the_budget_by_no_more_than_a_turn() {
 }
 
 #[test]
-fn beside_each_other_they_overshoot_by_no_more_than_the_turns_that_ran() {
+fn beside_each_other_they_overshoot_by_no_more_than_a_turn() {
     let test = crowd(100).rule(when("worker").reply("<result>w</result>").cost(0.02));
-    test.run(&["START.md", "--budget", "0.05", "--max-procs", "4"]).code(75);
+    test.run(&["START.md", "--budget", "0.05", "--max-procs", "8"]).code(75);
     let spent = total_cost(&test);
-    assert!(spent < 0.05 + 4.0 * 0.02, "spent {spent}");
+    assert!(spent < 0.05 + 0.02, "spent {spent}");
+}
+
+#[test]
+fn cheap_turns_do_not_let_a_crowd_of_dear_ones_in() {
+    let test = crowd(16).rule(when("worker").reply("<result>w</result>").cost(2.0));
+    test.run(&["START.md", "--budget", "1", "--max-procs", "32"]).code(75);
+    let spent = total_cost(&test);
+    assert!(spent < 1.0 + 2.0, "spent {spent}");
 }
 
 #[test]

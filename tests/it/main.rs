@@ -6,6 +6,7 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expected and stops")]
 
+mod adoption;
 mod api;
 mod bad_claude;
 mod bad_input;
@@ -15,6 +16,7 @@ mod crash;
 mod debug_mode;
 mod limits;
 mod options;
+mod patience;
 mod policy;
 mod protocol;
 mod readme;

@@ -151,8 +151,9 @@ impl Handler<Interrupt> for Supervisor {
             Ending::No => {
                 let running = self.admission.running();
                 let grace = self.run.settings.supervision.shutdown_ms / 1000;
+                let turns = if running == 1 { "the running turn" } else { "the running turns" };
                 tracing::warn!(
-                    "interrupted: {running} running turns may finish within {grace} s; interrupt again to end them now"
+                    "interrupted: {turns} ({running}) may finish within {grace} s; interrupt again to end them now"
                 );
                 self.admission.close();
                 self.ending = Ending::Holding { pause: Some(Pause::Interrupted), signalled: true };

@@ -84,6 +84,7 @@ impl Still {
                 source: Arc::new(files(WORKFLOW)),
                 runner,
                 registry,
+                warned: std::cell::RefCell::default(),
                 supervisor: Superior {
                     permits: ctx.address().recipient(),
                     reports: ctx.address().recipient(),
@@ -252,6 +253,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             source: Arc::new(files(WORKFLOW)),
             runner: gated(at, arrived),
             registry: Arc::default(),
+            warned: std::cell::RefCell::default(),
             supervisor: Superior {
                 permits: ear.clone().recipient(),
                 reports: ear.clone().recipient(),

@@ -1,6 +1,7 @@
 //! A prompt file taken apart: the frontmatter, if there is one, and the prompt itself.
 
 use super::frontmatter::{self, Frontmatter};
+use crate::language::yaml;
 
 /// A prompt file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +10,8 @@ pub struct Document {
     pub frontmatter: Frontmatter,
     /// The prompt.
     pub body: String,
+    /// The line of the file it begins at, from 1.
+    pub body_line: u64,
 }
 
 /// Takes a prompt file apart.
@@ -16,36 +19,42 @@ pub struct Document {
 /// # Errors
 /// With line and column in the file: frontmatter that is not closed or not valid, and a prompt
 /// that is empty, because Claude Code answers nothing to it.
-pub fn parse(text: &str) -> Result<Document, frontmatter::Error> {
+pub fn parse(text: &str) -> Result<Document, yaml::Error> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (head, body, body_line) = split(text)?;
     let frontmatter = frontmatter::parse(&head)?;
     if body.trim().is_empty() {
         let message = "the prompt is empty; write what the agent is to do".to_owned();
-        return Err(frontmatter::Error { line: body_line, column: 1, message });
+        return Err(yaml::Error { line: body_line, column: 1, message });
     }
-    Ok(Document { frontmatter, body: body.to_owned() })
+    Ok(Document { frontmatter, body: body.to_owned(), body_line })
 }
 
-/// The YAML with an empty line where the opening `---` was, so that its lines count as the file's;
+/// The YAML with empty lines where the opening `---` and what precedes it were, so that its lines
+/// count as the file's;
 /// then the prompt, and the line it begins at.
-fn split(text: &str) -> Result<(String, &str, u64), frontmatter::Error> {
-    let mut lines = text.split_inclusive('\n');
-    if lines.next().map(str::trim_end) != Some("---") {
-        return Ok((String::new(), text, 1));
+fn split(text: &str) -> Result<(String, &str, u64), yaml::Error> {
+    let mut lines = text.split_inclusive('\n').peekable();
+    let (mut blank, mut end) = (0, 0);
+    while let Some(line) = lines.next_if(|line| line.trim().is_empty()) {
+        blank += 1;
+        end += line.len();
     }
-    let mut end = text.find('\n').map_or(text.len(), |at| at + 1);
+    let Some(opening) = lines.next_if(|line| line.trim_end() == "---") else {
+        return Ok((String::new(), text, 1));
+    };
+    end += opening.len();
     let start = end;
-    for (index, line) in (2u64..).zip(lines) {
+    for (index, line) in (blank + 2u64..).zip(lines) {
         if line.trim_end() == "---" {
-            let yaml = format!("\n{}", &text[start..end]);
+            let yaml = "\n".repeat(usize::try_from(blank).unwrap_or(0) + 1) + &text[start..end];
             return Ok((yaml, &text[end + line.len()..], index + 1));
         }
         end += line.len();
     }
     let message =
         "the frontmatter that begins here is not closed; end it with a line `---`".to_owned();
-    Err(frontmatter::Error { line: 1, column: 1, message })
+    Err(yaml::Error { line: blank + 1, column: 1, message })
 }
 
 #[cfg(test)]
@@ -65,6 +74,7 @@ mod tests {
             "---\nmodel: opus\n---\nDo it.\n",
             "\u{feff}---\r\nmodel: opus\r\n---\r\nDo it.\n",
             "---  \nmodel: opus\n---\nDo it.\n",
+            "\n \n---\nmodel: opus\n---\nDo it.\n",
         ] {
             let document = parse(text).expect("valid");
             assert_eq!(document.body, "Do it.\n");

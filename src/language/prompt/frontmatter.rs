@@ -6,12 +6,13 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_yaml::{Location, Spanned};
+use serde_yaml::Spanned;
 
 use crate::domain::policy::Policy;
 use crate::domain::settings::Model;
 use crate::domain::transition::{Tag, Transition};
 use crate::language::hint::closest;
+use crate::language::yaml::{self, Error};
 
 /// What the frontmatter says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,24 +21,6 @@ pub struct Frontmatter {
     pub policy: Policy,
     /// The model it takes.
     pub model: Option<Model>,
-}
-
-/// What is wrong, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{line}:{column}: {message}")]
-pub struct Error {
-    /// The line in the text that was read, from 1.
-    pub line: u64,
-    /// The column in characters, from 1.
-    pub column: u64,
-    /// What is wrong there and what would be right.
-    pub message: String,
-}
-
-impl Error {
-    fn at(location: Location, message: String) -> Self {
-        Self { line: location.line(), column: location.column(), message }
-    }
 }
 
 #[derive(Deserialize)]
@@ -61,34 +44,12 @@ pub fn parse(yaml: &str) -> Result<Frontmatter, Error> {
     if yaml.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Frontmatter::default());
     }
-    let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
-    let raw: Raw =
-        serde_yaml::from_str_with_options(yaml, options).map_err(|error| bad_yaml(yaml, &error))?;
+    let raw: Raw = yaml::read(yaml, &KEYS)?;
     let entries = raw.allowed_transitions.unwrap_or_default();
     Ok(Frontmatter {
         policy: Policy { allowed: entries.into_iter().map(entry).collect::<Result<_, _>>()? },
         model: raw.model.map(|name| model(&name)).transpose()?,
     })
-}
-
-fn bad_yaml(yaml: &str, error: &serde_yaml::Error) -> Error {
-    let location = error.location().unwrap_or(Location::UNKNOWN);
-    let said = error.without_snippet().to_string();
-    let message = said.split(" at line ").next().unwrap_or(&said).to_owned();
-    let unknown_key = message.contains("unknown field");
-    let written = usize::try_from(location.line())
-        .ok()
-        .and_then(|line| yaml.lines().nth(line.checked_sub(1)?))
-        .and_then(|line| line.split(':').next())
-        .map(str::trim);
-    match written.filter(|_| unknown_key) {
-        Some(key) => {
-            let hint = closest(key, KEYS).map(|key| format!("; did you mean `{key}`?"));
-            let known = format!("; known here: {}", KEYS.join(", "));
-            Error::at(location, format!("unknown key `{key}`{}", hint.unwrap_or(known)))
-        }
-        None => Error::at(location, message),
-    }
 }
 
 fn model(name: &Spanned<String>) -> Result<Model, Error> {
@@ -128,6 +89,12 @@ fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
             return Err(Error::at(name.referenced, message));
         }
     };
+    if let Some((key, value)) = attributes.iter().find(|(key, _)| is_misspelt(key)) {
+        let message = format!(
+            "`{key}` is probably misspelt: a variable may not look so much like `return` or `target`"
+        );
+        return Err(Error::at(value.referenced, message));
+    }
     let culprit = |key: &str| attributes.get(key).map(|value| value.referenced);
     let place = [tag.required_attribute().unwrap_or(""), "return", "next"]
         .into_iter()
@@ -136,6 +103,11 @@ fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
         .unwrap_or(name.referenced);
     let pairs = attributes.into_iter().map(|(key, value)| (key, value.value));
     Transition::from_parts(tag, pairs, body).map_err(|error| Error::at(place, error.to_string()))
+}
+
+/// Whether a variable's name is a slip of the pen away from a key that has a meaning.
+fn is_misspelt(key: &str) -> bool {
+    ["return", "target"].into_iter().any(|known| strsim::damerau_levenshtein(key, known) == 1)
 }
 
 fn tag_names() -> String {
@@ -201,6 +173,15 @@ mod tests {
             (
                 "allowed_transitions:\n  - { tag: result, target: A.md }\n",
                 "2:28: a result has no `target`; write { tag: result }",
+            ),
+            (
+                "allowed_transitions:\n  - { tag: goto, target: A.md, retrun: B.md }\n",
+                "2:40: `retrun` is probably misspelt: a variable may not look so much like `return` or `target`",
+            ),
+            ("model: opus\nmodel: haiku\n", "2:1: the key `model` stands here twice"),
+            (
+                "allowed_transitions: yes please\n",
+                "1:22: a list is expected here: put `- ` before each entry",
             ),
             (
                 "allowed_transitions:\n  - { tag: call, target: A.md }\n",

@@ -1,13 +1,15 @@
 //! The two questions a prompt folder answers: what to ask in a state, what a reply means there.
 
 use super::document::{self, Document};
-use super::frontmatter;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::policy::{Accepted, Policy, Violation};
 use crate::domain::settings::Model;
 use crate::domain::transition::Variables;
 use crate::language::source::{self, Source};
-use crate::language::{tag, template};
+use crate::language::{tag, template, yaml};
+
+/// The placeholders that the runtime fills itself; no variable can take their names.
+pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
 
 /// Where an agent stands when it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +36,18 @@ pub struct Ask {
     /// What the reply may ask for.
     pub policy: Policy,
     /// Placeholders that nothing fills.
-    pub unfilled: Vec<String>,
+    pub unfilled: Vec<Unfilled>,
     /// What filled the others.
     pub values: Variables,
+}
+
+/// A placeholder that nothing fills, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Unfilled {
+    /// Its name.
+    pub name: String,
+    /// The file and the line.
+    pub place: String,
 }
 
 /// Why a state cannot be asked. Each text begins with the file, and the place in it.
@@ -45,13 +56,19 @@ pub enum Error {
     /// Its file cannot be used.
     #[error(transparent)]
     Source(#[from] source::Error),
+    /// Its file is of another kind.
+    #[error("{path}: this is not a prompt: a state is a markdown file, NAME.md")]
+    NotAPrompt {
+        /// The file.
+        path: String,
+    },
     /// Its file does not say what it should.
     #[error("{path}:{error}")]
     Document {
         /// The file.
         path: String,
         /// What is wrong in it, and where.
-        error: frontmatter::Error,
+        error: yaml::Error,
     },
 }
 
@@ -60,16 +77,27 @@ pub enum Error {
 /// # Errors
 /// [`Error`] if the state's file is missing or wrong.
 pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
+    if !is_prompt(&position.state) {
+        return Err(Error::NotAPrompt { path: source.path(&position.state) });
+    }
     let text = source.read(&position.state)?;
-    let Document { frontmatter, body } = document::parse(&text)
-        .map_err(|error| Error::Document { path: source.path(&position.state), error })?;
+    let path = source.path(&position.state);
+    let Document { frontmatter, body, body_line } =
+        document::parse(&text).map_err(|error| Error::Document { path: path.clone(), error })?;
     let values = position.values();
     let filled = template::fill(&body, |name| values.get(name).map(String::as_str));
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
         policy: frontmatter.policy,
-        unfilled: filled.unknown,
+        unfilled: filled
+            .unknown
+            .into_iter()
+            .map(|(name, line)| Unfilled {
+                name,
+                place: format!("{path}:{}", line + body_line - 1),
+            })
+            .collect(),
         values,
     })
 }
@@ -82,12 +110,20 @@ pub fn read(policy: &Policy, source: &dyn Source, reply: &str) -> Result<Accepte
     let accepted = policy.judge(tag::find(reply))?;
     let transition = &accepted.transition;
     for state in [transition.target(), transition.continuation()].into_iter().flatten() {
-        source.check(state).map_err(|error| Violation::NoSuchState {
+        let no_such_state = |why: Error| Violation::NoSuchState {
             asked: transition.to_string(),
-            why: error.to_string(),
-        })?;
+            why: why.to_string(),
+        };
+        source.check(state).map_err(|error| no_such_state(error.into()))?;
+        if !is_prompt(state) {
+            return Err(no_such_state(Error::NotAPrompt { path: source.path(state) }));
+        }
     }
     Ok(accepted)
+}
+
+fn is_prompt(state: &StateName) -> bool {
+    state.as_str().len() > 3 && state.as_str().to_ascii_lowercase().ends_with(".md")
 }
 
 impl Position {
@@ -97,9 +133,8 @@ impl Position {
     pub fn values(&self) -> Variables {
         let mut values = self.run_variables.clone();
         values.extend(self.variables.clone());
-        values.insert("workflow_id".to_owned(), self.workflow.to_string());
-        values.insert("agent_id".to_owned(), self.agent.to_string());
-        values.insert("state".to_owned(), self.state.to_string());
+        let own = [self.workflow.as_str(), self.agent.as_str(), self.state.as_str()];
+        values.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
         values
     }
 }
@@ -137,7 +172,8 @@ mod tests {
         let ask = step(&at("A.md", &[("result", "{{who}}"), ("who", "state")]), &files)
             .expect("a prompt");
         assert_eq!(ask.prompt, "run-1 main.2 A.md {{who}} state run {{nobody}}");
-        assert_eq!(ask.unfilled, ["nobody"]);
+        let nobody = Unfilled { name: "nobody".into(), place: "A.md:1".into() };
+        assert_eq!(ask.unfilled, [nobody]);
     }
 
     #[test]

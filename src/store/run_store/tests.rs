@@ -150,6 +150,6 @@ fn what_does_not_exist_is_named() {
         RunStore::open(&root, &id())
             .expect_err("empty")
             .to_string()
-            .contains("the run never began")
+            .contains("holds no record of the run")
     );
 }

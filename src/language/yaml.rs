@@ -1,0 +1,67 @@
+//! YAML as this program reads it: strictly, with a place for every mistake, in words for people.
+
+use serde::de::DeserializeOwned;
+use serde_yaml::Location;
+
+use super::hint::closest;
+
+/// What is wrong, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {message}")]
+pub struct Error {
+    /// The line in the text that was read, from 1.
+    pub line: u64,
+    /// The column in characters, from 1.
+    pub column: u64,
+    /// What is wrong there and what would be right.
+    pub message: String,
+}
+
+impl Error {
+    /// A mistake at a place.
+    #[must_use]
+    pub fn at(location: Location, message: String) -> Self {
+        Self { line: location.line(), column: location.column(), message }
+    }
+}
+
+/// Reads a text; `keys` are those that can be meant by one that is not known.
+///
+/// # Errors
+/// [`Error`].
+pub fn read<T: DeserializeOwned>(yaml: &str, keys: &[&str]) -> Result<T, Error> {
+    let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
+    serde_yaml::from_str_with_options(yaml, options).map_err(|error| {
+        let place = error.location().unwrap_or(Location::UNKNOWN);
+        let said = error.without_snippet().to_string();
+        let said = said.split(" at line ").next().unwrap_or(&said);
+        Error::at(place, in_words(said, keys))
+    })
+}
+
+/// The library's message in words for people; one that is not known here stays as it is.
+fn in_words(said: &str, keys: &[&str]) -> String {
+    let quoted = |start: &str, end: char| said.split_once(start)?.1.split(end).next();
+    if let Some(key) = quoted("unknown field `", '`') {
+        let meant = closest(key, keys.iter().copied()).map(|key| format!("did you mean `{key}`?"));
+        let known = || format!("known here: {}", keys.join(", "));
+        return format!("unknown key `{key}`; {}", meant.unwrap_or_else(known));
+    }
+    if let Some(key) = quoted("duplicate mapping key: ", ',') {
+        return format!("the key `{key}` stands here twice");
+    }
+    let table = [
+        ("expected sequence start", "a list is expected here: put `- ` before each entry"),
+        ("expected mapping start", "a mapping is expected here, such as { key: value }"),
+        ("expected string scalar", "a text is expected here"),
+        ("cannot deserialize null", "something is missing here"),
+        ("invalid floating point", "a number is expected here"),
+        ("missing field", "something is missing here"),
+    ];
+    let known = table.into_iter().find(|(technical, _)| said.contains(technical));
+    match known {
+        Some(("missing field", words)) => format!("{words}: {said}"),
+        Some((_, words)) => words.to_owned(),
+        None => said.to_owned(),
+    }
+}

@@ -1,0 +1,134 @@
+//! What a dead raymond left running is known again, however its directory is spelled, has its permit,
+//! and is never run beside itself.
+
+use std::os::unix::fs::symlink;
+
+use rustix::process::Signal;
+
+use crate::support::{Test, always, kill, most_at_once, patiently, when};
+
+fn held() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").hold_before("go").reply("<result>ok</result>"))
+}
+
+#[test]
+fn a_directory_that_is_spelled_otherwise_is_the_same() {
+    for (first, second) in [("../ray", "../ray"), ("../link", "../link"), ("../link", "../ray")] {
+        let test = held();
+        std::fs::create_dir(test.dir()).expect("made");
+        symlink(test.dir(), test.root().join("link")).expect("linked");
+        let mut live = test.spawn(&["START.md", "--dir", first]);
+        live.wait_calls(1);
+        live.kill9();
+        let mut live = test.spawn_again(&["--dir", second]);
+        live.wait_event("run_resumed", 1);
+        test.release("go");
+        live.wait().ok().ended("main", "ok");
+        assert_eq!(test.prompts(), ["start"], "{first}, then {second}: asked once");
+        test.assert_no_survivors();
+    }
+}
+
+/// Five agents whose turns run at once, and a raymond that was killed meanwhile.
+fn killed_amid_five() -> Test {
+    let mut test = Test::new().prompt("W.md", "work").prompt("END.md", "end");
+    for number in 1..=4 {
+        let next = if number == 4 { "END.md".to_owned() } else { format!("S{}.md", number + 1) };
+        test = test.prompt(&format!("S{number}.md"), &format!("fork {number}")).rule(
+            when(&format!("fork {number}")).reply(&format!("<fork next=\"{next}\">W.md</fork>")),
+        );
+    }
+    let test = test
+        .rule(when("work").hold_before("go").reply("<result>worked</result>"))
+        .rule(when("end").hold_before("go").reply("<result>ended</result>"));
+    let mut live = test.spawn(&["S1.md", "--max-procs", "5"]);
+    live.wait_for("five turns at once", |test| {
+        test.calls_with("work").len() == 4 && test.calls_with("end").len() == 1
+    });
+    live.kill9();
+    test
+}
+
+#[test]
+fn turns_that_run_already_hold_their_permits() {
+    let test = killed_amid_five();
+    let mut live = test.spawn_again(&["--max-procs", "1"]);
+    live.wait_event("run_resumed", 1);
+    test.release("go");
+    live.wait().ok().ended("main", "ended").ended("main.4", "worked");
+    assert_eq!(test.calls().len(), 9, "nothing was asked twice");
+    assert!(most_at_once(&test.call_log()) <= 5);
+    test.assert_no_survivors();
+}
+
+#[test]
+fn an_interrupt_after_a_kill_gives_all_of_them_their_grace() {
+    let test = killed_amid_five();
+    let mut live = test.spawn_again(&["--max-procs", "1"]);
+    live.wait_event("run_resumed", 1);
+    live.interrupt();
+    live.wait_stderr("interrupted");
+    test.release("go");
+    live.wait().code_in(&[0, 130]);
+    test.again(&[]).ok().ended("main", "ended").ended("main.1", "worked");
+    assert_eq!(test.calls().len(), 9, "nothing was asked twice");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_spent_budget_does_not_cut_off_what_is_paid_for() {
+    let test = killed_amid_five();
+    let mut live = test.spawn_again(&["--budget", "0"]);
+    live.wait_event("run_resumed", 1);
+    test.release("go");
+    live.wait().ok().ended("main", "ended").ended("main.1", "worked");
+    assert_eq!(test.calls().len(), 9);
+}
+
+#[test]
+fn generations_of_forks_have_no_end_at_the_length_of_a_name() {
+    let test = Test::new()
+        .prompt("DIG.md", "dig")
+        .prompt("END.md", "end")
+        .rule(when("dig").times(140).reply("<fork next=\"END.md\">DIG.md</fork>"))
+        .rule(always().reply("<result>ok</result>"));
+    test.run(&["DIG.md"]).ok();
+    assert_eq!(test.status()["finished"].as_array().map(Vec::len), Some(141));
+}
+
+#[test]
+fn a_stop_right_after_a_start_is_heard() {
+    for _ in 0..5 {
+        let test = held();
+        test.raymond(&["start", "START.md", "--id", "t", "--shutdown", "0s"]).ok();
+        test.raymond(&["stop", "t", "--wait"]).ok().stdout_has("has stopped");
+        assert_eq!(test.status()["status"], "paused");
+        assert_eq!(test.events("command_received").len(), 1);
+        test.assert_no_survivors();
+    }
+}
+
+#[test]
+fn a_run_that_was_started_in_the_background_starts_once() {
+    let test = held();
+    test.release("go");
+    test.raymond(&["start", "START.md", "--id", "t"]).ok();
+    patiently("its end", || test.status()["status"] == "completed");
+    assert_eq!(test.events("run_resumed").len(), 0);
+}
+
+#[test]
+fn a_process_that_dies_between_two_raymonds_is_replaced() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.kill9();
+    kill(test.calls().remove(0).pid, Signal::KILL);
+    test.release("go");
+    test.again(&[]).ok().ended("main", "ok");
+    let lost = test.events("turn_failed");
+    assert_eq!((lost.len(), lost[0]["cause"].as_str()), (1, Some("lost")));
+    assert_eq!(lost[0]["counts"], false, "a turn that was lost is no restart");
+}

@@ -1,0 +1,71 @@
+//! A reader who stops reading holds up neither the run nor its end.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
+
+use crate::support::{kill, patiently};
+
+/// A workflow of many steps with an unfilled placeholder, and a raymond that runs it into a full pipe.
+struct Stuck {
+    place: tempfile::TempDir,
+    child: Child,
+    _reader: std::io::PipeReader,
+}
+
+impl Stuck {
+    fn start(arguments: &[&str], which: &str) -> Self {
+        let place = tempfile::tempdir().expect("a temporary folder");
+        let flow = place.path().join("flow");
+        std::fs::create_dir(&flow).expect("a folder");
+        std::fs::write(flow.join("START.md"), "count {{nothing}}").expect("written");
+        let replies = "START.md:\n".to_owned()
+            + &"  - \"<goto>START.md</goto>\"\n".repeat(600)
+            + "  - <result>ok</result>\n";
+        std::fs::write(flow.join("replies.yaml"), replies).expect("written");
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        let other = || Stdio::from(File::create(place.path().join("other")).expect("a file"));
+        let full = Stdio::from(OwnedFd::from(writer));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
+        command.args(["run", "START.md", "--agent", "scripted", "--id", "t"]).args(arguments);
+        command
+            .env_clear()
+            .env("RAYMOND_DIR", place.path().join("ray"))
+            .current_dir(&flow)
+            .stdin(Stdio::null());
+        let command = match which {
+            "stdout" => command.stdout(full).stderr(other()),
+            _ => command.stderr(full).stdout(other()),
+        };
+        let child = command.spawn().expect("it starts");
+        Self { place, child, _reader: reader }
+    }
+
+    fn journal(&self) -> String {
+        let mut text = String::new();
+        let journal = File::open(self.place.path().join("ray/runs/t/journal.jsonl"));
+        let _ = journal.and_then(|mut journal| journal.read_to_string(&mut text));
+        text
+    }
+}
+
+#[test]
+fn nobody_reads_stderr() {
+    let mut stuck = Stuck::start(&[], "stderr");
+    patiently("the last record", || stuck.journal().contains("\"tag\":\"result\""));
+    patiently("its end", || stuck.child.try_wait().expect("asked").is_some());
+}
+
+#[test]
+fn nobody_reads_the_records_on_stdout() {
+    let mut stuck = Stuck::start(&["--json"], "stdout");
+    patiently("the last record", || stuck.journal().contains("\"tag\":\"result\""));
+    let pid = i32::try_from(stuck.child.id()).expect("a pid fits");
+    patiently("its end after an interrupt", || {
+        kill(pid, Signal::INT);
+        stuck.child.try_wait().expect("asked").is_some()
+    });
+}

@@ -29,6 +29,11 @@
 //! - Claude Code reads its prompt from a file and writes its stream into one, so it needs no runtime
 //!   to finish what was paid for.
 //!
+//! Two things stand beside the rooms. [`fault`] names the places where a test may have the process
+//! die; store, process and actor come to them, and in a build without the tests' feature they are
+//! nothing. And plug-ins see of the actors only what is meant for others: the messages, the live
+//! picture of [`actor::registry`], and the clock. `tests/rooms.rs` holds the whole table.
+//!
 //! Where the workflow protocol leaves a case open, the module that decides it says how: tags in
 //! [`language::tag`], placeholders in [`language::template`], policies in [`domain::policy`],
 //! failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`].

@@ -21,8 +21,6 @@ pub struct AgentView {
     pub session: SessionId,
     /// How many returns it has pending.
     pub stack: usize,
-    /// How many turns it has had.
-    pub turns: u64,
     /// What it does.
     pub phase: Phase,
     /// What its turns have cost.
@@ -57,7 +55,6 @@ impl AgentView {
             state: agent.current_state.clone(),
             session: agent.session.id.clone(),
             stack: agent.stack.len(),
-            turns: agent.turns(),
             phase: agent.not_before.map_or(Phase::Waiting, |until| Phase::Delayed { until }),
             cost: agent.cost_usd,
         }

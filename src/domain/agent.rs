@@ -111,12 +111,6 @@ impl Agent {
         self.visits.get(&self.current_state).copied().unwrap_or(0)
     }
 
-    /// How many turns it has had in all.
-    #[must_use]
-    pub fn turns(&self) -> u64 {
-        self.visits.values().map(|&count| u64::from(count)).sum()
-    }
-
     /// Enters a state: a new step, with its own variables.
     pub(super) fn enter(
         &mut self,

@@ -117,7 +117,6 @@ mod tests {
             state: StateName::parse("WORKER.md").expect("a state"),
             session: SessionId::new("s"),
             stack: 0,
-            turns: 0,
             phase,
             cost: Usd::from_dollars(0.02),
         }

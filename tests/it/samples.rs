@@ -4,13 +4,14 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expected")]
 
+mod files;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use serde::Deserialize;
 use serde_json::Value;
 
 /// One sample, and what running it comes to.
@@ -127,10 +128,29 @@ const PHASES: Sample = Sample {
     reminders: 0,
 };
 
-/// The one reply that is wrong on purpose, so that the tour can show a reminder: sample, state, index.
-const FORGETS_ITS_TAG: (&str, &str, usize) = ("tour", "RATE.md", 0);
+impl Sample {
+    fn path(&self) -> PathBuf {
+        workflows().join(self.name)
+    }
 
-const TAGS: [&str; 6] = ["goto", "reset", "function", "call", "fork", "result"];
+    fn transitions(&self) -> BTreeMap<String, Vec<String>> {
+        let mut agents = BTreeMap::<String, Vec<String>>::new();
+        for (agent, step) in self.steps.iter().filter_map(|step| step.split_once(' ')) {
+            agents.entry(agent.to_owned()).or_default().push(step.to_owned());
+        }
+        agents
+    }
+
+    fn final_lines(&self) -> BTreeSet<String> {
+        let line = |(agent, steps): (&String, &Vec<String>)| {
+            let last = steps.last().and_then(|last| last.split_once("<result>"));
+            let result = last.and_then(|(_, rest)| rest.split_once("</result>"));
+            let (result, _) = result.expect("an agent ends with its result");
+            format!("Agent {agent} terminated with result: {result}")
+        };
+        self.transitions().iter().map(line).collect()
+    }
+}
 
 /// Makes a test of each sample, and the list of all of them.
 macro_rules! samples {
@@ -209,125 +229,6 @@ fn every_folder_is_a_tested_sample_and_told_of_in_the_readme() {
     let readme = read(&workflows().join("README.md"));
     for name in &tested {
         assert!(readme.contains(&format!("workflows/{name} ")), "the README does not run {name}");
-    }
-}
-
-#[test]
-fn every_policy_names_states_that_exist_and_says_where_to_go_on() {
-    for sample in SAMPLES {
-        let states = sample.states();
-        for state in &states {
-            let policy = sample.policy(state);
-            assert!(!policy.is_empty(), "{}/{state} cannot remind without a policy", sample.name);
-            for entry in policy {
-                let place = format!("{}/{state}: {entry:?}", sample.name);
-                assert!(TAGS.contains(&entry.tag.as_str()), "{place}");
-                assert_eq!(entry.target.is_none(), entry.tag == "result", "{place}");
-                let returns = ["call", "function"].contains(&entry.tag.as_str());
-                assert_eq!(entry.r#return.is_some(), returns, "{place}");
-                assert_eq!(entry.next.is_some(), entry.tag == "fork", "{place}");
-                for name in [&entry.target, &entry.r#return, &entry.next].into_iter().flatten() {
-                    assert!(states.contains(name), "{place}: there is no {name}");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn every_state_has_replies_with_just_one_tag() {
-    for sample in SAMPLES {
-        let replies = sample.replies();
-        let answered: BTreeSet<String> = replies.keys().cloned().collect();
-        assert_eq!(answered, sample.states(), "{}: the states with replies", sample.name);
-        for (state, texts) in &replies {
-            let policy = sample.policy(state);
-            let implicit = policy.len() == 1 && policy[0].tag != "result";
-            for (index, text) in texts.iter().enumerate() {
-                let forgets = (sample.name, state.as_str(), index) == FORGETS_ITS_TAG;
-                let allowed = if forgets { 0..=0 } else { usize::from(!implicit)..=1 };
-                let found = opened_and_closed(text);
-                assert!(allowed.contains(&found), "{}/{state}, reply {index}", sample.name);
-            }
-        }
-    }
-}
-
-#[test]
-fn every_placeholder_is_one_that_something_fills() {
-    for sample in SAMPLES {
-        let mut texts: Vec<String> = sample.replies().into_values().flatten().collect();
-        let written = sample.steps.join("\n");
-        texts.extend(sample.states().iter().map(|state| read(&sample.path().join(state))));
-        for name in texts.iter().flat_map(|text| placeholders(text)) {
-            let known = ["input", "result", "workflow_id", "agent_id", "state"].contains(&name)
-                || written.contains(&format!(" {name}=\""));
-            assert!(known, "{}: nothing fills {{{{{name}}}}}", sample.name);
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Frontmatter {
-    model: Option<String>,
-    #[serde(default)]
-    allowed_transitions: Vec<Allowed>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Allowed {
-    tag: String,
-    target: Option<String>,
-    r#return: Option<String>,
-    next: Option<String>,
-}
-
-impl Sample {
-    fn path(&self) -> PathBuf {
-        workflows().join(self.name)
-    }
-
-    fn states(&self) -> BTreeSet<String> {
-        let mut files = names(&self.path());
-        assert!(files.remove("replies.yaml"), "{} has no replies.yaml", self.name);
-        files
-    }
-
-    fn policy(&self, state: &str) -> Vec<Allowed> {
-        let text = read(&self.path().join(state));
-        let yaml = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
-        let (yaml, _) = yaml.unwrap_or_else(|| panic!("{}/{state}: no frontmatter", self.name));
-        let front: Frontmatter = serde_yaml::from_str(yaml).expect("frontmatter is YAML");
-        let model = front.model.as_deref().unwrap_or("opus");
-        assert!(["opus", "sonnet", "haiku"].contains(&model), "{state}: {model}");
-        front.allowed_transitions
-    }
-
-    fn replies(&self) -> BTreeMap<String, Vec<String>> {
-        let yaml = read(&self.path().join("replies.yaml"));
-        let replies: BTreeMap<String, Vec<Value>> =
-            serde_yaml::from_str(&yaml).expect("replies.yaml has a list of replies a state");
-        let text = |reply: &Value| reply.as_str().or(reply["reply"].as_str()).map(str::to_owned);
-        let texts = |list: Vec<Value>| list.iter().map(|r| text(r).expect("a reply")).collect();
-        replies.into_iter().map(|(state, list)| (state, texts(list))).collect()
-    }
-
-    fn transitions(&self) -> BTreeMap<String, Vec<String>> {
-        let mut agents = BTreeMap::<String, Vec<String>>::new();
-        for (agent, step) in self.steps.iter().filter_map(|step| step.split_once(' ')) {
-            agents.entry(agent.to_owned()).or_default().push(step.to_owned());
-        }
-        agents
-    }
-
-    fn final_lines(&self) -> BTreeSet<String> {
-        let line = |(agent, steps): (&String, &Vec<String>)| {
-            let last = steps.last().and_then(|last| last.split_once("<result>"));
-            let result = last.and_then(|(_, rest)| rest.split_once("</result>"));
-            let (result, _) = result.expect("an agent ends with its result");
-            format!("Agent {agent} terminated with result: {result}")
-        };
-        self.transitions().iter().map(line).collect()
     }
 }
 
@@ -435,28 +336,4 @@ fn tag(transition: &Value) -> String {
     }
     let body = transition["target"].as_str().or(transition["payload"].as_str());
     format!("<{open}>{}</{name}>", body.unwrap_or_default())
-}
-
-/// How many tags of the protocol stand complete in `text`; what lies inside one is not looked at.
-fn opened_and_closed(text: &str) -> usize {
-    let mut rest = text;
-    let mut found = 0;
-    while let Some((_, after)) = rest.split_once('<') {
-        rest = after;
-        let opened = TAGS.iter().find(|tag| {
-            let next = after.strip_prefix(**tag).and_then(|rest| rest.chars().next());
-            next.is_some_and(|next| next == '>' || next.is_whitespace())
-        });
-        let closed = opened.and_then(|tag| after.split_once(&format!("</{tag}>")));
-        if let Some((_, after)) = closed {
-            rest = after;
-            found += 1;
-        }
-    }
-    found
-}
-
-fn placeholders(text: &str) -> impl Iterator<Item = &str> {
-    let names = text.split("{{").skip(1);
-    names.filter_map(|rest| rest.split_once("}}")).map(|(name, _)| name.trim())
 }

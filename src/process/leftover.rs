@@ -118,7 +118,18 @@ mod tests {
         let (ours, other) = (marker("ours"), marker("other"));
         let (mut sleeping, mut bystander) = (start(&ours), start(&other));
 
-        let found = find(&ours);
+        // Right after its start a process has no environment yet.
+        let seen = async {
+            loop {
+                let found = find(&ours);
+                if !found.is_empty() && !find(&other).is_empty() {
+                    return found;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let found =
+            tokio::time::timeout(Duration::from_secs(30), seen).await.expect("they are seen");
         assert_eq!(found.iter().map(|one| one.pid).collect::<Vec<_>>(), [sleeping.id()]);
         assert!(is_alive(&found[0]) && found[0].turn == "main-1-0" && !found[0].leads);
         assert_eq!(sweep(&ours, |turn| turn == "main-2-0").await, 0);

@@ -9,9 +9,9 @@
 pub const POINTS: [&str; 18] = [
     "spawn.before",
     "spawn.after",
-    "stream.first",
-    "stream.result",
+    "stream.read",
     "rest.before",
+    "rest.group",
     "rest.after",
     "commit.before",
     "append.before",

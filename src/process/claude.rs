@@ -120,6 +120,7 @@ impl Claude {
         .await;
         point("rest.before");
         put_to_rest(&mut process, stop, matches!(end, End::Result)).await;
+        point("rest.group");
         let end = match follower.read_to_end(&mut stream).await {
             Err(error) if stream.result.is_none() => End::Unreadable(error),
             _ => end,

@@ -15,7 +15,6 @@ use super::owned::Process;
 use super::stream::Stream;
 use super::transcript::{Error, Follower};
 use super::verdict::Exit;
-use crate::fault::point;
 
 /// The pause after something has come.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
@@ -67,14 +66,12 @@ pub async fn follow(
         match follower.read(stream) {
             Ok(true) => {
                 pause = SHORTEST_PAUSE;
-                point("stream.first");
                 changed(stream);
             }
             Ok(false) => pause = (pause * 2).min(LONGEST_PAUSE),
             Err(error) => return End::Unreadable(error),
         }
         if stream.result.is_some() {
-            point("stream.result");
             return End::Result;
         }
         tokio::select! {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::stream::{Stream, TooLong};
 use crate::domain::turn::TurnId;
+use crate::fault::point;
 
 /// How much is read at a time, in bytes.
 const CHUNK: usize = 64 * 1024;
@@ -149,6 +150,9 @@ impl Follower {
             grew = true;
             self.position += count as u64;
             stream.feed(&self.chunk[..count])?;
+        }
+        if grew {
+            point("stream.read");
         }
         Ok(grew)
     }

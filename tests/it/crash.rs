@@ -101,3 +101,20 @@ fn killed_anywhere_it_goes_on_as_if_nothing_had_been() {
     }
     assert_eq!(never_reached, ["inbox.before"], "no command is sent here; see the next test");
 }
+
+#[test]
+fn killed_while_it_takes_a_command_it_takes_it_once() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").hold_before("go").reply("<result>over</result>"))
+        .env("RAYMOND_FAILPOINT", "inbox.before:1");
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    test.raymond(&["stop", "t"]).ok();
+    assert!(live.wait().killed());
+    test.release("go");
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    test.again(&[]).ok().ended("main", "over");
+    assert_eq!(test.events("command_received").len(), 1);
+    assert_eq!(test.prompts(), ["start"]);
+}

@@ -1,8 +1,12 @@
-//! Who may run a turn now: a first-come, first-served queue in front of a number of permits.
+//! Who may run a turn now: families of agents take turns in front of a number of permits.
 //!
-//! A live agent that waits here is only its id and its state. The purse is asked as well, so that a
-//! turn the run cannot afford does not start. A turn that was begun before the run was taken up
-//! again has its permit reserved: it runs already, or is paid for, whatever the numbers say.
+//! A family is the children of one parent. Within it whoever comes first is served first, and the
+//! families take turns, so an agent that forks a thousand workers does not keep another's three
+//! waiting. A live agent that waits here is only its id and its state.
+//!
+//! The purse is asked as well, so that a turn the run cannot afford does not start. A turn that was
+//! begun before the run was taken up again has its permit reserved: it runs already, or is paid for,
+//! whatever the numbers say.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -16,10 +20,47 @@ pub struct Admission {
     holders: HashMap<AgentId, StateName>,
     reserved: HashSet<AgentId>,
     ready: Vec<AgentId>,
-    queue: VecDeque<(Ticket, AgentId)>,
+    queue: Families,
     queued: HashMap<AgentId, (Ticket, StateName)>,
     issued: Ticket,
     open: bool,
+}
+
+/// Those who wait, by family; the family whose turn it is stands first.
+#[derive(Debug, Default)]
+struct Families {
+    turns: VecDeque<String>,
+    members: HashMap<String, VecDeque<(Ticket, AgentId)>>,
+}
+
+impl Families {
+    fn join(&mut self, ticket: Ticket, agent: AgentId) {
+        let family = agent.family().to_owned();
+        let members = self.members.entry(family.clone()).or_default();
+        if members.is_empty() {
+            self.turns.push_back(family);
+        }
+        members.push_back((ticket, agent));
+    }
+
+    /// Who is next.
+    fn front(&self) -> Option<&(Ticket, AgentId)> {
+        self.members.get(self.turns.front()?)?.front()
+    }
+
+    /// Takes out who is next. If it is served, the turn passes to the next family.
+    fn pop(&mut self, served: bool) -> Option<AgentId> {
+        let family = self.turns.front()?.clone();
+        let members = self.members.get_mut(&family)?;
+        let (_, agent) = members.pop_front()?;
+        if members.is_empty() {
+            self.members.remove(&family);
+            self.turns.pop_front();
+        } else if served {
+            self.turns.rotate_left(1);
+        }
+        Some(agent)
+    }
 }
 
 /// A place in the queue. Who leaves and comes again has a new one.
@@ -34,7 +75,7 @@ impl Admission {
             holders: HashMap::new(),
             reserved: HashSet::new(),
             ready: Vec::new(),
-            queue: VecDeque::new(),
+            queue: Families::default(),
             queued: HashMap::new(),
             issued: 0,
             open: true,
@@ -60,7 +101,7 @@ impl Admission {
         } else if !self.holders.contains_key(&agent) && !self.queued.contains_key(&agent) {
             self.issued += 1;
             self.queued.insert(agent.clone(), (self.issued, state));
-            self.queue.push_back((self.issued, agent));
+            self.queue.join(self.issued, agent);
         }
     }
 
@@ -88,7 +129,7 @@ impl Admission {
         self.queued.len()
     }
 
-    /// The agents whose turn may start now, in the order in which they asked.
+    /// The agents whose turn may start now, in their order.
     #[must_use]
     pub fn admit(&mut self, purse: &Purse<'_>) -> Vec<AgentId> {
         let mut admitted = std::mem::take(&mut self.ready);
@@ -96,14 +137,14 @@ impl Admission {
             let Some((ticket, agent)) = self.queue.front() else { break };
             let Some((_, state)) = self.queued.get(agent).filter(|(valid, _)| valid == ticket)
             else {
-                self.queue.pop_front();
+                self.queue.pop(false);
                 continue;
             };
             if !purse.affords(state, self.holders.values()) {
                 break;
             }
             let state = state.clone();
-            if let Some((_, agent)) = self.queue.pop_front() {
+            if let Some(agent) = self.queue.pop(true) {
                 self.queued.remove(&agent);
                 self.holders.insert(agent.clone(), state);
                 admitted.push(agent);
@@ -168,6 +209,22 @@ mod tests {
         assert_eq!(admission.admit(&UNLIMITED), [child(2)]);
         admission.release(&child(2));
         assert_eq!(admission.admit(&UNLIMITED), [child(1)]);
+    }
+
+    #[test]
+    fn families_take_turns() {
+        let mut admission = Admission::new(1);
+        let state = StateName::parse("W.md").expect("a state");
+        let many = child(1);
+        let few = child(2);
+        (1..=4).for_each(|number| admission.ask(many.child(number), state.clone()));
+        (1..=2).for_each(|number| admission.ask(few.child(number), state.clone()));
+        let mut order = Vec::new();
+        while let [agent] = admission.admit(&UNLIMITED).as_slice() {
+            admission.release(agent);
+            order.push(agent.to_string());
+        }
+        assert_eq!(order, ["main.1.1", "main.2.1", "main.1.2", "main.2.2", "main.1.3", "main.1.4"]);
     }
 
     #[test]

@@ -119,6 +119,12 @@ impl AgentId {
         Self(format!("{}.{number}", self.0).into())
     }
 
+    /// The id of its parent, which its siblings share; nothing for `main`, which has none.
+    #[must_use]
+    pub fn family(&self) -> &str {
+        self.0.rsplit_once('.').map_or("", |(parent, _)| parent)
+    }
+
     /// A text for the names of files, which have to be short: the id itself, and for a great-great-
     /// grandchild far down its beginning and a checksum.
     #[must_use]
@@ -240,7 +246,8 @@ mod tests {
     #[test]
     fn an_agent_id_tells_its_parents() {
         let grandchild = AgentId::main().child(2).child(1);
-        assert_eq!(grandchild.as_str(), "main.2.1");
+        assert_eq!((grandchild.as_str(), grandchild.family()), ("main.2.1", "main.2"));
+        assert_eq!(AgentId::main().family(), "");
         assert_eq!(AgentId::parse("main.2.1"), Ok(grandchild));
         for bad in ["", "x", "main.", "main.a", "main/1"] {
             assert!(AgentId::parse(bad).is_err(), "{bad:?} was taken");

@@ -15,6 +15,7 @@ use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::run::STATE_VERSION;
 use crate::domain::transition::Variables;
 use crate::language::prompt::step::{Position, step};
+use crate::language::prompt::survey::survey;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
 use crate::store::workflow::Directory;
@@ -42,10 +43,12 @@ pub(super) fn create(
     };
     let ask = step(&position, scope)?;
     let missed = ask.unfilled.iter().find(|one| one.name == "input" && args.birth.input.is_none());
-    let warnings = missed
-        .map(|missed| format!("{}: there is no --input, so {{{{input}}}} is empty", missed.place))
-        .into_iter()
-        .collect();
+    let mut warnings = survey(&entry, scope);
+    warnings.extend(
+        missed.map(|missed| {
+            format!("{}: there is no --input, so {{{{input}}}} is empty", missed.place)
+        }),
+    );
     runner_for(&settings, scope, PathBuf::new(), root, &workflow_id)?;
     let started = RunStarted {
         version: STATE_VERSION,

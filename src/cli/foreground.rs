@@ -47,8 +47,11 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// Lets go of the run, for another process to take up.
+    /// Lets go of the run, for another process to take up, once its warnings have been given.
     pub(super) fn release(self) -> RunId {
+        for warning in &self.warnings {
+            output::tell(&format!("warning: {warning}"));
+        }
         self.run.workflow_id
     }
 }

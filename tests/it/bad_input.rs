@@ -256,3 +256,16 @@ fn a_full_disk_under_the_transcript_is_named() {
         outcome.code_in(&[1, 74]).says("No space left on device");
     }
 }
+
+#[test]
+fn a_mistake_far_ahead_is_warned_of_at_the_start() {
+    let policy = "---\nallowed_transitions:\n  - { tag: goto, target: NEXT.md }\n  - { tag: result }\n---\nstart";
+    let test =
+        answering().prompt("START.md", policy).prompt("NEXT.md", "---\nmodle: opus\n---\nnext");
+    test.run(&["START.md"])
+        .ok()
+        .stderr_has("warning: ")
+        .stderr_has("NEXT.md:2:1: unknown key `modle`");
+    let started = test.raymond(&["start", "START.md", "--id", "u"]);
+    started.ok().stderr_has("NEXT.md:2:1: unknown key `modle`");
+}

@@ -23,5 +23,6 @@ mod readme;
 mod recovery;
 mod samples;
 mod signals;
+mod soak;
 mod support;
 mod terminal;

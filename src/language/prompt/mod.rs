@@ -3,3 +3,4 @@
 pub mod document;
 pub mod frontmatter;
 pub mod step;
+pub mod survey;

@@ -1,0 +1,278 @@
+//! Kills raymond again and again at random moments of a forked workflow, and lets it go on each time:
+//! what [`crate::crash`] shows at the boundaries that have names, this looks for at those that have not.
+//!
+//! By default about thirty kills. A long one: `RAYMOND_SOAK=500 tests/run soak` makes five hundred
+//! kills, over as many fresh runs as that takes, and prints its figures. A failure names the seed that
+//! chose its moments; `RAYMOND_SOAK_SEED` repeats them, as far as the system's own timing lets it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::{Live, Test, alive, patiently, when};
+
+const KILLS: u64 = 30;
+const OPTIONS: [&str; 3] = ["--json", "--max-procs", "3"];
+
+/// Four workers, one of them forked by a worker; each goes through every tag and then ends.
+///
+/// The padding is what makes a turn take some time, and a kill fall into the middle of a line.
+fn workflow() -> Test {
+    let mut test = Test::new();
+    for (name, text) in [
+        ("START.md", "start"),
+        ("SECOND.md", "second"),
+        ("THIRD.md", "third"),
+        ("LEAD.md", "lead"),
+        ("WORKER.md", "work on {{item}}"),
+        ("SUB.md", "sub of {{agent_id}} with {{depth}}"),
+        ("DEEPER.md", "deeper in {{agent_id}}"),
+        ("BACK.md", "back with {{result}} in {{agent_id}}"),
+        ("EVAL.md", "eval for {{agent_id}}"),
+        ("DONE.md", "done with {{result}}"),
+        ("MORE.md", "more of {{agent_id}}"),
+        ("LAST.md", "last of {{agent_id}} after {{word}}"),
+        ("END.md", "end of {{agent_id}}"),
+    ] {
+        test = test.prompt(name, text);
+    }
+    let rules = [
+        when("start").reply(r#"<fork next="SECOND.md" item="ants">WORKER.md</fork>"#).pad(50_000),
+        when("second").reply(r#"<fork next="THIRD.md" item="bees">WORKER.md</fork>"#),
+        when("third").reply(r#"<fork next="LEAD.md" item="cats">WORKER.md</fork>"#).pad(400_000),
+        when("lead").reply(r#"<call return="BACK.md" depth="none">SUB.md</call>"#),
+        when("work on").reply(r#"<call return="BACK.md" depth="one">SUB.md</call>"#).pad(100_000),
+        when("sub of").reply("<goto>DEEPER.md</goto>"),
+        when("deeper in").reply("<result>found</result>").pad(800_000),
+        when("back with found").reply(r#"<function return="DONE.md">EVAL.md</function>"#),
+        when("eval for main.1").reply("<result>1</result>").pad(200_000),
+        when("eval for").reply("<result>8</result>").pad(20_000),
+        when("done with").reply("<goto>MORE.md</goto>").pad(100_000),
+        when("more of")
+            .agent("main.2")
+            .reply(r#"<fork next="END.md" item="dogs">WORKER.md</fork>"#),
+        when("more of").reply(r#"<reset word="all">LAST.md</reset>"#),
+        when("last of main.1").reply("<result>the first is over</result>").pad(300_000),
+        when("last of").reply("<result>over</result>"),
+        when("end of").reply("<result>ended</result>"),
+    ];
+    rules.into_iter().fold(test, |test, rule| test.rule(rule.cost(0.01)))
+}
+
+/// What chooses the moments: xorshift, which is chance enough.
+#[derive(Debug)]
+struct Chance {
+    seed: u64,
+    state: u64,
+}
+
+impl Chance {
+    fn new() -> Self {
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_micros());
+        let seed = number("RAYMOND_SOAK_SEED")
+            .unwrap_or_else(|| u64::try_from(now()).expect("the time fits"));
+        // A state of zero would stay zero.
+        Self { seed, state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        (self.state >> 16) % end
+    }
+
+    fn some(&mut self, most: u64) -> usize {
+        usize::try_from(1 + self.below(most)).expect("a small number")
+    }
+}
+
+impl Drop for Chance {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tell(&format!("soak: chosen by RAYMOND_SOAK_SEED={}", self.seed));
+        }
+    }
+}
+
+/// What a soak has come to so far.
+#[derive(Debug, Default)]
+struct Tally {
+    runs: u64,
+    kills: u64,
+    /// Records that were in the journal at a kill, each once.
+    acknowledged: usize,
+}
+
+/// What must be the same whether it was killed or not.
+#[derive(Debug, PartialEq)]
+struct Story {
+    /// What each agent did, step by step.
+    steps: BTreeMap<String, Vec<Value>>,
+    /// The prompt of each turn, as often as it was asked, and what its session knew.
+    asked: BTreeMap<String, Vec<(String, Vec<String>)>>,
+    cost: Value,
+}
+
+impl Story {
+    fn of(test: &Test) -> Self {
+        let mut steps: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for step in test.events("step_finished") {
+            let agent = step["agent"].as_str().expect("a step has an agent").to_owned();
+            let seen = json!([step["step"], step["state"], step["transition"], step["cost_usd"]]);
+            steps.entry(agent).or_default().push(seen);
+        }
+        let mut asked: BTreeMap<String, Vec<(String, Vec<String>)>> = BTreeMap::new();
+        for call in test.calls() {
+            let turn = call.env.get("RAYMOND_TURN").expect("a call is for a turn").clone();
+            asked.entry(turn).or_default().push((call.prompt, call.history));
+        }
+        Self { steps, asked, cost: test.status()["total_cost_usd"].clone() }
+    }
+}
+
+/// A number from the environment.
+fn number(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name} is not a number: {value}")))
+}
+
+/// Said to whoever runs the tests, whether they pass or not.
+fn tell(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// The journal as it is: every line that has its end.
+fn lines(test: &Test) -> Vec<String> {
+    let content = std::fs::read(test.journal_file()).unwrap_or_default();
+    let content = String::from_utf8(content).expect("a journal is UTF-8");
+    let whole = content.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(str::to_owned).collect()
+}
+
+fn spin(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::thread::yield_now();
+    }
+}
+
+/// Comes to some moment of its life: just begun, some records on, some turns on, and a bit later.
+fn wait_for_a_moment(live: &Live<'_>, test: &Test, chance: &mut Chance) {
+    let pid = live.pid();
+    match chance.below(8) {
+        0 => spin(Duration::from_micros(chance.below(30_000))),
+        1..=4 => {
+            let wanted = lines(test).len() + chance.some(4);
+            patiently("some records", || !alive(pid) || lines(test).len() >= wanted);
+        }
+        _ => {
+            let wanted = test.calls().len() + chance.some(3);
+            patiently("some turns", || !alive(pid) || test.calls().len() >= wanted);
+        }
+    }
+    spin(Duration::from_micros(chance.below(8_000)));
+}
+
+/// What was acknowledged is still there, word for word, and no step is finished twice.
+fn assert_kept(acknowledged: &[String], now: &[String], when: &str) {
+    let kept = acknowledged.iter().zip(now).take_while(|(old, new)| old == new).count();
+    let lost = &acknowledged[kept..];
+    assert!(lost.is_empty(), "{when}: lost {lost:#?}, the journal now ends {:#?}", now.last());
+    let mut finished = BTreeSet::new();
+    for line in now {
+        let record: Value = serde_json::from_str(line).expect("a whole line is JSON");
+        if record["event"] == "step_finished" {
+            let step = (record["agent"].to_string(), record["step"].to_string());
+            assert!(finished.insert(step), "{when}: finished twice: {line}");
+        }
+    }
+}
+
+/// What it printed is as good as a promise: each record is in the journal, word for word.
+fn assert_told_no_more(told: &str, journal: &[String], when: &str) {
+    for line in told.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+        let kept = journal.iter().any(|record| record == line);
+        assert!(kept, "{when}: told, but not kept: {line}");
+    }
+}
+
+fn start(test: &Test) -> Live<'_> {
+    if test.run_dir().exists() {
+        test.spawn_again(&OPTIONS)
+    } else {
+        test.spawn(&[&["START.md"], &OPTIONS[..]].concat())
+    }
+}
+
+/// One run from its beginning to its end, killed until there have been enough kills.
+fn run_to_its_end(wanted: u64, chance: &mut Chance, tally: &mut Tally) -> Test {
+    let test = workflow();
+    let mut acknowledged = Vec::new();
+    tally.runs += 1;
+    loop {
+        let live = start(&test);
+        let mut before = Vec::new();
+        if tally.kills < wanted {
+            wait_for_a_moment(&live, &test, chance);
+            before = lines(&test);
+            live.signal(Signal::KILL);
+        }
+        let outcome = live.wait();
+        let now = lines(&test);
+        let when = format!("run {}, kill {}", tally.runs, tally.kills + 1);
+        assert_kept(&acknowledged, &now, &format!("{when}, what recovery found"));
+        assert_kept(&before, &now, &format!("{when}, what was there just before it"));
+        assert_told_no_more(&outcome.stdout, &now, &when);
+        if !outcome.killed() {
+            outcome.ok();
+            tally.acknowledged += acknowledged.len();
+            return test;
+        }
+        tally.kills += 1;
+        acknowledged = now;
+    }
+}
+
+fn assert_as_if_nothing_had_been(test: &Test, whole: &Story, run: u64) {
+    let failed = test.events("turn_failed");
+    assert!(failed.is_empty(), "run {run}: no process was killed but raymond: {failed:#?}");
+    let story = Story::of(test);
+    assert_eq!(story.steps, whole.steps, "run {run}: the steps");
+    assert_eq!(story.asked, whole.asked, "run {run}: the turns that were paid for");
+    assert_eq!(story.cost, whole.cost, "run {run}: the costs");
+    let numbers: Vec<Option<u64>> =
+        test.journal().iter().map(|record| record["seq"].as_u64()).collect();
+    let expected: Vec<Option<u64>> = (1..=numbers.len() as u64).map(Some).collect();
+    assert_eq!(numbers, expected, "run {run}: the numbers");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn killed_at_random_moments_it_goes_on_as_if_nothing_had_been() {
+    let start = Instant::now();
+    let long = number("RAYMOND_SOAK");
+    let wanted = long.unwrap_or(KILLS);
+    let mut chance = Chance::new();
+    let unkilled = workflow();
+    unkilled.run(&["START.md", "--max-procs", "3"]).ok();
+    let whole = Story::of(&unkilled);
+    assert_eq!(whole.steps.len(), 5, "the agents");
+    assert_eq!(whole.steps.values().map(Vec::len).sum::<usize>(), 43, "the steps");
+
+    let mut tally = Tally::default();
+    while tally.kills < wanted {
+        let test = run_to_its_end(wanted, &mut chance, &mut tally);
+        assert_as_if_nothing_had_been(&test, &whole, tally.runs);
+    }
+    if long.is_some() {
+        let Tally { runs, kills, acknowledged } = tally;
+        let (seed, seconds) = (chance.seed, start.elapsed().as_secs_f32());
+        tell(&format!(
+            "soak: {kills} kills over {runs} runs, {acknowledged} acknowledged records, 0 lost, 0 twice, {seconds:.1} s, seed {seed}"
+        ));
+    }
+}

@@ -237,8 +237,23 @@ fn run_to_its_end(wanted: u64, chance: &mut Chance, tally: &mut Tally) -> Test {
     }
 }
 
+/// A turn that failed, and whether its process ever was.
+fn describe(test: &Test, failed: &Value) -> String {
+    let text = |key: &str| failed[key].as_str().unwrap_or_default().to_owned();
+    let turn = format!("{}-{}-{}", text("agent"), failed["step"], failed["turn"]);
+    let asked = test.calls().into_iter().filter(|call| call.env["RAYMOND_TURN"] == turn);
+    let pids: Vec<_> = asked.map(|call| (call.pid, test.is_done(call.pid))).collect();
+    let files: Vec<_> = ["prompt", "jsonl", "stderr"]
+        .map(|end| {
+            let path = test.run_dir().join(format!("steps/{turn}.{end}"));
+            std::fs::metadata(path).map_or(-1, |file| file.len() as i64)
+        })
+        .to_vec();
+    format!("{turn} {} asked (pid, done): {pids:?}, files {files:?}", text("cause"))
+}
+
 fn assert_as_if_nothing_had_been(test: &Test, whole: &Story, run: u64) {
-    let failed = test.events("turn_failed");
+    let failed: Vec<String> = test.events("turn_failed").iter().map(|e| describe(test, e)).collect();
     assert!(failed.is_empty(), "run {run}: no process was killed but raymond: {failed:#?}");
     let story = Story::of(test);
     assert_eq!(story.steps, whole.steps, "run {run}: the steps");

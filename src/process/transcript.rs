@@ -4,7 +4,7 @@
 //! follows, so neither end needs the other to live.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -51,23 +51,23 @@ impl TurnFiles {
         Self { prompt: file("prompt"), stream: file("jsonl"), stderr: file("stderr") }
     }
 
-    /// Makes the files for a child that is about to start.
+    /// Makes the files for a child that is about to start. The stream comes last, because where it is
+    /// a turn counts as begun.
     ///
     /// # Errors
     /// The file, and what the system said.
     pub fn create(&self, prompt: &str) -> Result<Opened, (PathBuf, std::io::Error)> {
-        let mut new = File::options();
-        new.append(true).create_new(true).mode(0o600);
-        let open = |path: &Path| new.open(path).map_err(|error| (path.to_owned(), error));
-        let named = |error| (self.prompt.clone(), error);
-        let mut write = File::options();
-        write.write(true).create(true).truncate(true).mode(0o600);
-        std::io::Write::write_all(&mut write.open(&self.prompt).map_err(named)?, prompt.as_bytes())
-            .map_err(named)?;
+        let mut replace = File::options();
+        replace.write(true).create(true).truncate(true).mode(0o600);
+        let mut append = File::options();
+        append.append(true).create_new(true).mode(0o600);
+        let written =
+            replace.open(&self.prompt).and_then(|mut file| file.write_all(prompt.as_bytes()));
+        let prompt = written.and_then(|()| File::open(&self.prompt));
         Ok(Opened {
-            stdin: File::open(&self.prompt).map_err(named)?,
-            stdout: open(&self.stream)?,
-            stderr: open(&self.stderr)?,
+            stdin: prompt.map_err(|error| (self.prompt.clone(), error))?,
+            stderr: replace.open(&self.stderr).map_err(|error| (self.stderr.clone(), error))?,
+            stdout: append.open(&self.stream).map_err(|error| (self.stream.clone(), error))?,
         })
     }
 

@@ -26,7 +26,7 @@ impl fmt::Display for Exit {
             Self::Signal(signal) => {
                 write!(f, "was killed by signal {signal}{}", signal_name(*signal))
             }
-            Self::Unseen => f.write_str("ended while no raymond watched it"),
+            Self::Unseen => f.write_str("ended, or never began, while no raymond watched it"),
         }
     }
 }

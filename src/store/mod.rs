@@ -20,4 +20,6 @@ pub mod writer;
 pub use error::Error;
 
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod fold_tests;

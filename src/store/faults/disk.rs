@@ -1,0 +1,173 @@
+//! A disk that loses, tears and refuses, and the life of a writer on it.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, RecvError, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use rustix::io::Errno;
+
+use super::story::{Place, Story};
+use crate::store::writer::{Medium, Outcome, Target, Writer};
+
+/// Long enough for any machine; nothing waits for it unless something is wrong.
+const GENEROUS: Duration = Duration::from_mins(1);
+
+/// A call that fails: appends have even numbers, their syncs odd ones.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fault {
+    pub(super) call: usize,
+    /// What an append takes before it fails.
+    pub(super) taken: usize,
+    pub(super) errno: Errno,
+}
+
+/// A disk with one file.
+#[derive(Debug, Default)]
+pub(super) struct Disk {
+    pub(super) written: Vec<u8>,
+    /// The file's length at each sync; what came after the last one may be lost.
+    pub(super) synced: Vec<usize>,
+    calls: usize,
+    fault: Option<Fault>,
+}
+
+impl Disk {
+    pub(super) fn holding(written: Vec<u8>, fault: Option<Fault>) -> Self {
+        Self { synced: vec![written.len()], written, calls: 0, fault }
+    }
+
+    fn call(&mut self) -> Option<Fault> {
+        let number = self.calls;
+        self.calls += 1;
+        self.fault.filter(|fault| fault.call == number)
+    }
+
+    /// What may be lost.
+    pub(super) fn loose(&self) -> Range<usize> {
+        self.synced.last().copied().unwrap_or(0)..self.written.len()
+    }
+}
+
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Disk>>);
+
+impl Shared {
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.0.lock().expect("no holder panics")
+    }
+}
+
+impl Medium for Shared {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut disk = self.disk();
+        let fault = disk.call();
+        let taken = fault.map_or(bytes.len(), |fault| fault.taken.min(bytes.len()));
+        disk.written.extend_from_slice(&bytes[..taken]);
+        fault.map_or(Ok(()), |fault| Err(fault.errno.into()))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut disk = self.disk();
+        if let Some(fault) = disk.call() {
+            return Err(fault.errno.into());
+        }
+        let length = disk.written.len();
+        disk.synced.push(length);
+        Ok(())
+    }
+}
+
+/// Records that are handed over together, and whether a snapshot follows them.
+pub(super) type Burst = (usize, bool);
+
+/// What became of a writer.
+pub(super) struct Life {
+    pub(super) disk: Disk,
+    /// The records that were said to be durable, in order.
+    pub(super) acknowledged: Vec<usize>,
+    /// The records after which a snapshot was handed over, in order.
+    pub(super) snapshots: Vec<usize>,
+    pub(super) error: Option<String>,
+}
+
+/// Lets a writer write what the journal lacks, burst by burst, each of them one batch.
+///
+/// It is held in its word about a burst until the next one waits, so nothing is left to chance.
+pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option<Fault>) -> Life {
+    let written = fs::read(place.dir.journal()).expect("the journal");
+    let mut next = story.whole(written.len());
+    let medium = Shared(Arc::new(Mutex::new(Disk::holding(written, fault))));
+    let ((tell, told), (go_on, told_to)) = (channel(), channel());
+    let (journal, state) = (place.dir.journal(), place.dir.state());
+    let target = Target { medium: medium.clone(), journal, state };
+    let writer = Writer::start(target, move |outcome| {
+        let _ = tell.send(outcome);
+        let _ = told_to.recv();
+    })
+    .expect("a thread");
+    let (mut acknowledged, mut snapshots) = (Vec::new(), Vec::new());
+    let mut waiting = false;
+    let mut lives = true;
+    for &(records, snapshot) in [(1, false)].iter().chain(bursts.iter().cycle()) {
+        if waiting {
+            lives = hear(&told, &mut acknowledged);
+        }
+        let burst = next..story.lines.len().min(next + records);
+        for index in burst.clone() {
+            writer.append(index as u64 + 1, story.lines[index].clone());
+        }
+        next = burst.end;
+        if snapshot && !burst.is_empty() {
+            writer.snapshot(story.state(next));
+            snapshots.push(next);
+        }
+        if waiting {
+            go_on.send(()).expect("it waits");
+        }
+        waiting = !burst.is_empty();
+        if !lives || !waiting {
+            break;
+        }
+    }
+    drop(go_on);
+    let error = writer.finish().err().map(|error| error.to_string());
+    assert_eq!(told.recv(), Err(RecvError), "a word after the last");
+    let disk = std::mem::take(&mut *medium.disk());
+    Life { disk, acknowledged, snapshots, error }
+}
+
+/// Takes one word of the writer; tells whether it lives.
+fn hear(told: &Receiver<Outcome>, acknowledged: &mut Vec<usize>) -> bool {
+    match told.recv_timeout(GENEROUS).expect("a word") {
+        Outcome::Durable(seq) => {
+            acknowledged.push(usize::try_from(seq).expect("small"));
+            true
+        }
+        Outcome::Failed => false,
+    }
+}
+
+impl Life {
+    /// Nothing is said to be durable that is not, and a fault ends it at once and is reported.
+    pub(super) fn is_honest(&self, story: &Story) {
+        let synced = &self.disk.synced[1..];
+        assert_eq!(synced.len(), self.acknowledged.len(), "one word a sync");
+        for (&seq, &length) in self.acknowledged.iter().zip(synced) {
+            assert_eq!(story.ends[seq - 1], length, "record {seq}");
+        }
+        let Some(fault) = self.disk.fault.filter(|fault| fault.call < self.disk.calls) else {
+            assert_eq!((&self.error, self.disk.loose().len()), (&None, 0));
+            assert_eq!(self.disk.written, story.bytes());
+            return;
+        };
+        assert_eq!(self.disk.calls, fault.call + 1, "it tried again");
+        assert_eq!(self.acknowledged.len(), fault.call / 2);
+        let error = self.error.as_deref().expect("it is reported");
+        let doing = if fault.call % 2 == 0 { "append to" } else { "sync" };
+        assert!(error.contains(&format!("journal.jsonl: cannot {doing}: ")), "{error}");
+        assert_eq!(error.contains("free some space"), fault.errno == Errno::NOSPC, "{error}");
+    }
+}

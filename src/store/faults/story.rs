@@ -1,0 +1,121 @@
+//! What a journal should hold: the records of a run, and the run after each of them.
+
+use tempfile::TempDir;
+
+use crate::domain::apply::tests::plausible::{Journal, Push};
+use crate::domain::apply::tests::scene::{self, Scene, goto, result, tag};
+use crate::domain::apply::{apply, begin};
+use crate::domain::event::{Command, Event, Record};
+use crate::domain::id::RunId;
+use crate::domain::run::{Pause, Run};
+use crate::domain::time::Timestamp;
+use crate::domain::transition::{Tag, Transition};
+use crate::store::layout::{Root, RunDir};
+use crate::store::record::encode;
+use crate::store::run_store::{Recovered, RunStore};
+
+/// A run as it should be.
+pub(super) struct Story {
+    pub(super) first: Record,
+    pub(super) lines: Vec<String>,
+    /// The run after each record.
+    pub(super) runs: Vec<Run>,
+    /// Where each line ends in the journal.
+    pub(super) ends: Vec<usize>,
+}
+
+impl Story {
+    /// By chance.
+    pub(super) fn of(pushes: &[Push]) -> Self {
+        Self::told(&Journal::of(pushes).records().cloned().collect::<Vec<_>>())
+    }
+
+    /// The same each time: forks, calls, returns, failures, pauses.
+    pub(super) fn long(records: usize) -> Self {
+        let mut scene = Scene::begin();
+        let mut told = vec![scene::first()];
+        while told.len() < records {
+            let event = next(&scene, told.len());
+            let seq = scene.next();
+            told.push(Record { seq, at: Timestamp(seq * 1000), event: event.clone() });
+            scene.happens(event);
+        }
+        Self::told(&told)
+    }
+
+    fn told(records: &[Record]) -> Self {
+        let (mut run, _) = begin(&records[0]).expect("a start");
+        let mut runs = vec![run.clone()];
+        for record in &records[1..] {
+            apply(&mut run, record).expect("it can happen");
+            runs.push(run.clone());
+        }
+        let lines: Vec<_> = records.iter().map(|record| encode(record).expect("a line")).collect();
+        let ends = lines.iter().scan(0, |end, line| {
+            *end += line.len() + 1;
+            Some(*end)
+        });
+        Self { first: records[0].clone(), ends: ends.collect(), runs, lines }
+    }
+
+    /// How many records are whole in so many bytes.
+    pub(super) fn whole(&self, bytes: usize) -> usize {
+        self.ends.partition_point(|&end| end <= bytes)
+    }
+
+    /// The whole journal.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        (self.lines.join("\n") + "\n").into_bytes()
+    }
+
+    /// The snapshot after so many records.
+    pub(super) fn state(&self, records: usize) -> Vec<u8> {
+        serde_json::to_vec_pretty(&self.runs[records - 1]).expect("JSON")
+    }
+
+    /// A new run's directory, with the first record in it.
+    pub(super) fn place(&self) -> Place {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let root = Root::new(temporary.path());
+        let (store, run) = RunStore::create(&root, &self.first).expect("created");
+        let dir = store.dir().clone();
+        Place { _temporary: temporary, id: run.workflow_id, root, dir }
+    }
+}
+
+/// What happens after so many records; the youngest agent is the one that moves.
+fn next(scene: &Scene, told: usize) -> Event {
+    let agent = scene.run.agents.keys().last().expect("a live agent").as_str();
+    match told % 10 {
+        0 => Event::RunPaused { pause: Pause::Interrupted },
+        1 => Event::RunResumed { settings: Box::new(scene.run.settings.clone()) },
+        3 => Event::StepFinished(scene.step(agent, transition(told / 10))),
+        6 => Event::TurnFailed(scene.failure(agent)),
+        _ => Event::CommandReceived { id: format!("c{told}"), command: Command::Stop },
+    }
+}
+
+fn transition(step: usize) -> Transition {
+    match step % 6 {
+        0 => tag(Tag::Fork, "N.md", "W.md"),
+        1 => tag(Tag::Call, "R.md", "C.md"),
+        2 => result("returned"),
+        3 => tag(Tag::Reset, "", "D.md"),
+        4 => result("ended"),
+        _ => goto("B.md"),
+    }
+}
+
+/// A run's directory.
+pub(super) struct Place {
+    _temporary: TempDir,
+    root: Root,
+    id: RunId,
+    pub(super) dir: RunDir,
+}
+
+impl Place {
+    pub(super) fn open(&self) -> Recovered {
+        RunStore::open(&self.root, &self.id).expect("recovered").1
+    }
+}

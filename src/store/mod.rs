@@ -20,6 +20,4 @@ pub mod writer;
 pub use error::Error;
 
 #[cfg(test)]
-mod faults;
-#[cfg(test)]
-mod fold_tests;
+mod tests;

@@ -3,20 +3,16 @@
 //! Killing a process never tears a write and never loses one that was not synced, so a disk that
 //! does both is played here. The real writer works on it, the real recovery reads what it leaves.
 
-mod disk;
-mod story;
-
 use std::fs;
 use std::thread;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use rustix::io::Errno;
 
-use self::disk::{Burst, Fault, Life, live};
-use self::story::{Place, Story};
-use super::run_store::replay;
+use super::disk::{BROKEN, Burst, Fault, Life, NO_SPACE, live};
+use super::story::{Place, Story};
 use crate::domain::apply::tests::plausible::pushes;
+use crate::store::run_store::replay;
 
 const BURSTS: [Burst; 4] = [(3, false), (8, true), (1, false), (5, true)];
 
@@ -125,7 +121,7 @@ fn recover(story: &Story, place: &Place, (kept, length): (usize, usize), acknowl
 fn whatever_call_fails_the_writer_stops_and_what_it_acknowledged_is_there() {
     let story = Story::long(24);
     for call in 0..20 {
-        for errno in [Errno::IO, Errno::NOSPC] {
+        for errno in [BROKEN, NO_SPACE] {
             for taken in [0, 500, usize::MAX] {
                 let place = story.place();
                 let life = live(&story, &place, &BURSTS, Some(Fault { call, taken, errno }));
@@ -155,7 +151,7 @@ fn a_snapshot_that_cannot_be_written_stops_the_writer_and_loses_nothing() {
 }
 
 fn faults() -> impl Strategy<Value = Fault> {
-    let errno = proptest::sample::select(&[Errno::IO, Errno::NOSPC][..]);
+    let errno = proptest::sample::select(&[BROKEN, NO_SPACE][..]);
     (0..12usize, 0..2000usize, errno).prop_map(|(call, taken, errno)| Fault { call, taken, errno })
 }
 

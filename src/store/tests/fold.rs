@@ -4,11 +4,11 @@
 
 use proptest::prelude::*;
 
-use super::record::{check, decode, encode};
 use crate::domain::apply::tests::plausible::{Journal, pushes};
 use crate::domain::apply::{apply, begin};
 use crate::domain::event::Record;
 use crate::domain::run::Run;
+use crate::store::record::{check, decode, encode};
 
 /// The journal as its lines, read back.
 fn read_back(journal: &Journal) -> Vec<Record> {

@@ -7,10 +7,12 @@ use std::sync::mpsc::{Receiver, RecvError, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use rustix::io::Errno;
-
 use super::story::{Place, Story};
 use crate::store::writer::{Medium, Outcome, Target, Writer};
+
+/// The system's numbers for a broken and for a full disk, `EIO` and `ENOSPC`.
+pub(super) const BROKEN: i32 = 5;
+pub(super) const NO_SPACE: i32 = 28;
 
 /// Long enough for any machine; nothing waits for it unless something is wrong.
 const GENEROUS: Duration = Duration::from_mins(1);
@@ -21,7 +23,8 @@ pub(super) struct Fault {
     pub(super) call: usize,
     /// What an append takes before it fails.
     pub(super) taken: usize,
-    pub(super) errno: Errno,
+    /// What the system says then.
+    pub(super) errno: i32,
 }
 
 /// A disk with one file.
@@ -66,13 +69,13 @@ impl Medium for Shared {
         let fault = disk.call();
         let taken = fault.map_or(bytes.len(), |fault| fault.taken.min(bytes.len()));
         disk.written.extend_from_slice(&bytes[..taken]);
-        fault.map_or(Ok(()), |fault| Err(fault.errno.into()))
+        fault.map_or(Ok(()), |fault| Err(io::Error::from_raw_os_error(fault.errno)))
     }
 
     fn sync(&mut self) -> io::Result<()> {
         let mut disk = self.disk();
         if let Some(fault) = disk.call() {
-            return Err(fault.errno.into());
+            return Err(io::Error::from_raw_os_error(fault.errno));
         }
         let length = disk.written.len();
         disk.synced.push(length);
@@ -168,6 +171,6 @@ impl Life {
         let error = self.error.as_deref().expect("it is reported");
         let doing = if fault.call % 2 == 0 { "append to" } else { "sync" };
         assert!(error.contains(&format!("journal.jsonl: cannot {doing}: ")), "{error}");
-        assert_eq!(error.contains("free some space"), fault.errno == Errno::NOSPC, "{error}");
+        assert_eq!(error.contains("free some space"), fault.errno == NO_SPACE, "{error}");
     }
 }

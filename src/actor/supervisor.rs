@@ -54,8 +54,8 @@ pub struct Supervisor {
 pub enum Start {
     /// A run whose first record is in its journal already.
     New(Box<Record>),
-    /// A run that was there before, and the event with which it goes on.
-    Again(Box<Event>),
+    /// A run that was there before, and the settings under which it goes on.
+    Again(Box<Settings>),
     /// Nothing: it has begun.
     Begun,
 }
@@ -65,10 +65,7 @@ impl Start {
     #[must_use]
     pub fn settings<'start>(&'start self, run: &'start Run) -> &'start Settings {
         match self {
-            Self::Again(event) => match &**event {
-                Event::RunResumed { settings } => settings,
-                _ => &run.settings,
-            },
+            Self::Again(settings) => settings,
             Self::New(_) | Self::Begun => &run.settings,
         }
     }

@@ -9,7 +9,6 @@ use super::foreground::{Prepared, supervise_here};
 use super::target::{self, Target};
 use super::{output, place, settings, summary};
 use crate::actor::supervisor::Start;
-use crate::domain::event::Event;
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::process::command::Marker;
@@ -60,7 +59,7 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
     }
     let start = match recovered.untouched {
         Some(first) if settings == recovered.run.settings => Start::New(Box::new(first)),
-        _ => Start::Again(Box::new(Event::RunResumed { settings: Box::new(settings) })),
+        _ => Start::Again(Box::new(settings)),
     };
     let prepared = Prepared { store, run: recovered.run, start, warnings: recovered.warnings };
     supervise_here(options.json, root, prepared)

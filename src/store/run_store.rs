@@ -45,32 +45,36 @@ impl RunStore {
         if dir.path().exists() {
             return Err(Error::Exists { id: run.workflow_id });
         }
-        let draft =
-            RunDir(root.runs().join(format!(".{}.{}.new", run.workflow_id, std::process::id())));
+        let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
+        let draft = RunDir(root.runs().join(name));
+        let made = Self::fill(&draft, first, &run).and_then(|(lock, size)| {
+            std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
+                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
+                    Error::Exists { id: run.workflow_id.clone() }
+                }
+                _ => Error::io("make the directory", dir.path())(error),
+            })?;
+            Ok((lock, size))
+        });
+        let (lock, size) = made.inspect_err(|_| {
+            let _ = std::fs::remove_dir_all(draft.path());
+        })?;
+        files::sync_dir(&root.runs())?;
+        let growth = Growth::after_snapshot(size);
+        Ok((Self { dir, _lock: lock, growth, writer: None }, run))
+    }
+
+    /// Writes what the directory of a new run holds; gives its lock and the size of its snapshot.
+    fn fill(draft: &RunDir, first: &Record, run: &Run) -> Result<(Lock, usize), Error> {
         for path in [draft.steps(), draft.inbox()] {
             files::make_dir(&path)?;
         }
         let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
-        let state = state_json(&run);
-        files::replace(
-            &draft.journal(),
-            format!("{}\n", encode(first, &draft.journal())?).as_bytes(),
-        )?;
+        let line = encode(first, &draft.journal())?;
+        files::replace(&draft.journal(), format!("{line}\n").as_bytes())?;
+        let state = state_json(run);
         files::replace(&draft.state(), &state)?;
-        match std::fs::rename(draft.path(), dir.path()) {
-            Ok(()) => files::sync_dir(&root.runs())?,
-            Err(error) => {
-                let _ = std::fs::remove_dir_all(draft.path());
-                return Err(match error.kind() {
-                    ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
-                        Error::Exists { id: run.workflow_id }
-                    }
-                    _ => Error::io("make the directory", dir.path())(error),
-                });
-            }
-        }
-        let growth = Growth::after_snapshot(state.len());
-        Ok((Self { dir, _lock: lock, growth, writer: None }, run))
+        Ok((lock, state.len()))
     }
 
     /// Opens the directory of a run that was started earlier, and recovers it.

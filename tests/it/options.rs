@@ -6,18 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::{Test, when};
-
-/// START forks a worker and goes on to NEXT.
-fn pair() -> Test {
-    Test::new()
-        .prompt("START.md", "start {{input}}")
-        .prompt("WORKER.md", "work")
-        .prompt("NEXT.md", "next")
-        .rule(when("start").reply(r#"<fork next="NEXT.md">WORKER.md</fork>"#).cost(0.02))
-        .rule(when("work").reply("<result>worked</result>").cost(0.01))
-        .rule(when("next").reply("<result>led</result>").cost(0.01))
-}
+use crate::support::pair;
 
 #[test]
 fn an_id_that_is_no_name_is_refused() {

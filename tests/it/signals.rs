@@ -2,15 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Test, always, when};
-
-fn held() -> Test {
-    Test::new()
-        .prompt("START.md", "start")
-        .prompt("NEXT.md", "next")
-        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
-        .rule(always().reply("<result>ok</result>"))
-}
+use crate::support::{Test, always, held, when};
 
 fn never_ending() -> Test {
     Test::new()

@@ -34,9 +34,7 @@ impl Supervisor {
                 (Err(refused), _) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
                 (_, Err(why)) => self.give_up(Some(self.stopped(why)), ctx),
             },
-            Start::Again(resumed) => {
-                self.commit(*resumed, ctx);
-            }
+            Start::Again(settings) => self.commit(Event::RunResumed { settings }, ctx),
             Start::Begun => {}
         }
         ctx.run_interval(INBOX, super::Supervisor::read_inbox);

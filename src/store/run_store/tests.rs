@@ -153,3 +153,17 @@ fn what_does_not_exist_is_named() {
             .contains("holds no record of the run")
     );
 }
+
+#[test]
+fn a_run_that_cannot_be_made_leaves_nothing() {
+    let place = tempfile::tempdir().expect("a directory");
+    let root = Root::new(place.path());
+    // A link that leads nowhere stands in the way; it is met only at the last moment.
+    let in_the_way = root.run(&id());
+    std::fs::create_dir_all(root.runs()).expect("made");
+    std::os::unix::fs::symlink("nowhere", in_the_way.path()).expect("linked");
+    let message = RunStore::create(&root, &first()).expect_err("in the way").to_string();
+    assert!(message.contains("cannot make the directory"), "{message}");
+    let left: Vec<_> = std::fs::read_dir(root.runs()).expect("read").collect();
+    assert_eq!(left.len(), 1, "only what was in the way: {left:?}");
+}

@@ -9,9 +9,11 @@ mod live;
 mod outcome;
 mod place;
 mod rule;
+mod scene;
 
 pub(crate) use call::{Call, alive, most_at_once};
 pub(crate) use live::{Live, kill, patiently};
 pub(crate) use outcome::Outcome;
 pub(crate) use place::Test;
 pub(crate) use rule::{Rule, always, when};
+pub(crate) use scene::{held, pair};

@@ -51,3 +51,13 @@ pub(crate) fn point(name: &str) {
 /// Comes to a boundary.
 #[cfg(not(feature = "test-fakes"))]
 pub(crate) fn point(_: &str) {}
+
+/// Where the system tells about its memory; a test of scarcity names a table of its own in
+/// `RAYMOND_MEMINFO`.
+pub(crate) fn memory_table() -> std::path::PathBuf {
+    #[cfg(feature = "test-fakes")]
+    if let Some(file) = std::env::var_os("RAYMOND_MEMINFO") {
+        return file.into();
+    }
+    "/proc/meminfo".into()
+}

@@ -24,6 +24,19 @@ pub(crate) fn beside(place: &Place, agents: usize, each: usize) -> Fallible<(Wor
     Ok((workflow, agents * each + agents + 1))
 }
 
+/// A parent that forks so many agents one after another; each has one turn. Returns the steps.
+pub(crate) fn forked(place: &Place, agents: usize) -> Fallible<(Workflow, usize)> {
+    let workflow = place.workflow()?;
+    workflow.write("WORKER.md", "<result>done</result>")?;
+    for agent in 1..=agents {
+        let name = if agent == 1 { "START.md".to_owned() } else { format!("F{agent}.md") };
+        let next = if agent == agents { "END.md".to_owned() } else { format!("F{}.md", agent + 1) };
+        workflow.write(&name, &format!("<fork next=\"{next}\">WORKER.md</fork>"))?;
+    }
+    workflow.write("END.md", "<result>all are forked</result>")?;
+    Ok((workflow, 2 * agents + 1))
+}
+
 fn states(workflow: &Workflow, first: &str, steps: usize) -> Fallible<()> {
     for step in 1..=steps {
         let name = if step == 1 { first.to_owned() } else { format!("S{step}.md") };

@@ -1,26 +1,29 @@
 //! A raymond that is looked at while it runs, and ended afterwards whatever happens.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use memchr::memchr_iter;
+use memchr::{memmem, memrchr};
 use rustix::process::{Signal, kill_process};
 
 use crate::Fallible;
 use crate::raymond::{Run, last_words, pid};
 
-const GLANCE: Duration = Duration::from_millis(5);
+const GLANCE: Duration = Duration::from_millis(2);
 /// How long it may take to end in order.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A running raymond.
+/// A running raymond, and how far its journal has been read.
 #[derive(Debug)]
 pub(crate) struct Live {
     run: Run,
     child: Child,
-    started: Instant,
+    pub(crate) started: Instant,
+    journal: Option<File>,
+    line: Vec<u8>,
 }
 
 /// A process's memory, in bytes.
@@ -31,38 +34,48 @@ pub(crate) struct Memory {
 }
 
 impl Live {
+    /// Starts it; what its journal says already is not looked at.
     pub(crate) fn start(mut run: Run) -> Fallible<Self> {
+        let mut journal = File::open(run.journal()).ok();
+        if let Some(file) = &mut journal {
+            file.seek(SeekFrom::End(0))?;
+        }
         let started = Instant::now();
         let child = run.command.spawn()?;
-        Ok(Self { run, child, started })
+        Ok(Self { run, child, started, journal, line: Vec::new() })
     }
 
-    /// Waits until its journal has so many records; returns how long that took since its start.
-    pub(crate) fn until_records(&mut self, records: usize, limit: Duration) -> Fallible<Duration> {
-        let mut journal: Option<File> = None;
+    /// Reads on in its journal until so many records say `what`; returns how many did.
+    pub(crate) fn until(&mut self, what: &str, count: usize, limit: Duration) -> Fallible<usize> {
+        let asked = Instant::now();
         let mut seen = 0;
-        let mut bytes = Vec::new();
         loop {
-            if journal.is_none() {
-                journal = File::open(self.run.journal()).ok();
-            }
-            if let Some(file) = &mut journal {
-                bytes.clear();
-                file.read_to_end(&mut bytes)?;
-                seen += memchr_iter(b'\n', &bytes).count();
-            }
-            if seen >= records {
-                return Ok(self.started.elapsed());
+            seen += self.read(what)?;
+            if seen >= count {
+                return Ok(seen);
             }
             if let Some(status) = self.child.try_wait()? {
                 return Err(format!("raymond: {status}: {}", last_words(&self.run.dir)).into());
             }
-            if self.started.elapsed() > limit {
-                let why = format!("only {seen} of {records} records after {} s", limit.as_secs());
+            if asked.elapsed() > limit {
+                let why = format!("only {seen} of {count} records after {} s", limit.as_secs());
                 return Err(why.into());
             }
             std::thread::sleep(GLANCE);
         }
+    }
+
+    /// Reads its journal to the end; returns how many whole records on the way say `what`.
+    pub(crate) fn read(&mut self, what: &str) -> Fallible<usize> {
+        if self.journal.is_none() {
+            self.journal = File::open(self.run.journal()).ok();
+        }
+        let Some(file) = &mut self.journal else { return Ok(0) };
+        file.read_to_end(&mut self.line)?;
+        let whole = memrchr(b'\n', &self.line).map_or(0, |end| end + 1);
+        let seen = memmem::find_iter(&self.line[..whole], what).count();
+        self.line.drain(..whole);
+        Ok(seen)
     }
 
     /// What it holds, and the most it has held so far.
@@ -74,6 +87,18 @@ impl Live {
         };
         let read = || Some(Memory { peak: bytes("VmHWM:")?, now: bytes("VmRSS:")? });
         read().ok_or_else(|| "the system does not tell the memory of a process".into())
+    }
+
+    /// Has it stand still, or go on, while another is looked at.
+    pub(crate) fn stand_still(&self, still: bool) {
+        self.tell(if still { Signal::STOP } else { Signal::CONT });
+    }
+
+    /// Kills it without a warning; returns where its run is.
+    pub(crate) fn kill(mut self) -> Fallible<PathBuf> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(self.run.dir.clone())
     }
 
     fn tell(&self, signal: Signal) {
@@ -96,8 +121,12 @@ impl Live {
 }
 
 impl Drop for Live {
-    /// Two signals make it end its turns, so that no fake outlives it.
+    /// Two signals make it end its turns, so that nothing it started outlives it.
     fn drop(&mut self) {
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
+        }
+        self.stand_still(false);
         self.tell(Signal::TERM);
         if !self.has_ended(GRACE / 10) {
             self.tell(Signal::TERM);

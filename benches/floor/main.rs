@@ -1,18 +1,23 @@
 //! The floor and raymond, side by side: what a durable, supervised step costs beyond the process.
 //!
-//! `cargo bench` takes less than three minutes, `cargo bench --bench floor -- --quick` less than
-//! half a minute; names after the options choose figures: `steps`, `syncs`, `memory`, `tags`,
-//! `stream`. `--dir=FOLDER` has the runs written there instead of into the build's folder. A figure that cannot be taken says why and does not stop the others: this measures, it
-//! does not judge. Nothing is subtracted from raymond's times.
+//! `cargo bench` takes less than four minutes, `cargo bench --bench floor -- --quick` less than a
+//! minute; names after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `tags`,
+//! `stream`, `spawns`, `warm`. `--dir=FOLDER` has the runs written there instead of into the build's
+//! folder. At the end each goal stands beside what was measured. A figure that cannot be taken says
+//! why and does not stop the others: this measures, it does not judge. Nothing is subtracted from
+//! raymond's times.
 
+mod agents;
 mod chain;
 mod compare;
+mod forks;
+mod goals;
 mod live;
-mod memory;
 mod place;
 mod raymond;
 mod scale;
 mod spawn;
+mod spawns;
 mod spent;
 mod steps;
 mod stream;
@@ -20,13 +25,16 @@ mod summary;
 mod syncs;
 mod table;
 mod tags;
+mod talk;
 mod tree;
+mod warm;
 
 use std::error::Error;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use goals::Goals;
 use place::Place;
 use scale::Scale;
 use table::Table;
@@ -34,17 +42,23 @@ use table::Table;
 /// What a measurement gives, or why there is none.
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-type Figure = (&'static str, fn(&Place, &Scale) -> Fallible<Vec<Table>>);
+type Figure = (&'static str, fn(&Place, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
 
-const FIGURES: [Figure; 5] = [
+const FIGURES: [Figure; 8] = [
     ("steps", steps::figure),
     ("syncs", syncs::figure),
-    ("memory", memory::figure),
+    ("agents", agents::figure),
+    ("forks", forks::figure),
     ("tags", tags::figure),
     ("stream", stream::figure),
+    ("spawns", spawns::figure),
+    ("warm", warm::figure),
 ];
 
 fn main() -> ExitCode {
+    if let Some(played) = spawns::play().or_else(stream::play) {
+        return played;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if !arguments.iter().any(|argument| argument == "--bench") {
         return say("nothing is measured: `cargo bench` does, in a release build\n");
@@ -70,13 +84,15 @@ fn measure(arguments: &[String]) -> Fallible<()> {
     let all = FIGURES.iter().all(|(name, _)| !said(name));
     let scale = if said("--quick") { Scale::quick() } else { Scale::full() };
     let place = Place::new(arguments.iter().find_map(|argument| argument.strip_prefix("--dir=")))?;
+    let mut goals = Goals::default();
     for (name, figure) in FIGURES.iter().filter(|(name, _)| all || said(name)) {
-        let text = match figure(&place, &scale) {
+        let text = match figure(&place, &scale, &mut goals) {
             Ok(tables) => tables.iter().map(Table::to_string).collect(),
             Err(why) => format!("{name}: not measured: {why}\n\n"),
         };
         say(&text);
     }
+    say(&goals.table().to_string());
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,9 @@ use crate::spent::{Cpu, Spent};
 pub(crate) const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
 /// The stand-in for Claude Code.
 pub(crate) const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
+
+/// The option that names another program than the stand-in.
+pub(crate) const CLAUDE: &str = "--claude";
 
 /// A command with the least of an environment.
 pub(crate) fn bare(mut command: Command) -> Command {
@@ -50,14 +54,28 @@ impl Run {
             .arg(workflow.path())
             .arg("--dir")
             .arg(&dir)
-            .args(["--id", "bench", "--claude", FAKE, "--cwd"])
+            .args(["--id", "bench", "--cwd"])
             .arg(place.work())
-            .args(options)
-            .env("HOME", &dir)
+            .args(if options.contains(&CLAUDE) { [].as_slice() } else { &[CLAUDE, FAKE] })
+            .args(cold())
+            .args(options);
+        Self { command, dir }.with_outputs()
+    }
+
+    /// `raymond run` on a run that is there already.
+    pub(crate) fn again(dir: PathBuf, options: &[&str]) -> Fallible<Self> {
+        let mut command = bare(Command::new(RAYMOND));
+        command.args(["run", "bench", "--dir"]).arg(&dir).args(cold()).args(options);
+        Self { command, dir }.with_outputs()
+    }
+
+    fn with_outputs(mut self) -> Fallible<Self> {
+        self.command
+            .env("HOME", &self.dir)
             .stdin(Stdio::null())
-            .stdout(File::create(dir.join("stdout"))?)
-            .stderr(File::create(dir.join("stderr"))?);
-        Ok(Self { command, dir })
+            .stdout(File::create(self.dir.join("stdout"))?)
+            .stderr(File::create(self.dir.join("stderr"))?);
+        Ok(self)
     }
 
     pub(crate) fn journal(&self) -> PathBuf {
@@ -77,6 +95,17 @@ impl Run {
         }
         Ok(Spent { wall, cpu })
     }
+}
+
+/// The option for one Claude process a step, as the floor has it, where raymond knows one.
+fn cold() -> Option<&'static str> {
+    const OPTION: &str = "--no-warm";
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    let known = || {
+        let help = bare(Command::new(RAYMOND)).args(["run", "--help"]).output();
+        help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains(OPTION))
+    };
+    KNOWN.get_or_init(known).then_some(OPTION)
 }
 
 /// Waits until a child has ended, at most so long, and reads what it has spent while it is not

@@ -15,10 +15,18 @@ pub(crate) struct Scale {
     pub(crate) patience: Duration,
     /// After this a process is given up.
     pub(crate) limit: Duration,
-    /// How many agents live at the same time when Claude Code is played by the fake.
+    /// How many agents live at the same time.
     pub(crate) live: usize,
-    /// And when the replies are scripted, one row each.
-    pub(crate) live_scripted: &'static [usize],
+    /// How many steps the live agents are watched for at a time.
+    pub(crate) window: usize,
+    /// How often they are watched.
+    pub(crate) windows: usize,
+    /// How often their raymond is killed.
+    pub(crate) kills: usize,
+    /// How many agents one parent forks, and in how many rounds, one row each.
+    pub(crate) forks: &'static [(usize, usize)],
+    /// How many processes are started in a row to see how fast that goes.
+    pub(crate) spawns: usize,
     /// How long the text for the tag finder is, in bytes.
     pub(crate) text: usize,
     /// How long the stream is, in bytes.
@@ -28,34 +36,44 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Less than three minutes.
+    /// Less than four minutes.
     pub(crate) fn full() -> Self {
         Self {
             rounds: 7,
             steps: 1_000,
-            agents: &[1, 8],
-            patience: Duration::from_secs(25),
+            agents: &[1, 16],
+            patience: Duration::from_secs(20),
             limit: Duration::from_secs(30),
-            live: 1_000,
-            live_scripted: &[1_000, 10_000],
+            live: 10_000,
+            window: 4_000,
+            windows: 7,
+            kills: 5,
+            forks: &[(1_000, 3), (5_000, 1)],
+            spawns: 500,
             text: 5_000_000,
             stream: 100_000_000,
             repeats: 7,
         }
     }
 
-    /// Less than half a minute.
+    /// Less than a minute.
     pub(crate) fn quick() -> Self {
         Self {
             rounds: 5,
             steps: 200,
             patience: Duration::from_secs(3),
             limit: Duration::from_secs(8),
-            live: 200,
-            live_scripted: &[1_000],
-            stream: 50_000_000,
+            window: 1_000,
+            windows: 3,
+            kills: 2,
+            forks: &[(200, 2), (1_000, 1)],
+            spawns: 100,
             repeats: 2,
             ..Self::full()
         }
+    }
+    /// For rounds that are fewer, but each of them longer.
+    pub(crate) fn longer(&self, rounds: usize) -> Self {
+        Self { rounds, limit: self.limit * 4, ..*self }
     }
 }

@@ -3,11 +3,12 @@
 use crate::Fallible;
 use crate::chain;
 use crate::compare::{Rounds, rounds};
+use crate::goals::{Bound, Goals};
 use crate::place::Place;
 use crate::scale::Scale;
 use crate::table::{Table, whole};
 
-pub(crate) fn figure(place: &Place, scale: &Scale) -> Fallible<Vec<Table>> {
+pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
     let single = rounds(place, &chain::alone(place, 1)?, 1, 1, scale)?;
     let mut taken = Vec::new();
     for &agents in scale.agents {
@@ -17,6 +18,12 @@ pub(crate) fn figure(place: &Place, scale: &Scale) -> Fallible<Vec<Table>> {
             chain::beside(place, agents, scale.steps / agents)?
         };
         taken.push((agents, rounds(place, &workflow, steps, agents, scale)?));
+    }
+    for (agents, rounds) in &taken {
+        let [_, _, ratio] = rounds.summaries(|spent| 1.0 / spent.wall.as_secs_f64());
+        let goal = if *agents == 1 { 0.7 } else { 0.9 };
+        let name = format!("durable steps/s over the floor's, {agents} at a time");
+        goals.add(name, ratio.median(), Bound::AtLeast(goal), "");
     }
     Ok(vec![speed(&taken, &single), processor(&taken)])
 }

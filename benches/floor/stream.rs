@@ -1,103 +1,140 @@
-//! Reading Claude Code's stream, in the pieces in which raymond reads a transcript.
+//! Reading Claude Code's stream: how fast, and what raymond holds of it.
+//!
+//! The speed is that of a transcript that is complete, through raymond's own follower. The memory is
+//! that of a raymond whose Claude Code, played by this program, writes all of it in one turn.
 
-use std::time::Instant;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use raymond::process::stream::Stream;
-use serde_json::{Value, json};
+use raymond::process::transcript::Follower;
 
 use crate::Fallible;
+use crate::goals::{Bound, Goals};
+use crate::live::Live;
 use crate::place::Place;
+use crate::raymond::{CLAUDE, Run};
 use crate::scale::Scale;
 use crate::summary::Summary;
-use crate::table::{Table, whole};
+use crate::table::{Table, short, whole};
+use crate::talk;
 
-/// What raymond reads at a time.
-const PIECE: usize = 256 * 1024;
-/// The longest line; a tool's result stands in its line twice.
-const LONG_LINE: usize = 1_000_000;
+/// Tells this program to be Claude Code: the file with what it says.
+const PLAYS: &str = "FLOOR_STREAM";
+/// The prompt that it does not answer.
+const WAIT: &str = "Wait here.";
 
-pub(crate) fn figure(_: &Place, scale: &Scale) -> Fallible<Vec<Table>> {
-    let mut table = Table::new(
-        "Reading a stream, MB/s, median (least–greatest)",
-        ["", "MB/s", "lines", "longest line"],
-    );
-    let lines: Vec<u8> = (0..100).flat_map(talk).collect();
-    let long = line(&tool_result(&"x".repeat(LONG_LINE / 2)));
-    let blocks = scale.stream.div_ceil(lines.len());
-    let mut speeds = Vec::new();
-    let mut read = Read::default();
-    for _ in 0..scale.repeats.min(5) {
-        read = Read::default();
-        let started = Instant::now();
-        for block in 0..blocks {
-            read.feed(&lines)?;
-            if block == blocks / 2 {
-                read.feed(&long)?;
-            }
-        }
-        read.stream.end()?;
-        speeds.push(read.bytes / 1e6 / started.elapsed().as_secs_f64());
-    }
-    let events = u32::try_from(read.stream.events).map_or(f64::NAN, f64::from);
-    table.row([
-        format!("{} MB of messages and tool results", whole(read.bytes / 1e6)),
-        Summary::of(speeds).shown(),
-        whole(events),
-        format!("{:.1} MB", as_float(long.len()) / 1e6),
-    ]);
-    Ok(vec![table])
-}
-
-#[derive(Default)]
-struct Read {
-    stream: Stream,
+/// A stream in a file.
+struct Said {
+    path: PathBuf,
     bytes: f64,
+    longest: f64,
 }
 
-impl Read {
-    fn feed(&mut self, bytes: &[u8]) -> Fallible<()> {
-        for piece in bytes.chunks(PIECE) {
-            self.stream.feed(piece)?;
-            self.bytes += as_float(piece.len());
-        }
-        Ok(())
+pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+    let long = say(place, scale.stream)?;
+    let mut speeds = Vec::new();
+    let mut events = 0;
+    for _ in 0..scale.repeats.min(5) {
+        let started = Instant::now();
+        events = read(&long.path)?;
+        speeds.push(long.bytes / 1e6 / started.elapsed().as_secs_f64());
     }
+    let speed = Summary::of(speeds);
+    let size = format!("{} MB", whole(long.bytes / 1e6));
+    let what = format!("reading a stream of {size}");
+    goals.add(what, speed.median(), Bound::AtLeast(500.0), " MB/s");
+    let mut table = Table::new(
+        "Reading a stream of messages and tool results",
+        ["", "MB/s, median (least–greatest)", "events", "longest line"],
+    );
+    let events = whole(u32::try_from(events).map_or(f64::NAN, f64::from));
+    table.row([size, speed.shown(), events, format!("{:.1} MB", long.longest / 1e6)]);
+    Ok(vec![table, memory(place, scale, &long, goals)?])
 }
 
-/// A message of the model, a tool it uses, and what that gives: a few hundred bytes to 8 kB.
-fn talk(number: usize) -> Vec<u8> {
-    let words = "I read the file and see that \"parse\" returns\nbefore the last token. ";
-    let code = "fn next(&mut self) -> Option<Token> {\n\tself.tokens.pop() // \\u00e4\n}\n";
-    let said = json!({"type": "text", "text": words.repeat(1 + number % 7)});
-    let used = json!({"type": "tool_use", "id": "toolu_1", "name": "Read",
-        "input": {"file_path": "/home/user/project/src/lexer.rs"}});
-    let mut lines = line(&assistant(&said));
-    lines.extend(line(&assistant(&used)));
-    lines.extend(line(&tool_result(&code.repeat(5 + number))));
-    lines
+fn memory(place: &Place, scale: &Scale, long: &Said, goals: &mut Goals) -> Fallible<Table> {
+    let (base, soon) = peak(place, scale, &say(place, 1)?.path)?;
+    let (peak, late) = peak(place, scale, &long.path)?;
+    let beyond = (peak - base - 2.0 * long.longest) / 1e6;
+    goals.add(
+        "  its peak memory beyond baseline + 2 × longest line",
+        beyond,
+        Bound::AtMost(8.0),
+        " MB",
+    );
+    let mut table = Table::new(
+        "Memory of raymond, and how long until the turn's record is durable",
+        ["stream", "peak", "beyond", "seconds"],
+    );
+    for (bytes, peak, time) in [(0.0, base, soon), (long.bytes, peak, late)] {
+        table.row([
+            format!("{} MB", whole(bytes / 1e6)),
+            format!("{:.1} MB", peak / 1e6),
+            format!("{:.1} MB", (peak - base) / 1e6),
+            short(time.as_secs_f64()),
+        ]);
+    }
+    table.note("The seconds have the process in them that writes the stream.");
+    Ok(table)
 }
 
-fn assistant(content: &Value) -> Value {
-    json!({"type": "assistant", "uuid": "11111111-1111-4111-8111-111111111111",
-        "session_id": "22222222-2222-4222-8222-222222222222", "parent_tool_use_id": null,
-        "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
-            "content": [content], "stop_reason": null,
-            "usage": {"input_tokens": 10, "output_tokens": 10}}})
+/// The most raymond has held when the turn is over, and when that was.
+fn peak(place: &Place, scale: &Scale, said: &Path) -> Fallible<(f64, Duration)> {
+    let workflow = place.workflow()?;
+    workflow.write("START.md", "Say all of it.")?;
+    workflow.write(talk::NEXT, WAIT)?;
+    let program = std::env::current_exe()?;
+    let program = program.to_str().ok_or("the path of this program is not UTF-8")?;
+    let options = ["--max-procs", "1", "--shutdown", "100ms", CLAUDE, program];
+    let mut run = Run::new(place, &workflow, &[], &options)?;
+    run.command.env(PLAYS, said);
+    let mut live = Live::start(run)?;
+    live.until("\"event\":\"step_finished\"", 1, scale.limit)?;
+    let time = live.started.elapsed();
+    Ok((live.memory()?.peak, time))
 }
 
-fn tool_result(text: &str) -> Value {
-    json!({"type": "user", "uuid": "33333333-3333-4333-8333-333333333333",
-        "session_id": "22222222-2222-4222-8222-222222222222", "parent_tool_use_id": null,
-        "message": {"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "toolu_1", "content": text}]},
-        "tool_use_result": {"type": "text", "file": {"content": text}}})
+/// Writes a stream that ends with a transition.
+fn say(place: &Place, bytes: usize) -> Fallible<Said> {
+    let path = place.folder()?.join("stream.jsonl");
+    let (lines, long) = (talk::lines(), talk::long_line());
+    let mut file = File::create(&path)?;
+    let blocks = bytes / lines.len();
+    for block in 0..blocks {
+        file.write_all(&lines)?;
+        if block == blocks / 2 {
+            file.write_all(&long)?;
+        }
+    }
+    file.write_all(&talk::result())?;
+    let bytes = file.metadata()?.len();
+    let longest = u32::try_from(long.len()).map_or(f64::NAN, f64::from);
+    Ok(Said { path, bytes: u32::try_from(bytes).map_or(f64::NAN, f64::from), longest })
 }
 
-fn line(value: &Value) -> Vec<u8> {
-    format!("{value}\n").into_bytes()
+fn read(path: &Path) -> Fallible<u64> {
+    let mut stream = Stream::default();
+    let mut follower = Follower::open(path)?;
+    while follower.read(&mut stream)? {}
+    stream.end()?;
+    Ok(stream.events)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "sizes here are far below 2^52")]
-fn as_float(number: usize) -> f64 {
-    number as f64
+/// What this program does when it is told to be Claude Code.
+pub(crate) fn play() -> Option<ExitCode> {
+    let path = std::env::var_os(PLAYS)?;
+    let speak = || -> std::io::Result<()> {
+        let mut prompt = String::new();
+        std::io::stdin().read_to_string(&mut prompt)?;
+        if prompt.contains(WAIT) {
+            std::thread::sleep(Duration::from_mins(1));
+        }
+        std::io::copy(&mut File::open(path)?, &mut std::io::stdout())?;
+        Ok(())
+    };
+    Some(speak().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
 }

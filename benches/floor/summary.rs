@@ -24,6 +24,11 @@ impl Summary {
         }
     }
 
+    /// The same in another unit.
+    pub(crate) fn scaled(&self, factor: f64) -> Self {
+        Self(self.0.iter().map(|number| number * factor).collect())
+    }
+
     /// `median (least–greatest)`.
     pub(crate) fn shown(&self) -> String {
         match (self.0.first(), self.0.last()) {

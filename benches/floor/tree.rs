@@ -1,19 +1,17 @@
 //! A workflow in which one agent becomes so many, and all of them wait in the same state.
 //!
 //! Each agent forks half of those it stands for and goes on as the other half, and all go the same
-//! number of levels down. With a single permit, given out in order, nobody waits in the last state
-//! before everybody is born. With several, a slow step lets others run ahead and take them all.
+//! number of levels down. With a permit for everybody nobody keeps another from being born. Then the
+//! last state can be made one that all go round in.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-
-use serde_json::json;
 
 use crate::Fallible;
 use crate::place::{Place, Workflow};
 
 const LAST: &str = "LAST.md";
-const WAIT: &str = "Wait here.";
+const REPLIES: &str = "replies.yaml";
 
 /// The workflow.
 #[derive(Debug)]
@@ -75,24 +73,28 @@ impl Node {
     }
 }
 
-/// The workflow with its replies: `replies.yaml` for scripted agents, and in the same folder
-/// `script.json`, which makes it the folder of the fake.
+/// The workflow with its scripted replies.
 pub(crate) fn grow(place: &Place, agents: usize) -> Fallible<Tree> {
     let workflow = place.workflow()?;
     let top = Node { levels: agents.next_power_of_two().trailing_zeros(), agents };
     let mut nodes = BTreeSet::new();
     top.all(&mut nodes);
     let mut replies = format!("{LAST}:\n  - {{ reply: never, delay: 20m, repeat: true }}\n");
-    let mut rules = vec![json!({ "when": WAIT, "hang": true })];
-    workflow.write(LAST, WAIT)?;
+    workflow.write(LAST, "Wait here.")?;
     for (node, reply) in nodes.into_iter().filter_map(|node| Some((node, node.reply()?))) {
         let state = if node == top { "START.md".to_owned() } else { node.state() };
-        let prompt = format!("This is {}.", node.state());
-        workflow.write(&state, &prompt)?;
-        rules.push(json!({ "when": prompt, "reply": reply }));
+        workflow.write(&state, "Be born.")?;
         writeln!(replies, "{state}:\n  - {{ reply: '{reply}', repeat: true }}")?;
     }
-    workflow.write("replies.yaml", &replies)?;
-    workflow.write("script.json", &serde_json::to_string(&rules)?)?;
+    workflow.write(REPLIES, &replies)?;
     Ok(Tree { workflow, steps: top.steps() })
+}
+
+impl Tree {
+    /// From the next start on, whoever is in the last state goes from there to there.
+    pub(crate) fn go_round(&self) -> Fallible<()> {
+        let reply = format!("<goto>{LAST}</goto>");
+        self.workflow
+            .write(REPLIES, &format!("{LAST}:\n  - {{ reply: '{reply}', repeat: true }}\n"))
+    }
 }

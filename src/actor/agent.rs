@@ -16,6 +16,8 @@ use crate::domain::decide::{Report, Verdict};
 use crate::domain::id::AgentId;
 use crate::domain::policy::Policy;
 use crate::domain::reminder::reminder;
+use crate::domain::supervision::Overrides;
+use crate::domain::transition::Transition;
 use crate::domain::turn::{Cause, Failure, Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
 use crate::language::prompt::step::{self, Position, Unfilled};
 
@@ -74,6 +76,7 @@ impl Agent {
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or(self.context.model),
+            limits: assignment.limits,
             prompt: assignment.reminder.unwrap_or(ask.prompt),
             values: ask.values,
         };
@@ -81,13 +84,21 @@ impl Agent {
         self.work = Work::Asking { turn, policy: ask.policy, _process: process };
     }
 
-    fn judge(&self, policy: &Policy, reply: &Reply) -> Verdict {
-        match step::read(policy, &*self.context.source, &reply.text) {
-            Ok(accepted) => Verdict::Accepted(accepted),
-            Err(violation) => Verdict::Violated {
-                reminder: reminder(policy, &violation),
-                violation: violation.to_string(),
-            },
+    fn judge(&self, policy: &Policy, reply: &Reply) -> (Verdict, Overrides) {
+        let source = &*self.context.source;
+        match step::read(policy, source, &reply.text) {
+            Ok(accepted) => {
+                let child = match &accepted.transition {
+                    Transition::Fork { target, .. } => step::supervision(target, source),
+                    _ => Overrides::default(),
+                };
+                (Verdict::Accepted(accepted), child)
+            }
+            Err(violation) => {
+                let reminder = reminder(policy, &violation);
+                let violation = violation.to_string();
+                (Verdict::Violated { reminder, violation }, Overrides::default())
+            }
         }
     }
 
@@ -147,13 +158,17 @@ impl Handler<TurnEnded> for Agent {
         }
         let report = match ended.outcome {
             StepOutcome::Failed(failure) => Report::failed(ended.turn, failure),
-            StepOutcome::Replied(reply) => Report {
-                verdict: self.judge(policy, &reply),
-                turn: ended.turn,
-                cost: reply.cost,
-                duration_ms: reply.duration_ms,
-                message: reply.message,
-            },
+            StepOutcome::Replied(reply) => {
+                let (verdict, child) = self.judge(policy, &reply);
+                Report {
+                    verdict,
+                    child,
+                    turn: ended.turn,
+                    cost: reply.cost,
+                    duration_ms: reply.duration_ms,
+                    message: reply.message,
+                }
+            }
         };
         self.work = Work::Idle;
         self.report(report);

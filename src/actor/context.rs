@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use actix::Recipient;
 
-use super::message::{AgentDown, AskPermit, TurnReported};
+use super::message::{AgentDown, AskPermit, Throttled, TurnReported};
 use super::registry::Registry;
 use super::runner::StepRunner;
 use crate::domain::id::RunId;
@@ -50,6 +50,8 @@ pub struct Superior {
     pub permits: Recipient<AskPermit>,
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
+    /// Learns what the API asks for.
+    pub throttles: Recipient<Throttled>,
     /// Notices deaths.
     pub deaths: Recipient<AgentDown>,
 }

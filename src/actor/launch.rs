@@ -14,6 +14,7 @@ use super::runner::{StepRunner, Stop};
 use super::supervisor::{Parts, Start, Supervisor};
 use crate::domain::agent::Agent;
 use crate::domain::run::Run;
+use crate::domain::throttle::Throttle;
 use crate::language::source::Source;
 use crate::store;
 use crate::store::run_store::RunStore;
@@ -50,6 +51,7 @@ pub async fn supervise(
     let begun = runner.begun(run.agents.values().map(Agent::turn_id).collect());
     Rc::clone(&runner).sweep(begun.clone()).await;
     let settings = start.settings(&run).clone();
+    let throttle = Throttle::new(runner.capacity());
     let (tell, mut journaled) = mpsc::unbounded_channel();
     store.start_writer(move |outcome| {
         let _ = tell.send(outcome);
@@ -69,10 +71,11 @@ pub async fn supervise(
             supervisor: Superior {
                 permits: ctx.address().recipient(),
                 reports: ctx.address().recipient(),
+                throttles: ctx.address().recipient(),
                 deaths: ctx.address().recipient(),
             },
         });
-        Supervisor::new(Parts { run, store, start, begun, context, observers, done })
+        Supervisor::new(Parts { run, store, start, begun, throttle, context, observers, done })
     });
     let mut journal_lives = true;
     let outcome = loop {

@@ -13,6 +13,7 @@ use crate::domain::event::Record;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::session::Session;
+use crate::domain::supervision::Limits;
 use crate::domain::transition::Variables;
 use crate::domain::turn::{StepOutcome, TurnId};
 use crate::store::writer::Outcome;
@@ -54,6 +55,8 @@ pub struct Assignment {
     pub session: Session,
     /// Values for the state's placeholders.
     pub variables: Variables,
+    /// How long a turn may take.
+    pub limits: Limits,
     /// The reminder to send instead of the state's prompt.
     pub reminder: Option<String>,
 }
@@ -67,6 +70,11 @@ pub struct AskPermit(pub AgentId);
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct Admitted;
+
+/// To the supervisor: the API asks for fewer requests.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Throttled;
 
 /// To an agent: its process has an outcome.
 #[derive(Debug, Message)]

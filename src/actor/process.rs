@@ -8,7 +8,8 @@ use actix::{
 
 use super::clock::now;
 use super::context::Context;
-use super::message::TurnEnded;
+use super::message::{Throttled, TurnEnded};
+use super::runner::Notice;
 use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome};
 
 /// A running turn.
@@ -41,8 +42,12 @@ impl Actor for Process {
         let agent = self.input.turn.agent.clone();
         self.context.registry.running(&agent, now());
         let registry = std::sync::Arc::clone(&self.context.registry);
-        let activity = Box::new(move |seen: &str| registry.active(&agent, seen));
-        let turn = Rc::clone(&self.context.runner).run(self.input.clone(), activity);
+        let context = Rc::clone(&self.context);
+        let notices = Box::new(move |notice: Notice<'_>| match notice {
+            Notice::Active(seen) => registry.active(&agent, seen),
+            Notice::Throttled => context.supervisor.throttles.do_send(Throttled),
+        });
+        let turn = Rc::clone(&self.context.runner).run(self.input.clone(), notices);
         ctx.spawn(turn.into_actor(self).map(|outcome, this, ctx| {
             this.tell(outcome);
             ctx.stop();

@@ -37,6 +37,8 @@ pub enum Phase {
         /// Until then.
         until: Timestamp,
     },
+    /// It has used up its restarts and waits for a person.
+    Parked,
     /// Its turn runs.
     Running {
         /// Since then.
@@ -55,7 +57,11 @@ impl AgentView {
             state: agent.current_state.clone(),
             session: agent.session.id.clone(),
             stack: agent.stack.len(),
-            phase: agent.not_before.map_or(Phase::Waiting, |until| Phase::Delayed { until }),
+            phase: match (&agent.parked, agent.not_before) {
+                (Some(_), _) => Phase::Parked,
+                (None, Some(until)) => Phase::Delayed { until },
+                (None, None) => Phase::Waiting,
+            },
             cost: agent.cost_usd,
         }
     }

@@ -10,20 +10,27 @@ use std::rc::Rc;
 use crate::domain::turn::{StepInput, StepOutcome, TurnId};
 use crate::process::claude::Claude;
 pub use crate::process::follow::Stop;
+pub use crate::process::notice::Notice;
 
 /// A future that stays on its thread.
 pub type Local<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// Is told what a turn is seen doing.
-pub type Activity = Box<dyn Fn(&str)>;
+pub type Notices = Box<dyn Fn(Notice<'_>)>;
 
 /// Runs turns.
 pub trait StepRunner {
     /// Runs a turn, or attaches to one that runs, or gives the outcome of one that has ended.
-    fn run(self: Rc<Self>, input: StepInput, activity: Activity) -> Local<StepOutcome>;
+    fn run(self: Rc<Self>, input: StepInput, notices: Notices) -> Local<StepOutcome>;
 
     /// Those of the turns that were begun before: they run already, or have ended.
     fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId>;
+
+    /// How many turns it can run at the same time.
+    fn capacity(&self) -> usize;
+
+    /// Whether the machine has no room for one more turn now.
+    fn is_short_of_memory(&self) -> bool;
 
     /// Tells all running turns to stop, and those that are yet to start not to.
     fn stop_all(&self, how: Stop);
@@ -33,8 +40,16 @@ pub trait StepRunner {
 }
 
 impl StepRunner for Claude {
-    fn run(self: Rc<Self>, input: StepInput, activity: Activity) -> Local<StepOutcome> {
-        Box::pin(async move { Claude::run(&self, &input, activity).await })
+    fn run(self: Rc<Self>, input: StepInput, notices: Notices) -> Local<StepOutcome> {
+        Box::pin(async move { Claude::run(&self, &input, notices).await })
+    }
+
+    fn capacity(&self) -> usize {
+        Claude::capacity(self)
+    }
+
+    fn is_short_of_memory(&self) -> bool {
+        Claude::is_short_of_memory(self)
     }
 
     fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {

@@ -5,24 +5,33 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::runner::{Activity, Local, StepRunner, Stop};
+use super::runner::{Local, Notice, Notices, StepRunner, Stop};
+use crate::domain::capacity;
+use crate::domain::settings::MaxProcs;
 use crate::domain::turn::{Cause, Failure, Reply, StepInput, StepOutcome, TurnId};
 use crate::language::replies::Replies;
 use crate::language::template;
+use crate::process::machine;
 
 /// A script, as a run uses it.
 #[derive(Debug)]
 pub struct Scripted {
     path: String,
     replies: Replies,
+    capacity: usize,
     stop: watch::Sender<Stop>,
 }
 
 impl Scripted {
-    /// The replies of a workflow; `path` is named when they run out.
+    /// The replies of a workflow; `path` is named when they run out, and so many turns may run at
+    /// the same time.
     #[must_use]
-    pub fn new(path: String, replies: Replies) -> Self {
-        Self { path, replies, stop: watch::Sender::new(Stop::No) }
+    pub fn new(path: String, replies: Replies, max_procs: MaxProcs) -> Self {
+        let capacity = match max_procs {
+            MaxProcs::Auto => capacity::processes(machine::cores(), None),
+            MaxProcs::Count(count) => count,
+        };
+        Self { path, replies, capacity, stop: watch::Sender::new(Stop::No) }
     }
 
     async fn answer(&self, input: &StepInput) -> StepOutcome {
@@ -35,7 +44,7 @@ impl Scripted {
         let mut stop = self.stop.subscribe();
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(scripted.delay_ms)), if scripted.delay_ms > 0 => {}
-            _ = stop.wait_for(|&told| told != Stop::No), if scripted.delay_ms > 0 => {
+            () = told_to_stop(&mut stop, input.limits.shutdown_ms), if scripted.delay_ms > 0 => {
                 let message = "the turn was ended because the run was told to stop";
                 return StepOutcome::Failed(Failure::new(Cause::Interrupted, message));
             }
@@ -52,16 +61,31 @@ impl Scripted {
     }
 }
 
+/// Waits until the turn is to end: at once, or when its grace is over.
+async fn told_to_stop(stop: &mut watch::Receiver<Stop>, grace_ms: u64) {
+    let _ = stop.wait_for(|&told| told != Stop::No).await;
+    let grace = Duration::from_millis(grace_ms);
+    let _ = tokio::time::timeout(grace, stop.wait_for(|&told| told > Stop::Patiently)).await;
+}
+
 impl StepRunner for Scripted {
-    fn run(self: Rc<Self>, input: StepInput, activity: Activity) -> Local<StepOutcome> {
+    fn run(self: Rc<Self>, input: StepInput, notices: Notices) -> Local<StepOutcome> {
         Box::pin(async move {
-            activity("scripted");
+            notices(Notice::Active("scripted"));
             self.answer(&input).await
         })
     }
 
     fn begun(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
         Vec::new()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn is_short_of_memory(&self) -> bool {
+        false
     }
 
     fn stop_all(&self, how: Stop) {

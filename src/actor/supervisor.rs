@@ -29,6 +29,7 @@ use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::run::{Pause, Run};
 use crate::domain::settings::Settings;
+use crate::domain::throttle::Throttle;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
 use crate::store;
@@ -43,6 +44,8 @@ pub struct Supervisor {
     context: Rc<Context>,
     agents: HashMap<AgentId, Addr<Agent>>,
     admission: Admission,
+    throttle: Throttle,
+    looks_again: bool,
     pending: VecDeque<Pending>,
     commands: HashSet<String>,
     ending: Ending,
@@ -81,6 +84,8 @@ pub struct Parts {
     pub start: Start,
     /// The turns that were begun before.
     pub begun: Vec<TurnId>,
+    /// How many turns may run at the same time.
+    pub throttle: Throttle,
     /// What its agents share.
     pub context: Rc<Context>,
     /// Who is told of every record.
@@ -117,8 +122,8 @@ impl Supervisor {
     /// A supervisor for a run; it begins when it is started.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { run, store, start, begun, context, observers, done } = parts;
-        let mut admission = Admission::new(start.settings(&run).max_procs);
+        let Parts { run, store, start, begun, throttle, context, observers, done } = parts;
+        let mut admission = Admission::default();
         for turn in begun {
             if let Some(agent) = run.agents.get(&turn.agent) {
                 admission.reserve(turn.agent, agent.current_state.clone());
@@ -126,6 +131,8 @@ impl Supervisor {
         }
         Self {
             admission,
+            throttle,
+            looks_again: false,
             run,
             store,
             start,

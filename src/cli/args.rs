@@ -5,10 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::options::Options;
 use crate::domain::id::RunId;
-use crate::domain::money::Usd;
-use crate::domain::settings::Model;
-use crate::language::duration::millis;
 use crate::language::prompt::step::RESERVED;
 
 /// Run workflows of Claude Code agents, durably and supervised.
@@ -19,9 +17,9 @@ use crate::language::prompt::step::RESERVED;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "A path alone means `run`: raymond workflows/tour\n\n\
-        Exit codes: 0 all agents ended well, 1 an agent failed, 64 wrong usage, 65 invalid workflow or\n\
+        Exit codes: 0 all agents ended well, 1 an agent failed, 2 an agent waits for someone, 64 wrong usage, 65 invalid workflow or\n\
         state, 69 Claude Code cannot be started or is not logged in, 73 held by another raymond, 74\n\
-        input/output error, 75 paused (budget), 130 interrupted. After 69, 75 and 130: `raymond run RUN`\n\
+        input/output error, 75 paused (budget, usage limit), 130 interrupted. After 2, 69, 75 and 130: `raymond run RUN`\n\
         goes on."
 )]
 pub struct Cli {
@@ -124,62 +122,6 @@ pub struct Birth {
     pub cwd: Option<PathBuf>,
 }
 
-/// What can be changed when a run goes on.
-#[derive(Debug, Clone, Args)]
-pub struct Options {
-    /// Model of the states that name none: opus, sonnet or haiku
-    #[arg(long, value_parser = model)]
-    pub model: Option<Model>,
-
-    /// What the run may spend in US dollars, in all; it pauses then and can go on with more
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    pub budget: Option<Usd>,
-
-    /// How many Claude Code processes may run at the same time [default: 8]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    pub max_procs: Option<u16>,
-
-    /// How long a turn may take, such as 90s or 45m; a bare number is seconds [default: 30m]
-    #[arg(long, value_name = "TIME", value_parser = some_time)]
-    pub timeout: Option<u64>,
-
-    /// How often an agent is restarted within 10 minutes after a crash [default: 3]
-    #[arg(long, value_name = "N")]
-    pub max_restarts: Option<u32>,
-
-    /// The wait before a restart, from the first to the longest [default: 1s..5m]
-    #[arg(long, value_name = "MIN..MAX", value_parser = backoff)]
-    pub backoff: Option<(u64, u64)>,
-
-    /// How long running turns may go on after the first interrupt [default: 20s]
-    #[arg(long, value_name = "TIME", value_parser = millis)]
-    pub shutdown: Option<u64>,
-
-    /// The program that is Claude Code [default: claude, on the PATH]
-    #[arg(long, env = "RAYMOND_CLAUDE", value_name = "PATH", hide_env_values = true)]
-    pub claude: Option<String>,
-
-    /// What Claude Code may do without asking, one of its permission modes [default: acceptEdits]
-    #[arg(long, value_name = "MODE", conflicts_with = "dangerously_skip_permissions")]
-    pub permission_mode: Option<String>,
-
-    /// Let Claude Code do everything without asking; only for places where nothing can be harmed
-    #[arg(long)]
-    pub dangerously_skip_permissions: bool,
-
-    /// Keep every output of Claude Code and a log of the transitions under DIR/debug
-    #[arg(long)]
-    pub debug: bool,
-
-    /// Print each record as a line of JSON
-    #[arg(long)]
-    pub json: bool,
-
-    /// Further arguments for Claude Code, kept with the run: no secrets here
-    #[arg(last = true, value_name = "CLAUDE ARGS")]
-    pub claude_args: Vec<String>,
-}
-
 /// Who answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Answerer {
@@ -269,22 +211,6 @@ pub fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
-fn model(text: &str) -> Result<Model, String> {
-    Model::from_name(text).ok_or_else(|| {
-        format!(
-            "use {}; a full model name can be passed on as it is: -- --model NAME",
-            Model::ALL.map(Model::name).join(", ")
-        )
-    })
-}
-
-fn dollars(text: &str) -> Result<Usd, String> {
-    match text.trim_start_matches('$').parse::<f64>() {
-        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(Usd::from_dollars(amount)),
-        _ => Err("write an amount in US dollars, such as 2 or 0.50".to_owned()),
-    }
-}
-
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, _)) if RESERVED.contains(&key) => {
@@ -293,19 +219,6 @@ fn variable(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE".to_owned()),
     }
-}
-
-fn some_time(text: &str) -> Result<u64, String> {
-    match millis(text)? {
-        0 => Err("no turn could end in no time; write for example 90s or 45m".to_owned()),
-        time => Ok(time),
-    }
-}
-
-fn backoff(text: &str) -> Result<(u64, u64), String> {
-    let (min, max) = text.split_once("..").ok_or("write MIN..MAX, such as 1s..5m")?;
-    let (min, max) = (millis(min)?, millis(max)?);
-    if min <= max { Ok((min, max)) } else { Err("the first time is the shorter one".to_owned()) }
 }
 
 #[cfg(test)]
@@ -336,11 +249,7 @@ mod tests {
 
     #[test]
     fn values_are_checked() {
-        assert_eq!(dollars("$0.50"), Ok(Usd::from_dollars(0.5)));
-        assert!(dollars("-1").is_err() && dollars("nan").is_err() && dollars("x").is_err());
         assert_eq!(variable("a=b=c"), Ok(("a".into(), "b=c".into())));
         assert!(variable("state=x").is_err() && variable("=x").is_err() && variable("x").is_err());
-        assert_eq!(backoff("1ms..5s"), Ok((1, 5000)));
-        assert!(backoff("5s..1s").is_err() && backoff("5s").is_err());
     }
 }

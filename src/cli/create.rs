@@ -8,6 +8,7 @@ use super::args::RunArgs;
 use super::exit::Error;
 use super::foreground::{Prepared, runner_for};
 use super::settings;
+use super::target::Workflow;
 use crate::actor::clock::now;
 use crate::actor::supervisor::Start;
 use crate::domain::event::{Event, Record, RunStarted};
@@ -18,20 +19,15 @@ use crate::language::prompt::step::{Position, step};
 use crate::language::prompt::survey::survey;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
-use crate::store::workflow::Directory;
 
 /// Makes a new run from a workflow, once everything that can be checked has been.
 ///
 /// # Errors
 /// [`Error`] if anything about it is wrong; nothing is left of it then.
-pub(super) fn create(
-    args: &RunArgs,
-    root: &Root,
-    scope: &Directory,
-    entry: StateName,
-) -> Result<Prepared, Error> {
-    let settings = settings::new(args)?;
-    let workflow_id = args.birth.id.clone().unwrap_or_else(|| new_id(scope.root(), &entry));
+pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
+    let Workflow { scope, entry, manifest } = workflow;
+    let settings = settings::new(args, manifest)?;
+    let workflow_id = args.birth.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let variables: Variables =
         [("input".to_owned(), args.birth.input.clone().unwrap_or_default())].into();
     let position = Position {
@@ -43,7 +39,7 @@ pub(super) fn create(
     };
     let ask = step(&position, scope)?;
     let missed = ask.unfilled.iter().find(|one| one.name == "input" && args.birth.input.is_none());
-    let mut warnings = survey(&entry, scope);
+    let mut warnings = survey(entry, scope);
     warnings.extend(
         missed.map(|missed| {
             format!("{}: there is no --input, so {{{{input}}}} is empty", missed.place)
@@ -54,7 +50,8 @@ pub(super) fn create(
         version: STATE_VERSION,
         workflow_id,
         scope_dir: settings::directory(scope.root())?,
-        entry,
+        entry: entry.clone(),
+        supervision: ask.supervision,
         session: SessionId::new(&Uuid::new_v4().to_string()),
         variables,
         settings,

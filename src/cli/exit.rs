@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use crate::domain::id::{InvalidName, RunId};
 use crate::domain::run::{Pause, Run, Status};
-use crate::language::{prompt, replies};
+use crate::language::{prompt, replies, yaml};
 use crate::store;
 
 /// The exit codes.
@@ -17,6 +17,8 @@ pub enum Exit {
     Success = 0,
     /// The run ended, at least one agent failed.
     AgentFailed = 1,
+    /// The run waits for someone; it can go on.
+    Waiting = 2,
     /// Wrong usage.
     Usage = 64,
     /// The workflow or the state is invalid.
@@ -35,9 +37,10 @@ pub enum Exit {
 
 impl Exit {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Success,
         Self::AgentFailed,
+        Self::Waiting,
         Self::Usage,
         Self::Invalid,
         Self::Unavailable,
@@ -59,7 +62,8 @@ impl Exit {
         match (run.status, &run.pause) {
             (Status::Completed, _) => Self::Success,
             (Status::Failed, _) => Self::AgentFailed,
-            (_, Some(Pause::Budget { .. })) => Self::Paused,
+            (_, Some(Pause::Budget { .. } | Pause::UsageLimit { .. })) => Self::Paused,
+            (_, Some(Pause::Parked { .. })) => Self::Waiting,
             (_, Some(Pause::Authentication { .. } | Pause::Unavailable { .. })) => {
                 Self::Unavailable
             }
@@ -87,6 +91,14 @@ pub enum Error {
     /// The workflow's first prompt cannot be used.
     #[error(transparent)]
     Workflow(#[from] prompt::step::Error),
+    /// The workflow's manifest cannot be used.
+    #[error("{path}:{error}")]
+    Manifest {
+        /// The file.
+        path: String,
+        /// What is wrong in it, and where.
+        error: yaml::Error,
+    },
     /// The workflow's script cannot be used.
     #[error(transparent)]
     Replies(#[from] replies::Error),
@@ -141,7 +153,10 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Name(_) => Exit::Usage,
-            Self::Workflow(_) | Self::Replies(_) | Self::NoScript { .. } => Exit::Invalid,
+            Self::Workflow(_)
+            | Self::Manifest { .. }
+            | Self::Replies(_)
+            | Self::NoScript { .. } => Exit::Invalid,
             Self::NoClaude { .. } | Self::NotAProgram { .. } => Exit::Unavailable,
             Self::Io { .. } | Self::Broken { .. } => Exit::Io,
             Self::Store(error) => match error {
@@ -164,6 +179,6 @@ mod tests {
     fn every_code_is_listed_once() {
         let codes = Exit::ALL.map(Exit::code);
         assert!(codes.is_sorted_by(|a, b| a < b));
-        assert_eq!(codes, [0, 1, 64, 65, 69, 73, 74, 75, 130]);
+        assert_eq!(codes, [0, 1, 2, 64, 65, 69, 73, 74, 75, 130]);
     }
 }

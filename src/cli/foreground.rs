@@ -175,7 +175,11 @@ pub(super) fn runner_for(
                 source::Error::Missing { path, .. } => Error::NoScript { path },
                 error => prompt::step::Error::from(error).into(),
             })?;
-            Ok(Rc::new(Scripted::new(path.clone(), Replies::parse(&path, &yaml)?)))
+            Ok(Rc::new(Scripted::new(
+                path.clone(),
+                Replies::parse(&path, &yaml)?,
+                settings.max_procs,
+            )))
         }
         Answerer::Claude => {
             let search: Option<OsString> = std::env::var_os("PATH");

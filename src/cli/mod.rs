@@ -11,6 +11,7 @@ mod foreground;
 pub mod list;
 pub mod log;
 mod observers;
+mod options;
 pub mod output;
 pub mod place;
 pub mod recover;

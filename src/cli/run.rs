@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::args::{Birth, Options, ResumeArgs, RunArgs};
+use super::args::{Birth, ResumeArgs, RunArgs};
 use super::create::create;
 use super::exit::{Error, Exit};
 use super::foreground::{Prepared, supervise_here};
+use super::options::Options;
 use super::target::{self, Target};
 use super::{output, place, settings, summary};
 use crate::actor::supervisor::Start;
@@ -23,8 +24,8 @@ use crate::store::run_store::RunStore;
 pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
     match target::resolve(&args.target, &root)? {
-        Target::Workflow { scope, entry } => {
-            let prepared = create(args, &root, &scope, entry)?;
+        Target::Workflow(workflow) => {
+            let prepared = create(args, &root, &workflow)?;
             supervise_here(args.options.json, &root, prepared)
         }
         Target::Run(id) => go_on(&args.birth, &args.options, &root, &id),

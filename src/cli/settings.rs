@@ -2,15 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{Answerer, Birth, Options, RunArgs};
+use super::args::{Answerer, Birth, RunArgs};
 use super::exit::Error;
-use crate::domain::settings::{self, Permission, Settings, Supervision};
+use super::options::{Options, Processes, Supervision};
+use crate::domain::settings::{self, Permission, Settings};
+use crate::domain::supervision::Overrides;
+use crate::language::manifest::Manifest;
 
 /// The settings of a new run.
 ///
 /// # Errors
 /// [`Error::Io`] if the directory to work in cannot be entered.
-pub fn new(args: &RunArgs) -> Result<Settings, Error> {
+pub fn new(args: &RunArgs, manifest: &Manifest) -> Result<Settings, Error> {
     let birth = &args.birth;
     let cwd = birth.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
     let mut settings = Settings {
@@ -22,6 +25,7 @@ pub fn new(args: &RunArgs) -> Result<Settings, Error> {
         },
         ..Settings::default()
     };
+    overlay_manifest(manifest, &mut settings);
     overlay(&args.options, &mut settings);
     Ok(settings)
 }
@@ -48,16 +52,12 @@ pub fn again(birth: &Birth, options: &Options, mut settings: Settings) -> Result
 }
 
 fn overlay(args: &Options, settings: &mut Settings) {
-    fn set<T: Clone>(target: &mut T, given: Option<&T>) {
-        if let Some(given) = given {
-            target.clone_from(given);
-        }
-    }
     settings.model = args.model.or(settings.model);
     settings.budget_usd = args.budget.or(settings.budget_usd);
     settings.debug |= args.debug;
-    set(&mut settings.max_procs, args.max_procs.map(usize::from).as_ref());
-    set(&mut settings.claude, args.claude.as_deref().map(program).as_ref());
+    if let Some(given) = &args.claude {
+        settings.claude = program(given);
+    }
     if !args.claude_args.is_empty() {
         settings.claude_args.clone_from(&args.claude_args);
     }
@@ -66,14 +66,47 @@ fn overlay(args: &Options, settings: &mut Settings) {
     } else if let Some(mode) = &args.permission_mode {
         settings.permission = Permission::Mode(mode.clone());
     }
-    let Supervision {
-        max_restarts, backoff_min_ms, backoff_max_ms, timeout_ms, shutdown_ms, ..
-    } = &mut settings.supervision;
-    set(max_restarts, args.max_restarts.as_ref());
-    set(timeout_ms, args.timeout.as_ref());
-    set(shutdown_ms, args.shutdown.as_ref());
-    if let Some((min, max)) = args.backoff {
-        (*backoff_min_ms, *backoff_max_ms) = (min, max);
+    overlay_processes(&args.processes, settings);
+    settings.supervision = settings.supervision.with(&overrides(&args.supervision));
+}
+
+fn overlay_processes(args: &Processes, settings: &mut Settings) {
+    settings.max_procs = args.max_procs.unwrap_or(settings.max_procs);
+    settings.on_limit = args.on_limit.map_or(settings.on_limit, |named| named.0);
+    settings.prestart = args.prestart.map_or(settings.prestart, usize::from);
+    settings.warm_for_ms = args.warm_for.unwrap_or(settings.warm_for_ms);
+    if args.no_warm {
+        (settings.warm, settings.prestart) = (false, 0);
+    } else if args.warm_for.is_some() || args.prestart.is_some() {
+        settings.warm = true;
+    }
+}
+
+fn overrides(args: &Supervision) -> Overrides {
+    Overrides {
+        restart: args.restart.map(|named| named.0),
+        max_restarts: args.max_restarts.map(|(count, _)| count),
+        period_ms: args.max_restarts.and_then(|(_, period)| period),
+        backoff_min_ms: args.backoff.map(|(min, _)| min),
+        backoff_max_ms: args.backoff.map(|(_, max)| max),
+        timeout_ms: args.timeout,
+        idle_timeout_ms: args.idle_timeout,
+        shutdown_ms: args.shutdown,
+        on_exhausted: args.on_exhausted.map(|named| named.0),
+        ..Overrides::default()
+    }
+}
+
+/// What the workflow says about itself goes over the defaults, and the command line over both.
+fn overlay_manifest(manifest: &Manifest, settings: &mut Settings) {
+    settings.model = manifest.model;
+    settings.budget_usd = manifest.budget;
+    settings.max_procs = manifest.max_procs.unwrap_or(settings.max_procs);
+    settings.on_limit = manifest.on_limit.unwrap_or(settings.on_limit);
+    settings.claude_args.clone_from(&manifest.claude_args);
+    settings.supervision = settings.supervision.with(&manifest.supervision);
+    if let Some(mode) = &manifest.permission_mode {
+        settings.permission = Permission::Mode(mode.clone());
     }
 }
 

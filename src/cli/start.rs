@@ -18,9 +18,7 @@ use crate::store::view;
 pub fn start(args: &RunArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
     let (id, further) = match target::resolve(&args.target, &root)? {
-        Target::Workflow { scope, entry } => {
-            (create(args, &root, &scope, entry)?.release(), Vec::new())
-        }
+        Target::Workflow(workflow) => (create(args, &root, &workflow)?.release(), Vec::new()),
         Target::Run(id) => {
             let view = view::look(&root, &id)?;
             if view.held {

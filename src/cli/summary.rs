@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 use crate::domain::run::{Ending, Pause, Run, Status};
-use crate::plugin::sentence::printable;
+use crate::plugin::sentence::{date, printable};
 
 /// A line for each agent that has ended. Results stand there as they are, but on a terminal without
 /// what would steer it.
@@ -48,6 +48,10 @@ pub fn closing(run: &Run) -> String {
         }
         (_, Some(pause @ Pause::Budget { .. })) => {
             format!("paused: {pause}; go on with more: raymond run {id} --budget USD")
+        }
+        (_, Some(pause @ Pause::UsageLimit { resets: Some(resets), .. })) => {
+            let resets = date(*resets);
+            format!("paused: {pause}; it resets {resets}; {spent} spent; go on: raymond run {id}")
         }
         (_, Some(pause)) => format!("paused: {pause}; {spent} spent; go on: raymond run {id}"),
         (_, None) => format!("run {id} holds still, {spent} spent; go on: raymond run {id}"),

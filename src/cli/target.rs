@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::exit::Error;
 use crate::domain::id::{RunId, StateName};
 use crate::language::hint::closest;
+use crate::language::manifest::{self, Manifest};
 use crate::language::prompt::step;
 use crate::language::source::{self, Source};
 use crate::store::layout::Root;
@@ -18,14 +19,20 @@ const FIRST: &str = "START.md";
 #[derive(Debug)]
 pub enum Target {
     /// A workflow, from its beginning.
-    Workflow {
-        /// Its directory.
-        scope: Directory,
-        /// Its first state.
-        entry: StateName,
-    },
+    Workflow(Box<Workflow>),
     /// A run that was started before.
     Run(RunId),
+}
+
+/// A workflow.
+#[derive(Debug)]
+pub struct Workflow {
+    /// Its directory.
+    pub scope: Directory,
+    /// Its first state.
+    pub entry: StateName,
+    /// What it says about itself.
+    pub manifest: Manifest,
 }
 
 /// Finds out what a target means. A path comes before a run's id.
@@ -35,14 +42,14 @@ pub enum Target {
 pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
     let path = Path::new(target);
     if path.is_dir() {
-        return workflow(path, FIRST);
+        return workflow(path, None);
     }
     if path.exists() || path.symlink_metadata().is_ok() {
         let folder =
             path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return workflow(
             folder,
-            path.file_name().and_then(|name| name.to_str()).unwrap_or_default(),
+            Some(path.file_name().and_then(|name| name.to_str()).unwrap_or_default()),
         );
     }
     match RunId::parse(target) {
@@ -51,13 +58,15 @@ pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
     }
 }
 
-fn workflow(folder: &Path, file: &str) -> Result<Target, Error> {
+fn workflow(folder: &Path, file: Option<&str>) -> Result<Target, Error> {
     let scope = Directory::open(folder).map_err(|error| Error::Io {
         doing: "open the directory",
         path: PathBuf::from(folder),
         error,
     })?;
-    let entry = StateName::parse(file)?;
+    let manifest = manifest(&scope)?;
+    let file = file.or(manifest.entry.as_deref()).unwrap_or(FIRST).to_owned();
+    let entry = StateName::parse(&file)?;
     match scope.check(&entry) {
         Err(source::Error::Missing { similar, .. }) if file == FIRST => {
             let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
@@ -71,7 +80,18 @@ fn workflow(folder: &Path, file: &str) -> Result<Target, Error> {
             .into())
         }
         Err(error) => Err(step::Error::from(error).into()),
-        Ok(()) => Ok(Target::Workflow { scope, entry }),
+        Ok(()) => Ok(Target::Workflow(Box::new(Workflow { scope, entry, manifest }))),
+    }
+}
+
+/// What a workflow says about itself; nothing, if it has no manifest.
+fn manifest(scope: &Directory) -> Result<Manifest, Error> {
+    let name = StateName::parse(manifest::FILE)?;
+    let path = scope.path(&name);
+    match scope.read(&name) {
+        Ok(text) => manifest::parse(&text).map_err(|error| Error::Manifest { path, error }),
+        Err(source::Error::Missing { .. }) => Ok(Manifest::default()),
+        Err(error) => Err(step::Error::from(error).into()),
     }
 }
 

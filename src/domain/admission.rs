@@ -14,16 +14,15 @@ use super::budget::Purse;
 use super::id::{AgentId, StateName};
 
 /// The permits of a run and those who wait for one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Admission {
-    permits: usize,
     holders: HashMap<AgentId, StateName>,
     reserved: HashSet<AgentId>,
     ready: Vec<AgentId>,
     queue: Families,
     queued: HashMap<AgentId, (Ticket, StateName)>,
     issued: Ticket,
-    open: bool,
+    closed: bool,
 }
 
 /// Those who wait, by family; the family whose turn it is stands first.
@@ -67,21 +66,6 @@ impl Families {
 type Ticket = u64;
 
 impl Admission {
-    /// `permits` turns may run at the same time; at least one.
-    #[must_use]
-    pub fn new(permits: usize) -> Self {
-        Self {
-            permits: permits.max(1),
-            holders: HashMap::new(),
-            reserved: HashSet::new(),
-            ready: Vec::new(),
-            queue: Families::default(),
-            queued: HashMap::new(),
-            issued: 0,
-            open: true,
-        }
-    }
-
     /// Gives a permit to an agent whose turn was begun before, for when it asks.
     pub fn reserve(&mut self, agent: AgentId, state: StateName) {
         self.holders.insert(agent.clone(), state);
@@ -112,9 +96,16 @@ impl Admission {
         self.queued.remove(agent);
     }
 
+    /// Takes back the permits that were given beforehand and have not been asked for.
+    pub fn drop_reserved(&mut self) {
+        for agent in std::mem::take(&mut self.reserved) {
+            self.holders.remove(&agent);
+        }
+    }
+
     /// Lets nobody in from now on who has not a permit already.
     pub fn close(&mut self) {
-        self.open = false;
+        self.closed = true;
     }
 
     /// How many permits are held.
@@ -129,11 +120,17 @@ impl Admission {
         self.queued.len()
     }
 
-    /// The agents whose turn may start now, in their order.
+    /// Whether nobody holds a permit or waits for one.
     #[must_use]
-    pub fn admit(&mut self, purse: &Purse<'_>) -> Vec<AgentId> {
+    pub fn is_idle(&self) -> bool {
+        self.holders.is_empty() && self.queued.is_empty()
+    }
+
+    /// The agents whose turn may start now, in their order, if so many `permits` may be held.
+    #[must_use]
+    pub fn admit(&mut self, permits: usize, purse: &Purse<'_>) -> Vec<AgentId> {
         let mut admitted = std::mem::take(&mut self.ready);
-        while self.open && self.holders.len() < self.permits {
+        while !self.closed && self.holders.len() < permits {
             let Some((ticket, agent)) = self.queue.front() else { break };
             let Some((_, state)) = self.queued.get(agent).filter(|(valid, _)| valid == ticket)
             else {
@@ -156,7 +153,7 @@ impl Admission {
     /// Whether agents wait, none runs, and it is the empty purse that keeps them.
     #[must_use]
     pub fn is_starved(&self, purse: &Purse<'_>) -> bool {
-        self.open && self.holders.is_empty() && !self.queued.is_empty() && purse.is_empty()
+        !self.closed && self.holders.is_empty() && !self.queued.is_empty() && purse.is_empty()
     }
 }
 
@@ -180,47 +177,47 @@ mod tests {
 
     #[test]
     fn first_come_first_served_within_the_permits() {
-        let mut admission = Admission::new(2);
+        let mut admission = Admission::default();
         (1..=4).for_each(|number| ask(&mut admission, number));
-        assert_eq!(admission.admit(&UNLIMITED), [child(1), child(2)]);
-        assert!(admission.admit(&UNLIMITED).is_empty());
+        assert_eq!(admission.admit(2, &UNLIMITED), [child(1), child(2)]);
+        assert!(admission.admit(2, &UNLIMITED).is_empty());
         admission.release(&child(2));
-        assert_eq!(admission.admit(&UNLIMITED), [child(3)]);
+        assert_eq!(admission.admit(2, &UNLIMITED), [child(3)]);
         assert_eq!((admission.running(), admission.waiting()), (2, 1));
     }
 
     #[test]
     fn asking_twice_is_asking_once() {
-        let mut admission = Admission::new(1);
+        let mut admission = Admission::default();
         ask(&mut admission, 1);
         ask(&mut admission, 1);
-        assert_eq!(admission.admit(&UNLIMITED), [child(1)]);
+        assert_eq!(admission.admit(1, &UNLIMITED), [child(1)]);
         ask(&mut admission, 1);
         assert_eq!(admission.waiting(), 0);
     }
 
     #[test]
     fn who_leaves_and_comes_again_stands_at_the_end() {
-        let mut admission = Admission::new(1);
+        let mut admission = Admission::default();
         ask(&mut admission, 1);
         ask(&mut admission, 2);
         admission.release(&child(1));
         ask(&mut admission, 1);
-        assert_eq!(admission.admit(&UNLIMITED), [child(2)]);
+        assert_eq!(admission.admit(1, &UNLIMITED), [child(2)]);
         admission.release(&child(2));
-        assert_eq!(admission.admit(&UNLIMITED), [child(1)]);
+        assert_eq!(admission.admit(1, &UNLIMITED), [child(1)]);
     }
 
     #[test]
     fn families_take_turns() {
-        let mut admission = Admission::new(1);
+        let mut admission = Admission::default();
         let state = StateName::parse("W.md").expect("a state");
         let many = child(1);
         let few = child(2);
         (1..=4).for_each(|number| admission.ask(many.child(number), state.clone()));
         (1..=2).for_each(|number| admission.ask(few.child(number), state.clone()));
         let mut order = Vec::new();
-        while let [agent] = admission.admit(&UNLIMITED).as_slice() {
+        while let [agent] = admission.admit(1, &UNLIMITED).as_slice() {
             admission.release(agent);
             order.push(agent.to_string());
         }
@@ -232,36 +229,36 @@ mod tests {
         let known = BTreeMap::new();
         let spent = Usd::from_dollars(1.0);
         let empty = Purse { spent, limit: Some(spent), known: &known };
-        let mut admission = Admission::new(1);
+        let mut admission = Admission::default();
         for number in [1, 2] {
             admission.reserve(child(number), StateName::parse("W.md").expect("a state"));
         }
         ask(&mut admission, 3);
-        assert!(admission.admit(&UNLIMITED).is_empty(), "the permits are taken already");
+        assert!(admission.admit(1, &UNLIMITED).is_empty(), "the permits are taken already");
         admission.close();
         assert!(admission.is_reserved(&child(2)));
         ask(&mut admission, 2);
         ask(&mut admission, 1);
         assert!(!admission.is_reserved(&child(2)) && !admission.is_starved(&empty));
-        assert_eq!(admission.admit(&empty), [child(2), child(1)]);
+        assert_eq!(admission.admit(1, &empty), [child(2), child(1)]);
     }
 
     #[test]
     fn a_closed_door_lets_nobody_in() {
-        let mut admission = Admission::new(1);
+        let mut admission = Admission::default();
         ask(&mut admission, 1);
         admission.close();
-        assert!(admission.admit(&UNLIMITED).is_empty());
+        assert!(admission.admit(1, &UNLIMITED).is_empty());
     }
 
     #[test]
     fn an_empty_purse_starves_the_queue() {
         let spent = Usd::from_dollars(1.0);
         let purse = Purse { spent, limit: Some(spent), known: &NOTHING };
-        let mut admission = Admission::new(4);
+        let mut admission = Admission::default();
         assert!(!admission.is_starved(&purse));
         ask(&mut admission, 1);
-        assert!(admission.admit(&purse).is_empty());
+        assert!(admission.admit(4, &purse).is_empty());
         assert!(admission.is_starved(&purse));
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::id::{AgentId, MessageId, SessionId, StateName};
 use super::money::Usd;
 use super::session::Session;
+use super::supervision::Overrides;
 use super::time::Timestamp;
 use super::transition::Variables;
 use super::turn::TurnId;
@@ -23,6 +24,27 @@ pub struct Frame {
     /// The caller's last message, to which its session can be cut back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<MessageId>,
+}
+
+/// What an agent began with, to which a permanent one returns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Birth {
+    /// Its first state.
+    pub state: StateName,
+    /// The values of that state's placeholders.
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub variables: Variables,
+    /// In what it is supervised differently from the rest of the run.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub supervision: Overrides,
+}
+
+impl Birth {
+    /// A birth in a state, without values, supervised as the run is.
+    #[must_use]
+    pub fn plain(state: StateName) -> Self {
+        Self { state, variables: Variables::new(), supervision: Overrides::default() }
+    }
 }
 
 /// A live agent.
@@ -60,6 +82,12 @@ pub struct Agent {
     /// When it was restarted lately.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Timestamp>,
+    /// How often in a row its turns were throttled.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub throttles: u32,
+    /// Why it waits for a person, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parked: Option<String>,
     /// Before this time its next turn does not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
@@ -68,34 +96,38 @@ pub struct Agent {
     /// What its turns have cost.
     #[serde(default)]
     pub cost_usd: Usd,
+    /// What it began with.
+    pub birth: Box<Birth>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Agent {
     /// An agent at its birth.
     #[must_use]
-    pub fn born(
-        id: AgentId,
-        state: StateName,
-        session: SessionId,
-        variables: Variables,
-        since: Timestamp,
-    ) -> Self {
+    pub fn born(id: AgentId, birth: Birth, session: SessionId, since: Timestamp) -> Self {
         Self {
             id,
-            current_state: state,
+            current_state: birth.state.clone(),
             session: Session::fresh(session),
             stack: Vec::new(),
             step: 1,
             turn: 0,
             reminders: 0,
             reminder: None,
-            variables,
+            variables: birth.variables.clone(),
             children: 0,
             visits: BTreeMap::new(),
             restarts: Vec::new(),
+            throttles: 0,
+            parked: None,
             not_before: None,
             since,
             cost_usd: Usd::ZERO,
+            birth: Box::new(birth),
         }
     }
 
@@ -103,6 +135,11 @@ impl Agent {
     #[must_use]
     pub fn turn_id(&self) -> TurnId {
         TurnId { agent: self.id.clone(), step: self.step, turn: self.turn }
+    }
+
+    /// The sessions it can still go on with: its own, and those its pending returns lead to.
+    pub fn sessions(&self) -> impl Iterator<Item = &SessionId> {
+        std::iter::once(&self.session.id).chain(self.stack.iter().map(|frame| &frame.session))
     }
 
     /// How many turns it has had in its current state.
@@ -130,10 +167,24 @@ impl Agent {
         self.since = at;
     }
 
+    /// Begins again where it was born, as a restart that happened at `at`.
+    pub(super) fn begin_again(&mut self, session: SessionId, not_before: Timestamp, at: Timestamp) {
+        let Birth { state, variables, .. } = (*self.birth).clone();
+        self.enter(state, Session::fresh(session), variables, at);
+        self.not_before = Some(not_before);
+        self.restarts.push(at);
+    }
+
+    /// Forgets the restarts that lie further back than the period in which they count.
+    pub(super) fn forget_restarts(&mut self, period_ms: u64, at: Timestamp) {
+        self.restarts.retain(|&restart| at.since(restart) < period_ms);
+    }
+
     /// Counts a turn that has ended, and what it cost.
     pub(super) fn count_turn(&mut self, cost: Usd) {
         let visits = self.visits.entry(self.current_state.clone()).or_default();
         *visits = visits.saturating_add(1);
+        self.throttles = 0;
         self.cost_usd += cost;
     }
 }

@@ -3,18 +3,22 @@
 //! Live and replay share this one path. It checks first and changes after, so a refused event
 //! leaves the run as it was, and whatever it is given it never panics.
 
+mod ends;
+mod pauses;
+
 use std::collections::BTreeMap;
 
-use super::agent::{Agent, Frame};
+use self::ends::{agent_failed, retire};
+use self::pauses::{limit_reached, run_paused, run_resumed};
+use super::agent::{Agent, Birth, Frame};
 use super::effect::Effect;
 use super::event::{
-    AgentFailed, Command, Event, Record, RunStarted, StepFinished, TurnFailed, TurnRejected,
+    AgentParked, Command, Event, Reborn, Record, RunStarted, StepFinished, TurnFailed, TurnRejected,
 };
 use super::id::{AgentId, SessionId, StateName};
 use super::money::Usd;
-use super::run::{Ending, Finished, Pause, Run, STATE_VERSION, Status};
+use super::run::{Ending, Run, STATE_VERSION, Status};
 use super::session::Session;
-use super::settings::Settings;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::{Cause, TurnId};
@@ -60,16 +64,28 @@ pub enum Refused {
 /// [`Refused`] if the record is not a start this program understands.
 pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
     let Event::RunStarted(started) = &record.event else { return Err(Refused::Start) };
-    let RunStarted { version, workflow_id, scope_dir, entry, session, variables, settings } =
-        &**started;
+    let RunStarted {
+        version,
+        workflow_id,
+        scope_dir,
+        entry,
+        session,
+        variables,
+        supervision,
+        settings,
+    } = &**started;
     if *version > STATE_VERSION {
         return Err(Refused::Version(*version));
     }
     if record.seq != 1 {
         return Err(Refused::OutOfOrder { last: 0, found: record.seq });
     }
-    let main =
-        Agent::born(AgentId::main(), entry.clone(), session.clone(), variables.clone(), record.at);
+    let birth = Birth {
+        state: entry.clone(),
+        variables: variables.clone(),
+        supervision: supervision.clone(),
+    };
+    let main = Agent::born(AgentId::main(), birth, session.clone(), record.at);
     let effects = vec![Effect::Proceed(main.id.clone())];
     let run = Run {
         version: STATE_VERSION,
@@ -78,6 +94,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         scope_dir: scope_dir.clone(),
         status: Status::Running,
         pause: None,
+        limited_until: None,
         total_cost_usd: Usd::ZERO,
         turn_costs_usd: BTreeMap::new(),
         settings: settings.clone(),
@@ -101,6 +118,8 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::TurnRejected(event) => turn_rejected(run, event)?,
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
         Event::AgentFailed(event) => agent_failed(run, event)?,
+        Event::AgentParked(event) => agent_parked(run, event)?,
+        Event::LimitReached { until, .. } => limit_reached(run, *until),
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
         Event::CommandReceived { command: Command::Stop, .. } => vec![Effect::Stop],
@@ -133,13 +152,17 @@ fn step_finished(
 ) -> Result<Vec<Effect>, Refused> {
     let agent = due(run, &event.turn)?;
     let opened = match (&event.transition, &event.opens) {
-        (Transition::Goto { .. } | Transition::Result { .. }, _) => None,
+        (Transition::Result { .. }, Some(session)) if event.reborn.is_some() => {
+            Some(session.clone())
+        }
+        (Transition::Goto { .. }, _) => None,
+        (Transition::Result { .. }, _) if event.reborn.is_none() => None,
         (_, None) => return Err(Refused::NoSession),
         (_, Some(session)) => Some(session.clone()),
     };
     agent.count_turn(event.cost_usd);
     agent.session = agent.session.after_turn(event.message.clone());
-    let outcome = take(agent, &event.transition, opened, at);
+    let outcome = take(agent, event, opened, at);
     spend(run, &event.state, event.cost_usd, true);
     let id = event.turn.agent.clone();
     Ok(match outcome {
@@ -172,13 +195,13 @@ enum Taken {
 /// Moves an agent along; `opened` is the new session's id where the transition opens one.
 fn take(
     agent: &mut Agent,
-    transition: &Transition,
+    event: &StepFinished,
     opened: Option<SessionId>,
     at: Timestamp,
 ) -> Taken {
     let here = agent.session.clone();
     let opened = opened.unwrap_or_else(|| here.id.clone());
-    match transition {
+    match &event.transition {
         Transition::Goto { target, variables } => {
             agent.enter(target.clone(), here, variables.clone(), at);
             Taken::GoesOn
@@ -202,10 +225,21 @@ fn take(
             agent.children = agent.children.saturating_add(1);
             let id = agent.id.child(agent.children);
             agent.enter(next.clone(), here, Variables::new(), at);
-            Taken::Forked(Box::new(Agent::born(id, target.clone(), opened, variables.clone(), at)))
+            let birth = Birth {
+                state: target.clone(),
+                variables: variables.clone(),
+                supervision: event.supervision.clone(),
+            };
+            Taken::Forked(Box::new(Agent::born(id, birth, opened, at)))
         }
         Transition::Result { payload, variables } => match agent.stack.pop() {
-            None => Taken::Ended(payload.clone()),
+            None => match event.reborn {
+                Some(Reborn { not_before }) => {
+                    agent.begin_again(opened, not_before, at);
+                    Taken::GoesOn
+                }
+                None => Taken::Ended(payload.clone()),
+            },
             Some(frame) => {
                 let mut variables = variables.clone();
                 variables.insert("result".to_owned(), payload.clone());
@@ -241,7 +275,7 @@ fn turn_rejected(run: &mut Run, event: &TurnRejected) -> Result<Vec<Effect>, Ref
 }
 
 fn turn_failed(run: &mut Run, event: &TurnFailed, at: Timestamp) -> Result<Vec<Effect>, Refused> {
-    let period = run.settings.supervision.period_ms;
+    let own = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
     agent.cost_usd += event.cost_usd;
     if let Some(session) = &event.session {
@@ -249,7 +283,11 @@ fn turn_failed(run: &mut Run, event: &TurnFailed, at: Timestamp) -> Result<Vec<E
         agent.turn = agent.turn.saturating_add(1);
     }
     agent.not_before = event.not_before;
-    agent.restarts.retain(|&restart| at.since(restart) < period);
+    agent.forget_restarts(agent.birth.supervision.period_ms.unwrap_or(own), at);
+    agent.throttles = match event.cause {
+        Cause::Throttle => agent.throttles.saturating_add(1),
+        _ => 0,
+    };
     if event.counts {
         agent.restarts.push(at);
     }
@@ -257,41 +295,12 @@ fn turn_failed(run: &mut Run, event: &TurnFailed, at: Timestamp) -> Result<Vec<E
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
-fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, Refused> {
+fn agent_parked(run: &mut Run, event: &AgentParked) -> Result<Vec<Effect>, Refused> {
     let agent = due(run, &event.turn)?;
-    agent.count_turn(event.cost_usd);
-    spend(run, &event.state, event.cost_usd, false);
-    let ending = Ending::Error(event.error.clone());
-    Ok(retire(run, event.turn.agent.clone(), ending, Some(event.cause)))
-}
-
-fn retire(run: &mut Run, id: AgentId, ending: Ending, cause: Option<Cause>) -> Vec<Effect> {
-    let cost_usd = run.agents.remove(&id).map_or(Usd::ZERO, |agent| agent.cost_usd);
-    run.finished.push(Finished { id: id.clone(), ending, cause, cost_usd });
-    run.settle();
-    let mut effects = vec![Effect::Retire(id)];
-    if run.agents.is_empty() {
-        effects.push(Effect::End);
-    }
-    effects
-}
-
-fn run_paused(run: &mut Run, pause: &Pause) -> Vec<Effect> {
-    if run.status == Status::Running {
-        run.status = Status::Paused;
-        run.pause = Some(pause.clone());
-    }
-    vec![Effect::Hold]
-}
-
-fn run_resumed(run: &mut Run, settings: &Settings) -> Vec<Effect> {
-    run.settings = settings.clone();
-    if run.agents.is_empty() {
-        return vec![Effect::End];
-    }
-    run.status = Status::Running;
-    run.pause = None;
-    run.agents.keys().cloned().map(Effect::Proceed).collect()
+    agent.parked = Some(event.because.clone());
+    agent.not_before = None;
+    let text = format!("waits for someone: {}", event.because);
+    Ok(vec![Effect::Warn { agent: event.turn.agent.clone(), text }])
 }
 
 #[cfg(test)]

@@ -4,12 +4,15 @@
 //! from a clock comes in as [`Chosen`], so the decision itself can be replayed in a test.
 
 use super::agent::Agent;
-use super::event::{AgentFailed, Event, StepFinished, TurnFailed, TurnRejected};
-use super::id::{MessageId, SessionId};
+use super::event::{
+    AgentFailed, AgentParked, Event, Reborn, StepFinished, TurnFailed, TurnRejected,
+};
+use super::id::{MessageId, SessionId, StateName};
 use super::money::Usd;
 use super::policy::Accepted;
-use super::restart::{Reaction, react};
+use super::restart::{Circumstances, Reaction, react, restart};
 use super::run::Run;
+use super::supervision::{Exhausted, Overrides, Restart, Supervision};
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{Cause, Failure, TurnId};
@@ -27,6 +30,8 @@ pub struct Report {
     pub message: Option<MessageId>,
     /// What came of it.
     pub verdict: Verdict,
+    /// In what the agent it forks is supervised differently, by the state that is born in.
+    pub child: Overrides,
 }
 
 /// What came of a turn.
@@ -55,6 +60,7 @@ impl Report {
             duration_ms: 0,
             message: None,
             verdict: Verdict::Failed(failure),
+            child: Overrides::default(),
         }
     }
 }
@@ -79,9 +85,7 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
         return Vec::new();
     };
     match &report.verdict {
-        Verdict::Accepted(accepted) => {
-            vec![step_finished(agent, accepted, report, chosen.session)]
-        }
+        Verdict::Accepted(accepted) => step_finished(run, agent, accepted, report, chosen),
         Verdict::Violated { violation, reminder } => {
             vec![repair(run, agent, violation, reminder.as_deref(), report)]
         }
@@ -89,15 +93,33 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
     }
 }
 
-fn step_finished(agent: &Agent, accepted: &Accepted, report: &Report, fresh: SessionId) -> Event {
+fn step_finished(
+    run: &Run,
+    agent: &Agent,
+    accepted: &Accepted,
+    report: &Report,
+    chosen: Chosen,
+) -> Vec<Event> {
+    let ends = matches!(accepted.transition, Transition::Result { .. }) && agent.stack.is_empty();
+    let supervision = run.supervision_of(agent);
+    let (reborn, exhausted) = if ends && supervision.restart == Restart::Permanent {
+        match restart(agent, circumstances(run, &supervision, &chosen)) {
+            Reaction::Exhausted { because, then } => (Some(chosen.now), Some((because, then))),
+            Reaction::Again { not_before, .. } => (Some(not_before.unwrap_or(chosen.now)), None),
+            _ => (None, None),
+        }
+    } else {
+        (None, None)
+    };
     let opens = match accepted.transition {
-        Transition::Goto { .. } | Transition::Result { .. } => None,
+        Transition::Goto { .. } => None,
+        Transition::Result { .. } => reborn.map(|_| chosen.session),
         Transition::Reset { .. }
         | Transition::Call { .. }
         | Transition::Function { .. }
-        | Transition::Fork { .. } => Some(fresh),
+        | Transition::Fork { .. } => Some(chosen.session),
     };
-    Event::StepFinished(StepFinished {
+    let finished = Event::StepFinished(StepFinished {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
         transition: accepted.transition.clone(),
@@ -107,7 +129,19 @@ fn step_finished(agent: &Agent, accepted: &Accepted, report: &Report, fresh: Ses
         session_id: agent.session.id.clone(),
         message: report.message.clone(),
         opens,
-    })
+        supervision: report.child.clone(),
+        reborn: reborn.map(|not_before| Reborn { not_before }),
+    });
+    let Some((because, then)) = exhausted else { return vec![finished] };
+    let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
+    let ended = Ended {
+        turn: next,
+        state: agent.birth.state.clone(),
+        cause: Cause::Restarts,
+        cost_usd: Usd::ZERO,
+        why: format!("it ended once more, and is permanent ({because})"),
+    };
+    vec![finished, exhausted_by(ended, then)]
 }
 
 fn repair(
@@ -132,13 +166,13 @@ fn repair(
             agent,
             report,
             Cause::Protocol,
-            &format!("{violation} (still so after {limit} reminders)"),
+            format!("{violation} (still so after {limit} reminders)"),
         ),
         None => give_up(
             agent,
             report,
             Cause::Protocol,
-            &format!(
+            format!(
                 "{violation}; list allowed_transitions in the frontmatter of {} and the agent is reminded of them",
                 agent.current_state
             ),
@@ -153,6 +187,8 @@ fn failed(
     report: &Report,
     chosen: Chosen,
 ) -> Vec<Event> {
+    let supervision = run.supervision_of(agent);
+    let reaction = react(agent, failure, circumstances(run, &supervision, &chosen));
     let again = |not_before, counts| {
         Event::TurnFailed(TurnFailed {
             turn: report.turn.clone(),
@@ -165,24 +201,93 @@ fn failed(
             counts,
         })
     };
-    match react(agent, failure, &run.settings.supervision, chosen.now, chosen.chance) {
+    let ended = |why| Ended {
+        turn: report.turn.clone(),
+        state: agent.current_state.clone(),
+        cause: failure.cause,
+        cost_usd: report.cost,
+        why,
+    };
+    match reaction {
         Reaction::Again { not_before, counts } => vec![again(not_before, counts)],
         Reaction::Pause(pause) => vec![again(None, false), Event::RunPaused { pause }],
-        Reaction::GiveUp { because } => {
-            let suffix = because.map(|because| format!(" ({because})")).unwrap_or_default();
-            vec![give_up(agent, report, failure.cause, &format!("{}{suffix}", failure.message))]
+        Reaction::GiveUp => vec![ended(failure.message.clone()).fail(false)],
+        Reaction::AwaitLimit { .. } if run.limited(chosen.now).is_some() => {
+            vec![again(None, false)]
+        }
+        Reaction::AwaitLimit { until } => {
+            let message = failure.message.clone();
+            vec![again(None, false), Event::LimitReached { until, message }]
+        }
+        Reaction::Exhausted { because, then } => {
+            let why = format!("{} ({because})", failure.message);
+            if then == Exhausted::Wait {
+                let first = again(None, false);
+                let turn = match &first {
+                    Event::TurnFailed(TurnFailed { session: None, .. }) => report.turn.clone(),
+                    _ => TurnId { turn: report.turn.turn.saturating_add(1), ..report.turn.clone() },
+                };
+                vec![first, exhausted_by(Ended { turn, ..ended(why) }, then)]
+            } else {
+                vec![exhausted_by(ended(why), then)]
+            }
         }
     }
 }
 
-fn give_up(agent: &Agent, report: &Report, cause: Cause, why: &str) -> Event {
-    Event::AgentFailed(AgentFailed {
+fn circumstances<'run>(
+    run: &Run,
+    supervision: &'run Supervision,
+    chosen: &Chosen,
+) -> Circumstances<'run> {
+    let on_limit = run.settings.on_limit;
+    Circumstances { supervision, on_limit, now: chosen.now, chance: chosen.chance }
+}
+
+/// An agent that does not go on by itself, at the turn that is due.
+struct Ended {
+    turn: TurnId,
+    state: StateName,
+    cause: Cause,
+    cost_usd: Usd,
+    why: String,
+}
+
+impl Ended {
+    fn fail(self, ends_run: bool) -> Event {
+        Event::AgentFailed(AgentFailed {
+            error: format!("in {}: {}", self.state, self.why),
+            turn: self.turn,
+            state: self.state,
+            cause: self.cause,
+            cost_usd: self.cost_usd,
+            ends_run,
+        })
+    }
+}
+
+/// What follows when the restarts of an agent are used up.
+fn exhausted_by(ended: Ended, then: Exhausted) -> Event {
+    match then {
+        Exhausted::FailAgent => ended.fail(false),
+        Exhausted::FailRun => ended.fail(true),
+        Exhausted::Wait => Event::AgentParked(AgentParked {
+            because: format!("in {}: {}", ended.state, ended.why),
+            turn: ended.turn,
+            state: ended.state,
+        }),
+    }
+}
+
+fn give_up(agent: &Agent, report: &Report, cause: Cause, why: String) -> Event {
+    Ended {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
         cause,
-        error: format!("in {}: {why}", agent.current_state),
         cost_usd: report.cost,
-    })
+        why,
+    }
+    .fail(false)
 }
 
 #[cfg(test)]

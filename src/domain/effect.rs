@@ -23,6 +23,10 @@ pub enum Effect {
     Hold,
     /// Someone asked the run to pause: as above, and what still runs after a while is ended.
     Stop,
+    /// No turn starts before the usage limit resets.
+    AwaitLimit,
+    /// All agents have ended with one: what still runs is ended.
+    Abort,
     /// The last agent has ended.
     End,
 }

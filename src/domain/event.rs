@@ -9,6 +9,7 @@ use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::run::Pause;
 use super::settings::Settings;
+use super::supervision::Overrides;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::{Cause, TurnId};
@@ -38,6 +39,15 @@ pub enum Event {
     TurnFailed(TurnFailed),
     /// An agent ended with an error.
     AgentFailed(AgentFailed),
+    /// An agent has used up its restarts and waits for a person.
+    AgentParked(AgentParked),
+    /// The account's usage limit is reached: no turn starts before it resets.
+    LimitReached {
+        /// When the run goes on by itself.
+        until: Timestamp,
+        /// What Claude Code said.
+        message: String,
+    },
     /// The run holds still until it is told to go on.
     RunPaused {
         /// Why.
@@ -73,6 +83,9 @@ pub struct RunStarted {
     /// Values for the placeholders of that state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
+    /// In what that agent is supervised differently.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub supervision: Overrides,
     /// What the run was told.
     pub settings: Settings,
 }
@@ -102,6 +115,19 @@ pub struct StepFinished {
     /// The id of the session this transition opens: the agent's own, or its child's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<SessionId>,
+    /// In what the agent that is born here is supervised differently.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub supervision: Overrides,
+    /// A permanent agent begins again after its result, in the session that is opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reborn: Option<Reborn>,
+}
+
+/// A permanent agent begins again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reborn {
+    /// Not before this time.
+    pub not_before: Timestamp,
 }
 
 /// A reply broke the protocol.
@@ -163,6 +189,21 @@ pub struct AgentFailed {
     pub error: String,
     /// What the turn cost.
     pub cost_usd: Usd,
+    /// Whether all other agents end with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_run: bool,
+}
+
+/// An agent waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentParked {
+    /// The turn that is due when it goes on.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state it is in.
+    pub state: StateName,
+    /// Why.
+    pub because: String,
 }
 
 /// What can be asked of a run from outside.
@@ -182,7 +223,9 @@ impl Event {
             Self::TurnRejected(event) => Some(&event.turn.agent),
             Self::TurnFailed(event) => Some(&event.turn.agent),
             Self::AgentFailed(event) => Some(&event.turn.agent),
+            Self::AgentParked(event) => Some(&event.turn.agent),
             Self::RunStarted(_)
+            | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }
             | Self::CommandReceived { .. } => None,

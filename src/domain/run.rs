@@ -11,6 +11,8 @@ use super::budget::Purse;
 use super::id::{AgentId, RunId, StateName};
 use super::money::Usd;
 use super::settings::Settings;
+use super::supervision::Supervision;
+use super::time::Timestamp;
 use super::turn::Cause;
 
 /// The version of the state file and the journal.
@@ -32,6 +34,9 @@ pub struct Run {
     /// Why it does not, if it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
+    /// Before this time no turn starts, because the account's usage limit is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited_until: Option<Timestamp>,
     /// What all turns have cost.
     pub total_cost_usd: Usd,
     /// The most that one turn has cost, by the state it ran in.
@@ -78,6 +83,23 @@ pub enum Pause {
     /// Someone asked for it.
     #[error("stopped on request")]
     Stopped,
+    /// The account's usage limit is reached.
+    #[error("the usage limit of the account is reached: {message}")]
+    UsageLimit {
+        /// When it resets, if that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        resets: Option<Timestamp>,
+        /// What Claude Code said.
+        message: String,
+    },
+    /// All agents that live wait for a person.
+    #[error("{agents} wait{} for someone: {because}", if *.agents == 1 { "s" } else { "" }, agents = if *.agents == 1 { "an agent".to_owned() } else { format!("{} agents", .agents) })]
+    Parked {
+        /// How many.
+        agents: usize,
+        /// Why the first of them does.
+        because: String,
+    },
     /// What its turns need on disk cannot be written.
     #[error("nothing can be written: {message}")]
     Storage {
@@ -132,6 +154,26 @@ impl Run {
             limit: self.settings.budget_usd,
             known: &self.turn_costs_usd,
         }
+    }
+
+    /// How an agent is supervised: as the run, but for what the state it was born in says.
+    #[must_use]
+    pub fn supervision_of(&self, agent: &Agent) -> Supervision {
+        self.settings.supervision.with(&agent.birth.supervision)
+    }
+
+    /// The time before which no turn may start, if it lies ahead.
+    #[must_use]
+    pub fn limited(&self, now: Timestamp) -> Option<Timestamp> {
+        self.limited_until.filter(|&until| until > now)
+    }
+
+    /// The pause that is due when every live agent waits for a person.
+    #[must_use]
+    pub fn parked(&self) -> Option<Pause> {
+        let because = self.agents.values().next()?.parked.clone()?;
+        let all = self.agents.values().all(|agent| agent.parked.is_some());
+        all.then_some(Pause::Parked { agents: self.agents.len(), because })
     }
 
     /// Sets the status that follows from which agents live and how the others ended.

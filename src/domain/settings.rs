@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::money::Usd;
+use super::supervision::Supervision;
 use super::transition::Variables;
 
 /// The models a state or a command line may name.
@@ -63,37 +64,29 @@ impl Default for Permission {
     }
 }
 
-/// How failed turns are run again, and how running ones end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Supervision {
-    /// How many restarts an agent may have within `period_ms`.
-    pub max_restarts: u32,
-    /// The window in which restarts are counted, in milliseconds.
-    pub period_ms: u64,
-    /// The wait before the first restart, in milliseconds; it doubles with each further one.
-    pub backoff_min_ms: u64,
-    /// The longest wait, in milliseconds.
-    pub backoff_max_ms: u64,
-    /// How long a turn may take, in milliseconds.
-    pub timeout_ms: u64,
-    /// How long running turns may go on when the run is told to stop, in milliseconds.
-    pub shutdown_ms: u64,
-    /// How often an agent is reminded of its state's policy before its reply counts as a failure.
-    pub reminders: u32,
+/// How many turns may run at the same time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MaxProcs {
+    /// As many as the machine's cores and free memory carry.
+    #[default]
+    Auto,
+    /// So many.
+    #[serde(untagged)]
+    Count(usize),
 }
 
-impl Default for Supervision {
-    fn default() -> Self {
-        Self {
-            max_restarts: 3,
-            period_ms: 10 * 60 * 1000,
-            backoff_min_ms: 1000,
-            backoff_max_ms: 5 * 60 * 1000,
-            timeout_ms: 30 * 60 * 1000,
-            shutdown_ms: 20 * 1000,
-            reminders: 3,
-        }
-    }
+/// What happens when the account's usage limit is reached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnLimit {
+    /// The whole run waits until the limit resets, and goes on by itself.
+    #[default]
+    Wait,
+    /// The run pauses, and can go on later.
+    Pause,
+    /// The agent that met it fails.
+    Fail,
 }
 
 /// The settings of a run.
@@ -107,8 +100,21 @@ pub struct Settings {
     /// What the run may spend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
-    /// How many turns may run at the same time.
-    pub max_procs: usize,
+    /// How many turns may run, and Claude Code processes live, at the same time.
+    #[serde(default)]
+    pub max_procs: MaxProcs,
+    /// Whether a process serves further turns of its session.
+    #[serde(default = "yes")]
+    pub warm: bool,
+    /// How long an idle process is kept, in milliseconds.
+    #[serde(default = "five_minutes")]
+    pub warm_for_ms: u64,
+    /// How many processes are started ahead of fresh turns.
+    #[serde(default)]
+    pub prestart: usize,
+    /// What happens at the account's usage limit.
+    #[serde(default)]
+    pub on_limit: OnLimit,
     /// The directory Claude Code works in; its sessions belong to it.
     pub cwd: String,
     /// The program that is Claude Code.
@@ -134,7 +140,11 @@ impl Default for Settings {
             answerer: Answerer::Claude,
             model: None,
             budget_usd: None,
-            max_procs: 8,
+            max_procs: MaxProcs::Auto,
+            warm: true,
+            warm_for_ms: five_minutes(),
+            prestart: 0,
+            on_limit: OnLimit::Wait,
             cwd: ".".to_owned(),
             claude: "claude".to_owned(),
             permission: Permission::default(),
@@ -143,5 +153,27 @@ impl Default for Settings {
             debug: false,
             supervision: Supervision::default(),
         }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn five_minutes() -> u64 {
+    5 * 60 * 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_processes_is_a_number_or_auto() {
+        let read = |json: &str| serde_json::from_str::<MaxProcs>(json).ok();
+        assert_eq!(read("\"auto\""), Some(MaxProcs::Auto));
+        assert_eq!(read("8"), Some(MaxProcs::Count(8)));
+        let written = |procs| serde_json::to_string(&procs).expect("written");
+        assert_eq!([written(MaxProcs::Auto), written(MaxProcs::Count(8))], ["\"auto\"", "8"]);
     }
 }

@@ -12,6 +12,8 @@ use super::id::{AgentId, MessageId, StateName};
 use super::money::Usd;
 use super::session::Session;
 use super::settings::Model;
+use super::supervision::Limits;
+use super::time::Timestamp;
 use super::transition::Variables;
 
 /// The version of [`StepInput`] and [`StepOutcome`].
@@ -59,6 +61,8 @@ pub struct StepInput {
     pub session: Session,
     /// The model, or the one Claude Code would take by itself.
     pub model: Option<Model>,
+    /// How long it may take.
+    pub limits: Limits,
     /// The whole prompt.
     pub prompt: String,
     /// What filled its placeholders, and fills those of a scripted reply.
@@ -97,13 +101,16 @@ pub struct Failure {
     pub message: String,
     /// What it cost all the same.
     pub cost: Usd,
+    /// When the limit that was met resets, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets: Option<Timestamp>,
 }
 
 impl Failure {
     /// A failure that cost nothing.
     #[must_use]
     pub fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into(), cost: Usd::ZERO }
+        Self { cause, message: message.into(), cost: Usd::ZERO, resets: None }
     }
 }
 
@@ -115,6 +122,12 @@ pub enum Cause {
     Crash,
     /// The turn took longer than it may.
     Timeout,
+    /// The turn went on without any progress for longer than it may.
+    Stall,
+    /// The API asked for fewer requests, or had no room, until the program gave up.
+    Throttle,
+    /// The account has used up what it may use for now.
+    UsageLimit,
     /// The runtime's own code failed while it served this agent.
     Panic,
     /// The runtime ended the turn because it was told to stop.
@@ -129,6 +142,8 @@ pub enum Cause {
     Protocol,
     /// The state's file cannot be used.
     Workflow,
+    /// A permanent agent ended more often than it may begin again.
+    Restarts,
     /// The files of the turn cannot be written.
     Storage,
     /// Claude Code is not logged in.
@@ -142,6 +157,9 @@ impl fmt::Display for Cause {
         f.write_str(match self {
             Self::Crash => "crash",
             Self::Timeout => "timeout",
+            Self::Stall => "stall",
+            Self::Throttle => "throttled",
+            Self::UsageLimit => "usage limit",
             Self::Panic => "panic",
             Self::Interrupted => "interrupted",
             Self::Lost => "lost",
@@ -149,6 +167,7 @@ impl fmt::Display for Cause {
             Self::Output => "unusable output",
             Self::Protocol => "protocol",
             Self::Workflow => "workflow",
+            Self::Restarts => "restarts used up",
             Self::Storage => "storage",
             Self::Authentication => "not logged in",
             Self::Unavailable => "cannot be started",

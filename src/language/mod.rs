@@ -5,9 +5,11 @@
 
 pub mod duration;
 pub mod hint;
+pub mod manifest;
 pub mod prompt;
 pub mod replies;
 pub mod source;
+pub mod supervision;
 pub mod tag;
 pub mod template;
 pub mod yaml;

@@ -77,7 +77,7 @@ impl Replies {
     /// # Errors
     /// [`Error::Invalid`] with the place.
     pub fn parse(path: &str, yaml: &str) -> Result<Self, Error> {
-        yaml::read(yaml, &KEYS).map_err(|error| Error::Invalid { path: path.to_owned(), error })
+        yaml::read(yaml).map_err(|error| Error::Invalid { path: path.to_owned(), error })
     }
 
     /// The reply to an agent's turn in a state; `visit` counts from 0.
@@ -97,8 +97,6 @@ impl Replies {
         })
     }
 }
-
-const KEYS: [&str; 4] = ["reply", "cost", "delay", "repeat"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -25,26 +25,28 @@ impl Error {
     }
 }
 
-/// Reads a text; `keys` are those that can be meant by one that is not known.
+/// Reads a text.
 ///
 /// # Errors
 /// [`Error`].
-pub fn read<T: DeserializeOwned>(yaml: &str, keys: &[&str]) -> Result<T, Error> {
+pub fn read<T: DeserializeOwned>(yaml: &str) -> Result<T, Error> {
     let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
     serde_yaml::from_str_with_options(yaml, options).map_err(|error| {
         let place = error.location().unwrap_or(Location::UNKNOWN);
         let said = error.without_snippet().to_string();
         let said = said.split(" at line ").next().unwrap_or(&said);
-        Error::at(place, in_words(said, keys))
+        Error::at(place, in_words(said))
     })
 }
 
 /// The library's message in words for people; one that is not known here stays as it is.
-fn in_words(said: &str, keys: &[&str]) -> String {
+fn in_words(said: &str) -> String {
     let quoted = |start: &str, end: char| said.split_once(start)?.1.split(end).next();
     if let Some(key) = quoted("unknown field `", '`') {
-        let meant = closest(key, keys.iter().copied()).map(|key| format!("did you mean `{key}`?"));
-        let known = || format!("known here: {}", keys.join(", "));
+        let keys = said.split_once("expected ").map_or("", |(_, keys)| keys);
+        let keys = keys.strip_prefix("one of ").unwrap_or(keys).replace('`', "");
+        let meant = closest(key, keys.split(", ")).map(|key| format!("did you mean `{key}`?"));
+        let known = || format!("known here: {keys}");
         return format!("unknown key `{key}`; {}", meant.unwrap_or_else(known));
     }
     if let Some(key) = quoted("duplicate mapping key: ", ',') {

@@ -39,6 +39,7 @@ impl Console {
             spent: run.total_cost_usd,
             budget: run.settings.budget_usd,
             status: run.status,
+            limited_until: run.limited_until,
         };
         Self { terminal, registry, headline }
     }
@@ -57,6 +58,7 @@ impl Console {
                 self.headline.ended.0 += 1;
                 self.headline.ended.1 += 1;
             }
+            Event::LimitReached { until, .. } => self.headline.limited_until = Some(*until),
             Event::RunPaused { .. } => self.headline.status = Status::Paused,
             Event::RunResumed { settings } => {
                 self.headline.status = Status::Running;
@@ -74,10 +76,13 @@ fn is_shown(event: &Event, live: bool) -> bool {
         Event::RunStarted(_)
         | Event::RunResumed { .. }
         | Event::TurnRejected(_)
-        | Event::AgentFailed(_) => true,
-        Event::TurnFailed(event) => {
-            !matches!(event.cause, Cause::Authentication | Cause::Unavailable | Cause::Storage)
-        }
+        | Event::AgentFailed(_)
+        | Event::AgentParked(_)
+        | Event::LimitReached { .. } => true,
+        Event::TurnFailed(event) => !matches!(
+            event.cause,
+            Cause::Authentication | Cause::Unavailable | Cause::Storage | Cause::UsageLimit
+        ),
         Event::StepFinished(_) | Event::CommandReceived { .. } => !live,
         Event::RunPaused { .. } => false,
     }

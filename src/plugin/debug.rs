@@ -181,6 +181,15 @@ impl Handler<Published> for Debug {
                 let total = ("total_cost", published.total_cost.to_string());
                 self.log(published.record.at, "run", &format!("paused: {pause}"), &[total]);
             }
+            Event::AgentParked(event) => {
+                let because = ("because", event.because.clone());
+                let agent = event.turn.agent.as_str();
+                self.log(published.record.at, agent, "(waits for someone)", &[because]);
+            }
+            Event::LimitReached { message, .. } => {
+                let total = ("total_cost", published.total_cost.to_string());
+                self.log(published.record.at, "run", &format!("usage limit: {message}"), &[total]);
+            }
             Event::RunStarted(_) | Event::RunResumed { .. } | Event::CommandReceived { .. } => {}
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! It stays calm: a headline, the agents that run, as many as fit, and a line for the rest.
 
+use super::sentence::date;
 use crate::actor::registry::{AgentView, Phase};
 use crate::domain::money::Usd;
 use crate::domain::run::Status;
@@ -22,6 +23,8 @@ pub struct Headline {
     pub budget: Option<Usd>,
     /// Whether it goes on.
     pub status: Status,
+    /// Before this time no turn starts, because the usage limit is reached.
+    pub limited_until: Option<Timestamp>,
 }
 
 /// The rows for a terminal of that size.
@@ -66,7 +69,12 @@ fn head(headline: &Headline, views: &[AgentView], now: Timestamp) -> String {
         Some(budget) => format!("{} of {budget}", headline.spent),
         None => headline.spent.to_string(),
     };
-    let state = if headline.status == Status::Paused { " · pausing" } else { "" };
+    let limited = headline.limited_until.filter(|&until| until > now);
+    let state = match (headline.status, limited) {
+        (Status::Paused, _) => " · pausing".to_owned(),
+        (_, Some(until)) => format!(" · usage limit, goes on {}", date(until)),
+        _ => String::new(),
+    };
     format!(
         "{} · {} · {spent} · {}{state}",
         headline.run,
@@ -78,6 +86,7 @@ fn head(headline: &Headline, views: &[AgentView], now: Timestamp) -> String {
 fn row(view: &AgentView, now: Timestamp, name: usize, state: usize) -> String {
     let (doing, time) = match &view.phase {
         Phase::Waiting => ("waiting for a free process".to_owned(), String::new()),
+        Phase::Parked => ("waiting for someone".to_owned(), String::new()),
         Phase::Delayed { until } => {
             ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))
         }
@@ -130,6 +139,7 @@ mod tests {
             spent: Usd::from_dollars(0.25),
             budget: Some(Usd::from_dollars(1.0)),
             status: Status::Running,
+            limited_until: None,
         }
     }
 

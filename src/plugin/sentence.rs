@@ -1,8 +1,11 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
+use jiff::tz::TimeZone;
+
 use crate::domain::event::{Command, Event, Record, StepFinished, TurnFailed};
 use crate::domain::id::StateName;
 use crate::domain::settings::{Answerer, Settings};
+use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
 use crate::domain::turn::Cause;
 
@@ -26,10 +29,24 @@ pub fn sentence(record: &Record) -> String {
         Event::AgentFailed(event) => {
             format!("{}  failed ({}): {}", event.turn.agent, event.cause, event.error)
         }
+        Event::AgentParked(event) => {
+            format!("{}  waits for someone: {}", event.turn.agent, event.because)
+        }
+        Event::LimitReached { until, message } => {
+            format!("{message}; no turn starts before {}", date(*until))
+        }
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run goes on{}", answered(settings)),
         Event::CommandReceived { command: Command::Stop, .. } => "asked to stop".to_owned(),
     }
+}
+
+/// A point in time as people here write it.
+#[must_use]
+pub fn date(at: Timestamp) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    let time = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
+    time.to_zoned(TimeZone::system()).strftime("%b %-d, %H:%M").to_string()
 }
 
 fn answered(settings: &Settings) -> &'static str {
@@ -41,7 +58,12 @@ fn answered(settings: &Settings) -> &'static str {
 
 fn failed(event: &TurnFailed) -> String {
     let again = match event.cause {
-        Cause::Crash | Cause::Timeout | Cause::Panic | Cause::Lost => "; it is run again",
+        Cause::Crash
+        | Cause::Timeout
+        | Cause::Stall
+        | Cause::Throttle
+        | Cause::Panic
+        | Cause::Lost => "; it is run again",
         _ => "",
     };
     format!("{}  {}: {}: {}{again}", event.turn.agent, event.state, event.cause, event.message)
@@ -96,6 +118,7 @@ mod tests {
     use super::*;
     use crate::domain::id::{AgentId, SessionId};
     use crate::domain::money::Usd;
+    use crate::domain::supervision::Overrides;
     use crate::domain::time::Timestamp;
     use crate::domain::transition::Tag;
     use crate::domain::turn::TurnId;
@@ -113,6 +136,8 @@ mod tests {
             session_id: SessionId::new("s"),
             message: None,
             opens: None,
+            supervision: Overrides::default(),
+            reborn: None,
         };
         sentence(&Record { seq: 1, at: Timestamp(0), event: Event::StepFinished(event) })
     }

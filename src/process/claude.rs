@@ -17,13 +17,17 @@ use tokio::task::spawn_blocking;
 use super::command::{Marker, arguments};
 use super::follow::{End, Stop, follow, put_to_rest};
 use super::leftover;
+use super::machine::{self, Gauge};
+use super::notice::Notice;
 use super::owned::{Process, Start};
 use super::stream::Stream;
 use super::transcript::{Follower, TurnFiles};
-use super::verdict::{Exit, judge};
+use super::verdict::{Exit, Moment, judge};
+use crate::domain::capacity::{self, Memory};
 use crate::domain::money::Usd;
-use crate::domain::settings::Settings;
-use crate::domain::time::span;
+use crate::domain::settings::{MaxProcs, Settings};
+use crate::domain::supervision::Limits;
+use crate::domain::time::{Timestamp, span};
 use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome, TurnId};
 use crate::fault::point;
 
@@ -42,6 +46,7 @@ pub struct Claude {
     marker: Marker,
     running: RefCell<HashMap<TurnId, watch::Sender<Stop>>>,
     told: Cell<Stop>,
+    gauge: Gauge,
 }
 
 impl Claude {
@@ -55,14 +60,15 @@ impl Claude {
             marker,
             running: RefCell::default(),
             told: Cell::new(Stop::No),
+            gauge: Gauge::default(),
         }
     }
 
     /// Runs a turn, or attaches to it; `activity` is told what it is seen doing.
-    pub async fn run(&self, input: &StepInput, activity: impl Fn(&str)) -> StepOutcome {
+    pub async fn run(&self, input: &StepInput, notices: impl Fn(Notice<'_>)) -> StepOutcome {
         let (tell, mut stop) = watch::channel(self.told.get());
         self.running.borrow_mut().insert(input.turn.clone(), tell);
-        let outcome = self.turn(input, &mut stop, activity).await;
+        let outcome = self.turn(input, &mut stop, notices).await;
         self.running.borrow_mut().remove(&input.turn);
         outcome.unwrap_or_else(StepOutcome::Failed)
     }
@@ -97,7 +103,7 @@ impl Claude {
         &self,
         input: &StepInput,
         stop: &mut watch::Receiver<Stop>,
-        activity: impl Fn(&str),
+        notices: impl Fn(Notice<'_>),
     ) -> Result<StepOutcome, Failure> {
         let began = Instant::now();
         let files = TurnFiles::of(&self.steps, &input.turn);
@@ -111,10 +117,13 @@ impl Claude {
         let mut follower = Follower::open(&files.stream).map_err(|error| {
             Failure::new(Cause::Storage, format!("{}: {error}", files.stream.display()))
         })?;
-        let longest = Duration::from_millis(self.settings.supervision.timeout_ms);
-        let end = follow(&mut process, &mut follower, &mut stream, stop, longest, |stream| {
+        let throttled = Cell::new(0);
+        let end = follow(&mut process, &mut follower, &mut stream, stop, input.limits, |stream| {
             if let Some(seen) = &stream.activity {
-                activity(seen);
+                notices(Notice::Active(seen));
+            }
+            if stream.throttled > throttled.replace(stream.throttled) {
+                notices(Notice::Throttled);
             }
         })
         .await;
@@ -130,7 +139,7 @@ impl Claude {
             leftover::sweep(&self.marker, |turn| turn == stem).await;
         }
         point("rest.after");
-        let mut outcome = self.outcome(end, &stream, &files);
+        let mut outcome = Self::outcome(end, &stream, &files, input.limits);
         if let StepOutcome::Failed(failure) = &mut outcome {
             let _ = write!(failure.message, "; see {}", files.stream.display());
         }
@@ -139,10 +148,12 @@ impl Claude {
 
     /// A turn that was told to stop or took too long may have answered all the same at its very end;
     /// an error it gave then is only how it took being told.
-    fn outcome(&self, end: End, stream: &Stream, files: &TurnFiles) -> StepOutcome {
+    fn outcome(end: End, stream: &Stream, files: &TurnFiles, limits: Limits) -> StepOutcome {
         let answered = stream.result.as_ref().is_some_and(|result| !result.is_error);
         let cost = stream.result.as_ref().map_or(Usd::ZERO, |result| result.cost);
-        let failed = |cause, message| StepOutcome::Failed(Failure { cause, message, cost });
+        let failed = |cause, message: String| {
+            StepOutcome::Failed(Failure { cost, ..Failure::new(cause, message) })
+        };
         match end {
             End::Unreadable(error) => {
                 failed(Cause::Output, format!("Claude Code cannot be followed: {error}"))
@@ -152,17 +163,41 @@ impl Claude {
                 "the turn was ended because the run was told to stop".to_owned(),
             ),
             End::TimedOut if !answered => {
-                let longest = span(self.settings.supervision.timeout_ms);
+                let longest = span(limits.timeout_ms);
                 failed(
                     Cause::Timeout,
                     format!("Claude Code had no result after {longest}; allow more with --timeout"),
                 )
             }
-            End::Exited(exit) => judge(stream, exit, || files.last_words()),
-            End::Result | End::Stopped | End::TimedOut => {
-                judge(stream, Exit::Unseen, || files.last_words())
+            End::Stalled if !answered => {
+                let longest = span(limits.idle_timeout_ms);
+                failed(
+                    Cause::Stall,
+                    format!(
+                        "Claude Code made no progress for {longest}; allow more with --idle-timeout"
+                    ),
+                )
+            }
+            End::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
+            End::Result | End::Stopped | End::TimedOut | End::Stalled => {
+                judge(stream, Exit::Unseen, moment, || files.last_words())
             }
         }
+    }
+
+    /// How many turns can run at the same time.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        match self.settings.max_procs {
+            MaxProcs::Auto => capacity::processes(machine::cores(), self.gauge.memory()),
+            MaxProcs::Count(count) => count.max(1),
+        }
+    }
+
+    /// Whether one more process would leave too little memory to everything else.
+    #[must_use]
+    pub fn is_short_of_memory(&self) -> bool {
+        self.gauge.memory().is_some_and(Memory::is_short)
     }
 
     fn start(&self, input: &StepInput, files: &TurnFiles) -> Result<Process, Failure> {
@@ -222,18 +257,22 @@ impl Claude {
     }
 }
 
+/// Now, here.
+fn moment() -> Moment {
+    let millis = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
+    Moment { now: Timestamp(millis), zone: jiff::tz::TimeZone::system() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::id::RunId;
 
     fn outcome(end: End, line: &str) -> StepOutcome {
-        let marker = Marker { run: RunId::parse("r").expect("an id"), dir: PathBuf::new() };
-        let claude = Claude::new(PathBuf::new(), Settings::default(), PathBuf::new(), marker);
         let mut stream = Stream::default();
         stream.feed(line.as_bytes()).expect("a short line");
         let turn = TurnId { agent: crate::domain::id::AgentId::main(), step: 1, turn: 0 };
-        claude.outcome(end, &stream, &TurnFiles::of(&PathBuf::new(), &turn))
+        let limits = Settings::default().supervision.limits();
+        Claude::outcome(end, &stream, &TurnFiles::of(&PathBuf::new(), &turn), limits)
     }
 
     const ANSWER: &str = "{\"type\":\"result\",\"is_error\":false,\"result\":\"hi\"}\n";
@@ -248,7 +287,11 @@ mod tests {
 
     #[test]
     fn an_error_on_being_stopped_is_no_crash_and_is_paid_for() {
-        for (end, cause) in [(End::Stopped, Cause::Interrupted), (End::TimedOut, Cause::Timeout)] {
+        for (end, cause) in [
+            (End::Stopped, Cause::Interrupted),
+            (End::TimedOut, Cause::Timeout),
+            (End::Stalled, Cause::Stall),
+        ] {
             let StepOutcome::Failed(failure) = outcome(end, ERROR) else { panic!("an answer") };
             assert_eq!((failure.cause, failure.cost), (cause, Usd::from_dollars(0.5)));
         }

@@ -120,6 +120,7 @@ mod tests {
             visit: 0,
             session,
             model,
+            limits: settings.supervision.limits(),
             prompt: "never in an argument".into(),
             values: Variables::new(),
         };

@@ -15,6 +15,7 @@ use super::owned::Process;
 use super::stream::Stream;
 use super::transcript::{Error, Follower};
 use super::verdict::Exit;
+use crate::domain::supervision::Limits;
 
 /// The pause after something has come.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
@@ -30,6 +31,8 @@ const AFTER_TERM: Duration = Duration::from_secs(2);
 pub enum Stop {
     /// Nothing: go on.
     No,
+    /// Come to an end by itself, for as long as its supervision grants.
+    Patiently,
     /// End, with a moment to do so.
     Soon,
     /// End at once.
@@ -47,6 +50,8 @@ pub enum End {
     Stopped,
     /// It took too long.
     TimedOut,
+    /// It made no progress for too long.
+    Stalled,
     /// Its output cannot be used.
     Unreadable(Error),
 }
@@ -57,15 +62,18 @@ pub async fn follow(
     follower: &mut Follower,
     stream: &mut Stream,
     stop: &mut watch::Receiver<Stop>,
-    longest: Duration,
+    limits: Limits,
     changed: impl Fn(&Stream),
 ) -> End {
-    let deadline = Instant::now() + longest;
+    let deadline = Instant::now() + Duration::from_millis(limits.timeout_ms);
+    let mut progressed = Instant::now();
+    let mut grace = None;
     let mut pause = SHORTEST_PAUSE;
     loop {
         match follower.read(stream) {
             Ok(true) => {
                 pause = SHORTEST_PAUSE;
+                progressed = Instant::now();
                 changed(stream);
             }
             Ok(false) => pause = (pause * 2).min(LONGEST_PAUSE),
@@ -74,20 +82,33 @@ pub async fn follow(
         if stream.result.is_some() {
             return End::Result;
         }
+        if patience(stream, limits).is_some_and(|patience| progressed.elapsed() > patience) {
+            return End::Stalled;
+        }
+        if grace.is_none() && *stop.borrow() == Stop::Patiently {
+            grace = Some(Instant::now() + Duration::from_millis(limits.shutdown_ms));
+        }
         tokio::select! {
             exit = process.exited() => return End::Exited(exit),
-            told = stopped(stop) => if told { return End::Stopped },
+            () = stopped(stop) => return End::Stopped,
+            () = sleep_until(grace.unwrap_or(deadline)), if grace.is_some() => return End::Stopped,
             () = sleep_until(deadline) => return End::TimedOut,
             () = sleep(pause) => {}
         }
     }
 }
 
-/// Waits until it is told to stop; a teller that is gone never tells.
-async fn stopped(stop: &mut watch::Receiver<Stop>) -> bool {
-    match stop.wait_for(|&told| told != Stop::No).await {
-        Ok(_) => true,
-        Err(_) => std::future::pending().await,
+/// How long a turn may go without a sign of life: as long as it takes while one of its tools is at
+/// work, and longer by the pause the program itself has announced before it asks the API again.
+fn patience(stream: &Stream, limits: Limits) -> Option<Duration> {
+    let announced = limits.idle_timeout_ms.saturating_add(stream.retry_delay_ms);
+    stream.open_tools.is_empty().then(|| Duration::from_millis(announced))
+}
+
+/// Waits until it is told to stop without further patience; a teller that is gone never tells.
+async fn stopped(stop: &mut watch::Receiver<Stop>) {
+    if stop.wait_for(|&told| told > Stop::Patiently).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -106,5 +127,29 @@ pub async fn put_to_rest(process: &mut Process, stop: &watch::Receiver<Stop>, pa
     if group::is_alive(leader) {
         group::kill(leader);
         let _ = timeout(AFTER_TERM, process.exited()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_absence_of_progress_is_a_stall() {
+        let limits = Limits { timeout_ms: 1, idle_timeout_ms: 600_000, shutdown_ms: 1 };
+        let mut stream = Stream::default();
+        let mut after = |line: &str| {
+            stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
+            patience(&stream, limits).map(|patience| patience.as_secs())
+        };
+        let call = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash"}]}}"#;
+        let answer = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"done"}]}}"#;
+        let retry = r#"{"type":"system","subtype":"api_retry","attempt":3,"retry_delay_ms":30000,"error_status":529}"#;
+        assert_eq!(after(r#"{"type":"system","subtype":"init"}"#), Some(600));
+        assert_eq!(after(call), None, "a tool takes as long as it takes");
+        assert_eq!(after(answer), Some(600));
+        assert_eq!(after(retry), Some(630), "a pause that was announced");
+        assert_eq!(after(r#"{"type":"assistant","message":{"content":[]}}"#), Some(600));
+        assert_eq!(stream.throttled, 1);
     }
 }

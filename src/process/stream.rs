@@ -4,12 +4,12 @@
 //! remembered for the error message, and bytes that are not UTF-8 are replaced. Only one line is
 //! held at a time, and its length is capped.
 
-use std::borrow::Cow;
+mod line;
 
 use memchr::memchr;
-use serde::de::Visitor;
-use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+
+use self::line::{Line, Message, RateLimit, get, text};
 
 use crate::domain::id::MessageId;
 use crate::domain::money::Usd;
@@ -47,6 +47,13 @@ pub struct TurnResult {
     pub errors: Vec<String>,
 }
 
+/// The account's usage limit is reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rejected {
+    /// When it resets, as the program says it: seconds or milliseconds since 1970.
+    pub resets_at: Option<f64>,
+}
+
 /// What has been read of a stream.
 #[derive(Debug, Default)]
 pub struct Stream {
@@ -62,93 +69,18 @@ pub struct Stream {
     pub activity: Option<String>,
     /// Whether it has used tools, which may have left processes behind.
     pub used_tools: bool,
+    /// The tools that have been called and have not answered yet.
+    pub open_tools: Vec<String>,
+    /// How long the program waits before it asks the API again, in milliseconds.
+    pub retry_delay_ms: u64,
+    /// How often the API has asked for fewer requests.
+    pub throttled: u32,
+    /// The usage limit that the program reported.
+    pub limit: Option<Rejected>,
     /// Whether the program said that it is not logged in.
     pub not_logged_in: bool,
     /// The end of the turn.
     pub result: Option<TurnResult>,
-}
-
-/// One event. Only its kind has to be as expected: a field of another type than it used to have
-/// counts as absent, so that no change of the program costs a turn.
-#[derive(Deserialize)]
-struct Line<'line> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'line, str>,
-    #[serde(borrow, default)]
-    subtype: Field<'line>,
-    #[serde(borrow, default)]
-    uuid: Field<'line>,
-    #[serde(borrow, default)]
-    message: Field<'line>,
-    #[serde(borrow, default)]
-    error: Field<'line>,
-    #[serde(borrow, default)]
-    parent_tool_use_id: Field<'line>,
-    #[serde(borrow, default)]
-    is_error: Field<'line>,
-    #[serde(borrow, default)]
-    result: Field<'line>,
-    #[serde(borrow, default)]
-    total_cost_usd: Field<'line>,
-    #[serde(borrow, default)]
-    duration_ms: Field<'line>,
-    #[serde(borrow, default)]
-    api_error_status: Field<'line>,
-    #[serde(borrow, default)]
-    errors: Field<'line>,
-    #[serde(borrow, default)]
-    attempt: Field<'line>,
-}
-
-/// A value that is not yet understood.
-type Field<'line> = Option<&'line RawValue>;
-
-/// The value, if it is there and of that type.
-fn get<'line, T: Deserialize<'line>>(field: Field<'line>) -> Option<T> {
-    serde_json::from_str(field?.get()).ok()
-}
-
-/// A text in which half a character, as JavaScript can cut one, is replaced.
-fn text(field: Field<'_>) -> Option<String> {
-    get::<Lossy>(field).map(|Lossy(text)| text)
-}
-
-struct Lossy(String);
-
-impl<'de> Deserialize<'de> for Lossy {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_bytes(LossyVisitor)
-    }
-}
-
-struct LossyVisitor;
-
-impl Visitor<'_> for LossyVisitor {
-    type Value = Lossy;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a text")
-    }
-
-    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Lossy, E> {
-        Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
-    }
-}
-
-#[derive(Deserialize)]
-struct Message<'line> {
-    #[serde(borrow, default)]
-    model: Field<'line>,
-    #[serde(borrow, default)]
-    content: Vec<Content<'line>>,
-}
-
-#[derive(Deserialize)]
-struct Content<'line> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'line, str>,
-    #[serde(borrow, default)]
-    name: Field<'line>,
 }
 
 impl Stream {
@@ -205,12 +137,14 @@ impl Stream {
 
     fn event(&mut self, event: &Line<'_>) {
         self.events += 1;
+        self.retry_delay_ms = 0;
         match &*event.kind {
             "assistant" => self.assistant(event),
             "system" if text(event.subtype).as_deref() == Some("api_retry") => {
-                let attempt: u32 = get(event.attempt).unwrap_or(1);
-                self.activity = Some(format!("waiting for the API (attempt {attempt})"));
+                self.api_retry(event);
             }
+            "user" if !self.open_tools.is_empty() => self.tool_results(event),
+            "rate_limit_event" => self.rate_limit(event),
             "result" => self.result = Some(TurnResult::read(event)),
             _ => {}
         }
@@ -230,6 +164,7 @@ impl Stream {
                 "tool_use" => {
                     self.used_tools = true;
                     self.activity = text(content.name);
+                    self.open_tools.extend(text(content.id));
                 }
                 "text" => self.activity = Some("writing".to_owned()),
                 "thinking" => self.activity = Some("thinking".to_owned()),
@@ -237,6 +172,42 @@ impl Stream {
             }
         }
     }
+}
+
+impl Stream {
+    fn api_retry(&mut self, event: &Line<'_>) {
+        let attempt: u32 = get(event.attempt).unwrap_or(1);
+        self.activity = Some(format!("waiting for the API (attempt {attempt})"));
+        self.retry_delay_ms = millis(get(event.retry_delay_ms).unwrap_or(0.0));
+        let status: Option<u16> = get(event.error_status);
+        let asked = matches!(text(event.error).as_deref(), Some("rate_limit" | "overloaded"));
+        if asked || status.is_some_and(is_throttle) {
+            self.throttled += 1;
+        }
+    }
+
+    fn tool_results(&mut self, event: &Line<'_>) {
+        let Some(message) = get::<Message<'_>>(event.message) else { return };
+        for content in message.content {
+            if let Some(answered) = text(content.tool_use_id) {
+                self.open_tools.retain(|tool| *tool != answered);
+            }
+        }
+    }
+
+    /// A refusal that names no limit of the account is one of the API's, for a moment.
+    fn rate_limit(&mut self, event: &Line<'_>) {
+        let Some(info) = get::<RateLimit<'_>>(event.rate_limit_info) else { return };
+        let rejected = text(info.status).as_deref() == Some("rejected");
+        let limited = info.resets_at.is_some() || info.kind.is_some();
+        self.limit = (rejected && limited).then(|| Rejected { resets_at: get(info.resets_at) });
+    }
+}
+
+/// Whether the API's status means that it has no room for the request now.
+#[must_use]
+pub fn is_throttle(status: u16) -> bool {
+    matches!(status, 429 | 503 | 529)
 }
 
 impl TurnResult {

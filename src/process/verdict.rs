@@ -5,7 +5,11 @@
 
 use std::fmt;
 
-use super::stream::{Stream, TurnResult, excerpt};
+use jiff::tz::TimeZone;
+
+use super::limit::{self, UsageLimit};
+use super::stream::{Rejected, Stream, TurnResult, excerpt, is_throttle};
+use crate::domain::time::Timestamp;
 use crate::domain::turn::{Cause, Failure, Reply, StepOutcome};
 
 /// How a process ended.
@@ -43,12 +47,26 @@ fn signal_name(signal: i32) -> &'static str {
     }
 }
 
+/// When and where a turn is judged: a limit that resets at three means three o'clock there.
+#[derive(Debug, Clone)]
+pub struct Moment {
+    /// The time.
+    pub now: Timestamp,
+    /// The zone of times that name none.
+    pub zone: TimeZone,
+}
+
 /// Judges a turn that has ended by itself. `stderr` gives the end of what it said there, and is only
 /// asked for if there is no result.
 #[must_use]
-pub fn judge(stream: &Stream, exit: Exit, stderr: impl FnOnce() -> String) -> StepOutcome {
+pub fn judge(
+    stream: &Stream,
+    exit: Exit,
+    moment: impl FnOnce() -> Moment,
+    stderr: impl FnOnce() -> String,
+) -> StepOutcome {
     match &stream.result {
-        Some(result) if result.is_error => StepOutcome::Failed(refused(stream, result)),
+        Some(result) if result.is_error => StepOutcome::Failed(refused(stream, result, &moment())),
         Some(result) => StepOutcome::Replied(Reply {
             text: result.text.clone().unwrap_or_default(),
             cost: result.cost,
@@ -60,17 +78,36 @@ pub fn judge(stream: &Stream, exit: Exit, stderr: impl FnOnce() -> String) -> St
 }
 
 /// The program reported an error of its own.
-fn refused(stream: &Stream, result: &TurnResult) -> Failure {
-    let said = match (&result.text, result.errors.as_slice()) {
-        (Some(text), _) if !text.trim().is_empty() => excerpt(text),
+fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
+    let whole = match (&result.text, result.errors.as_slice()) {
+        (Some(text), _) if !text.trim().is_empty() => text.clone(),
         (_, []) => result.subtype.clone(),
-        (_, errors) => excerpt(&errors.join("; ")),
+        (_, errors) => errors.join("; "),
     };
-    let (cause, hint) = classify(stream, result, &said);
+    let limit = usage_limit(stream, &whole, moment);
+    let said = excerpt(&whole);
+    let (cause, hint) = match limit {
+        Some(_) => (Cause::UsageLimit, ""),
+        None => classify(stream, result, &said),
+    };
     Failure {
         cause,
+        resets: limit.and_then(|limit| limit.resets),
         message: format!("Claude Code reported an error: {said}{hint}"),
         cost: result.cost,
+    }
+}
+
+/// Whether the account's usage limit is reached, and when it resets: by the structured event if there
+/// was one, and what that leaves open by the text.
+fn usage_limit(stream: &Stream, said: &str, moment: &Moment) -> Option<UsageLimit> {
+    let read = limit::usage_limit(said, moment.now, &moment.zone);
+    match stream.limit {
+        Some(Rejected { resets_at }) => {
+            let told = resets_at.and_then(|number| limit::normalise(number, moment.now));
+            Some(UsageLimit { resets: told.or(read.and_then(|limit| limit.resets)) })
+        }
+        None => read,
     }
 }
 
@@ -94,6 +131,9 @@ fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'stati
     }
     if matches!(result.subtype.as_str(), "error_max_turns" | "error_max_budget_usd") {
         return (Cause::Rejected, "");
+    }
+    if result.api_status.is_some_and(is_throttle) {
+        return (Cause::Throttle, "");
     }
     // Also a refusal by the API: the next attempt starts from clean history, which often helps.
     (Cause::Crash, "")
@@ -128,8 +168,12 @@ mod tests {
         stream
     }
 
+    fn moment() -> Moment {
+        Moment { now: Timestamp(1_763_800_000_000), zone: TimeZone::UTC }
+    }
+
     fn failure(lines: &str, exit: Exit, stderr: &str) -> Failure {
-        match judge(&stream(lines), exit, || stderr.to_owned()) {
+        match judge(&stream(lines), exit, moment, || stderr.to_owned()) {
             StepOutcome::Failed(failure) => failure,
             StepOutcome::Replied(reply) => panic!("{reply:?}"),
         }
@@ -139,7 +183,8 @@ mod tests {
     fn an_answer_counts_whatever_the_exit() {
         let lines = r#"{"type":"result","subtype":"success","is_error":false,"result":"hi","total_cost_usd":0.01}"#;
         for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(15), Exit::Unseen] {
-            let StepOutcome::Replied(reply) = judge(&stream(lines), exit, String::new) else {
+            let StepOutcome::Replied(reply) = judge(&stream(lines), exit, moment, String::new)
+            else {
                 panic!("no reply")
             };
             assert_eq!((reply.text.as_str(), reply.cost), ("hi", Usd::from_dollars(0.01)));
@@ -156,12 +201,12 @@ mod tests {
             ),
             (
                 r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"overloaded"}"#,
-                Cause::Crash,
+                Cause::Throttle,
                 "overloaded",
             ),
             (
                 r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"slow down"}"#,
-                Cause::Crash,
+                Cause::Throttle,
                 "slow down",
             ),
             (
@@ -185,6 +230,36 @@ mod tests {
             assert_eq!(failure.cause, cause, "{line}");
             assert!(failure.message.contains(words), "{}", failure.message);
         }
+    }
+
+    #[test]
+    fn a_usage_limit_is_known_by_its_event_first_and_then_by_its_text() {
+        let event = |resets: &str| {
+            format!(
+                "{{\"type\":\"rate_limit_event\",\"rate_limit_info\":{{\"status\":\"rejected\",\"rateLimitType\":\"five_hour\"{resets}}}}}\n"
+            )
+        };
+        let refused = |text: &str| {
+            format!(
+                "{{\"type\":\"result\",\"is_error\":true,\"api_error_status\":429,\"result\":\"{text}\"}}"
+            )
+        };
+        let at = |seconds: u64| Some(Timestamp(seconds * 1000));
+        let noon = "You've hit your limit · resets 12pm (UTC)";
+        let table = [
+            (event(",\"resetsAt\":1763803600") + &refused("no more"), at(1_763_803_600)),
+            (event(",\"resetsAt\":1763803600000") + &refused(noon), at(1_763_803_600)),
+            (event("") + &refused(noon), at(1_763_812_800)),
+            (event("") + &refused("no more"), None),
+            (refused(noon), at(1_763_812_800)),
+        ];
+        for (lines, resets) in table {
+            let failure = failure(&lines, Exit::Code(1), "");
+            assert_eq!((failure.cause, failure.resets), (Cause::UsageLimit, resets), "{lines}");
+        }
+        let answered = event("") + "{\"type\":\"result\",\"result\":\"all the same\"}";
+        let outcome = judge(&stream(&answered), Exit::Code(0), moment, String::new);
+        assert!(matches!(outcome, StepOutcome::Replied(_)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! program refuses it, so that a slip in raymond's command line fails a test and not a user.
 
 /// What the command line asked for.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Flags {
     pub(crate) session_id: Option<String>,
@@ -15,6 +15,8 @@ pub(crate) struct Flags {
     print: bool,
     verbose: bool,
     output_format: Option<String>,
+    input_format: Option<String>,
+    pub(crate) replay_user_messages: bool,
 }
 
 impl Flags {
@@ -37,6 +39,8 @@ impl Flags {
                 "--verbose" => flags.verbose = true,
                 "--fork-session" => flags.fork_session = true,
                 "--dangerously-skip-permissions" => flags.skip_permissions = true,
+                "--replay-user-messages" => flags.replay_user_messages = true,
+                "--input-format" => flags.input_format = Some(value()?),
                 "--output-format" => flags.output_format = Some(value()?),
                 "--session-id" => flags.session_id = Some(value()?),
                 "--resume" | "-r" => flags.resume = Some(value()?),
@@ -76,6 +80,16 @@ impl Flags {
                     .to_owned(),
             );
         }
+        if let Some(other) = self.input_format.as_deref()
+            && !["text", "stream-json"].contains(&other)
+        {
+            return Err(format!("error: option '--input-format' argument '{other}' is invalid"));
+        }
+        if self.replay_user_messages && !self.warm() {
+            return Err("Error: --replay-user-messages requires both --input-format=stream-json \
+                        and --output-format=stream-json."
+                .to_owned());
+        }
         if self.session_id.is_some() && self.resume.is_some() && !self.fork_session {
             return Err("Error: --session-id can only be used with --continue or --resume if \
                         --fork-session is also specified."
@@ -85,6 +99,11 @@ impl Flags {
             return Err("Error: --fork-session and --resume-session-at need --resume".to_owned());
         }
         Ok(self)
+    }
+
+    /// Whether the process takes a turn for each message on stdin.
+    pub(crate) fn warm(&self) -> bool {
+        self.input_format.as_deref() == Some("stream-json")
     }
 
     pub(crate) fn permission_mode(&self) -> String {

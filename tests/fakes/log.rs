@@ -1,7 +1,9 @@
-//! `calls.jsonl`: a line when an invocation starts (`pid`, `argv`, `prompt`, `session`,
-//! `resumed_from`, `history`, `cwd`, `env`), one when it leaves a helper behind (`pid`, `helper`)
-//! and one as the last thing it does (`pid`, `done`). Each is a single append, so that the order of
-//! the lines is an order of what happened.
+//! `calls.jsonl`: a line when a turn starts (`pid`, `argv`, `prompt`, `session`, `resumed_from`,
+//! `history`, `cwd`, `env`), one for each process it leaves behind (`pid`, `helper`) and one as the
+//! last thing it does (`pid`, `done`). A warm process adds a line when it starts (`pid`, `started`),
+//! to the start of each turn its number in the process and what model it was asked for
+//! (`turn_in_process`, `model`), and a line when stdin has ended (`pid`, `ended`).
+//! Each is a single append, so that the order of the lines is an order of what happened.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -10,14 +12,17 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::flags::Flags;
 use crate::session::Opened;
+use crate::turn::{Asked, Process};
+
+/// A warm process is there, before its first message.
+pub(crate) fn up(folder: &Path) -> Result<(), String> {
+    append(folder, &json!({"pid": std::process::id(), "started": true}))
+}
 
 pub(crate) fn started(
-    folder: &Path,
-    arguments: &[String],
-    prompt: &str,
-    flags: &Flags,
+    process: &Process,
+    asked: &Asked,
     opened: Option<&Opened>,
 ) -> Result<(), String> {
     let env: BTreeMap<String, String> = std::env::vars_os()
@@ -27,22 +32,29 @@ pub(crate) fn started(
         .filter(|(key, _)| key.starts_with("RAYMOND_"))
         .collect();
     let cwd = std::env::current_dir().unwrap_or_default();
-    append(
-        folder,
-        &json!({
-            "pid": std::process::id(), "argv": arguments, "prompt": prompt,
-            "session": opened.map(|opened| &opened.id), "resumed_from": flags.resume,
-            "history": opened.map_or(&[][..], |opened| &opened.history), "cwd": cwd, "env": env,
-        }),
-    )
+    let mut record = json!({
+        "pid": std::process::id(), "argv": process.arguments, "prompt": asked.prompt,
+        "session": opened.map(|opened| &opened.id), "resumed_from": process.flags.resume,
+        "history": opened.map_or(&[][..], |opened| &opened.history), "cwd": cwd, "env": env,
+    });
+    if let Some(warm) = &asked.warm {
+        record["turn_in_process"] = warm.number.into();
+        record["model"] = asked.model.into();
+    }
+    append(&process.folder, &record)
 }
 
-pub(crate) fn helper(folder: &Path, helper: u32) -> Result<(), String> {
-    append(folder, &json!({"pid": std::process::id(), "helper": helper}))
+pub(crate) fn helper(folder: &Path, of: u32, helper: u32) -> Result<(), String> {
+    append(folder, &json!({"pid": of, "helper": helper}))
 }
 
 pub(crate) fn done(folder: &Path) -> Result<(), String> {
     append(folder, &json!({"pid": std::process::id(), "done": true}))
+}
+
+/// A warm process has taken its last turn, for stdin has ended.
+pub(crate) fn ended(folder: &Path) -> Result<(), String> {
+    append(folder, &json!({"pid": std::process::id(), "ended": true}))
 }
 
 fn append(folder: &Path, record: &Value) -> Result<(), String> {

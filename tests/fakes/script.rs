@@ -37,8 +37,21 @@ pub(crate) struct Rule {
     /// Leave a process behind that holds stdout open.
     #[serde(default)]
     pub(crate) helper: bool,
-    /// Wait until this file appears in the folder, before anything but `init` is said.
+    /// The same, out of reach: in a session of its own, its parent gone.
+    #[serde(default)]
+    pub(crate) detach: bool,
+    /// Tell of so many throttled requests that are tried again.
+    #[serde(default)]
+    pub(crate) retries: u32,
+    /// What those announce; nothing is waited for.
+    #[serde(default = "shortest")]
+    pub(crate) retry_delay_ms: u64,
+    /// Wait until this file appears in the folder, before the answer begins.
     pub(crate) hold_before: Option<String>,
+    /// Use the tool of this name first.
+    pub(crate) tool: Option<String>,
+    /// Wait until this file appears in the folder, before the tool is done.
+    pub(crate) hold_tool: Option<String>,
     /// Never say anything more.
     #[serde(default)]
     pub(crate) hang: bool,
@@ -53,11 +66,18 @@ pub(crate) struct Rule {
     pub(crate) non_utf8: Option<String>,
     /// End with a result that is an error.
     pub(crate) error: Option<Failure>,
+    /// End with a result that tells of the account's usage limit.
+    pub(crate) limit: Option<Limit>,
+    /// After the result, a further turn with this reply that nobody asked for.
+    pub(crate) unsolicited: Option<String>,
     /// Wait until this file appears in the folder, after the result.
     pub(crate) hold_after: Option<String>,
     /// Stay after the result until killed.
     #[serde(default)]
     pub(crate) linger: bool,
+    /// After the result, and after `hold_after`, exit 1.
+    #[serde(default)]
+    pub(crate) die_idle: bool,
     /// Ignore SIGTERM; the helper does too.
     #[serde(default)]
     pub(crate) ignore_term: bool,
@@ -71,21 +91,37 @@ pub(crate) struct Failure {
     pub(crate) text: String,
 }
 
-pub(crate) fn load(folder: &Path) -> Result<Vec<Rule>, String> {
+/// How a usage limit is told.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limit {
+    /// When it ends, in seconds or in milliseconds; only the event tells.
+    pub(crate) resets: Option<u64>,
+    pub(crate) text: String,
+    /// Whether there is an event, or the text only.
+    #[serde(default)]
+    pub(crate) event: bool,
+}
+
+fn shortest() -> u64 {
+    1
+}
+
+fn load(folder: &Path) -> Result<Vec<Rule>, String> {
     let path = folder.join("script.json");
     let say = |error: &dyn std::fmt::Display| format!("fake-claude: {}: {error}", path.display());
     let text = std::fs::read(&path).map_err(|error| say(&error))?;
     serde_json::from_slice(&text).map_err(|error| say(&error))
 }
 
-/// The index of the rule to play; a use of it is taken.
-pub(crate) fn choose(folder: &Path, rules: &[Rule], prompt: &str) -> Result<usize, String> {
+/// The rule to play; a use of it is taken.
+pub(crate) fn choose(folder: &Path, prompt: &str) -> Result<Rule, String> {
     let agent = std::env::var("RAYMOND_AGENT").unwrap_or_default();
-    for (index, rule) in rules.iter().enumerate() {
+    for (index, rule) in load(folder)?.into_iter().enumerate() {
         let matches = rule.when.as_deref().is_none_or(|part| prompt.contains(part))
             && rule.agent.as_deref().is_none_or(|name| name == agent);
         if matches && take(folder, index, rule.times)? {
-            return Ok(index);
+            return Ok(rule);
         }
     }
     let start: String = prompt.chars().take(200).collect();

@@ -47,7 +47,6 @@ pub(crate) fn open(
     prompt: &str,
     uuid: &str,
 ) -> Result<Opened, Refusal> {
-    let broken = |error: std::io::Error| Refusal::Message(format!("fake-claude: {error}"));
     std::fs::create_dir_all(folder).map_err(broken)?;
     let cwd = std::env::current_dir().map_err(broken)?;
     let mut turns = match &flags.resume {
@@ -64,10 +63,33 @@ pub(crate) fn open(
         Some(id) if !flags.fork_session => id.clone(),
         _ => unused_id(folder, flags.session_id.as_deref())?,
     };
+    save_with(folder, id, cwd, turns, prompt, uuid)
+}
+
+/// Puts the prompt into the session that an earlier turn of this process opened.
+pub(crate) fn append(folder: &Path, id: &str, prompt: &str, uuid: &str) -> Result<Opened, Refusal> {
+    let cwd = std::env::current_dir().map_err(broken)?;
+    let turns = load(folder, id, &cwd)?;
+    save_with(folder, id.to_owned(), cwd, turns, prompt, uuid)
+}
+
+fn save_with(
+    folder: &Path,
+    id: String,
+    cwd: PathBuf,
+    mut turns: Vec<Turn>,
+    prompt: &str,
+    uuid: &str,
+) -> Result<Opened, Refusal> {
     let history = turns.iter().map(|turn| turn.prompt.clone()).collect();
     turns.push(Turn { prompt: prompt.to_owned(), uuid: uuid.to_owned() });
     save(folder, &id, &Session { cwd, turns }).map_err(broken)?;
     Ok(Opened { id, history })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn broken(error: std::io::Error) -> Refusal {
+    Refusal::Message(format!("fake-claude: {error}"))
 }
 
 fn unused_id(folder: &Path, wanted: Option<&str>) -> Result<String, Refusal> {

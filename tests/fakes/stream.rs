@@ -4,18 +4,44 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
+use crate::session::new_id;
+
+/// The model of a turn that was asked for none.
+pub(crate) const MODEL: &str = "opus";
+
+const TOOL_USE: &str = "toolu_1";
+
 /// What every line of a turn tells.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Turn {
     pub(crate) session: String,
     /// The id of the assistant's message.
     pub(crate) uuid: String,
     pub(crate) model: String,
     pub(crate) permission_mode: String,
+    /// US dollars, of the whole process.
+    pub(crate) cost: f64,
+    /// The message from stdin, when it is to be repeated.
+    pub(crate) replay: Option<Value>,
 }
 
 impl Turn {
-    pub(crate) fn init(&self) -> Vec<u8> {
+    /// What comes first, in this order.
+    pub(crate) fn opening(&self) -> Vec<u8> {
+        let mut said = self.init();
+        said.extend(self.replay.as_ref().map(|message| self.replayed(message)).unwrap_or_default());
+        said
+    }
+
+    /// Prints all of a good turn at once.
+    pub(crate) fn say(&self, text: &str) -> Result<(), String> {
+        let mut said = self.opening();
+        said.extend(self.assistant(text));
+        said.extend(self.result(text));
+        write(&said)
+    }
+
+    fn init(&self) -> Vec<u8> {
         line(&json!({
             "type": "system", "subtype": "init", "session_id": self.session,
             "model": self.model, "permissionMode": self.permission_mode, "tools": [],
@@ -23,47 +49,97 @@ impl Turn {
         }))
     }
 
-    pub(crate) fn assistant(&self, text: &str) -> Vec<u8> {
+    fn replayed(&self, message: &Value) -> Vec<u8> {
+        let uuid = message["uuid"].as_str().map_or_else(|| new_id(3), str::to_owned);
         line(&json!({
-            "type": "assistant", "uuid": self.uuid, "session_id": self.session,
+            "type": "user", "message": message["message"], "session_id": self.session,
+            "parent_tool_use_id": null, "uuid": uuid, "isReplay": true,
+        }))
+    }
+
+    pub(crate) fn retry(&self, attempt: u32, delay_ms: u64) -> Vec<u8> {
+        line(&json!({
+            "type": "system", "subtype": "api_retry", "attempt": attempt, "max_retries": 10,
+            "retry_delay_ms": delay_ms, "error_status": 429, "error": "rate_limit",
+            "session_id": self.session, "uuid": new_id(4),
+        }))
+    }
+
+    pub(crate) fn assistant(&self, text: &str) -> Vec<u8> {
+        self.message(&self.uuid, &self.model, "end_turn", &json!({"type": "text", "text": text}))
+    }
+
+    /// What the program says in the model's place.
+    pub(crate) fn synthetic(&self, text: &str) -> Vec<u8> {
+        let block = json!({"type": "text", "text": text});
+        self.message(&self.uuid, "<synthetic>", "stop_sequence", &block)
+    }
+
+    pub(crate) fn tool_use(&self, name: &str) -> Vec<u8> {
+        let block = json!({"type": "tool_use", "id": TOOL_USE, "name": name, "input": {}});
+        self.message(&new_id(5), &self.model, "tool_use", &block)
+    }
+
+    pub(crate) fn tool_result(&self) -> Vec<u8> {
+        let block = json!({"type": "tool_result", "tool_use_id": TOOL_USE, "content": "done"});
+        line(&json!({
+            "type": "user", "uuid": new_id(6), "session_id": self.session,
+            "parent_tool_use_id": null, "message": {"role": "user", "content": [block]},
+        }))
+    }
+
+    fn message(&self, uuid: &str, model: &str, stop_reason: &str, block: &Value) -> Vec<u8> {
+        line(&json!({
+            "type": "assistant", "uuid": uuid, "session_id": self.session,
             "parent_tool_use_id": null,
             "message": {
-                "id": "msg_1", "type": "message", "role": "assistant", "model": self.model,
-                "content": [{"type": "text", "text": text}],
-                "stop_reason": "end_turn", "usage": usage(),
+                "id": "msg_1", "type": "message", "role": "assistant", "model": model,
+                "content": [block], "stop_reason": stop_reason, "usage": usage(),
             },
         }))
     }
 
-    pub(crate) fn result(&self, text: &str, cost: f64) -> Vec<u8> {
-        line(&self.end(
-            "success",
-            false,
-            cost,
-            &json!({"result": text, "terminal_reason": "completed"}),
-        ))
+    pub(crate) fn limit_event(&self, resets_at: Option<u64>) -> Vec<u8> {
+        let info = json!({
+            "status": "rejected", "resetsAt": resets_at, "rateLimitType": "five_hour",
+        });
+        line(&json!({
+            "type": "rate_limit_event", "rate_limit_info": info, "uuid": new_id(7),
+            "session_id": self.session,
+        }))
     }
 
-    pub(crate) fn failed(&self, status: Option<u16>, text: &str, cost: f64) -> Vec<u8> {
-        line(&self.end("success", true, cost, &json!({"result": text, "api_error_status": status})))
+    pub(crate) fn result(&self, text: &str) -> Vec<u8> {
+        self.end("success", false, &json!({"result": text, "terminal_reason": "completed"}))
+    }
+
+    pub(crate) fn failed(&self, status: Option<u16>, text: &str) -> Vec<u8> {
+        self.end("success", true, &json!({"result": text, "api_error_status": status}))
+    }
+
+    /// The end of a turn that an `interrupt` stopped.
+    pub(crate) fn aborted(&self) -> Vec<u8> {
+        let more = json!({"terminal_reason": "aborted_streaming", "errors": []});
+        self.end("error_during_execution", true, &more)
     }
 
     pub(crate) fn no_such_session(&self) -> Vec<u8> {
         let errors = [format!("No conversation found with session ID: {}", self.session)];
-        line(&self.end("error_during_execution", true, 0.0, &json!({"errors": errors})))
+        let more = json!({"errors": errors, "total_cost_usd": 0.0});
+        self.end("error_during_execution", true, &more)
     }
 
-    fn end(&self, subtype: &str, is_error: bool, cost: f64, more: &Value) -> Value {
+    fn end(&self, subtype: &str, is_error: bool, more: &Value) -> Vec<u8> {
         let mut end = json!({
             "type": "result", "subtype": subtype, "is_error": is_error,
-            "session_id": self.session, "total_cost_usd": cost, "num_turns": 1,
+            "session_id": self.session, "total_cost_usd": self.cost, "num_turns": 1,
             "duration_ms": 1, "duration_api_ms": 1, "usage": usage(), "modelUsage": {},
-            "permission_denials": [], "uuid": crate::session::new_id(2),
+            "permission_denials": [], "uuid": new_id(2),
         });
         for (key, value) in more.as_object().into_iter().flatten() {
             end[key] = value.clone();
         }
-        end
+        line(&end)
     }
 }
 
@@ -78,6 +154,20 @@ fn line(value: &Value) -> Vec<u8> {
     let kind = rest.as_object_mut().and_then(|object| object.remove("type"));
     let kind = kind.unwrap_or_default();
     format!("{{\"type\":{kind},{}\n", &rest.to_string()[1..]).into_bytes()
+}
+
+pub(crate) fn control_success(id: &Value) -> Vec<u8> {
+    line(&json!({
+        "type": "control_response", "response": {"subtype": "success", "request_id": id},
+    }))
+}
+
+pub(crate) fn control_error(id: &Value, subtype: &str) -> Vec<u8> {
+    let error = format!("Unsupported control request subtype: {subtype}");
+    line(&json!({
+        "type": "control_response",
+        "response": {"subtype": "error", "request_id": id, "error": error},
+    }))
 }
 
 /// Writes and flushes, or says what stood in the way.

@@ -81,12 +81,6 @@ impl Supervisor {
         }
     }
 
-    /// Running turns may come to their end for a while; then they are ended.
-    pub(super) fn limit_patience(&self, ctx: &mut Ctx<Self>) {
-        let grace = Duration::from_millis(self.run.settings.supervision.shutdown_ms);
-        ctx.run_later(grace, |this, _| this.context.runner.stop_all(Stop::Soon));
-    }
-
     /// Ends a run that is to hold still once nothing runs and nothing is unwritten.
     pub(super) fn end_if_still(&mut self, ctx: &mut Ctx<Self>) {
         if self.admission.running() > 0 || !self.pending.is_empty() {
@@ -155,7 +149,7 @@ impl Handler<Interrupt> for Supervisor {
                 );
                 self.admission.close();
                 self.ending = Ending::Holding { pause: Some(Pause::Interrupted), signalled: true };
-                self.limit_patience(ctx);
+                self.context.runner.stop_all(Stop::Patiently);
                 self.end_if_still(ctx);
             }
             Ending::Holding { signalled, .. } if !*signalled => {

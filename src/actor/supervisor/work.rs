@@ -10,14 +10,21 @@ use super::{Ending, Supervisor};
 use crate::actor::agent::Agent;
 use crate::actor::clock::now;
 use crate::actor::message::{
-    Admitted, AgentDown, AskPermit, Assignment, Proceed, Retire, TurnReported,
+    Admitted, AgentDown, AskPermit, Assignment, Proceed, Retire, Throttled, TurnReported,
 };
 use crate::actor::registry::AgentView;
-use crate::domain::decide::{Chosen, Report, decide};
+use crate::actor::runner::Stop;
+use crate::domain::decide::{Chosen, Report, Verdict, decide};
 use crate::domain::effect::Effect;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{Pause, Status};
 use crate::domain::turn::{Cause, Failure};
+
+/// When memory was short it is looked at again after so long.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The longest time between two looks at the clock.
+const MINUTE: Duration = Duration::from_mins(1);
 
 impl Supervisor {
     pub(super) fn perform(&mut self, effect: Effect, ctx: &mut Ctx<Self>) {
@@ -33,7 +40,13 @@ impl Supervisor {
             Effect::Hold | Effect::End => self.hold(None, ctx),
             Effect::Stop => {
                 self.hold(Some(Pause::Stopped), ctx);
-                self.limit_patience(ctx);
+                self.context.runner.stop_all(Stop::Patiently);
+            }
+            Effect::AwaitLimit => self.await_limit(ctx),
+            Effect::Abort => {
+                self.admission.drop_reserved();
+                self.context.runner.stop_all(Stop::Soon);
+                self.hold(None, ctx);
             }
         }
     }
@@ -46,6 +59,9 @@ impl Supervisor {
         }
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(AgentView::of(agent));
+        if agent.parked.is_some() {
+            return;
+        }
         if let Some(wait) = agent.not_before.map(|at| at.since(now())).filter(|&wait| wait > 0) {
             let turn = agent.turn_id();
             ctx.run_later(Duration::from_millis(wait), move |this, _| {
@@ -66,6 +82,7 @@ impl Supervisor {
             visit: agent.visit(),
             session: agent.session.clone(),
             variables: agent.variables.clone(),
+            limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),
         };
         let context = &self.context;
@@ -78,8 +95,9 @@ impl Supervisor {
 
     /// Lets in whoever may run, and sees whether the run can go on at all.
     pub(super) fn look_around(&mut self, ctx: &mut Ctx<Self>) {
+        let permits = self.permits(ctx);
         let purse = self.run.purse();
-        for agent in self.admission.admit(&purse) {
+        for agent in self.admission.admit(permits, &purse) {
             match self.agents.get(&agent) {
                 Some(address) => address.do_send(Admitted),
                 None => self.admission.release(&agent),
@@ -91,7 +109,41 @@ impl Supervisor {
         {
             self.hold(Some(Pause::Budget { spent: purse.spent, limit }), ctx);
         }
+        if self.pending.is_empty()
+            && self.admission.is_idle()
+            && let Some(pause) = self.run.parked()
+        {
+            self.hold(Some(pause), ctx);
+        }
         self.end_if_still(ctx);
+    }
+
+    /// How many turns may run now. While memory is short no further one starts, but for a first.
+    fn permits(&mut self, ctx: &mut Ctx<Self>) -> usize {
+        if self.run.limited(now()).is_some() {
+            return 0;
+        }
+        let allowed = self.throttle.allowed();
+        if self.admission.waiting() == 0 || !self.context.runner.is_short_of_memory() {
+            return allowed;
+        }
+        if !self.looks_again {
+            self.looks_again = true;
+            tracing::info!("memory is short: further turns wait until there is more");
+            ctx.run_later(AGAIN, |this, ctx| {
+                this.looks_again = false;
+                this.look_around(ctx);
+            });
+        }
+        allowed.min(self.admission.running().max(1))
+    }
+
+    /// Looks again when the usage limit has reset. It looks at the clock once a minute, because time
+    /// goes on while a machine sleeps.
+    fn await_limit(&mut self, ctx: &mut Ctx<Self>) {
+        let Some(until) = self.run.limited(now()) else { return self.look_around(ctx) };
+        let wait = Duration::from_millis(until.since(now()).saturating_add(1)).min(MINUTE);
+        ctx.run_later(wait, super::Supervisor::await_limit);
     }
 
     /// Records what follows from a report. One that comes late or twice changes nothing, and does
@@ -100,13 +152,31 @@ impl Supervisor {
         let session = SessionId::new(&Uuid::new_v4().to_string());
         let events = decide(&self.run, report, Chosen { now: now(), session, chance: chance() });
         if events.is_empty() {
+            if !self.run.agents.contains_key(&report.turn.agent) {
+                self.admission.release(&report.turn.agent);
+                self.end_if_still(ctx);
+            }
             return;
+        }
+        match &report.verdict {
+            Verdict::Failed(failure) if failure.cause == Cause::Throttle => self.slow_down(),
+            Verdict::Failed(_) => {}
+            Verdict::Accepted(_) | Verdict::Violated { .. } => self.throttle.succeeded(),
         }
         self.admission.release(&report.turn.agent);
         for event in events {
             self.commit(event, ctx);
         }
         self.look_around(ctx);
+    }
+
+    fn slow_down(&mut self) {
+        if self.throttle.throttled(self.admission.running(), now()) {
+            let allowed = self.throttle.allowed();
+            tracing::warn!(
+                "the API asks for fewer requests: {allowed} at a time from now on, more when it goes well"
+            );
+        }
     }
 
     /// Whether a record about this agent is on its way to the disk.
@@ -129,6 +199,14 @@ impl Handler<AskPermit> for Supervisor {
             self.admission.ask(agent, state);
             self.look_around(ctx);
         }
+    }
+}
+
+impl Handler<Throttled> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, _: Throttled, _: &mut Self::Context) {
+        self.slow_down();
     }
 }
 

@@ -13,7 +13,8 @@ use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::Agent;
 use crate::actor::context::{Context, Superior};
 use crate::actor::message::{
-    Admitted, AgentDown, AskPermit, Assignment, Journaled, Proceed, TurnEnded, TurnReported,
+    Admitted, AgentDown, AskPermit, Assignment, Journaled, Proceed, Throttled, TurnEnded,
+    TurnReported,
 };
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Parts, Start, Supervisor};
@@ -22,6 +23,8 @@ use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::Accepted;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
+use crate::domain::supervision::Supervision;
+use crate::domain::throttle::Throttle;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{Cause, Failure, StepInput, TurnId};
 use crate::store;
@@ -88,6 +91,7 @@ impl Still {
                 supervisor: Superior {
                     permits: ctx.address().recipient(),
                     reports: ctx.address().recipient(),
+                    throttles: ctx.address().recipient(),
                     deaths: ctx.address().recipient(),
                 },
             });
@@ -97,6 +101,7 @@ impl Still {
                 store,
                 start,
                 begun: Vec::new(),
+                throttle: Throttle::new(1),
                 context,
                 observers: Vec::new(),
                 done,
@@ -194,6 +199,7 @@ fn assignment(step: u64, name: &str) -> Assignment {
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         variables: Variables::new(),
+        limits: Supervision::default().limits(),
         reminder: None,
     }
 }
@@ -206,6 +212,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,
+        limits: Supervision::default().limits(),
         prompt: String::new(),
         values: Variables::new(),
     };
@@ -233,6 +240,12 @@ impl Handler<AskPermit> for Ear {
     fn handle(&mut self, _: AskPermit, _: &mut Self::Context) {}
 }
 
+impl Handler<Throttled> for Ear {
+    type Result = ();
+
+    fn handle(&mut self, _: Throttled, _: &mut Self::Context) {}
+}
+
 impl Handler<AgentDown> for Ear {
     type Result = ();
 
@@ -257,6 +270,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             supervisor: Superior {
                 permits: ear.clone().recipient(),
                 reports: ear.clone().recipient(),
+                throttles: ear.clone().recipient(),
                 deaths: ear.clone().recipient(),
             },
         };

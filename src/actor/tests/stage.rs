@@ -15,13 +15,14 @@ use tokio::sync::mpsc;
 use crate::actor::launch::{Launch, supervise};
 use crate::actor::message::{Finish, Published};
 use crate::actor::registry::Registry;
-use crate::actor::runner::{Activity, Local, StepRunner, Stop};
+use crate::actor::runner::{Local, Notices, StepRunner, Stop};
 use crate::actor::supervisor::Start;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{Ending, Run, STATE_VERSION};
-use crate::domain::settings::{Settings, Supervision};
+use crate::domain::settings::{MaxProcs, Settings};
+use crate::domain::supervision::{Overrides, Supervision};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::domain::turn::{Reply, StepInput, StepOutcome, TurnId};
@@ -37,7 +38,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 pub(super) fn settings(max_procs: usize) -> Settings {
     let supervision =
         Supervision { backoff_min_ms: 0, backoff_max_ms: 0, ..Supervision::default() };
-    Settings { max_procs, supervision, ..Settings::default() }
+    Settings { max_procs: MaxProcs::Count(max_procs), supervision, ..Settings::default() }
 }
 
 /// A workflow in memory; it begins with `A.md`.
@@ -54,6 +55,10 @@ pub(super) struct Player {
     /// The turns it was given, in order.
     pub(super) turns: RefCell<Vec<StepInput>>,
     active: Cell<usize>,
+    /// How many turns may run at once.
+    pub(super) capacity: Cell<usize>,
+    /// Whether there is no room for one more.
+    pub(super) short_of_memory: Cell<bool>,
     /// The most turns that ran at once.
     pub(super) most: Cell<usize>,
 }
@@ -73,6 +78,8 @@ impl Player {
             play: Box::new(play),
             turns: RefCell::new(Vec::new()),
             active: Cell::new(0),
+            capacity: Cell::new(1),
+            short_of_memory: Cell::new(false),
             most: Cell::new(0),
         })
     }
@@ -99,7 +106,7 @@ pub(super) fn says(input: &StepInput, text: &str) -> StepOutcome {
 }
 
 impl StepRunner for Player {
-    fn run(self: Rc<Self>, input: StepInput, _: Activity) -> Local<StepOutcome> {
+    fn run(self: Rc<Self>, input: StepInput, _: Notices) -> Local<StepOutcome> {
         self.turns.borrow_mut().push(input.clone());
         let turn = (self.play)(&input);
         self.active.set(self.active.get() + 1);
@@ -114,6 +121,14 @@ impl StepRunner for Player {
 
     fn begun(&self, _: Vec<TurnId>) -> Vec<TurnId> {
         Vec::new()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity.get()
+    }
+
+    fn is_short_of_memory(&self) -> bool {
+        self.short_of_memory.get()
     }
 
     fn stop_all(&self, _: Stop) {}
@@ -186,6 +201,7 @@ impl Stage {
             entry: StateName::parse("A.md").expect("a state's name"),
             session: SessionId::new("first"),
             variables: Variables::new(),
+            supervision: Overrides::default(),
             settings,
         };
         let event = Event::RunStarted(Box::new(started));
@@ -211,6 +227,9 @@ impl Stage {
         source: impl Source + 'static,
         player: &Rc<Player>,
     ) -> Played {
+        if let MaxProcs::Count(count) = settings.max_procs {
+            player.capacity.set(count);
+        }
         let (store, run, first) = self.create(settings);
         let run = actix::System::new().block_on(async {
             let audience = self.audience(look);

@@ -13,6 +13,7 @@ mod turns;
 use self::scene::{CENT, Scene, agent_id, goto, message, result, session, state, tag, variables};
 use super::*;
 use crate::domain::id::MessageId;
+use crate::domain::run::Finished;
 use crate::domain::session::Origin;
 use crate::domain::transition::Tag;
 
@@ -169,13 +170,8 @@ fn a_fork_is_the_parents_next_step_and_the_childs_birth_in_one_record() {
     assert_eq!(parent.variables, Variables::new());
 
     let child = scene.agent("main.1");
-    let born = Agent::born(
-        agent_id("main.1"),
-        state("W.md"),
-        session(3),
-        variables(&[("item", "x")]),
-        Timestamp(3000),
-    );
+    let birth = Birth { variables: variables(&[("item", "x")]), ..Birth::plain(state("W.md")) };
+    let born = Agent::born(agent_id("main.1"), birth, session(3), Timestamp(3000));
     assert_eq!(*child, born);
 }
 

@@ -22,6 +22,7 @@ fn report(scene: &Scene, verdict: Verdict) -> Report {
         duration_ms: 1234,
         message: Some(message(9)),
         verdict,
+        child: Overrides::default(),
     }
 }
 
@@ -76,6 +77,8 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
         session_id: session(1),
         message: Some(message(9)),
         opens: None,
+        supervision: Overrides::default(),
+        reborn: None,
     };
     assert_eq!(one(&scene, verdict), Event::StepFinished(expected));
 }

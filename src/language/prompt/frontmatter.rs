@@ -10,9 +10,11 @@ use serde_yaml::Spanned;
 
 use crate::domain::policy::Policy;
 use crate::domain::settings::Model;
+use crate::domain::supervision::Overrides;
 use crate::domain::transition::{Tag, Transition};
 use crate::language::hint::closest;
 use crate::language::yaml::{self, Error};
+use crate::language::{manifest, supervision};
 
 /// What the frontmatter says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct Frontmatter {
     pub policy: Policy,
     /// The model it takes.
     pub model: Option<Model>,
+    /// In what agents that are born here are supervised differently.
+    pub supervision: Overrides,
 }
 
 #[derive(Deserialize)]
@@ -30,11 +34,11 @@ struct Raw {
     allowed_transitions: Option<Vec<Spanned<Entry>>>,
     #[serde(default)]
     model: Option<Spanned<String>>,
+    #[serde(default)]
+    supervision: Option<supervision::Raw>,
 }
 
 type Entry = BTreeMap<String, Spanned<String>>;
-
-const KEYS: [&str; 2] = ["allowed_transitions", "model"];
 
 /// Reads frontmatter; lines are counted from the beginning of `yaml`.
 ///
@@ -44,22 +48,17 @@ pub fn parse(yaml: &str) -> Result<Frontmatter, Error> {
     if yaml.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Frontmatter::default());
     }
-    let raw: Raw = yaml::read(yaml, &KEYS)?;
+    let raw: Raw = yaml::read(yaml)?;
     let entries = raw.allowed_transitions.unwrap_or_default();
     Ok(Frontmatter {
         policy: Policy { allowed: entries.into_iter().map(entry).collect::<Result<_, _>>()? },
         model: raw.model.map(|name| model(&name)).transpose()?,
+        supervision: raw.supervision.map(supervision::Raw::read).transpose()?.unwrap_or_default(),
     })
 }
 
 fn model(name: &Spanned<String>) -> Result<Model, Error> {
-    Model::from_name(&name.value).ok_or_else(|| {
-        let names = Model::ALL.map(Model::name);
-        Error::at(
-            name.referenced,
-            format!("unknown model `{}`; use one of {}", name.value, names.join(", ")),
-        )
-    })
+    manifest::model(&name.value).map_err(|why| Error::at(name.referenced, why))
 }
 
 fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
@@ -152,7 +151,11 @@ mod tests {
     fn each_mistake_has_a_place_and_a_hint() {
         let table = [
             ("\nmodle: opus\n", "2:1: unknown key `modle`; did you mean `model`?"),
-            ("colour: red\n", "1:1: unknown key `colour`; known here: allowed_transitions, model"),
+            (
+                "colour: red\n",
+                "1:1: unknown key `colour`; known here: allowed_transitions, model, supervision",
+            ),
+            ("supervision:\n  restrt: x\n", "2:3: unknown key `restrt`; did you mean `restart`?"),
             ("model: gpt\n", "1:8: unknown model `gpt`; use one of opus, sonnet, haiku"),
             (
                 "allowed_transitions:\n  - { tag: gotu, target: A.md }\n",

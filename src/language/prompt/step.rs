@@ -4,6 +4,7 @@ use super::document::{self, Document};
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::policy::{Accepted, Policy, Violation};
 use crate::domain::settings::Model;
+use crate::domain::supervision::Overrides;
 use crate::domain::transition::Variables;
 use crate::language::source::{self, Source};
 use crate::language::{tag, template, yaml};
@@ -33,6 +34,8 @@ pub struct Ask {
     pub prompt: String,
     /// The model the state takes.
     pub model: Option<Model>,
+    /// In what an agent that is born here is supervised differently.
+    pub supervision: Overrides,
     /// What the reply may ask for.
     pub policy: Policy,
     /// Placeholders that nothing fills.
@@ -89,6 +92,7 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
+        supervision: frontmatter.supervision,
         policy: frontmatter.policy,
         unfilled: filled
             .unknown
@@ -100,6 +104,15 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
             .collect(),
         values,
     })
+}
+
+/// In what an agent that is born in a state is supervised differently. A state that cannot be used
+/// differs in nothing: the agent that is born there fails by itself, with the reason.
+#[must_use]
+pub fn supervision(state: &StateName, source: &dyn Source) -> Overrides {
+    let text = source.read(state).ok();
+    let document = text.and_then(|text| document::parse(&text).ok());
+    document.map(|document| document.frontmatter.supervision).unwrap_or_default()
 }
 
 /// What a reply means: the one transition it asks for, if the policy and the scope allow it.

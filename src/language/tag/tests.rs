@@ -81,6 +81,16 @@ fn an_open_tag_has_a_longest_length() {
     assert_eq!(find(&long(LONGEST_OPEN_TAG)).tags.len(), 0);
 }
 
+#[test]
+fn of_a_flood_of_tags_the_first_ones_are_read() {
+    let count = |tag: &str, times: usize| find(&tag.repeat(times)).tags.len();
+    assert_eq!(count("<goto>A.md</goto>", MOST_TAGS - 1), MOST_TAGS - 1);
+    assert_eq!(count("<goto>A.md</goto>", MOST_TAGS * 2), MOST_TAGS);
+    let long = format!("<fork next=\"N.md\" x=\"{}\">W.md</fork>", "y".repeat(40_000));
+    assert_eq!((count(&long, 1), count(&long, 2), count(&long, 9)), (1, 2, 2));
+    assert_eq!(count(&format!("{long}{}", "<goto>A.md</goto>".repeat(3)), 1), 4);
+}
+
 proptest! {
     #[test]
     fn any_text_is_taken(text in ".*") {

@@ -1,10 +1,10 @@
-//! What the stand-in noted about each of its starts, and what the system knows of a process.
+//! What the stand-in noted about each of its turns, and what the system knows of a process.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// One start of the stand-in.
+/// One turn of the stand-in; but for a warm process, that is one start.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Call {
     pub(crate) pid: i32,
@@ -18,6 +18,11 @@ pub(crate) struct Call {
     pub(crate) cwd: String,
     /// The variables that start with `RAYMOND_`.
     pub(crate) env: BTreeMap<String, String>,
+    /// Counted from 0: more than that only in a warm process.
+    #[serde(default)]
+    pub(crate) turn_in_process: usize,
+    /// What a warm process was last told to use, by `--model` or by `set_model`.
+    pub(crate) model: Option<String>,
 }
 
 impl Call {
@@ -53,6 +58,15 @@ impl Call {
         self
     }
 
+    /// In the very process of an earlier turn, right after it.
+    #[track_caller]
+    pub(crate) fn assert_continues(&self, earlier: &Self) -> &Self {
+        assert_eq!(self.pid, earlier.pid, "{self:#?}");
+        assert_eq!(self.session, earlier.session, "{self:#?}");
+        assert_eq!(self.turn_in_process, earlier.turn_in_process + 1, "{self:#?}");
+        self
+    }
+
     /// In a copy of an earlier turn's session, under an id chosen beforehand.
     #[track_caller]
     pub(crate) fn assert_branches(&self, earlier: &Self) -> &Self {
@@ -62,9 +76,15 @@ impl Call {
         assert_ne!(self.session, earlier.session, "{self:#?}");
         self
     }
+
+    /// The warm processes of a log, in the order of their starts, also those without a turn yet.
+    pub(crate) fn warm_pids(log: &[serde_json::Value]) -> Vec<i32> {
+        let started = log.iter().filter(|line| line["started"] == true);
+        started.filter_map(|line| line["pid"].as_i64()?.try_into().ok()).collect()
+    }
 }
 
-/// The most stand-ins that ran at once, by the order of the lines they wrote. Each writes its first
+/// The most turns that ran at once, by the order of the lines they wrote. Each writes its first
 /// line after its start and its last before its end, so this is never more than the truth.
 pub(crate) fn most_at_once(log: &[serde_json::Value]) -> usize {
     let (mut live, mut most) = (0usize, 0);

@@ -50,7 +50,27 @@ impl Rule {
         self.set("cost", usd)
     }
 
-    /// Says nothing but `init` until [`super::Test::release`] names this file.
+    /// Tells of so many throttled requests before its answer, and before it holds.
+    pub(crate) fn retries(self, number: u32) -> Self {
+        self.set("retries", number)
+    }
+
+    /// What each of them announces; the stand-in does not wait for it.
+    pub(crate) fn retry_delay_ms(self, delay: u64) -> Self {
+        self.set("retry_delay_ms", delay)
+    }
+
+    /// Uses the tool of this name before it answers.
+    pub(crate) fn tool(self, name: &str) -> Self {
+        self.set("tool", name)
+    }
+
+    /// Its tool works until [`super::Test::release`] names this file.
+    pub(crate) fn hold_tool(self, file: &str) -> Self {
+        self.set("hold_tool", file)
+    }
+
+    /// Says nothing of its answer until [`super::Test::release`] names this file.
     pub(crate) fn hold_before(self, file: &str) -> Self {
         self.set("hold_before", file)
     }
@@ -96,6 +116,21 @@ impl Rule {
         self.set("helper", true)
     }
 
+    /// The same in a session of its own, its parent gone: no group of the turn's has it.
+    pub(crate) fn detach(self) -> Self {
+        self.set("detach", true)
+    }
+
+    /// After the result, a further turn with this reply that nobody asked for.
+    pub(crate) fn unsolicited(self, reply: &str) -> Self {
+        self.set("unsolicited", reply)
+    }
+
+    /// Exits 1 after the result, and after it was held there.
+    pub(crate) fn die_idle(self) -> Self {
+        self.set("die_idle", true)
+    }
+
     /// It and its helper ignore SIGTERM.
     pub(crate) fn ignore_term(self) -> Self {
         self.set("ignore_term", true)
@@ -115,6 +150,17 @@ impl Rule {
     pub(crate) fn error(self, status: impl Into<Option<u16>>, text: &str) -> Self {
         let status: Option<u16> = status.into();
         self.set("error", json!({"status": status, "text": text}))
+    }
+
+    /// The account's usage limit: an event with the reset, in seconds or in milliseconds, and the
+    /// text.
+    pub(crate) fn limit(self, resets: u64, text: &str) -> Self {
+        self.set("limit", json!({"resets": resets, "text": text, "event": true}))
+    }
+
+    /// The account's usage limit, told by the text alone.
+    pub(crate) fn limit_text(self, text: &str) -> Self {
+        self.set("limit", json!({"text": text}))
     }
 
     /// The result of a program whose user never logged in.

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 
 use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
+use crate::domain::event::AgentFailed;
+use crate::domain::supervision::Overrides;
 
 /// What all turns have cost is what the agents' turns have cost.
 fn cost_of_agents(run: &Run) -> Usd {
@@ -29,6 +31,15 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     {
         let parent = &before.agents[&step.turn.agent];
         named.insert(parent.id.child(parent.children + 1));
+    }
+    if let Event::RunResumed { .. } = event {
+        let parked = before.agents.values().filter(|agent| agent.parked.is_some());
+        named.extend(parked.map(|agent| agent.id.clone()));
+    }
+    if let Event::AgentFailed(failure) = event
+        && failure.ends_run
+    {
+        named.extend(before.agents.keys().cloned());
     }
     named
 }
@@ -73,6 +84,8 @@ fn any_event() -> impl Strategy<Value = Event> {
                 session_id: SessionId::new("s"),
                 message,
                 opens: session,
+                supervision: Overrides::default(),
+                reborn: None,
             }),
             2 => Event::TurnRejected(TurnRejected {
                 turn,
@@ -99,6 +112,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 cause: Cause::Crash,
                 error: text,
                 cost_usd,
+                ends_run: cents % 2 == 0,
             }),
         }
     })
@@ -143,8 +157,9 @@ proptest! {
                     }
                     Effect::Retire(id) => prop_assert!(!run.agents.contains_key(&id)),
                     Effect::Warn { agent, .. } => prop_assert!(allowed.contains(&agent)),
-                    Effect::End => prop_assert!(run.agents.is_empty()),
+                    Effect::End | Effect::Abort => prop_assert!(run.agents.is_empty()),
                     Effect::Hold | Effect::Stop => prop_assert_eq!(&allowed, &BTreeSet::new()),
+                    Effect::AwaitLimit => prop_assert!(run.limited_until.is_some()),
                 }
             }
         }
@@ -162,7 +177,8 @@ proptest! {
         for (before, record) in Journal::of(&pushes).records {
             let Some(mut run) = before else { continue };
             apply(&mut run, &record).expect("it could happen");
-            let goes_on = matches!(&record.event, Event::TurnFailed(e) if e.session.is_none());
+            let goes_on = matches!(&record.event, Event::TurnFailed(e) if e.session.is_none())
+                || matches!(&record.event, Event::AgentParked(_));
             if record.event.agent().is_some() && !goes_on {
                 let after = run.clone();
                 let repeated = Record { seq: run.seq + 1, ..record };

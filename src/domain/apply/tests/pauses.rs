@@ -1,7 +1,8 @@
 //! The reducer and the run as a whole: when it holds still, goes on and is over.
 
 use super::*;
-use crate::domain::settings::Model;
+use crate::domain::run::Pause;
+use crate::domain::settings::{MaxProcs, Model, Settings};
 
 fn pause(scene: &mut Scene, pause: Pause) -> Vec<Effect> {
     scene.happens(Event::RunPaused { pause })
@@ -36,7 +37,11 @@ fn a_resumed_run_lets_every_agent_go_on_under_the_new_settings() {
     scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
     let agents = scene.run.agents.clone();
     pause(&mut scene, Pause::Stopped);
-    let settings = Settings { model: Some(Model::Haiku), max_procs: 3, ..Settings::default() };
+    let settings = Settings {
+        model: Some(Model::Haiku),
+        max_procs: MaxProcs::Count(3),
+        ..Settings::default()
+    };
     let effects = resume(&mut scene, settings.clone());
     assert_eq!(effects, [proceed("main"), proceed("main.1")]);
     assert_eq!((scene.run.status, &scene.run.pause), (Status::Running, &None));

@@ -15,6 +15,7 @@ use crate::domain::money::Usd;
 use crate::domain::policy::Accepted;
 use crate::domain::run::{Pause, Run, Status};
 use crate::domain::settings::Settings;
+use crate::domain::supervision::{Exhausted, Overrides, Restart};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{Cause, Failure};
@@ -32,9 +33,12 @@ pub(crate) enum Push {
     Command,
 }
 
-const CAUSES: [Cause; 11] = [
+const CAUSES: [Cause; 14] = [
     Cause::Crash,
     Cause::Timeout,
+    Cause::Stall,
+    Cause::Throttle,
+    Cause::UsageLimit,
     Cause::Panic,
     Cause::Interrupted,
     Cause::Lost,
@@ -105,6 +109,23 @@ fn push() -> impl Strategy<Value = Push> {
     ]
 }
 
+/// How a child is supervised: one way or another, by the cents its birth costs.
+fn differing(cents: u32) -> Overrides {
+    let named = |restart, on_exhausted| Overrides {
+        restart: Some(restart),
+        on_exhausted: Some(on_exhausted),
+        max_restarts: Some(1),
+        ..Overrides::default()
+    };
+    match cents % 5 {
+        0 => named(Restart::Permanent, Exhausted::FailAgent),
+        1 => named(Restart::Permanent, Exhausted::Wait),
+        2 => named(Restart::Transient, Exhausted::FailRun),
+        3 => named(Restart::Temporary, Exhausted::Wait),
+        _ => Overrides::default(),
+    }
+}
+
 /// A list of up to `most` pushes.
 pub(crate) fn pushes(most: usize) -> impl Strategy<Value = Vec<Push>> {
     proptest::collection::vec(push(), 0..most)
@@ -168,7 +189,9 @@ impl Journal {
         let turn = live[agent.index(live.len())].turn_id();
         let message = marked.then(|| MessageId::new(&format!("m{}", self.run.seq + 1)));
         let cost = Usd::from_dollars(f64::from(cents) / 100.0);
-        Report { turn, cost, duration_ms: u64::from(cents), message, verdict: verdict.clone() }
+        let verdict = verdict.clone();
+        let child = differing(cents);
+        Report { turn, cost, duration_ms: u64::from(cents), message, verdict, child }
     }
 
     fn settle(&mut self, report: &Report, chance: f64) {

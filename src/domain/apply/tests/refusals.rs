@@ -1,6 +1,8 @@
 //! What the reducer refuses, and that the run is then as if nobody had asked.
 
 use super::*;
+use crate::domain::event::AgentFailed;
+use crate::domain::run::Pause;
 
 /// A run in the middle of things: a pending return, a child, a child that has ended.
 fn busy() -> Scene {

@@ -11,6 +11,7 @@ use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{Run, STATE_VERSION};
 use crate::domain::settings::Settings;
+use crate::domain::supervision::Overrides;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Tag, Transition, Variables};
 use crate::domain::turn::{Cause, TurnId};
@@ -61,6 +62,7 @@ pub(crate) fn first() -> Record {
         entry: state("A.md"),
         session: session(1),
         variables: Variables::new(),
+        supervision: Overrides::default(),
         settings: Settings::default(),
     };
     Record { seq: 1, at: Timestamp(1000), event: Event::RunStarted(Box::new(started)) }
@@ -114,6 +116,8 @@ impl Scene {
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
             opens: opens.then(|| session(self.next())),
+            supervision: Overrides::default(),
+            reborn: None,
         }
     }
 
@@ -144,6 +148,7 @@ impl Scene {
             cause: Cause::Output,
             error: "unusable".to_owned(),
             cost_usd: Usd::from_dollars(CENT),
+            ends_run: false,
         }
     }
 }

@@ -1,0 +1,69 @@
+//! What was hoped for, beside what was measured: one row a goal, at the end of the report.
+//!
+//! A goal that is missed is a row like any other: nothing here fails, and nothing is left out.
+
+use crate::table::{Table, short};
+
+/// Which side of the goal is good.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+#[derive(Debug)]
+struct Row {
+    figure: String,
+    measured: String,
+    bound: Bound,
+    unit: &'static str,
+    verdict: &'static str,
+}
+
+/// All goals of which something was heard.
+#[derive(Debug, Default)]
+pub(crate) struct Goals(Vec<Row>);
+
+impl Goals {
+    /// What was measured, usually a median.
+    pub(crate) fn add(
+        &mut self,
+        figure: impl Into<String>,
+        measured: f64,
+        bound: Bound,
+        unit: &'static str,
+    ) {
+        let verdict = match bound {
+            Bound::AtLeast(goal) if measured >= goal => "met",
+            Bound::AtMost(goal) if measured <= goal => "met",
+            _ if measured.is_nan() => "not measured",
+            _ => "short",
+        };
+        let measured = format!("{}{unit}", short(measured));
+        self.0.push(Row { figure: figure.into(), measured, bound, unit, verdict });
+    }
+
+    /// One that was not measured.
+    pub(crate) fn missing(&mut self, figure: &str, bound: Bound, unit: &'static str) {
+        let (figure, measured) = (figure.to_owned(), "–".to_owned());
+        self.0.push(Row { figure, measured, bound, unit, verdict: "not measured" });
+    }
+
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new("Goals", ["", "measured", "goal", ""]);
+        for row in &self.0 {
+            let goal = match row.bound {
+                Bound::AtLeast(goal) => format!("≥ {}{}", plain(goal), row.unit),
+                Bound::AtMost(goal) => format!("≤ {}{}", plain(goal), row.unit),
+            };
+            let verdict = row.verdict.to_owned();
+            table.row([row.figure.clone(), row.measured.clone(), goal, verdict]);
+        }
+        table
+    }
+}
+
+/// A goal as one would write it.
+fn plain(number: f64) -> String {
+    if number >= 10.0 { short(number.round()).replace(".0", "") } else { format!("{number}") }
+}

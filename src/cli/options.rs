@@ -1,0 +1,214 @@
+//! The options that a run can take when it starts and each time it goes on, and their values.
+
+use clap::{Args, ValueEnum, builder::PossibleValue};
+
+use crate::domain::money::Usd;
+use crate::domain::settings::{MaxProcs, Model, OnLimit};
+use crate::domain::supervision::{Exhausted, Restart};
+use crate::language::duration::millis;
+use crate::language::manifest::{ON_LIMIT, dollars, max_procs};
+use crate::language::supervision::{restarts, some_time};
+
+/// What can be changed when a run goes on.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// Model of the states that name none: opus, sonnet or haiku
+    #[arg(long, value_parser = model)]
+    pub model: Option<Model>,
+
+    /// What the run may spend in US dollars, in all; it pauses then and can go on with more
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    pub budget: Option<Usd>,
+
+    /// The program that is Claude Code [default: claude, on the PATH]
+    #[arg(long, env = "RAYMOND_CLAUDE", value_name = "PATH", hide_env_values = true)]
+    pub claude: Option<String>,
+
+    /// What Claude Code may do without asking, one of its permission modes [default: acceptEdits]
+    #[arg(long, value_name = "MODE", conflicts_with = "dangerously_skip_permissions")]
+    pub permission_mode: Option<String>,
+
+    /// Let Claude Code do everything without asking; only for places where nothing can be harmed
+    #[arg(long)]
+    pub dangerously_skip_permissions: bool,
+
+    /// Keep every output of Claude Code and a log of the transitions under DIR/debug
+    #[arg(long)]
+    pub debug: bool,
+
+    /// Print each record as a line of JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Further arguments for Claude Code, kept with the run: no secrets here
+    #[arg(last = true, value_name = "CLAUDE ARGS")]
+    pub claude_args: Vec<String>,
+
+    /// How its processes are kept.
+    #[command(flatten)]
+    pub processes: Processes,
+
+    /// How its agents are supervised.
+    #[command(flatten)]
+    pub supervision: Supervision,
+}
+
+/// How many processes there are, and how long they live.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Processes")]
+pub struct Processes {
+    /// How many Claude Code processes may live at the same time: a number, or auto for what the
+    /// machine's cores and free memory carry [default: auto]
+    #[arg(long, value_name = "N", value_parser = max_procs)]
+    pub max_procs: Option<MaxProcs>,
+
+    /// One process for each turn, instead of one that serves the further turns of its session
+    #[arg(long)]
+    pub no_warm: bool,
+
+    /// How long a process without a turn is kept for the next one [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = millis, conflicts_with = "no_warm")]
+    pub warm_for: Option<u64>,
+
+    /// Start so many processes ahead of the turns that begin fresh (fork, reset, function)
+    #[arg(long, value_name = "N", conflicts_with = "no_warm")]
+    pub prestart: Option<u16>,
+
+    /// At the account's usage limit: wait until it resets and go on, pause (exit 75), or fail the
+    /// agent that met it [default: wait]
+    #[arg(long, value_name = "WHAT")]
+    pub on_limit: Option<Named<OnLimit>>,
+}
+
+/// How agents are supervised, where the state an agent is born in does not say otherwise.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Supervision")]
+pub struct Supervision {
+    /// Which ends of an agent are followed by a restart [default: transient]
+    #[arg(long, value_name = "POLICY")]
+    pub restart: Option<Named<Restart>>,
+
+    /// How often an agent is restarted, and within what time: 3, or 3/10m [default: 3/10m]
+    #[arg(long, value_name = "N[/TIME]", value_parser = restarts)]
+    pub max_restarts: Option<(u32, Option<u64>)>,
+
+    /// The wait before a restart, from the first to the longest [default: 1s..5m]
+    #[arg(long, value_name = "MIN..MAX", value_parser = backoff)]
+    pub backoff: Option<(u64, u64)>,
+
+    /// How long a turn may take, such as 90s or 45m; a bare number is seconds [default: 30m]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub timeout: Option<u64>,
+
+    /// How long a turn may go without any progress; tools at work and announced waits for the API
+    /// are progress [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub idle_timeout: Option<u64>,
+
+    /// How long running turns may go on after the first interrupt [default: 20s]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    pub shutdown: Option<u64>,
+
+    /// What follows when an agent has used up its restarts [default: fail-agent]
+    #[arg(long, value_name = "WHAT")]
+    pub on_exhausted: Option<Named<Exhausted>>,
+}
+
+/// A value that is given by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named<T>(pub T);
+
+/// A value with its name and what it means.
+type Choice<T> = (&'static str, T, &'static str);
+
+fn possible<T: PartialEq>(choices: &[Choice<T>], value: &T) -> Option<PossibleValue> {
+    let (name, _, help) = choices.iter().find(|(_, known, _)| known == value)?;
+    Some(PossibleValue::new(*name).help(*help))
+}
+
+impl ValueEnum for Named<Restart> {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self(Restart::Permanent), Self(Restart::Transient), Self(Restart::Temporary)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = [
+            "each: after a result it begins again where it was born",
+            "failures, but not results",
+            "none",
+        ];
+        possible(&choices(&Restart::ALL, help), &self.0)
+    }
+}
+
+impl ValueEnum for Named<Exhausted> {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self(Exhausted::FailAgent), Self(Exhausted::FailRun), Self(Exhausted::Wait)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = [
+            "the agent fails, the others go on",
+            "the whole run fails",
+            "the agent waits for a person, who lets the run go on",
+        ];
+        possible(&choices(&Exhausted::ALL, help), &self.0)
+    }
+}
+
+impl ValueEnum for Named<OnLimit> {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self(OnLimit::Wait), Self(OnLimit::Pause), Self(OnLimit::Fail)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = [
+            "the whole run waits until the limit resets",
+            "the run pauses",
+            "the agent that met it fails",
+        ];
+        possible(&choices(&ON_LIMIT, help), &self.0)
+    }
+}
+
+fn choices<T: Copy>(names: &[(&'static str, T); 3], help: [&'static str; 3]) -> Vec<Choice<T>> {
+    names.iter().zip(help).map(|((name, value), help)| (*name, *value, help)).collect()
+}
+
+fn model(text: &str) -> Result<Model, String> {
+    Model::from_name(text).ok_or_else(|| {
+        format!(
+            "use {}; a full model name can be passed on as it is: -- --model NAME",
+            Model::ALL.map(Model::name).join(", ")
+        )
+    })
+}
+
+fn backoff(text: &str) -> Result<(u64, u64), String> {
+    let (min, max) = text.split_once("..").ok_or("write MIN..MAX, such as 1s..5m")?;
+    let (min, max) = (millis(min)?, millis(max)?);
+    if min <= max { Ok((min, max)) } else { Err("the first time is the shorter one".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked() {
+        assert_eq!(dollars("$0.50"), Ok(Usd::from_dollars(0.5)));
+        assert!(dollars("-1").is_err() && dollars("nan").is_err() && dollars("x").is_err());
+        assert_eq!(backoff("1ms..5s"), Ok((1, 5000)));
+        assert!(backoff("5s..1s").is_err() && backoff("5s").is_err());
+    }
+
+    #[test]
+    fn each_named_value_says_what_it_means() {
+        fn helps<T: ValueEnum>() -> bool {
+            let values = T::value_variants().iter().map(ValueEnum::to_possible_value);
+            values.into_iter().all(|value| value.is_some_and(|value| value.get_help().is_some()))
+        }
+        assert!(helps::<Named<Restart>>() && helps::<Named<Exhausted>>());
+        assert!(helps::<Named<OnLimit>>());
+    }
+}

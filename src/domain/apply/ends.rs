@@ -1,0 +1,53 @@
+//! How agents end: with a result, with an error, or with one whose failure ends the run.
+
+use super::{Refused, due, spend};
+use crate::domain::effect::Effect;
+use crate::domain::event::AgentFailed;
+use crate::domain::id::AgentId;
+use crate::domain::money::Usd;
+use crate::domain::run::{Ending, Finished, Run};
+use crate::domain::turn::Cause;
+
+pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    agent.count_turn(event.cost_usd);
+    spend(run, &event.state, event.cost_usd, false);
+    let ending = Ending::Error(event.error.clone());
+    let mut effects = retire(run, event.turn.agent.clone(), ending, Some(event.cause));
+    if event.ends_run {
+        end_all(run, &event.turn.agent, event.cause);
+        effects.push(Effect::Abort);
+    }
+    Ok(effects)
+}
+
+/// Ends all other agents with one that failed.
+fn end_all(run: &mut Run, culprit: &AgentId, cause: Cause) {
+    let others = std::mem::take(&mut run.agents);
+    run.finished.extend(others.into_values().map(|agent| Finished {
+        ending: Ending::Error(format!(
+            "ended in {} because {culprit} failed, whose failure ends the run (on_exhausted: fail-run)",
+            agent.current_state
+        )),
+        id: agent.id,
+        cause: Some(cause),
+        cost_usd: agent.cost_usd,
+    }));
+    run.settle();
+}
+
+pub(super) fn retire(
+    run: &mut Run,
+    id: AgentId,
+    ending: Ending,
+    cause: Option<Cause>,
+) -> Vec<Effect> {
+    let cost_usd = run.agents.remove(&id).map_or(Usd::ZERO, |agent| agent.cost_usd);
+    run.finished.push(Finished { id: id.clone(), ending, cause, cost_usd });
+    run.settle();
+    let mut effects = vec![Effect::Retire(id)];
+    if run.agents.is_empty() {
+        effects.push(Effect::End);
+    }
+    effects
+}

@@ -1,0 +1,37 @@
+//! What concerns the run as a whole: that it holds still, waits for a limit, goes on.
+
+use crate::domain::effect::Effect;
+use crate::domain::run::{Pause, Run, Status};
+use crate::domain::settings::Settings;
+use crate::domain::time::Timestamp;
+
+pub(super) fn limit_reached(run: &mut Run, until: Timestamp) -> Vec<Effect> {
+    run.limited_until = run.limited_until.max(Some(until));
+    vec![Effect::AwaitLimit]
+}
+
+pub(super) fn run_paused(run: &mut Run, pause: &Pause) -> Vec<Effect> {
+    if run.status == Status::Running {
+        run.status = Status::Paused;
+        run.pause = Some(pause.clone());
+    }
+    vec![Effect::Hold]
+}
+
+pub(super) fn run_resumed(run: &mut Run, settings: &Settings) -> Vec<Effect> {
+    run.settings = settings.clone();
+    if run.agents.is_empty() {
+        return vec![Effect::End];
+    }
+    if run.status == Status::Paused {
+        run.limited_until = None;
+    }
+    run.status = Status::Running;
+    run.pause = None;
+    for agent in run.agents.values_mut().filter(|agent| agent.parked.is_some()) {
+        agent.parked = None;
+        agent.restarts.clear();
+    }
+    let limited = run.limited_until.map(|_| Effect::AwaitLimit);
+    run.agents.keys().cloned().map(Effect::Proceed).chain(limited).collect()
+}

@@ -1,0 +1,86 @@
+//! How many Claude Code processes a machine carries: by its cores and its free memory.
+//!
+//! The rule is measured. A process takes 150 to 215 MB, or 300 MB at its peak, and 0.8 to 1.3 seconds
+//! of processor time to start and take its first turn (1.3 when many start at once); a further turn
+//! takes 0.03, and waiting for the model next to nothing. With turns of twenty seconds and more,
+//! which is short for an agent at work, eight processes that each begin anew keep half a core busy.
+//! So: eight for each core, but no more than fit into the memory that is available, at 300 MB each,
+//! beside a reserve that is left to everything else.
+
+/// The memory one process is reckoned at, in bytes.
+pub const PROCESS: u64 = 300 * MIB;
+
+/// How many processes a core is reckoned to carry.
+pub const PER_CORE: usize = 8;
+
+/// The most that is kept free, in bytes.
+const LARGEST_RESERVE: u64 = 1024 * MIB;
+
+const MIB: u64 = 1024 * 1024;
+
+/// The memory of a machine, or of the part of it that this process may use, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// All of it.
+    pub total: u64,
+    /// What can still be had without swapping.
+    pub available: u64,
+}
+
+impl Memory {
+    /// What is left to everything else: a tenth, at the most a gibibyte.
+    fn reserve(self) -> u64 {
+        (self.total / 10).min(LARGEST_RESERVE)
+    }
+
+    /// Whether one more process would eat into the reserve.
+    #[must_use]
+    pub fn is_short(self) -> bool {
+        self.available < self.reserve().saturating_add(PROCESS)
+    }
+}
+
+/// How many processes may live at the same time; at least one. Memory that is not known does not count.
+#[must_use]
+pub fn processes(cores: usize, memory: Option<Memory>) -> usize {
+    let by_cores = cores.max(1).saturating_mul(PER_CORE);
+    let by_memory = memory.map_or(usize::MAX, |memory| {
+        let free = memory.available.saturating_sub(memory.reserve());
+        usize::try_from(free / PROCESS).unwrap_or(usize::MAX)
+    });
+    by_cores.min(by_memory).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1024 * MIB;
+
+    fn memory(total: u64, available: u64) -> Memory {
+        Memory { total, available }
+    }
+
+    #[test]
+    fn the_scarcer_of_cores_and_memory_decides() {
+        let table = [
+            (2, Some(memory(24 * GIB, 23 * GIB)), 16),
+            (16, Some(memory(64 * GIB, 60 * GIB)), 128),
+            (16, Some(memory(16 * GIB, 8 * GIB)), 23),
+            (4, Some(memory(4 * GIB, 2 * GIB)), 5),
+            (1, Some(memory(GIB, 300 * MIB)), 1),
+            (0, None, 8),
+        ];
+        for (cores, memory, expected) in table {
+            assert_eq!(processes(cores, memory), expected, "{cores} cores, {memory:?}");
+        }
+    }
+
+    #[test]
+    fn memory_is_short_before_the_reserve_is_touched() {
+        assert!(!memory(24 * GIB, 2 * GIB).is_short());
+        assert!(memory(24 * GIB, GIB + 299 * MIB).is_short());
+        assert!(!memory(GIB, 403 * MIB).is_short());
+        assert!(memory(GIB, 400 * MIB).is_short());
+    }
+}

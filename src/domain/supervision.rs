@@ -1,0 +1,252 @@
+//! How an agent is supervised: OTP's restart policies by name, and how long things may take.
+//!
+//! A run has one [`Supervision`]; the state an agent is born in may differ from it in some points,
+//! which the agent keeps as [`Overrides`]. So what was written when it was born holds for its life.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Which ends of an agent are followed by a restart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Restart {
+    /// Each: after a result it begins again in the state it was born in.
+    Permanent,
+    /// A failure, but not a result.
+    #[default]
+    Transient,
+    /// None.
+    Temporary,
+}
+
+impl Restart {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 3] = [
+        ("permanent", Self::Permanent),
+        ("transient", Self::Transient),
+        ("temporary", Self::Temporary),
+    ];
+}
+
+/// What happens to an agent that has used up its restarts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exhausted {
+    /// It ends with an error; the others go on.
+    #[default]
+    FailAgent,
+    /// It ends with an error, and the whole run with it.
+    FailRun,
+    /// It waits for a person, who lets the run go on.
+    Wait,
+}
+
+impl Exhausted {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("fail-agent", Self::FailAgent), ("fail-run", Self::FailRun), ("wait", Self::Wait)];
+}
+
+/// A number with three decimals, such as a factor; kept whole so that it is equal to itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "f64", into = "f64")]
+pub struct Ratio(u32);
+
+impl Ratio {
+    /// So many thousandths.
+    #[must_use]
+    pub const fn thousandths(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The number itself.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        f64::from(self.0) / 1000.0
+    }
+}
+
+impl From<f64> for Ratio {
+    /// Rounded; a negative number counts as 0.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float-to-integer cast saturates, and a negative number counts as 0"
+    )]
+    fn from(value: f64) -> Self {
+        Self((value.max(0.0) * 1000.0).round() as u32)
+    }
+}
+
+impl From<Ratio> for f64 {
+    fn from(ratio: Ratio) -> Self {
+        ratio.value()
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value().fmt(f)
+    }
+}
+
+/// How failed turns are run again, and how long turns may take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Supervision {
+    /// Which ends are followed by a restart.
+    pub restart: Restart,
+    /// How many restarts an agent may have within `period_ms`.
+    pub max_restarts: u32,
+    /// The window in which restarts are counted, in milliseconds.
+    pub period_ms: u64,
+    /// The wait before the first restart, in milliseconds.
+    pub backoff_min_ms: u64,
+    /// The longest wait, in milliseconds.
+    pub backoff_max_ms: u64,
+    /// By what the wait grows with each further restart.
+    pub backoff_factor: Ratio,
+    /// By what part of itself a wait may be shorter or longer, so that agents do not move in step.
+    pub backoff_jitter: Ratio,
+    /// How long a turn may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// How long a turn may go without progress, in milliseconds.
+    pub idle_timeout_ms: u64,
+    /// How long running turns may go on when the run is told to stop, in milliseconds.
+    pub shutdown_ms: u64,
+    /// What happens when the restarts are used up.
+    pub on_exhausted: Exhausted,
+    /// How often an agent is reminded of its state's policy before its reply counts as a failure.
+    pub reminders: u32,
+}
+
+impl Default for Supervision {
+    fn default() -> Self {
+        Self {
+            restart: Restart::default(),
+            max_restarts: 3,
+            period_ms: 10 * 60 * 1000,
+            backoff_min_ms: 1000,
+            backoff_max_ms: 5 * 60 * 1000,
+            backoff_factor: Ratio::thousandths(2000),
+            backoff_jitter: Ratio::thousandths(200),
+            timeout_ms: 30 * 60 * 1000,
+            idle_timeout_ms: 10 * 60 * 1000,
+            shutdown_ms: 20 * 1000,
+            on_exhausted: Exhausted::default(),
+            reminders: 3,
+        }
+    }
+}
+
+/// The points in which one supervision differs from another. The fields are those of [`Supervision`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "each is the field of Supervision of the same name")]
+pub struct Overrides {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_restarts: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_min_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_max_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_factor: Option<Ratio>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backoff_jitter: Option<Ratio>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shutdown_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_exhausted: Option<Exhausted>,
+}
+
+impl Overrides {
+    /// Whether nothing differs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Supervision {
+    /// The same, but for the points that differ. A shortest wait above the longest lifts that too.
+    #[must_use]
+    pub fn with(&self, differing: &Overrides) -> Self {
+        let own = self;
+        let backoff_min_ms = differing.backoff_min_ms.unwrap_or(own.backoff_min_ms);
+        let backoff_max_ms = differing.backoff_max_ms.unwrap_or(own.backoff_max_ms);
+        Self {
+            restart: differing.restart.unwrap_or(own.restart),
+            max_restarts: differing.max_restarts.unwrap_or(own.max_restarts),
+            period_ms: differing.period_ms.unwrap_or(own.period_ms),
+            backoff_min_ms,
+            backoff_max_ms: backoff_max_ms.max(backoff_min_ms),
+            backoff_factor: differing.backoff_factor.unwrap_or(own.backoff_factor),
+            backoff_jitter: differing.backoff_jitter.unwrap_or(own.backoff_jitter),
+            timeout_ms: differing.timeout_ms.unwrap_or(own.timeout_ms),
+            idle_timeout_ms: differing.idle_timeout_ms.unwrap_or(own.idle_timeout_ms),
+            shutdown_ms: differing.shutdown_ms.unwrap_or(own.shutdown_ms),
+            on_exhausted: differing.on_exhausted.unwrap_or(own.on_exhausted),
+            reminders: own.reminders,
+        }
+    }
+
+    /// How long a turn may take under it.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits {
+            timeout_ms: self.timeout_ms,
+            idle_timeout_ms: self.idle_timeout_ms,
+            shutdown_ms: self.shutdown_ms,
+        }
+    }
+}
+
+/// How long a turn may take, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// In all.
+    pub timeout_ms: u64,
+    /// Without progress.
+    pub idle_timeout_ms: u64,
+    /// After the run was told to stop.
+    pub shutdown_ms: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_changed() {
+        let own = Supervision::default();
+        assert_eq!(own.with(&Overrides::default()), own);
+        let differing = Overrides {
+            restart: Some(Restart::Temporary),
+            backoff_min_ms: Some(600_000),
+            ..Overrides::default()
+        };
+        let changed = own.with(&differing);
+        assert_eq!((changed.restart, changed.backoff_max_ms), (Restart::Temporary, 600_000));
+        assert_eq!(changed.max_restarts, own.max_restarts);
+        assert!(!differing.is_empty() && Overrides::default().is_empty());
+    }
+
+    #[test]
+    fn a_journal_without_the_newer_fields_means_the_defaults() {
+        let old = r#"{"max_restarts":7,"period_ms":1,"backoff_min_ms":1,"backoff_max_ms":2,"timeout_ms":3,"shutdown_ms":4,"reminders":5}"#;
+        let read: Supervision = serde_json::from_str(old).expect("readable");
+        assert_eq!((read.max_restarts, read.on_exhausted), (7, Exhausted::FailAgent));
+        let written = serde_json::to_value(&read).expect("written");
+        assert_eq!(written["backoff_factor"], 2.0);
+    }
+}

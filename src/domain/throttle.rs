@@ -1,0 +1,110 @@
+//! How many turns may run at once while the API asks for fewer: additive up, halved down.
+//!
+//! Each time the API throttles, half of what was allowed remains, and never less than one; each
+//! round of turns that went well allows one more, up to what the run was told. Many turns are
+//! throttled by the same cause at the same time, so it is halved once for all of them.
+
+use super::time::Timestamp;
+
+/// For how long further complaints count as the same one, in milliseconds.
+const SAME_CAUSE_MS: u64 = 10_000;
+
+/// The number of turns that may run at once.
+#[derive(Debug, Clone)]
+pub struct Throttle {
+    ceiling: usize,
+    allowed: usize,
+    went_well: usize,
+    halved: Option<Timestamp>,
+}
+
+impl Throttle {
+    /// Nothing has been throttled yet: as many as `ceiling`, at least one.
+    #[must_use]
+    pub fn new(ceiling: usize) -> Self {
+        let ceiling = ceiling.max(1);
+        Self { ceiling, allowed: ceiling, went_well: 0, halved: None }
+    }
+
+    /// How many turns may run now.
+    #[must_use]
+    pub fn allowed(&self) -> usize {
+        self.allowed
+    }
+
+    /// The API complained while so many turns were `running`; tells whether fewer may run now.
+    pub fn throttled(&mut self, running: usize, now: Timestamp) -> bool {
+        if self.halved.is_some_and(|halved| now.since(halved) < SAME_CAUSE_MS) {
+            return false;
+        }
+        let before = self.allowed;
+        self.halved = Some(now);
+        self.went_well = 0;
+        self.allowed = (running.min(before) / 2).max(1);
+        self.allowed < before
+    }
+
+    /// A turn went well.
+    pub fn succeeded(&mut self) {
+        if self.allowed == self.ceiling {
+            return;
+        }
+        self.went_well += 1;
+        if self.went_well >= self.allowed {
+            self.went_well = 0;
+            self.allowed += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp(seconds * 1000)
+    }
+
+    #[test]
+    fn halved_down_to_one_and_no_further() {
+        let mut throttle = Throttle::new(16);
+        let allowed: Vec<usize> = (0..6)
+            .map(|round| {
+                throttle.throttled(throttle.allowed(), at(round * 20));
+                throttle.allowed()
+            })
+            .collect();
+        assert_eq!(allowed, [8, 4, 2, 1, 1, 1]);
+        assert!(!throttle.throttled(1, at(1000)), "it cannot be lowered further");
+    }
+
+    #[test]
+    fn complaints_of_one_moment_count_once() {
+        let mut throttle = Throttle::new(16);
+        assert!(throttle.throttled(16, at(0)));
+        assert!(!(1..10).any(|second| throttle.throttled(8, at(second))));
+        assert_eq!(throttle.allowed(), 8);
+        assert!(throttle.throttled(8, at(10)));
+    }
+
+    #[test]
+    fn what_counts_is_how_many_really_ran() {
+        let mut throttle = Throttle::new(100);
+        throttle.throttled(6, at(0));
+        assert_eq!(throttle.allowed(), 3);
+    }
+
+    #[test]
+    fn one_more_for_each_round_that_went_well_up_to_the_ceiling() {
+        let mut throttle = Throttle::new(4);
+        throttle.throttled(4, at(0));
+        throttle.throttled(2, at(20));
+        let mut allowed = Vec::new();
+        for _ in 0..8 {
+            throttle.succeeded();
+            allowed.push(throttle.allowed());
+        }
+        assert_eq!(allowed, [2, 2, 3, 3, 3, 4, 4, 4]);
+        assert_eq!(Throttle::new(0).allowed(), 1);
+    }
+}

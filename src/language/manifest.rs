@@ -1,0 +1,196 @@
+//! `raymond.yaml`: what a workflow says about itself, for whoever runs it.
+//!
+//! It stands beside the prompts and may be left out, and so may each of its keys. It gives what the
+//! command line does not. What opens more of the machine to the agents than usual is not the
+//! workflow's to say: it has to be asked for on the command line, by whoever runs it.
+
+use serde::Deserialize;
+use serde_yaml::Spanned;
+
+use super::supervision;
+use super::yaml::{self, Error};
+use crate::domain::money::Usd;
+use crate::domain::settings::{MaxProcs, Model, OnLimit};
+use crate::domain::supervision::Overrides;
+
+/// Its name.
+pub const FILE: &str = "raymond.yaml";
+
+/// What lets agents do anything unasked.
+const DANGEROUS: [&str; 2] = ["bypassPermissions", "dangerously-skip-permissions"];
+
+/// What a workflow says about itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// Its name.
+    pub name: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The file it begins with.
+    pub entry: Option<String>,
+    /// The model of states that name none.
+    pub model: Option<Model>,
+    /// What a run may spend.
+    pub budget: Option<Usd>,
+    /// How many turns may run at the same time.
+    pub max_procs: Option<MaxProcs>,
+    /// What happens at the account's usage limit.
+    pub on_limit: Option<OnLimit>,
+    /// How its agents are supervised.
+    pub supervision: Overrides,
+    /// What Claude Code may do without asking.
+    pub permission_mode: Option<String>,
+    /// Further arguments for Claude Code.
+    pub claude_args: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    name: Option<String>,
+    description: Option<String>,
+    entry: Option<String>,
+    model: Option<Spanned<String>>,
+    budget: Option<Spanned<String>>,
+    max_procs: Option<Spanned<String>>,
+    on_limit: Option<Spanned<String>>,
+    supervision: Option<supervision::Raw>,
+    permission_mode: Option<Spanned<String>>,
+    claude_args: Option<Vec<Spanned<String>>>,
+}
+
+/// Reads a manifest.
+///
+/// # Errors
+/// [`Error`] with line and column.
+pub fn parse(text: &str) -> Result<Manifest, Error> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(Manifest::default());
+    }
+    let raw: Raw = yaml::read(text)?;
+    let arguments = raw.claude_args.unwrap_or_default();
+    for text in arguments.iter().chain(&raw.permission_mode) {
+        if DANGEROUS.iter().any(|dangerous| text.value.contains(dangerous)) {
+            let message = format!(
+                "a workflow cannot ask for `{}` itself; whoever runs it can, with --dangerously-skip-permissions",
+                text.value
+            );
+            return Err(Error::at(text.referenced, message));
+        }
+    }
+    Ok(Manifest {
+        name: raw.name,
+        description: raw.description,
+        entry: raw.entry,
+        model: value(raw.model, model)?,
+        budget: value(raw.budget, dollars)?,
+        max_procs: value(raw.max_procs, max_procs)?,
+        on_limit: value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT))?,
+        supervision: raw.supervision.map(supervision::Raw::read).transpose()?.unwrap_or_default(),
+        permission_mode: raw.permission_mode.map(|mode| mode.value),
+        claude_args: arguments.into_iter().map(|argument| argument.value).collect(),
+    })
+}
+
+fn value<T>(
+    text: Option<Spanned<String>>,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Error> {
+    text.map(|text| read(&text.value).map_err(|why| Error::at(text.referenced, why))).transpose()
+}
+
+/// What can happen at a usage limit, by name.
+pub const ON_LIMIT: [(&str, OnLimit); 3] =
+    [("wait", OnLimit::Wait), ("pause", OnLimit::Pause), ("fail", OnLimit::Fail)];
+
+/// Reads the name of a model.
+///
+/// # Errors
+/// A text with the names there are.
+pub fn model(name: &str) -> Result<Model, String> {
+    Model::from_name(name).ok_or_else(|| {
+        format!("unknown model `{name}`; use one of {}", Model::ALL.map(Model::name).join(", "))
+    })
+}
+
+/// Reads an amount in US dollars.
+///
+/// # Errors
+/// A text that says what is expected.
+pub fn dollars(text: &str) -> Result<Usd, String> {
+    match text.trim_start_matches('$').parse::<f64>() {
+        Ok(amount) if amount.is_finite() && amount >= 0.0 => Ok(Usd::from_dollars(amount)),
+        _ => Err("write an amount in US dollars, such as 2 or 0.50".to_owned()),
+    }
+}
+
+/// Reads a number of processes, or `auto`.
+///
+/// # Errors
+/// A text that says what is expected.
+pub fn max_procs(text: &str) -> Result<MaxProcs, String> {
+    match (text, text.parse::<u16>()) {
+        ("auto", _) => Ok(MaxProcs::Auto),
+        (_, Ok(count)) if count > 0 => Ok(MaxProcs::Count(count.into())),
+        _ => Err("write a number from 1 to 65535, or auto".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_it_may_be_left_out() {
+        for text in ["", "# nothing\n", "name: tour\n"] {
+            let read = parse(text).expect("valid");
+            assert_eq!(Manifest { name: None, ..read }, Manifest::default());
+        }
+    }
+
+    #[test]
+    fn the_whole_manifest_is_read() {
+        let text = "name: review\ndescription: reviews\nentry: BEGIN.md\nmodel: haiku\nbudget: $2.50\nmax_procs: auto\non_limit: pause\nsupervision:\n  restart: temporary\npermission_mode: plan\nclaude_args: [--effort, low]\n";
+        let read = parse(text).expect("valid");
+        assert_eq!((read.entry.as_deref(), read.model), (Some("BEGIN.md"), Some(Model::Haiku)));
+        assert_eq!(
+            (read.budget, read.max_procs),
+            (Some(Usd::from_dollars(2.5)), Some(MaxProcs::Auto))
+        );
+        assert_eq!(read.on_limit, Some(OnLimit::Pause));
+        assert!(read.supervision.restart.is_some());
+        assert_eq!(read.claude_args, ["--effort", "low"]);
+        assert_eq!(parse("max_procs: 4").map(|read| read.max_procs), Ok(Some(MaxProcs::Count(4))));
+    }
+
+    #[test]
+    fn each_mistake_has_a_place_and_a_hint() {
+        let table = [
+            ("mdel: opus\n", "1:1: unknown key `mdel`; did you mean `model`?"),
+            ("model: gpt\n", "1:8: unknown model `gpt`; use one of opus, sonnet, haiku"),
+            ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
+            ("max_procs: 0\n", "1:12: write a number from 1 to 65535, or auto"),
+            ("on_limit: stop\n", "1:11: unknown value `stop`; use wait, pause, fail"),
+            (
+                "supervision:\n  timeout: x\n",
+                "2:12: `x` is not a duration; write for example 200ms, 30s, 5m or 1h",
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(parse(text).expect_err(text).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_workflow_cannot_open_the_machine_by_itself() {
+        for text in [
+            "claude_args: [--dangerously-skip-permissions]\n",
+            "claude_args: [--permission-mode, bypassPermissions]\n",
+            "claude_args: [--permission-mode=bypassPermissions]\n",
+            "permission_mode: bypassPermissions\n",
+        ] {
+            let error = parse(text).expect_err(text).to_string();
+            assert!(error.contains("a workflow cannot ask for"), "{error}");
+        }
+    }
+}

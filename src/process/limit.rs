@@ -1,0 +1,309 @@
+//! The account's usage limit, as Claude Code words it, and the moment at which it resets. Pure.
+//!
+//! The program says it in prose, in its own zone, and in another way every few versions. So the text
+//! is cut into words, one of the known openings must be among them, and only what follows it is read
+//! as a time: an answer that merely talks about limits must not park a run.
+
+use std::time::Duration;
+
+use jiff::civil::{Date, Time};
+use jiff::fmt::temporal::DateTimeParser;
+use jiff::tz::TimeZone;
+
+use crate::domain::time::Timestamp;
+
+/// A limit resets within weeks: what lies further off was misread.
+const YEAR_MS: u64 = 366 * 24 * 3_600_000;
+
+/// For how long a time of day is that of today after it has passed: who reads at three o'clock sharp
+/// that a limit resets at three need not wait for a day.
+const MOMENT_MS: u64 = 60_000;
+
+/// A date so little past is meant as it stands, not a year later: the limit is over.
+const JUST_PAST_MS: u64 = 12 * 3_600_000;
+
+/// What is limited, in `weekly limit reached` and its like.
+const LIMITED: [&str; 12] = [
+    "usage", "hour", "session", "daily", "weekly", "monthly", "opus", "sonnet", "haiku", "fable",
+    "spend", "credit",
+];
+
+/// Other limits, which are not the account's.
+const OTHERS: [&str; 6] = ["fast", "rate", "context", "request", "token", "concurrency"];
+
+const MONTHS: &str = "january february march april may june july august september october \
+                      november december";
+const WEEKDAYS: &str = "monday tuesday wednesday thursday friday saturday sunday";
+
+/// Lowercase words, numbers and single signs, without the white space.
+type Tokens<'t> = &'t [&'t str];
+
+/// What was read from the start of tokens, and the tokens that are left.
+type Read<'t, T> = Option<(T, Tokens<'t>)>;
+
+/// A usage limit that is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsageLimit {
+    /// When it resets, if that is said in a way that can be understood.
+    pub resets: Option<Timestamp>,
+}
+
+/// Looks for a reached usage limit in `text`, the words of a failed turn.
+///
+/// A time of day is the next one after `now`, in the zone that the text names, or in
+/// `local` if it names none that is known. A date that is past by up to 12 hours is returned as the
+/// past moment it is. A reset more than a year away counts as not understood.
+#[must_use]
+pub fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
+    let text = text.to_ascii_lowercase();
+    let tokens = tokens(&text);
+    let after = (0..tokens.len()).find_map(|at| opening(&tokens, at))?;
+    let resets = (0..after.len()).find_map(|at| match &after[at..] {
+        ["reset" | "resets" | "access" | "again" | "|", rest @ ..] => moment(rest, now, local),
+        _ => None,
+    });
+    Some(UsageLimit { resets })
+}
+
+/// A moment from a number of seconds or milliseconds since 1970, whichever it is: clients differ.
+/// `None` for a number that is neither: negative, not finite, or more than a year away from `now`.
+#[must_use]
+pub fn normalise(resets_at: f64, now: Timestamp) -> Option<Timestamp> {
+    let read = Duration::try_from_secs_f64(resets_at).ok()?;
+    // As seconds this is the year 5138, as milliseconds 1973.
+    let millis =
+        if read.as_secs() < 100_000_000_000 { read.as_millis() } else { read.as_secs().into() };
+    sane(Timestamp(u64::try_from(millis).ok()?), now)
+}
+
+fn sane(at: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    (at.0.abs_diff(now.0) <= YEAR_MS).then_some(at)
+}
+
+fn tokens(text: &str) -> Vec<&str> {
+    let kind = |c: char| if c.is_alphabetic() { 1 } else { u8::from(c.is_ascii_digit()) * 2 };
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let end = match kind(first) {
+            0 => first.len_utf8(),
+            run => rest.find(|c| kind(c) != run).unwrap_or(rest.len()),
+        };
+        tokens.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    tokens
+}
+
+/// What follows the opening of a limit's notice, if there is one around `at`.
+fn opening(tokens: Tokens<'_>, at: usize) -> Option<Tokens<'_>> {
+    let before = &tokens[..at];
+    match &tokens[at..] {
+        ["hit" | "reached", "your", rest @ ..] => {
+            let you = matches!(before, [.., "you", "have"] | [.., "you", _, "ve"] | [.., "youve"]);
+            let named = &rest[..rest.iter().take(8).take_while(|t| in_clause(t)).count()];
+            let limit = named.iter().position(|t| matches!(*t, "limit" | "limits"))?;
+            (you && !named[..limit].iter().any(|t| OTHERS.contains(t))).then_some(rest)
+        }
+        ["limit", "reached" | "exhausted", rest @ ..] => {
+            let named = before.iter().rev().take_while(|t| in_clause(t));
+            let words: Vec<&str> = named.copied().filter(|t| t.len() > 1).take(5).collect();
+            let ours = words.iter().any(|t| LIMITED.contains(t));
+            (ours && words.len() < 5 && !words.iter().any(|t| OTHERS.contains(t))).then_some(rest)
+        }
+        ["out", "of", "usage", rest @ ..] | ["out", "of", "extra", "usage", rest @ ..] => {
+            matches!(before, [.., "re" | "are" | "is" | "youre"]).then_some(rest)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a token goes on with the clause it stands in.
+fn in_clause(token: &str) -> bool {
+    matches!(token, "'" | "’" | "-" | "/" | "_") || token.starts_with(|c: char| c.is_alphanumeric())
+}
+
+/// The moment that stands at the start of `tokens`.
+fn moment(tokens: Tokens<'_>, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+    let tokens = skip(tokens);
+    let at = match tokens {
+        ["in", rest @ ..] => now.plus(span(skip(rest))?),
+        [digits, ..] if digits.len() > 8 => return normalise(digits.parse().ok()?, now),
+        _ => {
+            let (before, rest) = optional(day, tokens);
+            let (time, rest) = optional(clock, skip(rest));
+            let (after, rest) = optional(day, skip(rest));
+            let zone = zone(skip(rest)).unwrap_or_else(|| local.clone());
+            due(before.or(after), time, &zone, now)?
+        }
+    };
+    sane(at, now)
+}
+
+fn skip(mut tokens: Tokens<'_>) -> Tokens<'_> {
+    while let [":" | "," | "at" | "on" | "and" | "t", rest @ ..] = tokens {
+        tokens = rest;
+    }
+    tokens
+}
+
+fn optional<'t, T>(
+    read: fn(Tokens<'t>) -> Read<'t, T>,
+    tokens: Tokens<'t>,
+) -> (Option<T>, Tokens<'t>) {
+    read(tokens).map_or((None, tokens), |(found, rest)| (Some(found), rest))
+}
+
+/// The milliseconds of `2 hours 5 minutes`, `1d 5h`, `45m`.
+fn span(mut tokens: Tokens<'_>) -> Option<u64> {
+    let mut total = None;
+    while let [number, unit, rest @ ..] = skip(tokens) {
+        let seconds = match *unit {
+            "s" | "sec" | "secs" | "second" | "seconds" => 1,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60,
+            "h" | "hr" | "hrs" | "hour" | "hours" => 3600,
+            "d" | "day" | "days" => 86_400,
+            _ => break,
+        };
+        let Ok(number) = number.parse::<u64>() else { break };
+        total = Some(number.checked_mul(seconds * 1000)?.checked_add(total.unwrap_or(0))?);
+        tokens = rest;
+    }
+    total
+}
+
+#[derive(Clone, Copy)]
+enum Day {
+    /// So many days from today.
+    In(i8),
+    /// The next one of these, from Monday as 0.
+    Weekday(i8),
+    /// The next one with this month and day.
+    Yearly(i8, i8),
+    Exactly(Date),
+}
+
+fn day(tokens: Tokens<'_>) -> Read<'_, Day> {
+    match tokens {
+        ["today", rest @ ..] => Some((Day::In(0), rest)),
+        ["tomorrow", rest @ ..] => Some((Day::In(1), rest)),
+        [year, "-", month, "-", day, rest @ ..] => {
+            let date = Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
+            Some((Day::Exactly(date.ok()?), rest))
+        }
+        [name, rest @ ..] => {
+            let Some(weekday) = index(WEEKDAYS, name) else { return month_and_day(tokens) };
+            month_and_day(skip(rest)).or(Some((Day::Weekday(weekday), rest)))
+        }
+        [] => None,
+    }
+}
+
+/// `Oct 9`, `9 October`, `Jan 2, 2027`.
+fn month_and_day(tokens: Tokens<'_>) -> Read<'_, Day> {
+    let [first, second, rest @ ..] = tokens else { return None };
+    let (month, day) = match index(MONTHS, first) {
+        Some(month) => (month, second),
+        None => (index(MONTHS, second)?, first),
+    };
+    let (month, day) = (month + 1, day.parse().ok()?);
+    match skip(rest) {
+        [year, rest @ ..] if year.len() == 4 && year.parse::<i16>().is_ok() => {
+            Some((Day::Exactly(Date::new(year.parse().ok()?, month, day).ok()?), rest))
+        }
+        _ => Some((Day::Yearly(month, day), rest)),
+    }
+}
+
+/// The place of a name, given in full or by at least three letters.
+fn index(names: &str, name: &str) -> Option<i8> {
+    let at = names.split(' ').position(|full| name.len() > 2 && full.starts_with(name))?;
+    i8::try_from(at).ok()
+}
+
+/// `3pm`, `2:30 pm`, `15:00`, `15:00:00.000`; not a bare number.
+fn clock(tokens: Tokens<'_>) -> Read<'_, Time> {
+    let [hour, rest @ ..] = tokens else { return None };
+    let hour: i8 = hour.parse().ok()?;
+    let (minute, rest) = optional(after_colon, rest);
+    let (second, rest) = optional(after_colon, rest);
+    let fraction = second.is_some() && matches!(rest, [".", _, ..]);
+    let rest = if fraction { &rest[2..] } else { rest };
+    let (hour, rest) = match rest {
+        ["am", rest @ ..] | ["a", ".", "m", ".", rest @ ..] => (half(hour)?, rest),
+        ["pm", rest @ ..] | ["p", ".", "m", ".", rest @ ..] => (half(hour)? + 12, rest),
+        _ if minute.is_none() => return None,
+        _ => (hour, rest),
+    };
+    Some((Time::new(hour, minute.unwrap_or(0), second.unwrap_or(0), 0).ok()?, rest))
+}
+
+fn after_colon(tokens: Tokens<'_>) -> Read<'_, i8> {
+    let [":", number, rest @ ..] = tokens else { return None };
+    Some((number.parse().ok()?, rest))
+}
+
+/// The hours since midnight or noon: 12 is none.
+fn half(hour: i8) -> Option<i8> {
+    (1..=12).contains(&hour).then_some(hour % 12)
+}
+
+/// The zone that follows a time: `(Europe/Berlin)`, `UTC+2`, `Z`, `+05:30`.
+fn zone(tokens: Tokens<'_>) -> Option<TimeZone> {
+    if let ["(", rest @ ..] = tokens {
+        return known_zone(&rest[..rest.iter().position(|t| *t == ")")?].concat());
+    }
+    let glue = |token: &&str| matches!(*token, "/" | "_" | "+" | "-" | ":");
+    let glued = tokens.windows(2).take_while(|pair| pair.iter().any(glue)).count();
+    let joined = tokens.get(..=glued)?.concat();
+    known_zone(&joined).or_else(|| known_zone(tokens.first()?))
+}
+
+fn known_zone(name: &str) -> Option<TimeZone> {
+    match name.strip_prefix("utc").or_else(|| name.strip_prefix("gmt")).unwrap_or(name) {
+        _ if name.is_empty() => None,
+        "" | "z" => Some(TimeZone::UTC),
+        offset if offset.starts_with(['+', '-']) => fixed_zone(offset),
+        _ => TimeZone::get(name).ok().filter(|zone| !zone.is_unknown()),
+    }
+}
+
+/// `+2`, `-05`, `+0530`, `+05:30`.
+fn fixed_zone(offset: &str) -> Option<TimeZone> {
+    let (sign, digits) = offset.split_at_checked(1)?;
+    let short = digits.find(':').unwrap_or(digits.len()) == 1;
+    let padded = format!("{sign}{}{digits}", if short { "0" } else { "" });
+    DateTimeParser::new().parse_time_zone(padded).ok()
+}
+
+/// The moment meant by a day and a time, of which one may be missing.
+fn due(day: Option<Day>, time: Option<Time>, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
+    let now_there = jiff::Timestamp::from_millisecond(i64::try_from(now.0).ok()?).ok()?;
+    let today = now_there.to_zoned(zone.clone()).date();
+    let days_on = |days: i8| today.checked_add(jiff::Span::new().days(days)).ok();
+    let just_past = now.0.saturating_sub(JUST_PAST_MS);
+    let (dates, later_than): (Vec<Date>, u64) = match day {
+        None | Some(Day::In(0)) if time.is_none() => return None,
+        None => ((0..=1).filter_map(days_on).collect(), now.0.saturating_sub(MOMENT_MS)),
+        Some(Day::In(days)) => (days_on(days).into_iter().collect(), 0),
+        Some(Day::Weekday(weekday)) => {
+            let same = |date: &Date| date.weekday().to_monday_zero_offset() == weekday;
+            ((-1..=7).filter_map(days_on).filter(same).collect(), just_past)
+        }
+        Some(Day::Yearly(month, day)) => {
+            let years = today.year().saturating_sub(1)..=today.year().saturating_add(1);
+            (years.filter_map(|year| Date::new(year, month, day).ok()).collect(), just_past)
+        }
+        Some(Day::Exactly(date)) => (vec![date], 0),
+    };
+    // When clocks are set back a time comes twice; one that they skip is taken after the gap.
+    let moments = dates.into_iter().flat_map(|date| {
+        let there = zone.to_ambiguous_zoned(date.to_datetime(time.unwrap_or_default()));
+        [there.clone().compatible(), there.later()]
+    });
+    let mut millis = moments.filter_map(|at| at.ok()?.timestamp().as_millisecond().try_into().ok());
+    millis.find(|at| *at > later_than).map(Timestamp)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! What the machine has: processors, and memory that can still be had.
+//!
+//! Where processes are confined to a part of the machine's memory, as in a container, that part
+//! counts. Where nothing tells how much there is, it is not known, and nobody is held back by it.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::domain::capacity::Memory;
+use crate::fault::memory_table;
+
+/// For how long a look at the memory is good enough.
+const GLANCE: Duration = Duration::from_millis(500);
+
+/// Where a control group tells about its own.
+const GROUP: &str = "/sys/fs/cgroup";
+
+/// Looks at the memory now and then.
+#[derive(Debug, Default)]
+pub struct Gauge {
+    seen: Cell<Option<(Instant, Option<Memory>)>>,
+}
+
+impl Gauge {
+    /// The memory as it was half a second ago at the latest.
+    pub fn memory(&self) -> Option<Memory> {
+        if let Some((at, memory)) = self.seen.get()
+            && at.elapsed() < GLANCE
+        {
+            return memory;
+        }
+        let memory = memory();
+        self.seen.set(Some((Instant::now(), memory)));
+        memory
+    }
+}
+
+/// How many processors this process may use.
+#[must_use]
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The memory of the machine, or of the control group if that has less.
+#[must_use]
+pub fn memory() -> Option<Memory> {
+    let machine = machine(&std::fs::read_to_string(memory_table()).ok()?)?;
+    let group = group(Path::new(GROUP));
+    Some(group.filter(|group| group.available < machine.available).unwrap_or(machine))
+}
+
+/// Reads the system's table.
+fn machine(text: &str) -> Option<Memory> {
+    let kib = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    Some(Memory { total: kib("MemTotal")? * 1024, available: kib("MemAvailable")? * 1024 })
+}
+
+/// Reads a control group's limit and use; files that are only cached can be had again.
+fn group(dir: &Path) -> Option<Memory> {
+    let number = |file: &str| -> Option<u64> {
+        std::fs::read_to_string(dir.join(file)).ok()?.trim().parse().ok()
+    };
+    let total = number("memory.max")?;
+    let cached = std::fs::read_to_string(dir.join("memory.stat")).ok().and_then(|stat| {
+        stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok())
+    });
+    let used = number("memory.current")?.saturating_sub(cached.unwrap_or(0));
+    Some(Memory { total, available: total.saturating_sub(used) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_systems_table_is_read() {
+        let text = "MemTotal:       24683520 kB\nMemFree:  1 kB\nMemAvailable:    2048 kB\n";
+        let memory = Memory { total: 24_683_520 * 1024, available: 2048 * 1024 };
+        assert_eq!(machine(text), Some(memory));
+        assert_eq!(machine("MemTotal: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn a_group_counts_what_it_uses_but_for_what_is_cached() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let write = |file: &str, text: &str| {
+            std::fs::write(dir.path().join(file), text).expect("written");
+        };
+        assert_eq!(group(dir.path()), None);
+        write("memory.current", "700\n");
+        write("memory.stat", "anon 5\ninactive_file 200\n");
+        write("memory.max", "max\n");
+        assert_eq!(group(dir.path()), None, "without a limit the machine counts");
+        write("memory.max", "1000\n");
+        assert_eq!(group(dir.path()), Some(Memory { total: 1000, available: 500 }));
+    }
+}

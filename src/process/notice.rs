@@ -1,0 +1,10 @@
+//! What a turn that runs is seen doing, for whoever looks on.
+
+/// Something was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice<'turn> {
+    /// It does this.
+    Active(&'turn str),
+    /// The API asks for fewer requests; the program itself tries again.
+    Throttled,
+}

@@ -1,0 +1,110 @@
+//! One line of the stream, taken apart only as far as someone asks.
+
+use std::borrow::Cow;
+
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// One event. Only its kind has to be as expected: a field of another type than it used to have
+/// counts as absent, so that no change of the program costs a turn.
+#[derive(Deserialize)]
+pub(super) struct Line<'line> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Cow<'line, str>,
+    #[serde(borrow, default)]
+    pub(super) subtype: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) uuid: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) message: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) error: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) parent_tool_use_id: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) is_error: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) result: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) total_cost_usd: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) duration_ms: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) api_error_status: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) errors: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) attempt: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) retry_delay_ms: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) error_status: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) rate_limit_info: Field<'line>,
+}
+
+/// A value that is not yet understood.
+pub(super) type Field<'line> = Option<&'line RawValue>;
+
+/// The value, if it is there and of that type.
+pub(super) fn get<'line, T: Deserialize<'line>>(field: Field<'line>) -> Option<T> {
+    serde_json::from_str(field?.get()).ok()
+}
+
+/// A text in which half a character, as JavaScript can cut one, is replaced.
+pub(super) fn text(field: Field<'_>) -> Option<String> {
+    get::<Lossy>(field).map(|Lossy(text)| text)
+}
+
+struct Lossy(String);
+
+impl<'de> Deserialize<'de> for Lossy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(LossyVisitor)
+    }
+}
+
+struct LossyVisitor;
+
+impl Visitor<'_> for LossyVisitor {
+    type Value = Lossy;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Lossy, E> {
+        Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Message<'line> {
+    #[serde(borrow, default)]
+    pub(super) model: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) content: Vec<Content<'line>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Content<'line> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Cow<'line, str>,
+    #[serde(borrow, default)]
+    pub(super) name: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) id: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) tool_use_id: Field<'line>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RateLimit<'line> {
+    #[serde(borrow, default)]
+    pub(super) status: Field<'line>,
+    #[serde(borrow, default, rename = "resetsAt")]
+    pub(super) resets_at: Field<'line>,
+    #[serde(borrow, default, rename = "rateLimitType")]
+    pub(super) kind: Field<'line>,
+}

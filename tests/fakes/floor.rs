@@ -1,0 +1,23 @@
+//! The process floor of the benchmarks: a reply and nothing else; no file is touched.
+
+use crate::flags::Flags;
+use crate::session::new_id;
+use crate::stream::{self, Turn};
+
+/// A turn without a script.
+pub(crate) fn turn(flags: &Flags) -> Turn {
+    let session = flags.session_id.clone().or_else(|| flags.resume.clone());
+    Turn {
+        session: session.unwrap_or_else(|| new_id(0)),
+        uuid: new_id(1),
+        model: flags.model.as_deref().unwrap_or(stream::MODEL).to_owned(),
+        permission_mode: flags.permission_mode(),
+        cost: 0.0,
+        replay: None,
+    }
+}
+
+/// Answers with `FAKE_CLAUDE_REPLY`, or with the prompt.
+pub(crate) fn answer(turn: &Turn, prompt: String) -> Result<(), String> {
+    turn.say(&std::env::var("FAKE_CLAUDE_REPLY").unwrap_or(prompt))
+}

@@ -1,0 +1,52 @@
+//! The warm mode, `--input-format stream-json`: the process stays up and takes a turn for each
+//! message on stdin, all in one session, until stdin ends or a rule ends it.
+
+use std::process::ExitCode;
+
+use crate::flags::Flags;
+use crate::inbox::{Inbox, Message};
+use crate::turn::{Asked, Process, Warm};
+use crate::{floor, log, session, stream};
+
+pub(crate) fn play(process: Option<&Process>, flags: &Flags) -> Result<ExitCode, String> {
+    let inbox = Inbox::open(flags.model.clone());
+    match process {
+        Some(process) => scripted(process, &inbox),
+        None => unscripted(flags, &inbox),
+    }
+}
+
+fn scripted(process: &Process, inbox: &Inbox) -> Result<ExitCode, String> {
+    log::up(&process.folder)?;
+    let (mut session, mut spent) = (None, 0.0);
+    for number in 0.. {
+        let Some(message) = inbox.next()? else { break };
+        let played = process.play(&Asked {
+            prompt: &message.text,
+            model: message.model.as_deref(),
+            replay: replay(&message, &process.flags),
+            warm: Some(Warm { number, session: session.as_deref(), spent, wishes: &inbox.wishes }),
+        })?;
+        if played.end.is_gone() {
+            return Ok(ExitCode::from(played.end.code()));
+        }
+        (session, spent) = (played.session, played.cost);
+    }
+    log::ended(&process.folder)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn unscripted(flags: &Flags, inbox: &Inbox) -> Result<ExitCode, String> {
+    let mut turn = floor::turn(flags);
+    while let Some(message) = inbox.next()? {
+        turn.uuid = session::new_id(1);
+        turn.replay = replay(&message, flags);
+        turn.model = message.model.unwrap_or_else(|| stream::MODEL.to_owned());
+        floor::answer(&turn, message.text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn replay(message: &Message, flags: &Flags) -> Option<serde_json::Value> {
+    flags.replay_user_messages.then(|| message.line.clone())
+}

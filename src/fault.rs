@@ -6,9 +6,12 @@
 //! they are nothing at all.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 18] = [
+pub const POINTS: [&str; 21] = [
     "spawn.before",
     "spawn.after",
+    "spawn.asked",
+    "passage.noted",
+    "passage.asked",
     "stream.read",
     "rest.before",
     "rest.group",

@@ -86,7 +86,7 @@ fn start_others(megabytes: usize, count: usize) -> Fallible<f64> {
 
 async fn start_and_wait() -> std::io::Result<()> {
     let files = Opened {
-        stdin: File::open("/dev/null")?,
+        stdin: Some(File::open("/dev/null")?),
         stdout: File::create("/dev/null")?,
         stderr: File::create("/dev/null")?,
     };
@@ -95,7 +95,7 @@ async fn start_and_wait() -> std::io::Result<()> {
         program: Path::new(FAKE),
         arguments: vec!["--version".to_owned()],
         cwd: Path::new("."),
-        environment: ["FLOOR_A", "FLOOR_B", "FLOOR_C", "FLOOR_D"].map(name),
+        environment: ["FLOOR_A", "FLOOR_B", "FLOOR_C", "FLOOR_D", "FLOOR_E"].map(name),
     };
     Process::start(start, files)?.exited().await;
     Ok(())

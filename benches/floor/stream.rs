@@ -118,7 +118,7 @@ fn say(place: &Place, bytes: usize) -> Fallible<Said> {
 
 fn read(path: &Path) -> Fallible<u64> {
     let mut stream = Stream::default();
-    let mut follower = Follower::open(path)?;
+    let mut follower = Follower::open(path, 0)?;
     while follower.read(&mut stream)? {}
     stream.end()?;
     Ok(stream.events)

@@ -7,6 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
+use crate::domain::id::{AgentId, SessionId};
 use crate::domain::turn::{StepInput, StepOutcome, TurnId};
 use crate::process::claude::Claude;
 pub use crate::process::follow::Stop;
@@ -29,8 +30,21 @@ pub trait StepRunner {
     /// How many turns it can run at the same time.
     fn capacity(&self) -> usize;
 
-    /// Whether the machine has no room for one more turn now.
-    fn is_short_of_memory(&self) -> bool;
+    /// Whether the machine has room for one more turn now; if not, it may make some.
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    /// An agent will go on only in sessions that are `wanted`.
+    fn keep(&self, _agent: &AgentId, _wanted: &dyn Fn(&SessionId) -> bool) {}
+
+    /// A session that is ready to begin in, for a turn that begins fresh.
+    fn offer(&self) -> Option<SessionId> {
+        None
+    }
+
+    /// A turn will begin in that session.
+    fn promise(&self, _session: &SessionId) {}
 
     /// Tells all running turns to stop, and those that are yet to start not to.
     fn stop_all(&self, how: Stop);
@@ -48,8 +62,20 @@ impl StepRunner for Claude {
         Claude::capacity(self)
     }
 
-    fn is_short_of_memory(&self) -> bool {
-        Claude::is_short_of_memory(self)
+    fn has_room(&self) -> bool {
+        Claude::has_room(self)
+    }
+
+    fn keep(&self, agent: &AgentId, wanted: &dyn Fn(&SessionId) -> bool) {
+        Claude::keep(self, agent, wanted);
+    }
+
+    fn offer(&self) -> Option<SessionId> {
+        Claude::offer(self)
+    }
+
+    fn promise(&self, session: &SessionId) {
+        Claude::promise(self, session);
     }
 
     fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {

@@ -84,10 +84,6 @@ impl StepRunner for Scripted {
         self.capacity
     }
 
-    fn is_short_of_memory(&self) -> bool {
-        false
-    }
-
     fn stop_all(&self, how: Stop) {
         self.stop.send_replace(how);
     }

@@ -215,6 +215,17 @@ pub enum Command {
 }
 
 impl Event {
+    /// Whether a turn without any history will begin in this session.
+    #[must_use]
+    pub fn begins_in(&self, session: &SessionId) -> bool {
+        match self {
+            Self::StepFinished(StepFinished { opens, transition, .. }) => {
+                opens.as_ref() == Some(session) && !matches!(transition, Transition::Call { .. })
+            }
+            _ => false,
+        }
+    }
+
     /// The agent this is about, if it is about one.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentId> {

@@ -15,6 +15,7 @@ pub mod effect;
 pub mod event;
 pub mod id;
 pub mod money;
+pub mod passage;
 pub mod policy;
 pub mod reminder;
 pub mod restart;

@@ -6,15 +6,15 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use actix::{Actor, Context, Handler};
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use serde_json::{Value, json};
 
+use super::extract::copy_turn;
 use super::sentence::destination;
 use crate::actor::message::{Finish, Published};
 use crate::domain::event::{AgentFailed, Event, StepFinished, TurnFailed, TurnRejected};
@@ -61,8 +61,9 @@ impl Debug {
         *number += 1;
         let name = format!("{}_{}_{number:03}.json", turn.agent.file_name(), state.stem());
         let path = self.dir.join(&name);
-        let transcript = self.steps.join(format!("{}.jsonl", turn.stem()));
-        if let Err(error) = copy_as_array(&transcript, &path, cost) {
+        let written = private().write(true).create(true).truncate(true).open(&path);
+        let copied = written.and_then(|file| copy_turn(&self.steps, &turn.stem(), cost, file));
+        if let Err(error) = copied {
             tracing::warn!("debug: {}: {error}", path.display());
         }
         ("output", name)
@@ -212,33 +213,4 @@ fn private() -> std::fs::OpenOptions {
     let mut options = File::options();
     options.mode(0o600);
     options
-}
-
-/// Writes the lines of a transcript as one JSON array, a line at a time. A turn without a transcript,
-/// as a script's is, gets its cost.
-fn copy_as_array(transcript: &Path, path: &Path, cost: Usd) -> std::io::Result<()> {
-    let mut out = BufWriter::new(private().write(true).create(true).truncate(true).open(path)?);
-    let mut separator = "[\n";
-    let mut element = |value: &Value| {
-        let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        let indented: Vec<String> = text.lines().map(|line| format!("  {line}")).collect();
-        write!(out, "{separator}{}", indented.join("\n"))?;
-        separator = ",\n";
-        Ok::<(), std::io::Error>(())
-    };
-    match File::open(transcript) {
-        Err(_) => element(&json!({ "type": "result", "total_cost_usd": cost }))?,
-        Ok(file) => {
-            for line in BufReader::new(file).split(b'\n') {
-                let line = line?;
-                let text = String::from_utf8_lossy(&line);
-                if !text.is_empty() {
-                    element(&serde_json::from_str(&text).unwrap_or_else(|_| json!(text)))?;
-                }
-            }
-        }
-    }
-    let open = if separator == "[\n" { "[" } else { "" };
-    writeln!(out, "{open}\n]")?;
-    out.flush()
 }

@@ -5,6 +5,7 @@
 
 pub mod console;
 pub mod debug;
+pub mod extract;
 pub mod lines;
 pub mod screen;
 pub mod sentence;

@@ -1,102 +1,169 @@
-//! Runs turns on Claude Code, each at most once: a turn that has files already is attached to.
+//! Runs turns on Claude Code, each at most once: a turn that was begun before is attached to.
 //!
 //! If its transcript holds a result, that is the outcome; if its process still runs, it is followed
 //! to its end; if neither, the turn is lost and says so. So whoever asks for the same turn again,
 //! after a crash of the runtime or of an actor, never pays for it twice.
+//!
+//! A process that has answered well stays for the next turn of its session, as long as there is room
+//! for it. If it has died by then, another one takes its place and resumes the session.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::io::ErrorKind;
+use std::cell::Cell;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::rc::Rc;
+use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
+use tokio::task::spawn_local;
 
-use super::command::{Marker, arguments};
-use super::follow::{End, Stop, follow, put_to_rest};
+use super::command::Marker;
+use super::follow::{End, Stop, Waits, follow};
 use super::leftover;
 use super::machine::{self, Gauge};
 use super::notice::Notice;
-use super::owned::{Process, Start};
+use super::outcome::outcome;
+use super::pool::Pool;
 use super::stream::Stream;
-use super::transcript::{Follower, TurnFiles};
-use super::verdict::{Exit, Moment, judge};
+use super::transcript::TurnFiles;
+use super::worker::{Rest, Worker};
 use crate::domain::capacity::{self, Memory};
-use crate::domain::money::Usd;
+use crate::domain::id::{AgentId, SessionId};
 use crate::domain::settings::{MaxProcs, Settings};
-use crate::domain::supervision::Limits;
-use crate::domain::time::{Timestamp, span};
-use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome, TurnId};
+use crate::domain::turn::{Failure, StepInput, StepOutcome, TurnId};
 use crate::fault::point;
 
-/// A turn that used no tools and took no longer has had no time to leave a process behind.
-const BRIEF: Duration = Duration::from_secs(1);
+/// How long the last processes of a run may take to end before they are ended.
+const LAST_REST: Duration = Duration::from_secs(5);
 
-/// The system's number for a file that is not a program it can run, `ENOEXEC`.
-const NOT_A_PROGRAM: i32 = 8;
+/// How long a process that has served a turn may take to show that it has heard of the next: it
+/// prints something within a tenth of a second.
+const FIRST_SIGN: Duration = Duration::from_secs(10);
 
 /// Claude Code, as a run uses it.
 #[derive(Debug)]
 pub struct Claude {
-    program: PathBuf,
-    settings: Settings,
-    steps: PathBuf,
-    marker: Marker,
-    running: RefCell<HashMap<TurnId, watch::Sender<Stop>>>,
-    told: Cell<Stop>,
+    pub(super) program: PathBuf,
+    pub(super) settings: Settings,
+    pub(super) steps: PathBuf,
+    pub(super) marker: Marker,
+    pub(super) pool: Rc<Pool>,
+    pub(super) told: watch::Sender<Stop>,
+    capacity: usize,
     gauge: Gauge,
+}
+
+/// A turn that is being run.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) worker: Worker,
+    pub(super) stream: Stream,
+    /// Another process served it before: this one may turn out to have died since.
+    pub(super) took_over: bool,
+    /// It was begun by an earlier runtime, or an actor that failed.
+    pub(super) attached: bool,
 }
 
 impl Claude {
     /// Claude Code under a run's settings; `steps` is where the turns' files go.
     #[must_use]
     pub fn new(program: PathBuf, settings: Settings, steps: PathBuf, marker: Marker) -> Self {
+        let gauge = Gauge::default();
+        let capacity = match settings.max_procs {
+            MaxProcs::Auto => capacity::processes(machine::cores(), gauge.memory()),
+            MaxProcs::Count(count) => count.max(1),
+        };
         Self {
             program,
             settings,
             steps,
             marker,
-            running: RefCell::default(),
-            told: Cell::new(Stop::No),
-            gauge: Gauge::default(),
+            pool: Rc::new(Pool::new(capacity)),
+            told: watch::Sender::new(Stop::No),
+            capacity,
+            gauge,
         }
     }
 
-    /// Runs a turn, or attaches to it; `activity` is told what it is seen doing.
+    /// Runs a turn, or attaches to it; `notices` is told what it is seen doing.
     pub async fn run(&self, input: &StepInput, notices: impl Fn(Notice<'_>)) -> StepOutcome {
-        let (tell, mut stop) = watch::channel(self.told.get());
-        self.running.borrow_mut().insert(input.turn.clone(), tell);
+        let mut stop = self.told.subscribe();
         let outcome = self.turn(input, &mut stop, notices).await;
-        self.running.borrow_mut().remove(&input.turn);
         outcome.unwrap_or_else(StepOutcome::Failed)
     }
 
     /// Tells running turns to stop, and those that are yet to start not to.
     pub fn stop_all(&self, how: Stop) {
-        self.told.set(self.told.get().max(how));
-        for told in self.running.borrow().values() {
-            told.send_if_modified(|now| {
-                *now < how && {
-                    *now = how;
-                    true
-                }
-            });
+        self.told.send_if_modified(|now| {
+            let more = *now < how;
+            *now = how.max(*now);
+            more
+        });
+        for worker in self.pool.drain() {
+            self.retire(worker);
         }
     }
 
     /// Those of the turns that were started before, whatever has become of them.
     #[must_use]
     pub fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
-        turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).stream.exists()).collect()
+        turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
     }
 
     /// Ends every process that bears the run's mark, but for those of the turns to `keep`;
     /// returns how many there were.
     pub async fn sweep(&self, keep: &[TurnId]) -> usize {
-        let keep: Vec<String> = keep.iter().map(TurnId::stem).collect();
-        leftover::sweep(&self.marker, |turn| !keep.iter().any(|kept| kept == turn)).await
+        if keep.is_empty() {
+            self.pool.drain().into_iter().for_each(|worker| self.retire(worker));
+            let _ = tokio::time::timeout(LAST_REST, self.pool.empty()).await;
+        }
+        let keep: Vec<String> = keep.iter().map(|turn| self.process_of(turn)).collect();
+        leftover::sweep(&self.marker, |process| !keep.iter().any(|kept| kept == process)).await
+    }
+
+    /// The name of the files of the process that serves a turn.
+    fn process_of(&self, turn: &TurnId) -> String {
+        let passage = TurnFiles::of(&self.steps, turn).passage();
+        passage.map_or_else(|| turn.stem(), |passage| passage.process)
+    }
+
+    /// How many turns can run at the same time.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Whether the machine has memory for one more process. If it has not, the one that has waited
+    /// longest without a turn goes.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        let short = self.gauge.memory().is_some_and(Memory::is_short);
+        if short && let Some(worker) = self.pool.oldest() {
+            self.retire(worker);
+        }
+        !short
+    }
+
+    /// Lets the processes go that wait for sessions an agent will not come back to.
+    pub fn keep(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) {
+        for worker in self.pool.unwanted(agent, wanted) {
+            self.retire(worker);
+        }
+    }
+
+    /// The session of a process that was started ahead, for a turn that begins fresh.
+    #[must_use]
+    pub fn offer(&self) -> Option<SessionId> {
+        self.pool.offer()
+    }
+
+    /// Promises that process to the turn.
+    pub fn promise(&self, session: &SessionId) {
+        self.pool.promise(session);
+    }
+
+    /// Sees a process to its end, beside everything else.
+    pub(super) fn retire(&self, worker: Worker) {
+        let (marker, stop) = (self.marker.clone(), self.told.subscribe());
+        spawn_local(async move { worker.rest(&marker, &stop, Rest::Patiently).await });
     }
 
     async fn turn(
@@ -105,20 +172,37 @@ impl Claude {
         stop: &mut watch::Receiver<Stop>,
         notices: impl Fn(Notice<'_>),
     ) -> Result<StepOutcome, Failure> {
-        let began = Instant::now();
         let files = TurnFiles::of(&self.steps, &input.turn);
-        let attached = files.stream.exists();
-        let mut process = if attached {
-            self.attach(&input.turn, &files).await
+        let mut turn = if files.are_there() {
+            self.attach(&input.turn, &files).await?
         } else {
-            self.start(input, &files)?
+            self.begin(input, &files, stop).await?
         };
-        let mut stream = Stream::default();
-        let mut follower = Follower::open(&files.stream).map_err(|error| {
-            Failure::new(Cause::Storage, format!("{}: {error}", files.stream.display()))
-        })?;
+        let mut end = self.watch(&mut turn, input, stop, &notices).await;
+        if turn.took_over && matches!(end, End::Exited(_) | End::Deaf) {
+            turn.worker.end(&self.marker, stop, Rest::Soon).await;
+        }
+        if turn.took_over && turn.worker.process.has_ended() && turn.is_unheard().await {
+            turn = self.replace(input, &files, stop).await?;
+            end = self.watch(&mut turn, input, stop, &notices).await;
+        }
+        Ok(self.finish(turn, end, input, stop).await)
+    }
+
+    async fn watch(
+        &self,
+        turn: &mut Turn,
+        input: &StepInput,
+        stop: &mut watch::Receiver<Stop>,
+        notices: &impl Fn(Notice<'_>),
+    ) -> End {
         let throttled = Cell::new(0);
-        let end = follow(&mut process, &mut follower, &mut stream, stop, input.limits, |stream| {
+        let Turn { worker, stream, took_over, .. } = turn;
+        let Worker { process, follower, .. } = worker;
+        let idle = Duration::from_millis(input.limits.idle_timeout_ms);
+        let for_first_sign = took_over.then(|| FIRST_SIGN.min(idle / 2));
+        let waits = Waits { limits: input.limits, for_first_sign };
+        follow(process, follower, stream, stop, waits, |stream| {
             if let Some(seen) = &stream.activity {
                 notices(Notice::Active(seen));
             }
@@ -126,174 +210,80 @@ impl Claude {
                 notices(Notice::Throttled);
             }
         })
-        .await;
+        .await
+    }
+
+    /// Keeps the process for the next turn, or sees it to its end, and tells what the turn came to.
+    async fn finish(
+        &self,
+        turn: Turn,
+        end: End,
+        input: &StepInput,
+        stop: &watch::Receiver<Stop>,
+    ) -> StepOutcome {
+        let Turn { mut worker, mut stream, attached, .. } = turn;
         point("rest.before");
-        put_to_rest(&mut process, stop, matches!(end, End::Result)).await;
-        point("rest.group");
-        let end = match follower.read_to_end(&mut stream).await {
+        worker.may_leave_others |= attached || stream.used_tools;
+        worker.spent = stream.result.as_ref().map_or(worker.spent, |result| result.spent);
+        if self.stays(&worker, &stream, &end, stop) {
+            let files = worker.files.clone();
+            self.keep_for_next(worker, input, &stream);
+            return outcome(end, &stream, &files, input.limits);
+        }
+        let how = match end {
+            End::Result if !stream.open_tasks.is_empty() => Rest::Now,
+            End::Result => Rest::Patiently,
+            _ => Rest::Soon,
+        };
+        worker.end(&self.marker, stop, how).await;
+        let end = match worker.follower.read_to_end(&mut stream).await {
             Err(error) if stream.result.is_none() => End::Unreadable(error),
             _ => end,
         };
-        if attached || stream.used_tools || began.elapsed() > BRIEF {
-            let stem = input.turn.stem();
-            leftover::sweep(&self.marker, |turn| turn == stem).await;
-        }
-        point("rest.after");
-        let mut outcome = Self::outcome(end, &stream, &files, input.limits);
-        if let StepOutcome::Failed(failure) = &mut outcome {
-            let _ = write!(failure.message, "; see {}", files.stream.display());
-        }
-        Ok(outcome)
+        outcome(end, &stream, &worker.files, input.limits)
     }
 
-    /// A turn that was told to stop or took too long may have answered all the same at its very end;
-    /// an error it gave then is only how it took being told.
-    fn outcome(end: End, stream: &Stream, files: &TurnFiles, limits: Limits) -> StepOutcome {
-        let answered = stream.result.as_ref().is_some_and(|result| !result.is_error);
-        let cost = stream.result.as_ref().map_or(Usd::ZERO, |result| result.cost);
-        let failed = |cause, message: String| {
-            StepOutcome::Failed(Failure { cost, ..Failure::new(cause, message) })
-        };
-        match end {
-            End::Unreadable(error) => {
-                failed(Cause::Output, format!("Claude Code cannot be followed: {error}"))
+    /// Whether a process can serve another turn: it has answered well, it listens, and it has nothing
+    /// left to do that could have it go on by itself.
+    fn stays(
+        &self,
+        worker: &Worker,
+        stream: &Stream,
+        end: &End,
+        stop: &watch::Receiver<Stop>,
+    ) -> bool {
+        self.settings.warm
+            && matches!(end, End::Result)
+            && stream.result.as_ref().is_some_and(|result| !result.is_error)
+            && stream.open_tasks.is_empty()
+            && worker.stdin.is_some()
+            && *stop.borrow() == Stop::No
+    }
+
+    fn keep_for_next(&self, worker: Worker, input: &StepInput, stream: &Stream) {
+        let session = input.session.after_turn(stream.message.clone());
+        let agent = &input.turn.agent;
+        match self.pool.keep(worker, agent, &session) {
+            Ok(number) => {
+                let (pool, marker) = (Rc::clone(&self.pool), self.marker.clone());
+                let stop = self.told.subscribe();
+                let longest = Duration::from_millis(self.settings.warm_for_ms);
+                spawn_local(async move {
+                    tokio::time::sleep(longest).await;
+                    if let Some(worker) = pool.expired(number) {
+                        worker.rest(&marker, &stop, Rest::Patiently).await;
+                    }
+                });
             }
-            End::Stopped if !answered => failed(
-                Cause::Interrupted,
-                "the turn was ended because the run was told to stop".to_owned(),
-            ),
-            End::TimedOut if !answered => {
-                let longest = span(limits.timeout_ms);
-                failed(
-                    Cause::Timeout,
-                    format!("Claude Code had no result after {longest}; allow more with --timeout"),
-                )
-            }
-            End::Stalled if !answered => {
-                let longest = span(limits.idle_timeout_ms);
-                failed(
-                    Cause::Stall,
-                    format!(
-                        "Claude Code made no progress for {longest}; allow more with --idle-timeout"
-                    ),
-                )
-            }
-            End::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
-            End::Result | End::Stopped | End::TimedOut | End::Stalled => {
-                judge(stream, Exit::Unseen, moment, || files.last_words())
-            }
+            Err(worker) => self.retire(*worker),
         }
-    }
-
-    /// How many turns can run at the same time.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        match self.settings.max_procs {
-            MaxProcs::Auto => capacity::processes(machine::cores(), self.gauge.memory()),
-            MaxProcs::Count(count) => count.max(1),
-        }
-    }
-
-    /// Whether one more process would leave too little memory to everything else.
-    #[must_use]
-    pub fn is_short_of_memory(&self) -> bool {
-        self.gauge.memory().is_some_and(Memory::is_short)
-    }
-
-    fn start(&self, input: &StepInput, files: &TurnFiles) -> Result<Process, Failure> {
-        if self.told.get() != Stop::No {
-            let message = "the turn was not started because the run was told to stop";
-            return Err(Failure::new(Cause::Interrupted, message));
-        }
-        point("spawn.before");
-        let opened = files.create(&input.prompt).map_err(|(path, error)| {
-            Failure::new(Cause::Storage, format!("{}: cannot be written: {error}", path.display()))
-        })?;
-        let start = Start {
-            program: &self.program,
-            arguments: arguments(input, &self.settings),
-            cwd: self.settings.cwd.as_ref(),
-            environment: self.marker.variables(&input.turn),
-        };
-        let process = Process::start(start, opened).map_err(|error| self.not_started(&error))?;
-        point("spawn.after");
-        Ok(process)
-    }
-
-    /// A program that is not there keeps every agent from working; a machine that is full does not.
-    fn not_started(&self, error: &std::io::Error) -> Failure {
-        let (program, cwd) = (self.program.display(), &self.settings.cwd);
-        let lasting = matches!(
-            error.kind(),
-            ErrorKind::NotFound
-                | ErrorKind::PermissionDenied
-                | ErrorKind::NotADirectory
-                | ErrorKind::InvalidInput
-        ) || error.raw_os_error() == Some(NOT_A_PROGRAM);
-        if lasting {
-            let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
-            Failure::new(
-                Cause::Unavailable,
-                format!(
-                    "{program} cannot be run in {cwd}: {error}; if it is a script, see that its interpreter is there; else {hint}"
-                ),
-            )
-        } else {
-            Failure::new(Cause::Crash, format!("{program} could not be started in {cwd}: {error}"))
-        }
-    }
-
-    /// The process of a turn that was started before, if it still runs: the first of those that
-    /// bear the turn's mark, lead a group and write into its transcript.
-    async fn attach(&self, turn: &TurnId, files: &TurnFiles) -> Process {
-        let (stem, marker) = (turn.stem(), self.marker.clone());
-        let found = spawn_blocking(move || leftover::find(&marker)).await.unwrap_or_default();
-        found
-            .into_iter()
-            .filter(|leftover| leftover.leads && leftover.turn == stem)
-            .filter(|leftover| leftover::writes_to(leftover, &files.stream))
-            .min_by_key(|leftover| leftover.started)
-            .map_or(Process::Gone, Process::Adopted)
     }
 }
 
-/// Now, here.
-fn moment() -> Moment {
-    let millis = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
-    Moment { now: Timestamp(millis), zone: jiff::tz::TimeZone::system() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn outcome(end: End, line: &str) -> StepOutcome {
-        let mut stream = Stream::default();
-        stream.feed(line.as_bytes()).expect("a short line");
-        let turn = TurnId { agent: crate::domain::id::AgentId::main(), step: 1, turn: 0 };
-        let limits = Settings::default().supervision.limits();
-        Claude::outcome(end, &stream, &TurnFiles::of(&PathBuf::new(), &turn), limits)
-    }
-
-    const ANSWER: &str = "{\"type\":\"result\",\"is_error\":false,\"result\":\"hi\"}\n";
-    const ERROR: &str = "{\"type\":\"result\",\"is_error\":true,\"subtype\":\"error_during_execution\",\"total_cost_usd\":0.5}\n";
-
-    #[test]
-    fn an_answer_counts_also_at_the_very_end() {
-        for end in [End::Stopped, End::TimedOut, End::Exited(Exit::Signal(15))] {
-            assert!(matches!(outcome(end, ANSWER), StepOutcome::Replied(_)));
-        }
-    }
-
-    #[test]
-    fn an_error_on_being_stopped_is_no_crash_and_is_paid_for() {
-        for (end, cause) in [
-            (End::Stopped, Cause::Interrupted),
-            (End::TimedOut, Cause::Timeout),
-            (End::Stalled, Cause::Stall),
-        ] {
-            let StepOutcome::Failed(failure) = outcome(end, ERROR) else { panic!("an answer") };
-            assert_eq!((failure.cause, failure.cost), (cause, Usd::from_dollars(0.5)));
-        }
+impl Turn {
+    /// Whether nothing at all has come of it.
+    async fn is_unheard(&mut self) -> bool {
+        let read = self.worker.follower.read_to_end(&mut self.stream).await;
+        read.is_ok() && self.stream.events == 0
     }
 }

@@ -3,21 +3,35 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::domain::id::RunId;
+use crate::domain::id::{AgentId, RunId};
 use crate::domain::session::{Origin, Session};
-use crate::domain::settings::{Permission, Settings};
-use crate::domain::turn::{StepInput, TurnId};
+use crate::domain::settings::{Model, Permission, Settings};
 
 /// The tool a run without a person cannot answer.
 const NEVER: &str = "AskUserQuestion";
 
-/// The arguments for a turn. The prompt is not among them: it comes on stdin, where it has no limit.
+/// What makes a process stay for further turns, and repeat what it was asked.
+const STAYS: [&str; 3] = ["--input-format", "stream-json", "--replay-user-messages"];
+
+/// Has the program write a session to disk before it reports a turn's end, so that whoever goes on
+/// with it then finds the whole turn.
+const EAGER: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
+
+/// The arguments of a process; it `stays` for further turns or ends after the first. The prompt is not among them: it comes on stdin, where it has no limit.
 #[must_use]
-pub fn arguments(input: &StepInput, settings: &Settings) -> Vec<String> {
+pub fn arguments(
+    session: &Session,
+    model: Option<Model>,
+    settings: &Settings,
+    stays: bool,
+) -> Vec<String> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
-    arguments.extend(session(&input.session));
-    if let Some(model) = input.model {
+    if stays {
+        arguments.extend(STAYS.map(str::to_owned));
+    }
+    arguments.extend(origin(session));
+    if let Some(model) = model {
         arguments.extend(["--model".to_owned(), model.name().to_owned()]);
     }
     match &settings.permission {
@@ -29,7 +43,7 @@ pub fn arguments(input: &StepInput, settings: &Settings) -> Vec<String> {
     arguments
 }
 
-fn session(session: &Session) -> Vec<String> {
+fn origin(session: &Session) -> Vec<String> {
     let id = session.id.to_string();
     match &session.origin {
         Origin::Fresh => vec!["--session-id".to_owned(), id],
@@ -57,20 +71,22 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// The variables that a turn's process gets on top of the caller's environment.
+    /// The variables that a process gets on top of the caller's environment. `process` is the name
+    /// of its files; the agent is not known of one that is started ahead of its first turn.
     #[must_use]
-    pub fn variables(&self, turn: &TurnId) -> [(&'static str, String); 4] {
+    pub fn variables(&self, process: &str, agent: Option<&AgentId>) -> [(&'static str, String); 5] {
         [
             ("RAYMOND_RUN", self.run.to_string()),
             ("RAYMOND_DIR", self.dir.display().to_string()),
-            ("RAYMOND_AGENT", turn.agent.to_string()),
-            ("RAYMOND_TURN", turn.stem()),
+            ("RAYMOND_AGENT", agent.map(AgentId::to_string).unwrap_or_default()),
+            ("RAYMOND_TURN", process.to_owned()),
+            (EAGER.0, EAGER.1.to_owned()),
         ]
     }
 
-    /// The turn a process belongs to, if its environment bears this run's mark.
+    /// The name of the files of the Claude Code process that a process belongs to, if its environment bears this run's mark.
     #[must_use]
-    pub fn turn_of<'env>(&self, environment: &'env [u8]) -> Option<&'env str> {
+    pub fn process_of<'env>(&self, environment: &'env [u8]) -> Option<&'env str> {
         let value = |name: &str| {
             environment.split(|&byte| byte == 0).find_map(|pair| {
                 let pair = std::str::from_utf8(pair).ok()?;
@@ -103,28 +119,10 @@ fn is_executable(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::id::{AgentId, MessageId, SessionId, StateName};
-    use crate::domain::settings::Model;
-    use crate::domain::transition::Variables;
-    use crate::domain::turn::STEP_VERSION;
+    use crate::domain::id::{MessageId, SessionId};
 
-    fn turn() -> TurnId {
-        TurnId { agent: AgentId::main(), step: 2, turn: 0 }
-    }
-
-    fn shown(session: Session, model: Option<Model>, settings: &Settings) -> String {
-        let input = StepInput {
-            version: STEP_VERSION,
-            turn: turn(),
-            state: StateName::parse("A.md").expect("a state"),
-            visit: 0,
-            session,
-            model,
-            limits: settings.supervision.limits(),
-            prompt: "never in an argument".into(),
-            values: Variables::new(),
-        };
-        arguments(&input, settings).join(" ")
+    fn shown(session: &Session, model: Option<Model>, settings: &Settings) -> String {
+        arguments(session, model, settings, false).join(" ")
     }
 
     #[test]
@@ -133,7 +131,7 @@ mod tests {
         let settings = Settings::default();
         let rest = "--permission-mode acceptEdits --disallowedTools AskUserQuestion";
         let head = "-p --output-format stream-json --verbose";
-        let line = |session| shown(session, None, &settings);
+        let line = |session| shown(&session, None, &settings);
         assert_eq!(line(Session::fresh(id("a"))), format!("{head} --session-id a {rest}"));
         assert_eq!(line(Session::resumed(id("a"), None)), format!("{head} --resume a {rest}"));
         let branch = Session::resumed(id("a"), None).branch(id("b"));
@@ -143,13 +141,22 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_stays_is_told_so() {
+        let session = Session::fresh(SessionId::new("a"));
+        let line = arguments(&session, None, &Settings::default(), true).join(" ");
+        assert!(line.starts_with(
+            "-p --output-format stream-json --verbose --input-format stream-json --replay-user-messages --session-id a"
+        ));
+    }
+
+    #[test]
     fn permissions_and_further_arguments_are_passed_on() {
         let settings = Settings {
             permission: Permission::SkipAll,
             claude_args: vec!["--effort".into(), "low".into()],
             ..Settings::default()
         };
-        let line = shown(Session::fresh(SessionId::new("a")), Some(Model::Haiku), &settings);
+        let line = shown(&Session::fresh(SessionId::new("a")), Some(Model::Haiku), &settings);
         assert!(line.ends_with(
             "--model haiku --dangerously-skip-permissions --disallowedTools AskUserQuestion --effort low"
         ));
@@ -159,14 +166,14 @@ mod tests {
     fn a_process_is_known_by_its_environment() {
         let marker = Marker { run: RunId::parse("r").expect("an id"), dir: "/x/.raymond".into() };
         let bytes: Vec<u8> = marker
-            .variables(&turn())
+            .variables("main-2-0", Some(&AgentId::main()))
             .iter()
             .flat_map(|(name, value)| format!("{name}={value}\0").into_bytes())
             .collect();
-        assert_eq!(marker.turn_of(&bytes), Some("main-2-0"));
+        assert_eq!(marker.process_of(&bytes), Some("main-2-0"));
         let other = Marker { dir: "/y/.raymond".into(), ..marker };
-        assert_eq!(other.turn_of(&bytes), None);
-        assert_eq!(other.turn_of(b""), None);
+        assert_eq!(other.process_of(&bytes), None);
+        assert_eq!(other.process_of(b""), None);
     }
 
     #[test]

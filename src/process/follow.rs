@@ -15,6 +15,7 @@ use super::owned::Process;
 use super::stream::Stream;
 use super::transcript::{Error, Follower};
 use super::verdict::Exit;
+use super::worker::Rest;
 use crate::domain::supervision::Limits;
 
 /// The pause after something has come.
@@ -52,8 +53,19 @@ pub enum End {
     TimedOut,
     /// It made no progress for too long.
     Stalled,
+    /// It gave no sign of having heard what it was asked.
+    Deaf,
     /// Its output cannot be used.
     Unreadable(Error),
+}
+
+/// How long a turn is waited for.
+#[derive(Debug, Clone, Copy)]
+pub struct Waits {
+    /// By its agent's supervision.
+    pub limits: Limits,
+    /// For the first thing it prints, if that is known to come soon.
+    pub for_first_sign: Option<Duration>,
 }
 
 /// Follows a turn to its end, telling `changed` whenever something has come.
@@ -62,9 +74,10 @@ pub async fn follow(
     follower: &mut Follower,
     stream: &mut Stream,
     stop: &mut watch::Receiver<Stop>,
-    limits: Limits,
+    waits: Waits,
     changed: impl Fn(&Stream),
 ) -> End {
+    let Waits { limits, for_first_sign } = waits;
     let deadline = Instant::now() + Duration::from_millis(limits.timeout_ms);
     let mut progressed = Instant::now();
     let mut grace = None;
@@ -81,6 +94,11 @@ pub async fn follow(
         }
         if stream.result.is_some() {
             return End::Result;
+        }
+        if stream.events == 0
+            && for_first_sign.is_some_and(|longest| progressed.elapsed() > longest)
+        {
+            return End::Deaf;
         }
         if patience(stream, limits).is_some_and(|patience| progressed.elapsed() > patience) {
             return End::Stalled;
@@ -106,17 +124,17 @@ fn patience(stream: &Stream, limits: Limits) -> Option<Duration> {
 }
 
 /// Waits until it is told to stop without further patience; a teller that is gone never tells.
-async fn stopped(stop: &mut watch::Receiver<Stop>) {
+pub async fn stopped(stop: &mut watch::Receiver<Stop>) {
     if stop.wait_for(|&told| told > Stop::Patiently).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Sees the whole process group to its end. `patient` lets the process end by itself first.
-pub async fn put_to_rest(process: &mut Process, stop: &watch::Receiver<Stop>, patient: bool) {
+/// Sees the whole process group to its end.
+pub async fn put_to_rest(process: &mut Process, stop: &watch::Receiver<Stop>, how: Rest) {
     let Some(leader) = process.group() else { return };
-    let ended = patient && timeout(AFTER_RESULT, process.exited()).await.is_ok();
-    if !ended && *stop.borrow() != Stop::Now {
+    let ended = how == Rest::Patiently && timeout(AFTER_RESULT, process.exited()).await.is_ok();
+    if !ended && how != Rest::Now && *stop.borrow() != Stop::Now {
         group::terminate(leader);
         let mut stop = stop.clone();
         tokio::select! {

@@ -22,8 +22,8 @@ pub struct Leftover {
     pub started: u64,
     /// Whether it leads its process group, as Claude Code itself does.
     pub leads: bool,
-    /// The turn it belongs to.
-    pub turn: String,
+    /// The name of the files of the Claude Code process it belongs to, or is.
+    pub process: String,
 }
 
 /// How often a sweep looks again, because what it ends may just have started something.
@@ -40,9 +40,9 @@ pub fn find(marker: &Marker) -> Vec<Leftover> {
 
 fn look(marker: &Marker, pid: u32) -> Option<Leftover> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let turn = marker.turn_of(&environment)?.to_owned();
+    let process = marker.process_of(&environment)?.to_owned();
     let Stat { group, started } = stat(pid)?;
-    Some(Leftover { pid, started, leads: group == pid, turn })
+    Some(Leftover { pid, started, leads: group == pid, process })
 }
 
 /// Whether a process is still the one that was found.
@@ -59,13 +59,14 @@ pub fn writes_to(leftover: &Leftover, file: &Path) -> bool {
     identity(file).is_some_and(|file| identity(stdout.as_ref()) == Some(file))
 }
 
-/// Ends the processes of those turns of a run that `ends` tells; returns how many there were.
+/// Ends those processes of a run that `ends` tells, by the Claude Code process they belong to; returns
+/// how many there were.
 pub async fn sweep(marker: &Marker, ends: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
     for _ in 0..ROUNDS {
         let looked_for = marker.clone();
         let mut found = spawn_blocking(move || find(&looked_for)).await.unwrap_or_default();
-        found.retain(|leftover| ends(&leftover.turn));
+        found.retain(|leftover| ends(&leftover.process));
         if found.is_empty() {
             break;
         }
@@ -100,7 +101,6 @@ mod tests {
 
     use super::*;
     use crate::domain::id::{AgentId, RunId};
-    use crate::domain::turn::TurnId;
 
     #[tokio::test]
     async fn a_marked_process_is_found_and_swept_and_no_other() {
@@ -109,10 +109,13 @@ mod tests {
             run: RunId::parse(run).expect("an id"),
             dir: place.path().to_owned(),
         };
-        let turn = TurnId { agent: AgentId::main(), step: 1, turn: 0 };
         let start = |marker: &Marker| {
             let mut command = Command::new("/bin/sleep");
-            command.arg("60").env_clear().envs(marker.variables(&turn)).stdin(Stdio::null());
+            command
+                .arg("60")
+                .env_clear()
+                .envs(marker.variables("main-1-0", Some(&AgentId::main())))
+                .stdin(Stdio::null());
             command.spawn().expect("sleep starts")
         };
         let (ours, other) = (marker("ours"), marker("other"));
@@ -131,8 +134,8 @@ mod tests {
         let found =
             tokio::time::timeout(Duration::from_secs(30), seen).await.expect("they are seen");
         assert_eq!(found.iter().map(|one| one.pid).collect::<Vec<_>>(), [sleeping.id()]);
-        assert!(is_alive(&found[0]) && found[0].turn == "main-1-0" && !found[0].leads);
-        assert_eq!(sweep(&ours, |turn| turn == "main-2-0").await, 0);
+        assert!(is_alive(&found[0]) && found[0].process == "main-1-0" && !found[0].leads);
+        assert_eq!(sweep(&ours, |process| process == "main-2-0").await, 0);
         assert!(sweep(&ours, |_| true).await >= 1);
         sleeping.wait().expect("it has ended");
         assert!(!is_alive(&found[0]));

@@ -1,9 +1,11 @@
 //! The room of the processes: the only one that starts Claude Code, follows it and ends it.
 //!
-//! A process reads its prompt from a file and writes its stream into a file, so it owes nothing to
-//! the runtime that started it: if that dies, the turn goes on to its end, and the next runtime
-//! finds either the running process or its finished transcript.
+//! A process writes its stream into a file, so it owes nothing to the runtime that started it: if
+//! that dies, the turn goes on to its end, and the next runtime finds either the running process or
+//! its finished transcript. A process that stays for further turns of its session is told them on a
+//! pipe; when that breaks it ends after the turn it is at.
 
+mod begin;
 pub mod claude;
 pub mod command;
 pub mod follow;
@@ -11,8 +13,12 @@ pub mod group;
 pub mod leftover;
 pub mod limit;
 pub mod machine;
+pub mod message;
 pub mod notice;
+pub mod outcome;
 pub mod owned;
+pub mod pool;
 pub mod stream;
 pub mod transcript;
 pub mod verdict;
+pub mod worker;

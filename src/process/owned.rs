@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 
 use super::leftover::{self, Leftover};
 use super::transcript::Opened;
@@ -40,7 +40,7 @@ pub struct Start<'start> {
     /// The directory it works in.
     pub cwd: &'start Path,
     /// What is added to the caller's environment.
-    pub environment: [(&'static str, String); 4],
+    pub environment: [(&'static str, String); 5],
 }
 
 impl Process {
@@ -55,13 +55,30 @@ impl Process {
             .args(start.arguments)
             .current_dir(start.cwd)
             .envs(start.environment)
-            .stdin(Stdio::from(files.stdin))
+            .stdin(files.stdin.map_or_else(Stdio::piped, Stdio::from))
             .stdout(Stdio::from(files.stdout))
             .stderr(Stdio::from(files.stderr))
             .process_group(0);
         let child = command.spawn()?;
         let pid = child.id().unwrap_or(0);
         Ok(Self::Own { child: Box::new(child), pid })
+    }
+
+    /// Where it is told things, if it takes any; it can be taken once.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        match self {
+            Self::Own { child, .. } => child.stdin.take(),
+            Self::Adopted(_) | Self::Gone => None,
+        }
+    }
+
+    /// Whether it is known to have ended.
+    pub fn has_ended(&mut self) -> bool {
+        match self {
+            Self::Own { child, .. } => !matches!(child.try_wait(), Ok(None)),
+            Self::Adopted(leftover) => !leftover::is_alive(leftover),
+            Self::Gone => true,
+        }
     }
 
     /// The id of its process group.

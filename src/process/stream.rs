@@ -9,10 +9,11 @@ mod line;
 use memchr::memchr;
 use serde_json::value::RawValue;
 
-use self::line::{Line, Message, RateLimit, get, text};
+use self::line::{Line, Message, Origin, RateLimit, get, text};
 
 use crate::domain::id::MessageId;
 use crate::domain::money::Usd;
+use crate::domain::passage::Expected;
 
 /// The longest line, in bytes.
 pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -37,8 +38,10 @@ pub struct TurnResult {
     pub is_error: bool,
     /// The kind of end, such as `success` or `error_during_execution`.
     pub subtype: String,
-    /// What the process has cost so far.
+    /// What the turn has cost.
     pub cost: Usd,
+    /// What the process has cost so far.
+    pub spent: Usd,
     /// How long the turn took, in milliseconds.
     pub duration_ms: u64,
     /// The status with which the API refused, if it did.
@@ -69,6 +72,11 @@ pub struct Stream {
     pub activity: Option<String>,
     /// Whether it has used tools, which may have left processes behind.
     pub used_tools: bool,
+    /// What the process had cost before.
+    spent_before: Usd,
+    expected: Expected,
+    /// What the program does in the background, which may have it go on by itself.
+    pub open_tasks: Vec<String>,
     /// The tools that have been called and have not answered yet.
     pub open_tools: Vec<String>,
     /// How long the program waits before it asks the API again, in milliseconds.
@@ -84,6 +92,13 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The part of a stream that answers a message; what the process had cost before is not its cost.
+    #[must_use]
+    pub fn answer_to(message: MessageId, spent_before: Usd) -> Self {
+        let expected = Expected::answer_to(message);
+        Self { spent_before, expected, ..Self::default() }
+    }
+
     /// Takes the next bytes of the stream.
     ///
     /// # Errors
@@ -140,12 +155,15 @@ impl Stream {
         self.retry_delay_ms = 0;
         match &*event.kind {
             "assistant" => self.assistant(event),
-            "system" if text(event.subtype).as_deref() == Some("api_retry") => {
-                self.api_retry(event);
-            }
-            "user" if !self.open_tools.is_empty() => self.tool_results(event),
+            "system" => match text(event.subtype).as_deref() {
+                Some("api_retry") => self.api_retry(event),
+                Some("task_started") => self.open_tasks.extend(text(event.task_id)),
+                Some("task_notification") => self.task_ended(event),
+                _ => {}
+            },
+            "user" => self.user(event),
             "rate_limit_event" => self.rate_limit(event),
-            "result" => self.result = Some(TurnResult::read(event)),
+            "result" => self.result(event),
             _ => {}
         }
     }
@@ -186,7 +204,30 @@ impl Stream {
         }
     }
 
-    fn tool_results(&mut self, event: &Line<'_>) {
+    fn task_ended(&mut self, event: &Line<'_>) {
+        if let Some(ended) = text(event.task_id) {
+            self.open_tasks.retain(|task| *task != ended);
+        }
+    }
+
+    fn result(&mut self, event: &Line<'_>) {
+        let origin = get::<Origin<'_>>(event.origin).map(|origin| origin.kind);
+        if self.result.is_none() && self.expected.is_ended_by(origin.as_deref()) {
+            let read = TurnResult::read(event);
+            let cost = read.spent.saturating_sub(self.spent_before);
+            self.result = Some(TurnResult { cost, ..read });
+        }
+    }
+
+    fn user(&mut self, event: &Line<'_>) {
+        if self.expected.is_waiting()
+            && let Some(id) = text(event.uuid)
+        {
+            self.expected.repeated(&id);
+        }
+        if self.open_tools.is_empty() {
+            return;
+        }
         let Some(message) = get::<Message<'_>>(event.message) else { return };
         for content in message.content {
             if let Some(answered) = text(content.tool_use_id) {
@@ -217,7 +258,8 @@ impl TurnResult {
             text: text(event.result),
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
-            cost: Usd::from_dollars(get(event.total_cost_usd).unwrap_or(0.0)),
+            cost: Usd::ZERO,
+            spent: Usd::from_dollars(get(event.total_cost_usd).unwrap_or(0.0)),
             duration_ms: millis(get(event.duration_ms).unwrap_or(0.0)),
             api_status: get(event.api_error_status),
             errors: errors

@@ -1,6 +1,7 @@
 //! The files of a turn: the prompt the child reads, the stream and the errors it writes.
 //!
-//! `steps/main-3-0.prompt`, `.jsonl`, `.stderr`. The child has them open itself; the runtime only
+//! `steps/main-3-0.prompt`, `.jsonl`, `.stderr`; a further turn of a process that stays has only a
+//! `.turn`, which says where in that process's stream it stands. The child has them open itself; the runtime only
 //! follows, so neither end needs the other to live.
 
 use std::fs::File;
@@ -9,6 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::stream::{Stream, TooLong};
+use crate::domain::passage::Passage;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
 
@@ -30,13 +32,15 @@ pub struct TurnFiles {
     pub stream: PathBuf,
     /// What it complains.
     pub stderr: PathBuf,
+    /// Where the turn stands in the stream of another, if it is no process's first.
+    pub passage: PathBuf,
 }
 
 /// The files, open for the child.
 #[derive(Debug)]
 pub struct Opened {
-    /// Its stdin.
-    pub stdin: File,
+    /// Its stdin; a pipe, if it is told things.
+    pub stdin: Option<File>,
     /// Its stdout.
     pub stdout: File,
     /// Its stderr.
@@ -47,8 +51,45 @@ impl TurnFiles {
     /// The files of a turn in the directory of all of them.
     #[must_use]
     pub fn of(steps: &Path, turn: &TurnId) -> Self {
-        let file = |ending: &str| steps.join(format!("{}.{ending}", turn.stem()));
-        Self { prompt: file("prompt"), stream: file("jsonl"), stderr: file("stderr") }
+        Self::named(steps, &turn.stem())
+    }
+
+    /// The files of a process, or a turn, of that name.
+    #[must_use]
+    pub fn named(steps: &Path, name: &str) -> Self {
+        let file = |ending: &str| steps.join(format!("{name}.{ending}"));
+        Self {
+            prompt: file("prompt"),
+            stream: file("jsonl"),
+            stderr: file("stderr"),
+            passage: file("turn"),
+        }
+    }
+
+    /// Whether the turn was begun before, whatever has become of it.
+    #[must_use]
+    pub fn are_there(&self) -> bool {
+        self.stream.exists() || self.passage.exists()
+    }
+
+    /// Keeps where the turn stands.
+    ///
+    /// # Errors
+    /// The file, and what the system said.
+    pub fn note(&self, passage: &Passage) -> Result<(), (PathBuf, std::io::Error)> {
+        let written = serde_json::to_vec(passage).map_err(std::io::Error::from).and_then(|json| {
+            let mut new = File::options();
+            new.write(true).create(true).truncate(true).mode(0o600);
+            new.open(&self.passage)?.write_all(&json)
+        });
+        written.map_err(|error| (self.passage.clone(), error))
+    }
+
+    /// Where the turn stands, if it is no process's first. One that was not written to its end is
+    /// none: what it was for had not been asked yet.
+    #[must_use]
+    pub fn passage(&self) -> Option<Passage> {
+        serde_json::from_slice(&std::fs::read(&self.passage).ok()?).ok()
     }
 
     /// Makes the files for a child that is about to start. The stream comes last, because where it is
@@ -56,16 +97,18 @@ impl TurnFiles {
     ///
     /// # Errors
     /// The file, and what the system said.
-    pub fn create(&self, prompt: &str) -> Result<Opened, (PathBuf, std::io::Error)> {
+    pub fn create(&self, prompt: Option<&str>) -> Result<Opened, (PathBuf, std::io::Error)> {
         let mut replace = File::options();
         replace.write(true).create(true).truncate(true).mode(0o600);
         let mut append = File::options();
         append.append(true).create_new(true).mode(0o600);
-        let written =
-            replace.open(&self.prompt).and_then(|mut file| file.write_all(prompt.as_bytes()));
-        let prompt = written.and_then(|()| File::open(&self.prompt));
+        let write = |prompt: &str| {
+            replace.open(&self.prompt)?.write_all(prompt.as_bytes())?;
+            File::open(&self.prompt)
+        };
+        let stdin = prompt.map(write).transpose();
         Ok(Opened {
-            stdin: prompt.map_err(|error| (self.prompt.clone(), error))?,
+            stdin: stdin.map_err(|error| (self.prompt.clone(), error))?,
             stderr: replace.open(&self.stderr).map_err(|error| (self.stderr.clone(), error))?,
             stdout: append.open(&self.stream).map_err(|error| (self.stream.clone(), error))?,
         })
@@ -106,17 +149,26 @@ pub enum Error {
 }
 
 impl Follower {
-    /// Follows a stream from its beginning; one that does not exist yet is empty.
+    /// Follows a stream from a position; one that does not exist yet is empty.
     ///
     /// # Errors
     /// What the system said.
-    pub fn open(path: &Path) -> std::io::Result<Self> {
+    pub fn open(path: &Path, position: u64) -> std::io::Result<Self> {
         let file = match File::open(path) {
-            Ok(file) => Some(file),
+            Ok(mut file) => {
+                file.seek(SeekFrom::Start(position))?;
+                Some(file)
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Self { file, position: 0, chunk: vec![0; CHUNK] })
+        Ok(Self { file, position, chunk: vec![0; CHUNK] })
+    }
+
+    /// How many bytes of the stream have been read.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
     }
 
     /// Reads what is there by now, when nothing more is of interest; lets others have their turn

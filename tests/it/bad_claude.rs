@@ -36,7 +36,7 @@ fn missing_in_the_middle_pauses_the_run() {
     let test = with([when("start").hold_before("go").reply("<goto>NEXT.md</goto>"), well()]);
     let claude = test.own_claude();
     let test = test.env("RAYMOND_CLAUDE", &claude);
-    let mut live = test.spawn(&["START.md"]);
+    let mut live = test.spawn(&["START.md", "--no-warm"]);
     live.wait_calls(1);
     fs::remove_file(&claude).expect("it was there");
     test.release("go");
@@ -152,16 +152,20 @@ fn a_session_that_is_gone_fails_the_agent() {
 
 #[test]
 fn a_turn_is_over_at_its_result() {
-    let test = with([when("start").linger().reply("<goto>NEXT.md</goto>"), well()]);
-    test.run(&["START.md", "--shutdown", "100ms"]).ok();
-    test.assert_no_survivors();
+    for how in ["--no-warm", "--idle-timeout=2s"] {
+        let test = with([when("start").linger().reply("<goto>NEXT.md</goto>"), well()]);
+        test.run(&["START.md", "--shutdown", "100ms", how]).ok();
+        assert_eq!(test.prompts(), ["start", "next"], "{how}");
+        test.assert_no_survivors();
+    }
 }
 
 #[test]
 fn one_that_will_not_go_is_made_to() {
     let rule = when("start").linger().ignore_term().helper().reply("<goto>NEXT.md</goto>");
     let test = with([rule, well()]);
-    test.run(&["START.md", "--shutdown", "100ms"]).ok().ended("main", "well");
+    let options = ["START.md", "--shutdown", "100ms", "--idle-timeout", "2s"];
+    test.run(&options).ok().ended("main", "well");
     test.assert_no_survivors();
 }
 
@@ -171,7 +175,7 @@ fn a_helper_that_holds_stdout_open_is_gone_when_its_step_is() {
         when("start").helper().reply("<goto>NEXT.md</goto>"),
         when("next").hold_before("go").reply("<result>ok</result>"),
     ]);
-    let mut live = test.spawn(&["START.md"]);
+    let mut live = test.spawn(&["START.md", "--no-warm"]);
     live.wait_calls(2);
     let helpers = test.helpers();
     assert_eq!(helpers.len(), 1);

@@ -95,7 +95,7 @@ fn a_claude_that_vanishes_under_64_workers_pauses_the_run() {
         .rule(when("onward").reply("<result>ok</result>"));
     let claude = test.own_claude();
     let test = test.env("RAYMOND_CLAUDE", &claude);
-    let mut live = test.spawn(&["START.md", "--max-procs", "100"]);
+    let mut live = test.spawn(&["START.md", "--max-procs", "100", "--no-warm"]);
     live.wait_for("64 workers", |test| test.calls_with("worker").len() == 64);
     live.wait_for("the end of main", |test| {
         test.events("step_finished").iter().any(|step| step["transition"]["tag"] == "result")

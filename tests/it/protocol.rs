@@ -198,8 +198,7 @@ fn the_frontmatters_model_wins_over_the_command_lines() {
         .rule(when("start").reply("<goto>NEXT.md</goto>"))
         .rule(when("next").reply("<result>ok</result>"));
     test.run(&["START.md", "--model", "sonnet"]).ok();
-    let models: Vec<_> =
-        test.calls().iter().map(|call| call.flag("--model").map(str::to_owned)).collect();
+    let models: Vec<_> = test.calls().into_iter().map(|call| call.model).collect();
     assert_eq!(models, [Some("haiku".to_owned()), Some("sonnet".to_owned())]);
 }
 

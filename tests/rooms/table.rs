@@ -78,7 +78,7 @@ const TABLE: &[Row] = &[
     Row {
         room: "process",
         rooms: &["domain", "fault"],
-        crates: &["jiff", "memchr", "rustix", "serde", "serde_json", "thiserror", "tokio"],
+        crates: &["jiff", "memchr", "rustix", "serde", "serde_json", "thiserror", "tokio", "uuid"],
         never: ENVIRONMENT,
     },
     Row {

@@ -29,8 +29,15 @@ const MINUTE: Duration = Duration::from_mins(1);
 impl Supervisor {
     pub(super) fn perform(&mut self, effect: Effect, ctx: &mut Ctx<Self>) {
         match effect {
-            Effect::Proceed(agent) => self.proceed(&agent, ctx),
+            Effect::Proceed(agent) => {
+                if let Some(state) = self.run.agents.get(&agent) {
+                    let wanted = |session: &SessionId| state.sessions().any(|own| own == session);
+                    self.context.runner.keep(&agent, &wanted);
+                }
+                self.proceed(&agent, ctx);
+            }
             Effect::Retire(agent) => {
+                self.context.runner.keep(&agent, &|_| false);
                 self.context.registry.forget(&agent);
                 if let Some(address) = self.agents.remove(&agent) {
                     address.do_send(Retire);
@@ -124,7 +131,7 @@ impl Supervisor {
             return 0;
         }
         let allowed = self.throttle.allowed();
-        if self.admission.waiting() == 0 || !self.context.runner.is_short_of_memory() {
+        if self.admission.waiting() == 0 || self.context.runner.has_room() {
             return allowed;
         }
         if !self.looks_again {
@@ -149,8 +156,15 @@ impl Supervisor {
     /// Records what follows from a report. One that comes late or twice changes nothing, and does
     /// not give back the permit of the turn that is due now.
     fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
-        let session = SessionId::new(&Uuid::new_v4().to_string());
+        let offered = self.context.runner.offer();
+        let session =
+            offered.clone().unwrap_or_else(|| SessionId::new(&Uuid::new_v4().to_string()));
         let events = decide(&self.run, report, Chosen { now: now(), session, chance: chance() });
+        if let Some(offered) = offered
+            && events.iter().any(|event| event.begins_in(&offered))
+        {
+            self.context.runner.promise(&offered);
+        }
         if events.is_empty() {
             if !self.run.agents.contains_key(&report.turn.agent) {
                 self.admission.release(&report.turn.agent);

@@ -127,8 +127,8 @@ impl StepRunner for Player {
         self.capacity.get()
     }
 
-    fn is_short_of_memory(&self) -> bool {
-        self.short_of_memory.get()
+    fn has_room(&self) -> bool {
+        !self.short_of_memory.get()
     }
 
     fn stop_all(&self, _: Stop) {}

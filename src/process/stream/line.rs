@@ -42,6 +42,17 @@ pub(super) struct Line<'line> {
     pub(super) error_status: Field<'line>,
     #[serde(borrow, default)]
     pub(super) rate_limit_info: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) task_id: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) origin: Field<'line>,
+}
+
+/// The occasion of a turn that no message asked for.
+#[derive(Deserialize)]
+pub(super) struct Origin<'line> {
+    #[serde(borrow)]
+    pub(super) kind: Cow<'line, str>,
 }
 
 /// A value that is not yet understood.

@@ -49,9 +49,13 @@ impl Call {
         self
     }
 
-    /// In the very session of an earlier turn.
+    /// In the very session of an earlier turn: in its process, or in a new one that resumes it.
     #[track_caller]
     pub(crate) fn assert_resumes(&self, earlier: &Self) -> &Self {
+        if self.turn_in_process > 0 {
+            assert_eq!(self.session, earlier.session, "{self:#?}");
+            return self;
+        }
         assert_eq!(self.resumed_from, earlier.session, "{self:#?}");
         assert!(!self.has("--fork-session") && !self.has("--session-id"), "{self:#?}");
         assert_eq!(self.session, earlier.session, "{self:#?}");

@@ -1,0 +1,107 @@
+//! What a turn came to, from how following it ended and what its stream holds.
+//!
+//! A turn that was told to stop or took too long may have answered all the same at its very end; an
+//! error it gave then is only how it took being told.
+
+use std::fmt::Write as _;
+
+use super::follow::End;
+use super::stream::Stream;
+use super::transcript::TurnFiles;
+use super::verdict::{Exit, Moment, judge};
+use crate::domain::money::Usd;
+use crate::domain::supervision::Limits;
+use crate::domain::time::{Timestamp, span};
+use crate::domain::turn::{Cause, Failure, StepOutcome};
+
+/// What a turn came to; a failure names the process's stream among the `files`.
+#[must_use]
+pub fn outcome(end: End, stream: &Stream, files: &TurnFiles, limits: Limits) -> StepOutcome {
+    let mut outcome = judged(end, stream, files, limits);
+    if let StepOutcome::Failed(failure) = &mut outcome {
+        let _ = write!(failure.message, "; see {}", files.stream.display());
+    }
+    outcome
+}
+
+fn judged(end: End, stream: &Stream, files: &TurnFiles, limits: Limits) -> StepOutcome {
+    let answered = stream.result.as_ref().is_some_and(|result| !result.is_error);
+    let cost = stream.result.as_ref().map_or(Usd::ZERO, |result| result.cost);
+    let failed = |cause, message: String| {
+        StepOutcome::Failed(Failure { cost, ..Failure::new(cause, message) })
+    };
+    match end {
+        End::Unreadable(error) => {
+            failed(Cause::Output, format!("Claude Code cannot be followed: {error}"))
+        }
+        End::Stopped if !answered => failed(
+            Cause::Interrupted,
+            "the turn was ended because the run was told to stop".to_owned(),
+        ),
+        End::TimedOut if !answered => {
+            let longest = span(limits.timeout_ms);
+            let message =
+                format!("Claude Code had no result after {longest}; allow more with --timeout");
+            failed(Cause::Timeout, message)
+        }
+        End::Stalled if !answered => {
+            let longest = span(limits.idle_timeout_ms);
+            let message = format!(
+                "Claude Code made no progress for {longest}; allow more with --idle-timeout"
+            );
+            failed(Cause::Stall, message)
+        }
+        End::Deaf if !answered => failed(
+            Cause::Stall,
+            "Claude Code gave no sign of having heard what it was asked".to_owned(),
+        ),
+        End::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
+        End::Result | End::Stopped | End::TimedOut | End::Stalled | End::Deaf => {
+            judge(stream, Exit::Unseen, moment, || files.last_words())
+        }
+    }
+}
+
+/// Now, here.
+fn moment() -> Moment {
+    let millis = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
+    Moment { now: Timestamp(millis), zone: jiff::tz::TimeZone::system() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::domain::supervision::Supervision;
+
+    fn after(end: End, line: &str) -> StepOutcome {
+        let mut stream = Stream::default();
+        stream.feed(line.as_bytes()).expect("a short line");
+        let files = TurnFiles::named(Path::new("steps"), "main-1-0");
+        outcome(end, &stream, &files, Supervision::default().limits())
+    }
+
+    const ANSWER: &str = "{\"type\":\"result\",\"is_error\":false,\"result\":\"hi\"}\n";
+    const ERROR: &str = "{\"type\":\"result\",\"is_error\":true,\"subtype\":\"error_during_execution\",\"total_cost_usd\":0.5}\n";
+
+    #[test]
+    fn an_answer_counts_also_at_the_very_end() {
+        for end in [End::Stopped, End::TimedOut, End::Stalled, End::Exited(Exit::Signal(15))] {
+            assert!(matches!(after(end, ANSWER), StepOutcome::Replied(_)));
+        }
+    }
+
+    #[test]
+    fn an_error_on_being_stopped_is_no_crash_and_is_paid_for() {
+        for (end, cause) in [
+            (End::Stopped, Cause::Interrupted),
+            (End::TimedOut, Cause::Timeout),
+            (End::Stalled, Cause::Stall),
+        ] {
+            let StepOutcome::Failed(failure) = after(end, ERROR) else { panic!("an answer") };
+            assert_eq!((failure.cause, failure.cost), (cause, Usd::from_dollars(0.5)));
+            assert!(failure.message.ends_with("; see steps/main-1-0.jsonl"));
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The processes without a turn, which wait for the next one of their session, and the number of
+//! processes there may be at all.
+//!
+//! Each process holds one of the slots from before its start until nothing of it is left, with a turn
+//! or without. Who needs a slot when there is none retires the process that has waited longest; and
+//! while someone waits for a slot, no process is kept.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::worker::Worker;
+use crate::domain::id::{AgentId, MessageId, SessionId};
+use crate::domain::session::{Origin, Session};
+
+/// A process that waits.
+#[derive(Debug)]
+struct Idle {
+    number: u64,
+    worker: Worker,
+    session: SessionId,
+    /// Whose session it is, and the last message in it; a process that was started ahead has none.
+    served: Option<(AgentId, Option<MessageId>)>,
+    promised: bool,
+}
+
+/// The processes that wait, the longest waiting first, and the slots of all.
+#[derive(Debug)]
+pub struct Pool {
+    idle: RefCell<Vec<Idle>>,
+    slots: Arc<Semaphore>,
+    size: usize,
+    waiting: Cell<usize>,
+    numbers: Cell<u64>,
+}
+
+/// Counts one who waits for a slot, for as long as it does.
+struct Waiting<'pool>(&'pool Cell<usize>);
+
+impl<'pool> Waiting<'pool> {
+    fn new(count: &'pool Cell<usize>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+impl Pool {
+    /// No process yet, and at most `size` of them.
+    #[must_use]
+    pub fn new(size: usize) -> Self {
+        Self {
+            idle: RefCell::default(),
+            slots: Arc::new(Semaphore::new(size)),
+            size,
+            waiting: Cell::new(0),
+            numbers: Cell::new(0),
+        }
+    }
+
+    /// A slot, if one is free and nobody waits for it.
+    #[must_use]
+    pub fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
+        if self.waiting.get() > 0 {
+            return None;
+        }
+        Arc::clone(&self.slots).try_acquire_owned().ok()
+    }
+
+    /// Waits for a slot. If none is free, `retire` is given the process to retire for it.
+    pub async fn slot(&self, retire: impl FnOnce(Worker)) -> Option<OwnedSemaphorePermit> {
+        if let Some(slot) = self.free_slot() {
+            return Some(slot);
+        }
+        let _waiting = Waiting::new(&self.waiting);
+        if let Some(worker) = self.oldest() {
+            retire(worker);
+        }
+        Arc::clone(&self.slots).acquire_owned().await.ok()
+    }
+
+    /// Waits until no process holds a slot.
+    pub async fn empty(&self) {
+        let all = u32::try_from(self.size).unwrap_or(u32::MAX);
+        let _ = self.slots.acquire_many(all).await;
+    }
+
+    /// Keeps a process for the next turn of a session, and tells its number.
+    ///
+    /// # Errors
+    /// The process itself, if someone waits for its slot, or if it has none.
+    pub fn keep(
+        &self,
+        worker: Worker,
+        agent: &AgentId,
+        session: &Session,
+    ) -> Result<u64, Box<Worker>> {
+        if self.waiting.get() > 0 || worker.slot.is_none() {
+            return Err(Box::new(worker));
+        }
+        let served = Some((agent.clone(), session.checkpoint.clone()));
+        Ok(self.add(worker, session.id.clone(), served))
+    }
+
+    /// Keeps a process that was started ahead of its first turn.
+    pub fn keep_ahead(&self, worker: Worker, session: SessionId) {
+        self.add(worker, session, None);
+    }
+
+    fn add(
+        &self,
+        worker: Worker,
+        session: SessionId,
+        served: Option<(AgentId, Option<MessageId>)>,
+    ) -> u64 {
+        let number = self.numbers.get() + 1;
+        self.numbers.set(number);
+        self.idle.borrow_mut().push(Idle { number, worker, session, served, promised: false });
+        number
+    }
+
+    /// The process that stands where a session stands, if there is one.
+    pub fn take(&self, session: &Session) -> Option<Worker> {
+        self.remove(|idle| {
+            idle.session == session.id
+                && match (&session.origin, &idle.served) {
+                    (Origin::Resumed, Some((_, last))) => *last == session.checkpoint,
+                    (Origin::Fresh, None) => true,
+                    _ => false,
+                }
+        })
+    }
+
+    /// The process with this number, if it has waited ever since.
+    pub fn expired(&self, number: u64) -> Option<Worker> {
+        self.remove(|idle| idle.number == number)
+    }
+
+    /// The process that has waited longest; one that was started ahead and is promised to nobody
+    /// comes before all others.
+    pub fn oldest(&self) -> Option<Worker> {
+        self.remove(|idle| idle.served.is_none() && !idle.promised)
+            .or_else(|| self.remove(|_| true))
+    }
+
+    /// The processes of an agent whose sessions are not wanted any more.
+    pub fn unwanted(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) -> Vec<Worker> {
+        let mut idle = self.idle.borrow_mut();
+        let gone = |idle: &mut Idle| {
+            let served = idle.served.as_ref().is_some_and(|(of, _)| of == agent);
+            served && !wanted(&idle.session)
+        };
+        idle.extract_if(.., gone).map(|idle| idle.worker).collect()
+    }
+
+    /// All of them.
+    pub fn drain(&self) -> Vec<Worker> {
+        self.idle.take().into_iter().map(|idle| idle.worker).collect()
+    }
+
+    /// How many that were started ahead are promised to nobody.
+    #[must_use]
+    pub fn ahead(&self) -> usize {
+        let idle = self.idle.borrow();
+        idle.iter().filter(|idle| idle.served.is_none() && !idle.promised).count()
+    }
+
+    /// The session of a process that was started ahead and is promised to nobody.
+    #[must_use]
+    pub fn offer(&self) -> Option<SessionId> {
+        let idle = self.idle.borrow();
+        let free = idle.iter().find(|idle| idle.served.is_none() && !idle.promised);
+        free.map(|idle| idle.session.clone())
+    }
+
+    /// Promises the process of an offered session to the turn that will come for it.
+    pub fn promise(&self, session: &SessionId) {
+        let mut idle = self.idle.borrow_mut();
+        if let Some(offered) = idle.iter_mut().find(|idle| idle.session == *session) {
+            offered.promised = true;
+        }
+    }
+
+    fn remove(&self, is: impl Fn(&Idle) -> bool) -> Option<Worker> {
+        let mut idle = self.idle.borrow_mut();
+        let place = idle.iter().position(is)?;
+        Some(idle.remove(place).worker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::owned::Process;
+
+    /// A process that has ended already, in the place of one that waits.
+    fn worker(pool: &Pool, name: &str) -> Worker {
+        let nowhere = std::path::Path::new("nowhere");
+        let worker = Worker::new(Process::Gone, name.to_owned(), nowhere, 0);
+        Worker { slot: pool.free_slot(), ..worker.expect("no stream is no error") }
+    }
+
+    fn agent(number: u32) -> AgentId {
+        AgentId::main().child(number)
+    }
+
+    fn session(id: &str, checkpoint: &str) -> Session {
+        Session::resumed(SessionId::new(id), Some(MessageId::new(checkpoint)))
+    }
+
+    fn name(worker: Option<Worker>) -> Option<String> {
+        worker.map(|worker| worker.name)
+    }
+
+    #[test]
+    fn a_process_is_taken_only_where_it_stands() {
+        let pool = Pool::new(4);
+        pool.keep(worker(&pool, "a"), &agent(1), &session("s", "m1")).expect("kept");
+        assert!(pool.take(&session("s", "m0")).is_none(), "another message was the last");
+        assert!(pool.take(&session("t", "m1")).is_none(), "another session");
+        assert!(pool.take(&session("s", "m1").branch(SessionId::new("s"))).is_none());
+        assert_eq!(name(pool.take(&session("s", "m1"))), Some("a".to_owned()));
+        assert!(pool.take(&session("s", "m1")).is_none(), "it was taken");
+    }
+
+    #[test]
+    fn the_longest_waiting_goes_first_but_after_those_started_ahead() {
+        let pool = Pool::new(4);
+        for (number, name) in (1..).zip(["a", "b"]) {
+            pool.keep(worker(&pool, name), &agent(number), &session(name, "m")).expect("kept");
+        }
+        for name in ["ahead", "promised"] {
+            pool.keep_ahead(worker(&pool, name), SessionId::new(name));
+        }
+        pool.promise(&SessionId::new("promised"));
+        assert_eq!((pool.ahead(), pool.offer()), (1, Some(SessionId::new("ahead"))));
+        let order: Vec<String> = std::iter::from_fn(|| name(pool.oldest())).collect();
+        assert_eq!(order, ["ahead", "a", "b", "promised"]);
+    }
+
+    #[test]
+    fn what_an_agent_wants_no_more_is_given_back() {
+        let pool = Pool::new(4);
+        for (number, name) in [(1, "a"), (1, "b"), (2, "c")] {
+            pool.keep(worker(&pool, name), &agent(number), &session(name, "m")).expect("kept");
+        }
+        let gone = pool.unwanted(&agent(1), |session| session.as_str() == "b");
+        assert_eq!(gone.len(), 1);
+        assert_eq!(gone[0].name, "a");
+        assert_eq!(pool.drain().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn who_needs_a_slot_has_a_process_retired_and_none_is_kept_meanwhile() {
+        let pool = Pool::new(2);
+        let first = worker(&pool, "first");
+        pool.keep(worker(&pool, "idle"), &agent(1), &session("s", "m")).expect("kept");
+        let (retire, retired) = tokio::sync::oneshot::channel();
+        let asked = pool.slot(move |worker| drop(retire.send(worker)));
+        tokio::pin!(asked);
+        assert!(futures_are_pending(&mut asked).await);
+        let worker = retired.await.expect("one is retired");
+        assert_eq!(worker.name, "idle");
+        let kept = pool.keep(first, &agent(2), &session("t", "m"));
+        assert!(kept.is_err(), "someone waits for its slot");
+        drop(worker);
+        assert!(asked.await.is_some());
+        drop(kept);
+        pool.empty().await;
+    }
+
+    async fn futures_are_pending<F: Future>(future: &mut std::pin::Pin<&mut F>) -> bool {
+        std::future::poll_fn(|context| {
+            std::task::Poll::Ready(future.as_mut().poll(context).is_pending())
+        })
+        .await
+    }
+}

@@ -1,0 +1,126 @@
+//! A Claude Code process at work: what it is told, how far its stream has been read, how it ends.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::timeout;
+
+use super::command::Marker;
+use super::follow::{Stop, put_to_rest, stopped};
+use super::leftover;
+use super::owned::Process;
+use super::transcript::{Follower, TurnFiles};
+use crate::domain::money::Usd;
+use crate::domain::settings::Model;
+use crate::fault::point;
+
+/// A process that used no tools and lived no longer has had no time to leave another one behind.
+const BRIEF: Duration = Duration::from_secs(1);
+
+/// A process and all that is known of it.
+#[derive(Debug)]
+pub struct Worker {
+    /// The process.
+    pub process: Process,
+    /// The name of its files.
+    pub name: String,
+    /// Its files.
+    pub files: TurnFiles,
+    /// How far its stream has been read.
+    pub follower: Follower,
+    /// The model it was last told to use.
+    pub model: Option<Model>,
+    /// What it has cost so far.
+    pub spent: Usd,
+    /// Whether it may have left processes behind that are out of reach of a signal to its group.
+    pub may_leave_others: bool,
+    /// Where it is told things.
+    pub stdin: Option<ChildStdin>,
+    /// Its place among the processes there may be.
+    pub slot: Option<OwnedSemaphorePermit>,
+    /// When it was started, or found.
+    pub began: Instant,
+}
+
+/// How a process is brought to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// It may end by itself first.
+    Patiently,
+    /// It is asked to end.
+    Soon,
+    /// It is ended at once, because it would go on by itself.
+    Now,
+}
+
+impl Worker {
+    /// A process whose stream is read from `position` on.
+    ///
+    /// # Errors
+    /// What the system said of its stream.
+    pub fn new(
+        mut process: Process,
+        name: String,
+        steps: &Path,
+        position: u64,
+    ) -> std::io::Result<Self> {
+        let files = TurnFiles::named(steps, &name);
+        let follower = Follower::open(&files.stream, position)?;
+        Ok(Self {
+            stdin: process.take_stdin(),
+            process,
+            name,
+            files,
+            follower,
+            model: None,
+            spent: Usd::ZERO,
+            may_leave_others: false,
+            slot: None,
+            began: Instant::now(),
+        })
+    }
+
+    /// Tells it something; false if it cannot be told, because it has ended or does not listen.
+    /// Comes back without having told it all when the run is told to stop.
+    pub async fn tell(
+        &mut self,
+        text: &str,
+        stop: &mut watch::Receiver<Stop>,
+        wait: Duration,
+    ) -> bool {
+        let Some(mut stdin) = self.stdin.take() else { return false };
+        let told = async {
+            stdin.write_all(text.as_bytes()).await?;
+            stdin.flush().await
+        };
+        let told = tokio::select! {
+            told = timeout(wait, told) => matches!(told, Ok(Ok(()))),
+            _ = self.process.exited() => false,
+            () = stopped(stop) => false,
+        };
+        if told {
+            self.stdin = Some(stdin);
+        }
+        told
+    }
+
+    /// Sees to it that nothing of it is left.
+    pub async fn rest(mut self, marker: &Marker, stop: &watch::Receiver<Stop>, how: Rest) {
+        self.end(marker, stop, how).await;
+    }
+
+    /// The same, for who still wants to read what it has written.
+    pub async fn end(&mut self, marker: &Marker, stop: &watch::Receiver<Stop>, how: Rest) {
+        drop(self.stdin.take());
+        put_to_rest(&mut self.process, stop, how).await;
+        point("rest.group");
+        if self.may_leave_others || self.began.elapsed() > BRIEF {
+            leftover::sweep(marker, |process| process == self.name).await;
+        }
+        point("rest.after");
+        drop(self.slot.take());
+    }
+}

@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::hint::black_box;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -92,9 +91,9 @@ async fn start_and_wait() -> std::io::Result<()> {
     };
     let name = |name| (name, String::new());
     let start = Start {
-        program: Path::new(FAKE),
+        program: FAKE.into(),
         arguments: vec!["--version".to_owned()],
-        cwd: Path::new("."),
+        cwd: ".".into(),
         environment: ["FLOOR_A", "FLOOR_B", "FLOOR_C", "FLOOR_D", "FLOOR_E"].map(name),
     };
     Process::start(start, files)?.exited().await;

@@ -30,9 +30,10 @@ pub trait StepRunner {
     /// How many turns it can run at the same time.
     fn capacity(&self) -> usize;
 
-    /// Whether the machine has room for one more turn now; if not, it may make some.
-    fn has_room(&self) -> bool {
-        true
+    /// How many turns the machine has room for now, those that run included; where there is none, it
+    /// may make some.
+    fn fits(&self) -> usize {
+        usize::MAX
     }
 
     /// An agent will go on only in sessions that are `wanted`.
@@ -62,8 +63,8 @@ impl StepRunner for Claude {
         Claude::capacity(self)
     }
 
-    fn has_room(&self) -> bool {
-        Claude::has_room(self)
+    fn fits(&self) -> usize {
+        Claude::fits(self)
     }
 
     fn keep(&self, agent: &AgentId, wanted: &dyn Fn(&SessionId) -> bool) {

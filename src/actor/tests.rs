@@ -2,6 +2,8 @@
 //! end, that records come first and effects after, that permits are kept.
 
 mod late;
+mod limits;
+mod memory;
 mod panics;
 mod stage;
 

@@ -98,7 +98,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         total_cost_usd: Usd::ZERO,
         turn_costs_usd: BTreeMap::new(),
         settings: settings.clone(),
-        agents: [(main.id.clone(), main)].into(),
+        agents: [main].into_iter().collect(),
         finished: Vec::new(),
     };
     Ok((run, effects))
@@ -150,6 +150,7 @@ fn step_finished(
     event: &StepFinished,
     at: Timestamp,
 ) -> Result<Vec<Effect>, Refused> {
+    let own = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
     let opened = match (&event.transition, &event.opens) {
         (Transition::Result { .. }, Some(session)) if event.reborn.is_some() => {
@@ -161,6 +162,9 @@ fn step_finished(
         (_, Some(session)) => Some(session.clone()),
     };
     agent.count_turn(event.cost_usd);
+    if event.reborn.is_some() {
+        agent.forget_restarts(agent.birth.supervision.period_ms.unwrap_or(own), at);
+    }
     agent.session = agent.session.after_turn(event.message.clone());
     let outcome = take(agent, event, opened, at);
     spend(run, &event.state, event.cost_usd, true);
@@ -177,7 +181,7 @@ fn step_finished(
         }
         Taken::Forked(child) => {
             let born = child.id.clone();
-            run.agents.insert(born.clone(), *child);
+            run.agents.insert(*child);
             vec![Effect::Proceed(id), Effect::Proceed(born)]
         }
         Taken::Ended(payload) => retire(run, id, Ending::Result(payload), None),

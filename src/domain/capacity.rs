@@ -4,8 +4,8 @@
 //! of processor time to start and take its first turn (1.3 when many start at once); a further turn
 //! takes 0.03, and waiting for the model next to nothing. With turns of twenty seconds and more,
 //! which is short for an agent at work, eight processes that each begin anew keep half a core busy.
-//! So: eight for each core, but no more than fit into the memory that is available, at 300 MB each,
-//! beside a reserve that is left to everything else.
+//! So: eight for each core, but no more than fit into the memory, at 300 MB each, beside a reserve
+//! that is left to everything else; and before each start there must be room in what is free by then.
 
 /// The memory one process is reckoned at, in bytes.
 pub const PROCESS: u64 = 300 * MIB;
@@ -33,22 +33,27 @@ impl Memory {
         (self.total / 10).min(LARGEST_RESERVE)
     }
 
-    /// Whether one more process would eat into the reserve.
+    /// How many more processes fit into it beside the reserve.
     #[must_use]
-    pub fn is_short(self) -> bool {
-        self.available < self.reserve().saturating_add(PROCESS)
+    pub fn room(self) -> usize {
+        processes_in(self.available.saturating_sub(self.reserve()))
     }
 }
 
 /// How many processes may live at the same time; at least one. Memory that is not known does not count.
+///
+/// It is the whole memory that counts here: how much of it is free changes, and is looked at before
+/// each start.
 #[must_use]
 pub fn processes(cores: usize, memory: Option<Memory>) -> usize {
     let by_cores = cores.max(1).saturating_mul(PER_CORE);
-    let by_memory = memory.map_or(usize::MAX, |memory| {
-        let free = memory.available.saturating_sub(memory.reserve());
-        usize::try_from(free / PROCESS).unwrap_or(usize::MAX)
-    });
+    let by_memory = memory
+        .map_or(usize::MAX, |memory| processes_in(memory.total.saturating_sub(memory.reserve())));
     by_cores.min(by_memory).max(1)
+}
+
+fn processes_in(bytes: u64) -> usize {
+    usize::try_from(bytes / PROCESS).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -66,9 +71,10 @@ mod tests {
         let table = [
             (2, Some(memory(24 * GIB, 23 * GIB)), 16),
             (16, Some(memory(64 * GIB, 60 * GIB)), 128),
-            (16, Some(memory(16 * GIB, 8 * GIB)), 23),
-            (4, Some(memory(4 * GIB, 2 * GIB)), 5),
-            (1, Some(memory(GIB, 300 * MIB)), 1),
+            (16, Some(memory(16 * GIB, 8 * GIB)), 51),
+            (4, Some(memory(4 * GIB, 2 * GIB)), 12),
+            (1, Some(memory(GIB, 300 * MIB)), 3),
+            (8, Some(memory(300 * MIB, 300 * MIB)), 1),
             (0, None, 8),
         ];
         for (cores, memory, expected) in table {
@@ -77,10 +83,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_short_before_the_reserve_is_touched() {
-        assert!(!memory(24 * GIB, 2 * GIB).is_short());
-        assert!(memory(24 * GIB, GIB + 299 * MIB).is_short());
-        assert!(!memory(GIB, 403 * MIB).is_short());
-        assert!(memory(GIB, 400 * MIB).is_short());
+    fn there_is_room_only_beside_the_reserve() {
+        assert_eq!(memory(24 * GIB, 2 * GIB).room(), 3);
+        assert_eq!(memory(24 * GIB, GIB + 299 * MIB).room(), 0);
+        assert_eq!(memory(GIB, 403 * MIB).room(), 1);
+        assert_eq!(memory(GIB, 400 * MIB).room(), 0);
+        assert_eq!(memory(GIB, 0).room(), 0);
     }
 }

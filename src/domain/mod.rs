@@ -7,6 +7,7 @@
 
 pub mod admission;
 pub mod agent;
+pub mod agents;
 pub mod apply;
 pub mod budget;
 pub mod capacity;

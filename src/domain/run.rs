@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::agent::Agent;
+use super::agents::Agents;
 use super::budget::Purse;
 use super::id::{AgentId, RunId, StateName};
 use super::money::Usd;
@@ -45,8 +46,7 @@ pub struct Run {
     /// What it was told when it was started.
     pub settings: Settings,
     /// The live agents.
-    #[serde(with = "as_list")]
-    pub agents: BTreeMap<AgentId, Agent>,
+    pub agents: Agents,
     /// The agents that have ended, in the order in which they did.
     pub finished: Vec<Finished>,
 }
@@ -171,9 +171,11 @@ impl Run {
     /// The pause that is due when every live agent waits for a person.
     #[must_use]
     pub fn parked(&self) -> Option<Pause> {
+        if !self.agents.all(|agent| agent.parked.is_some()) {
+            return None;
+        }
         let because = self.agents.values().next()?.parked.clone()?;
-        let all = self.agents.values().all(|agent| agent.parked.is_some());
-        all.then_some(Pause::Parked { agents: self.agents.len(), because })
+        Some(Pause::Parked { agents: self.agents.len(), because })
     }
 
     /// Sets the status that follows from which agents live and how the others ended.
@@ -183,29 +185,5 @@ impl Run {
             self.status = if failed { Status::Failed } else { Status::Completed };
             self.pause = None;
         }
-    }
-}
-
-/// Keeps a map of agents as the list that the state file has.
-mod as_list {
-    use std::collections::BTreeMap;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::domain::agent::Agent;
-    use crate::domain::id::AgentId;
-
-    pub(super) fn serialize<S: Serializer>(
-        agents: &BTreeMap<AgentId, Agent>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(agents.values())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<AgentId, Agent>, D::Error> {
-        let list = Vec::<Agent>::deserialize(deserializer)?;
-        Ok(list.into_iter().map(|agent| (agent.id.clone(), agent)).collect())
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
 
 use super::claude::{Claude, Turn};
@@ -61,7 +61,7 @@ impl Claude {
             Some(turn) => turn,
             None => self.start(input, stop).await?,
         };
-        self.start_ahead();
+        self.start_ahead().await;
         Ok(turn)
     }
 
@@ -129,7 +129,7 @@ impl Claude {
             model: input.model,
             prompt: (!stays).then_some(&input.prompt),
         };
-        let mut worker = self.launch(&launch)?;
+        let mut worker = self.launch(launch).await?;
         worker.slot = slot;
         point("spawn.after");
         let mut stream = Stream::default();
@@ -142,38 +142,50 @@ impl Claude {
         Ok(Turn { worker, stream, took_over: false, attached: false })
     }
 
-    fn launch(&self, launch: &Launch<'_>) -> Result<Worker, Failure> {
-        point("spawn.before");
+    /// Makes the files of a process and starts it: on a thread of its own while others run, because
+    /// the start waits for the program to be loaded; else here, because handing over takes time too.
+    async fn launch(&self, launch: Launch<'_>) -> Result<Worker, Failure> {
         let files = TurnFiles::named(&self.steps, &launch.name);
-        let opened =
-            files.create(launch.prompt).map_err(|(path, error)| unwritable(&path, &error))?;
         let stays = launch.prompt.is_none();
         let start = Start {
-            program: &self.program,
+            program: self.program.clone(),
             arguments: arguments(launch.session, launch.model, &self.settings, stays),
-            cwd: self.settings.cwd.as_ref(),
+            cwd: PathBuf::from(&self.settings.cwd),
             environment: self.marker.variables(&launch.name, launch.agent),
         };
-        let process = Process::start(start, opened).map_err(|error| self.not_started(&error))?;
-        let mut worker = Worker::new(process, launch.name.clone(), &self.steps, 0)
+        let started = if self.pool.is_busy() {
+            let (files, prompt) = (files.clone(), launch.prompt.map(str::to_owned));
+            let start = move || start_with(&files, prompt.as_deref(), start);
+            let lost = |error: JoinError| Err(Unstarted::Process(error.into()));
+            spawn_blocking(start).await.unwrap_or_else(lost)
+        } else {
+            start_with(&files, launch.prompt, start)
+        };
+        let process = started.map_err(|unstarted| match unstarted {
+            Unstarted::Files(path, error) => unwritable(&path, &error),
+            Unstarted::Process(error) => self.not_started(&error),
+        })?;
+        let mut worker = Worker::new(process, launch.name, &self.steps, 0)
             .map_err(|error| unwritable(&files.stream, &error))?;
         worker.model = launch.model;
+        worker.life = Some(self.census.born());
         Ok(worker)
     }
 
     /// Starts processes ahead of fresh turns, where there is room for them.
-    fn start_ahead(&self) {
+    async fn start_ahead(&self) {
         while self.settings.warm && self.pool.ahead() < self.settings.prestart {
             let Some(slot) = self.pool.free_slot() else { return };
             let id = SessionId::new(&Uuid::new_v4().to_string());
+            let session = Session::fresh(id.clone());
             let launch = Launch {
                 name: format!("ahead-{id}"),
                 agent: None,
-                session: &Session::fresh(id.clone()),
+                session: &session,
                 model: self.settings.model,
                 prompt: None,
             };
-            match self.launch(&launch) {
+            match self.launch(launch).await {
                 Ok(worker) => self.pool.keep_ahead(Worker { slot: Some(slot), ..worker }, id),
                 // The turn that is due will meet the same obstacle, and say so.
                 Err(_) => return,
@@ -230,12 +242,25 @@ impl Claude {
         let mut worker = Worker::new(process, name, &self.steps, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
         worker.slot = self.pool.free_slot();
+        worker.life = Some(self.census.born());
         let stream = passage.map_or_else(Stream::default, |passage| {
             worker.spent = passage.spent_usd;
             Stream::answer_to(passage.message, passage.spent_usd)
         });
         Ok(Turn { worker, stream, took_over: false, attached: true })
     }
+}
+
+/// Why there is no process.
+enum Unstarted {
+    Files(PathBuf, std::io::Error),
+    Process(std::io::Error),
+}
+
+fn start_with(files: &TurnFiles, prompt: Option<&str>, start: Start) -> Result<Process, Unstarted> {
+    point("spawn.before");
+    let opened = files.create(prompt).map_err(|(path, error)| Unstarted::Files(path, error))?;
+    Process::start(start, opened).map_err(Unstarted::Process)
 }
 
 /// Whether a turn's process may serve further ones.

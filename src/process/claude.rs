@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
+use super::census::Census;
 use super::command::Marker;
 use super::follow::{End, Stop, Waits, follow};
 use super::leftover;
@@ -25,7 +26,7 @@ use super::pool::Pool;
 use super::stream::Stream;
 use super::transcript::TurnFiles;
 use super::worker::{Rest, Worker};
-use crate::domain::capacity::{self, Memory};
+use crate::domain::capacity;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{Failure, StepInput, StepOutcome, TurnId};
@@ -49,6 +50,7 @@ pub struct Claude {
     pub(super) told: watch::Sender<Stop>,
     capacity: usize,
     gauge: Gauge,
+    pub(super) census: Census,
 }
 
 /// A turn that is being run.
@@ -80,6 +82,7 @@ impl Claude {
             told: watch::Sender::new(Stop::No),
             capacity,
             gauge,
+            census: Census::default(),
         }
     }
 
@@ -131,15 +134,19 @@ impl Claude {
         self.capacity
     }
 
-    /// Whether the machine has memory for one more process. If it has not, the one that has waited
+    /// How many turns may run with the memory there is: those whose processes have grown to their
+    /// size, and as many more as there is room for. If there is none, the process that has waited
     /// longest without a turn goes.
     #[must_use]
-    pub fn has_room(&self) -> bool {
-        let short = self.gauge.memory().is_some_and(Memory::is_short);
-        if short && let Some(worker) = self.pool.oldest() {
+    pub fn fits(&self) -> usize {
+        let Some(memory) = self.gauge.memory() else { return usize::MAX };
+        let room = memory.room();
+        if room == 0
+            && let Some(worker) = self.pool.oldest()
+        {
             self.retire(worker);
         }
-        !short
+        room.saturating_add(self.census.grown_at_work())
     }
 
     /// Lets the processes go that wait for sessions an agent will not come back to.

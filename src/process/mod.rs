@@ -6,6 +6,7 @@
 //! pipe; when that breaks it ends after the turn it is at.
 
 mod begin;
+pub mod census;
 pub mod claude;
 pub mod command;
 pub mod follow;

@@ -1,7 +1,7 @@
 //! A running process of a turn: one this runtime started, or one an earlier runtime left running.
 
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -32,13 +32,13 @@ pub enum Process {
 
 /// What to start.
 #[derive(Debug)]
-pub struct Start<'start> {
+pub struct Start {
     /// The program.
-    pub program: &'start Path,
+    pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
     /// The directory it works in.
-    pub cwd: &'start Path,
+    pub cwd: PathBuf,
     /// What is added to the caller's environment.
     pub environment: [(&'static str, String); 5],
 }
@@ -49,7 +49,7 @@ impl Process {
     ///
     /// # Errors
     /// What the system said.
-    pub fn start(start: Start<'_>, files: Opened) -> std::io::Result<Self> {
+    pub fn start(start: Start, files: Opened) -> std::io::Result<Self> {
         let mut command = Command::new(start.program);
         command
             .args(start.arguments)

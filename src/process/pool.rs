@@ -85,6 +85,12 @@ impl Pool {
         Arc::clone(&self.slots).acquire_owned().await.ok()
     }
 
+    /// Whether several processes hold a slot.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.slots.available_permits() + 1 < self.size
+    }
+
     /// Waits until no process holds a slot.
     pub async fn empty(&self) {
         let all = u32::try_from(self.size).unwrap_or(u32::MAX);
@@ -119,6 +125,9 @@ impl Pool {
         session: SessionId,
         served: Option<(AgentId, Option<MessageId>)>,
     ) -> u64 {
+        if let Some(life) = &worker.life {
+            life.set_idle(true);
+        }
         let number = self.numbers.get() + 1;
         self.numbers.set(number);
         self.idle.borrow_mut().push(Idle { number, worker, session, served, promised: false });
@@ -190,7 +199,11 @@ impl Pool {
     fn remove(&self, is: impl Fn(&Idle) -> bool) -> Option<Worker> {
         let mut idle = self.idle.borrow_mut();
         let place = idle.iter().position(is)?;
-        Some(idle.remove(place).worker)
+        let worker = idle.remove(place).worker;
+        if let Some(life) = &worker.life {
+            life.set_idle(false);
+        }
+        Some(worker)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A Claude Code process at work: what it is told, how far its stream has been read, how it ends.
 
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
@@ -8,6 +9,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::timeout;
 
+use super::census::Life;
 use super::command::Marker;
 use super::follow::{Stop, put_to_rest, stopped};
 use super::leftover;
@@ -41,6 +43,8 @@ pub struct Worker {
     pub stdin: Option<ChildStdin>,
     /// Its place among the processes there may be.
     pub slot: Option<OwnedSemaphorePermit>,
+    /// That it lives, for whoever counts.
+    pub life: Option<Rc<Life>>,
     /// When it was started, or found.
     pub began: Instant,
 }
@@ -79,6 +83,7 @@ impl Worker {
             spent: Usd::ZERO,
             may_leave_others: false,
             slot: None,
+            life: None,
             began: Instant::now(),
         })
     }
@@ -121,6 +126,7 @@ impl Worker {
             leftover::sweep(marker, |process| process == self.name).await;
         }
         point("rest.after");
+        drop(self.life.take());
         drop(self.slot.take());
     }
 }

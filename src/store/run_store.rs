@@ -72,7 +72,7 @@ impl RunStore {
         let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
         let line = encode(first, &draft.journal())?;
         files::replace(&draft.journal(), format!("{line}\n").as_bytes())?;
-        let state = state_json(run);
+        let state = state_json(run, 0);
         files::replace(&draft.state(), &state)?;
         Ok((lock, state.len()))
     }
@@ -107,7 +107,7 @@ impl RunStore {
         let no_turn_began =
             std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());
         let untouched = replayed.untouched.filter(|_| no_turn_began);
-        let growth = Growth::after_snapshot(state_json(&replayed.run).len());
+        let growth = Growth::after_snapshot(state_json(&replayed.run, 0).len());
         Ok((
             Self { dir, _lock: lock, growth, writer: None },
             Recovered { run: replayed.run, untouched, warnings },
@@ -148,7 +148,7 @@ impl RunStore {
 
     /// Writes a snapshot after all that was appended.
     pub fn snapshot(&mut self, run: &Run) {
-        let state = state_json(run);
+        let state = state_json(run, self.growth.snapshot());
         self.growth = Growth::after_snapshot(state.len());
         if let Some(writer) = &self.writer {
             writer.snapshot(state);
@@ -237,9 +237,13 @@ fn encode(record: &Record, journal: &Path) -> Result<String, Error> {
     record::encode(record).map_err(|why| Error::Stopped { path: journal.to_owned(), why })
 }
 
-/// A run's state as JSON; its types have no value that JSON cannot hold.
-fn state_json(run: &Run) -> Vec<u8> {
-    serde_json::to_vec_pretty(run).unwrap_or_default()
+/// A run's state as JSON, of about the `expected` size; its types have no value that JSON cannot hold.
+fn state_json(run: &Run, expected: usize) -> Vec<u8> {
+    let mut json = Vec::with_capacity(expected + expected / 8);
+    match serde_json::to_writer_pretty(&mut json, run) {
+        Ok(()) => json,
+        Err(_) => Vec::new(),
+    }
 }
 
 fn refused_at(path: &Path, refused: &Refused) -> Error {

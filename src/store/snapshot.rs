@@ -56,13 +56,20 @@ pub fn load(path: &Path) -> Result<Found, Error> {
 pub struct Growth {
     since: u64,
     allowed: u64,
+    snapshot: usize,
 }
 
 impl Growth {
     /// After a snapshot of `size` bytes.
     #[must_use]
     pub fn after_snapshot(size: usize) -> Self {
-        Self { since: 0, allowed: (2 * size as u64).max(LEAST_GROWTH) }
+        Self { since: 0, allowed: (2 * size as u64).max(LEAST_GROWTH), snapshot: size }
+    }
+
+    /// The size of the last snapshot.
+    #[must_use]
+    pub fn snapshot(self) -> usize {
+        self.snapshot
     }
 
     /// Counts bytes that were appended; tells whether a snapshot is due.

@@ -6,6 +6,7 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expected and stops")]
 
+mod admission;
 mod adoption;
 mod api;
 mod bad_claude;
@@ -15,7 +16,9 @@ mod commands;
 mod crash;
 mod debug_mode;
 mod limits;
+mod manifest;
 mod options;
+mod owned;
 mod patience;
 mod policy;
 mod protocol;
@@ -24,5 +27,9 @@ mod recovery;
 mod samples;
 mod signals;
 mod soak;
+mod stall;
+mod supervision;
 mod support;
 mod terminal;
+mod throttle;
+mod usage_limit;

@@ -131,18 +131,18 @@ impl Supervisor {
             return 0;
         }
         let allowed = self.throttle.allowed();
-        if self.admission.waiting() == 0 || self.context.runner.has_room() {
+        if self.admission.waiting() == 0 {
             return allowed;
         }
-        if !self.looks_again {
+        let fits = self.context.runner.fits().max(1);
+        if fits < allowed && !self.looks_again {
             self.looks_again = true;
-            tracing::info!("memory is short: further turns wait until there is more");
             ctx.run_later(AGAIN, |this, ctx| {
                 this.looks_again = false;
                 this.look_around(ctx);
             });
         }
-        allowed.min(self.admission.running().max(1))
+        allowed.min(fits)
     }
 
     /// Looks again when the usage limit has reset. It looks at the clock once a minute, because time

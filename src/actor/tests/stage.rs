@@ -127,8 +127,8 @@ impl StepRunner for Player {
         self.capacity.get()
     }
 
-    fn has_room(&self) -> bool {
-        !self.short_of_memory.get()
+    fn fits(&self) -> usize {
+        if self.short_of_memory.get() { 0 } else { usize::MAX }
     }
 
     fn stop_all(&self, _: Stop) {}

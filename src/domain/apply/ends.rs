@@ -23,8 +23,8 @@ pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Eff
 
 /// Ends all other agents with one that failed.
 fn end_all(run: &mut Run, culprit: &AgentId, cause: Cause) {
-    let others = std::mem::take(&mut run.agents);
-    run.finished.extend(others.into_values().map(|agent| Finished {
+    let others = run.agents.drain();
+    run.finished.extend(others.into_iter().map(|agent| Finished {
         ending: Ending::Error(format!(
             "ended in {} because {culprit} failed, whose failure ends the run (on_exhausted: fail-run)",
             agent.current_state

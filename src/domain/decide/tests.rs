@@ -1,4 +1,10 @@
 //! Decisions by table: what each kind of report leads to.
+//!
+//! Here are replies, reminders and plain failures; `supervision` has the policies by which agents
+//! are restarted and end, `limits` what the API and the account allow.
+
+mod limits;
+mod supervision;
 
 use super::*;
 use crate::domain::apply::tests::scene::{
@@ -16,8 +22,12 @@ fn chosen() -> Chosen {
 }
 
 fn report(scene: &Scene, verdict: Verdict) -> Report {
+    report_of(scene, "main", verdict)
+}
+
+fn report_of(scene: &Scene, agent: &str, verdict: Verdict) -> Report {
     Report {
-        turn: scene.turn("main"),
+        turn: scene.turn(agent),
         cost: Usd::from_dollars(0.25),
         duration_ms: 1234,
         message: Some(message(9)),
@@ -163,6 +173,8 @@ fn what_is_run_again_and_how() {
     let table = [
         (Cause::Crash, true, soon, true),
         (Cause::Timeout, true, soon, true),
+        (Cause::Stall, true, soon, true),
+        (Cause::Throttle, false, soon, true),
         (Cause::Panic, true, soon, false),
         (Cause::Interrupted, false, None, true),
         (Cause::Lost, false, None, true),
@@ -200,7 +212,7 @@ fn interrupted_and_lost_turns_are_run_again_however_often() {
 
 #[test]
 fn the_fourth_crash_within_the_period_ends_the_agent() {
-    for cause in [Cause::Crash, Cause::Timeout, Cause::Panic] {
+    for cause in [Cause::Crash, Cause::Timeout, Cause::Stall, Cause::Panic] {
         let mut scene = Scene::begin();
         for _ in 0..3 {
             scene.happens(one(&scene, failed_by(cause)));
@@ -224,6 +236,7 @@ fn what_keeps_every_agent_from_working_pauses_the_run_and_costs_no_restart() {
     let table = [
         (Cause::Authentication, Pause::Authentication { message: "it said no".into() }),
         (Cause::Unavailable, Pause::Unavailable { message: "it said no".into() }),
+        (Cause::Storage, Pause::Storage { message: "it said no".into() }),
     ];
     for (cause, pause) in table {
         let mut scene = Scene::begin();

@@ -20,7 +20,7 @@ fn cost_of_agents(run: &Run) -> Usd {
 /// The agents that are not as they were: changed, born or ended.
 fn changed(before: &Run, after: &Run) -> BTreeSet<AgentId> {
     let all = before.agents.keys().chain(after.agents.keys());
-    all.filter(|id| before.agents.get(*id) != after.agents.get(*id)).cloned().collect()
+    all.filter(|id| before.agents.get(id) != after.agents.get(id)).cloned().collect()
 }
 
 /// The agents a record may change: the one it names, and the child it gives birth to.

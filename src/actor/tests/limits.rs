@@ -1,0 +1,169 @@
+//! What holds back turns besides the journal: permits in a burst, a throttled API, a usage limit.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::stage::{Player, Stage, ended, files, says, settings};
+use crate::actor::clock::now;
+use crate::actor::runner::Local;
+use crate::domain::event::Event;
+use crate::domain::run::{Pause, Status};
+use crate::domain::settings::{OnLimit, Settings};
+use crate::domain::supervision::Supervision;
+use crate::domain::time::Timestamp;
+use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome};
+use crate::store::view;
+
+/// The texts are of no account: a [`forester`] answers.
+const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("P.md", "go"), ("W.md", "go")];
+
+/// `main` forks parents, each parent forks workers, and every worker ends at once.
+fn forester(parents: u32, workers: u32) -> impl Fn(&StepInput) -> String {
+    move |input| {
+        match (input.state.as_str(), input.visit) {
+            ("A.md", visit) if visit < parents => "<fork next=\"A.md\">P.md</fork>",
+            ("P.md", visit) if visit < workers => "<fork next=\"P.md\">W.md</fork>",
+            _ => "<result>done</result>",
+        }
+        .to_owned()
+    }
+}
+
+/// An outcome that lets others have their turn first.
+fn slowly(outcome: StepOutcome) -> Local<StepOutcome> {
+    Box::pin(async move {
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        outcome
+    })
+}
+
+fn steadfast(max_procs: usize) -> Settings {
+    let settings = settings(max_procs);
+    let supervision = Supervision { max_restarts: 0, ..settings.supervision };
+    Settings { supervision, ..settings }
+}
+
+#[test]
+fn a_burst_of_ten_thousand_forks_does_not_exceed_the_permits() {
+    const PERMITS: usize = 7;
+    let says_what = forester(100, 100);
+    let player = Player::new(move |input| slowly(says(input, &says_what(input))));
+    let outcome = Stage::new().play(steadfast(PERMITS), files(WORKFLOW), &player);
+    assert_eq!(outcome.run.status, Status::Completed);
+    assert_eq!(outcome.run.finished.len(), 1 + 100 + 10_000);
+    assert_eq!(player.turns.borrow().len(), 101 + 100 * 101 + 10_000);
+    assert_eq!(player.most.get(), PERMITS);
+}
+
+#[test]
+fn one_permit_serves_a_thousand_in_the_order_they_came() {
+    let says_what = forester(1, 1000);
+    let player = Player::new(move |input| slowly(says(input, &says_what(input))));
+    Stage::new().play(steadfast(1), files(WORKFLOW), &player);
+    assert_eq!(player.most.get(), 1);
+    let turns = player.turns.borrow();
+    let workers = turns.iter().filter(|input| input.state.as_str() == "W.md");
+    let order: Vec<u32> = workers
+        .map(|input| input.turn.agent.as_str().rsplit('.').next().expect("a number"))
+        .map(|number| number.parse().expect("a number"))
+        .collect();
+    assert_eq!(order, (1..=1000).collect::<Vec<_>>());
+}
+
+/// Workers who meet `failure` at their first turn.
+fn workers_meet(workers: u32, failure: impl Fn() -> Failure + 'static) -> Rc<Player> {
+    let says_what = forester(1, workers);
+    Player::new(move |input| {
+        let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
+        let said = says(input, &says_what(input));
+        slowly(if first { StepOutcome::Failed(failure()) } else { said })
+    })
+}
+
+#[test]
+fn a_throttled_api_is_asked_by_fewer_at_once() {
+    let throttled = || Failure::new(Cause::Throttle, "slow down");
+    let player = workers_meet(12, throttled);
+    let settings = steadfast(64);
+    let again = Rc::new(Cell::new(0_usize));
+    let (seen, at_work) = (Rc::clone(&again), Rc::clone(&player));
+    let look = move |published: &crate::actor::message::Published| {
+        if matches!(published.record.event, Event::TurnFailed(_)) {
+            seen.set(seen.get() + 1);
+            at_work.most.set(0);
+        }
+    };
+    let outcome = Stage::new().play_before(look, settings, files(WORKFLOW), &player);
+    assert_eq!((outcome.run.status, again.get()), (Status::Completed, 12));
+    assert!(player.most.get() <= 8, "{} at once after the last refusal", player.most.get());
+}
+
+/// A limit whose reset is past: it is waited for by a moment only.
+fn limit() -> Failure {
+    Failure { resets: Some(Timestamp(1)), ..Failure::new(Cause::UsageLimit, "no more") }
+}
+
+#[test]
+fn no_turn_begins_while_the_usage_limit_lasts() {
+    let stage = Stage::new();
+    let root = stage.root.clone();
+    let says_what = forester(1, 8);
+    let player = Player::new(move |input| {
+        let run = view::look(&root, &Stage::id()).expect("a readable run").run;
+        assert_eq!(run.limited(now()), None, "{} begins too early", input.turn);
+        let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
+        let said = says(input, &says_what(input));
+        slowly(if first { StepOutcome::Failed(limit()) } else { said })
+    });
+    let outcome = stage.play(steadfast(4), files(WORKFLOW), &player);
+    assert_eq!(outcome.run.status, Status::Completed, "{:?}", outcome.run.finished);
+    let events = || outcome.records.iter().map(|record| &record.event);
+    assert!(events().any(|event| matches!(event, Event::LimitReached { .. })));
+    let failed = events().filter(|event| matches!(event, Event::TurnFailed(_)));
+    assert_eq!(failed.count(), 8);
+    assert!(outcome.run.finished.iter().all(|agent| agent.ending == ended("done")));
+}
+
+#[test]
+fn a_usage_limit_can_hold_the_run_with_all_that_ran_finished() {
+    let player = workers_meet(3, limit);
+    let settings = Settings { on_limit: OnLimit::Pause, ..steadfast(8) };
+    let stage = Stage::new();
+    let outcome = stage.play(settings, files(WORKFLOW), &player);
+    assert!(matches!(outcome.run.pause, Some(Pause::UsageLimit { .. })), "{:?}", outcome.run);
+    assert!(!outcome.run.agents.is_empty());
+    assert_eq!(stage.stored(), outcome.run);
+}
+
+#[test]
+fn a_usage_limit_can_fail_those_who_meet_it_and_nobody_else() {
+    let player = workers_meet(3, limit);
+    let settings = Settings { on_limit: OnLimit::Fail, ..steadfast(8) };
+    let outcome = Stage::new().play(settings, files(WORKFLOW), &player);
+    assert_eq!(outcome.run.status, Status::Failed);
+    let endings = outcome.endings();
+    assert_eq!((endings["main"], endings["main.1"]), (&ended("done"), &ended("done")));
+    assert_eq!(outcome.run.finished.iter().filter(|agent| agent.cause.is_some()).count(), 3);
+}
+
+/// Two parents who fork at the same pace, one of them ten times as many.
+#[test]
+fn a_small_family_is_not_kept_waiting_by_a_large_one() {
+    let player = Player::new(move |input| {
+        let parents = if input.turn.agent.as_str() == "main" { 2 } else { 0 };
+        let workers = if input.turn.agent.as_str() == "main.1" { 100 } else { 10 };
+        slowly(says(input, &forester(parents, workers)(input)))
+    });
+    let outcome = Stage::new().play(steadfast(2), files(WORKFLOW), &player);
+    assert_eq!(outcome.run.finished.len(), 1 + 2 + 100 + 10);
+    let turns = player.turns.borrow();
+    let workers: Vec<&str> = turns
+        .iter()
+        .filter(|input| input.state.as_str() == "W.md")
+        .map(|input| input.turn.agent.as_str())
+        .collect();
+    let last = workers.iter().rposition(|id| id.starts_with("main.2.")).expect("its workers");
+    assert!(last < 40, "the last of the small family was number {last} to be served");
+}

@@ -1,0 +1,76 @@
+//! Short memory holds turns back before the machine swaps, and never all of them.
+
+use std::rc::Rc;
+
+use super::stage::{Player, Stage, files, says, settings};
+use crate::actor::message::Published;
+use crate::actor::runner::Local;
+use crate::domain::run::Status;
+
+use crate::domain::turn::{StepInput, StepOutcome};
+
+const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("W.md", "go"), ("X.md", "go")];
+
+/// `main` forks this many workers of two steps each.
+fn crowd(workers: u32) -> Rc<Player> {
+    Player::new(move |input| {
+        let said = match (input.state.as_str(), input.visit) {
+            ("A.md", visit) if visit < workers => "<fork next=\"A.md\">W.md</fork>",
+            ("W.md", _) => "<goto>X.md</goto>",
+            _ => "<result>done</result>",
+        };
+        slowly(input, said)
+    })
+}
+
+fn slowly(input: &StepInput, said: &str) -> Local<StepOutcome> {
+    let outcome = says(input, said);
+    Box::pin(async move {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        outcome
+    })
+}
+
+#[test]
+fn with_short_memory_one_turn_runs_at_a_time_and_all_come_through() {
+    let player = crowd(20);
+    player.short_of_memory.set(true);
+    let outcome = Stage::new().play(settings(8), files(WORKFLOW), &player);
+    assert_eq!(outcome.run.status, Status::Completed);
+    assert_eq!((outcome.run.finished.len(), player.most.get()), (21, 1));
+}
+
+/// Plays a crowd; memory is short from the first to the second of these records.
+fn short_between(from: u64, to: u64) -> (Rc<Player>, usize) {
+    let player = crowd(40);
+    let (machine, stage) = (Rc::clone(&player), Stage::new());
+    let look = move |published: &Published| {
+        if published.record.seq == from {
+            machine.short_of_memory.set(true);
+        } else if published.record.seq == to {
+            machine.short_of_memory.set(false);
+            machine.most.set(0);
+        }
+    };
+    let outcome = stage.play_before(look, settings(8), files(WORKFLOW), &player);
+    assert_eq!(outcome.run.status, Status::Completed);
+    (player, outcome.run.finished.len())
+}
+
+#[test]
+fn when_memory_is_there_again_more_turns_run() {
+    let (player, ended) = short_between(1, 30);
+    assert_eq!(ended, 41);
+    assert!(player.most.get() > 1, "{} at once when there was memory", player.most.get());
+    assert!(player.most.get() <= 8);
+}
+
+#[test]
+fn memory_that_gets_short_and_comes_back_loses_nobody() {
+    for (from, to) in [(2, 3), (20, 60), (50, 51)] {
+        let (player, ended) = short_between(from, to);
+        assert_eq!((ended, player.turns.borrow().len()), (41, 41 + 80), "from {from} to {to}");
+    }
+}

@@ -1,0 +1,116 @@
+//! The live agents of a run, found by id at a cost that does not grow with their number.
+//!
+//! Every step looks its agent up several times. In a tree of ten thousand ids each look touches a
+//! dozen of them, scattered over memory; here it touches one. Order is made where someone asks for
+//! it: for the state file, for a run that goes on.
+
+use std::collections::HashMap;
+use std::ops::Index;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::agent::Agent;
+use super::id::AgentId;
+
+/// The live agents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Agents(HashMap<AgentId, Box<Agent>>);
+
+impl Agents {
+    /// The agent of that id.
+    #[must_use]
+    pub fn get(&self, id: &AgentId) -> Option<&Agent> {
+        self.0.get(id).map(Box::as_ref)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn get_mut(&mut self, id: &AgentId) -> Option<&mut Agent> {
+        self.0.get_mut(id).map(Box::as_mut)
+    }
+
+    /// Whether there is one.
+    #[must_use]
+    pub fn contains_key(&self, id: &AgentId) -> bool {
+        self.0.contains_key(id)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, by id.
+    #[must_use]
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &Agent> {
+        let mut agents: Vec<&Agent> = self.0.values().map(Box::as_ref).collect();
+        agents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        agents.into_iter()
+    }
+
+    /// All of their ids, in order.
+    #[must_use]
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = &AgentId> {
+        self.values().map(|agent| &agent.id)
+    }
+
+    /// Whether something holds for all of them.
+    pub(super) fn all(&self, holds: impl Fn(&Agent) -> bool) -> bool {
+        self.0.values().all(|agent| holds(agent))
+    }
+
+    /// All of them in no order, to be changed.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Agent> {
+        self.0.values_mut().map(Box::as_mut)
+    }
+
+    /// One more.
+    pub(super) fn insert(&mut self, agent: Agent) {
+        self.0.insert(agent.id.clone(), Box::new(agent));
+    }
+
+    /// Takes one out.
+    pub(super) fn remove(&mut self, id: &AgentId) -> Option<Agent> {
+        self.0.remove(id).map(|agent| *agent)
+    }
+
+    /// Takes all out, by id.
+    pub(super) fn drain(&mut self) -> Vec<Agent> {
+        let mut agents: Vec<Agent> = self.0.drain().map(|(_, agent)| *agent).collect();
+        agents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        agents
+    }
+}
+
+impl Index<&AgentId> for Agents {
+    type Output = Agent;
+
+    fn index(&self, id: &AgentId) -> &Agent {
+        &self.0[id]
+    }
+}
+
+impl FromIterator<Agent> for Agents {
+    fn from_iter<I: IntoIterator<Item = Agent>>(agents: I) -> Self {
+        let boxed = agents.into_iter().map(|agent| (agent.id.clone(), Box::new(agent)));
+        Self(boxed.collect())
+    }
+}
+
+impl Serialize for Agents {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.values())
+    }
+}
+
+impl<'de> Deserialize<'de> for Agents {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Vec::<Agent>::deserialize(deserializer)?.into_iter().collect())
+    }
+}

@@ -1,0 +1,161 @@
+//! What the API and the account allow: who waits, for how long, and that nobody pays with restarts.
+
+use super::*;
+use crate::domain::restart::UNKNOWN_RESET_MS;
+use crate::domain::settings::{OnLimit, Settings};
+
+const RESETS: Timestamp = Timestamp(NOW.0 + 20_000);
+
+/// The limit's reset, and a tenth of the way there spread over by a chance of one half.
+const GOES_ON: Timestamp = Timestamp(RESETS.0 + 1000);
+
+fn at_limit(on_limit: OnLimit) -> Scene {
+    let mut scene = Scene::begin();
+    scene.run.settings.on_limit = on_limit;
+    scene.run.settings.supervision.max_restarts = 0;
+    scene
+}
+
+fn limited(resets: Option<Timestamp>) -> Verdict {
+    Verdict::Failed(Failure { resets, ..Failure::new(Cause::UsageLimit, "no more") })
+}
+
+fn happen(scene: &mut Scene, agent: &str, verdict: Verdict) -> Vec<Effect> {
+    let events = decide(&scene.run, &report_of(scene, agent, verdict), chosen());
+    events.into_iter().flat_map(|event| scene.happens(event)).collect()
+}
+
+#[test]
+fn a_usage_limit_holds_back_the_whole_run_and_costs_no_restart() {
+    for (resets, until) in [(Some(RESETS), GOES_ON), (None, NOW.plus(UNKNOWN_RESET_MS + 30_000))] {
+        let mut scene = at_limit(OnLimit::Wait);
+        let events = decide(&scene.run, &report(&scene, limited(resets)), chosen());
+        let [Event::TurnFailed(failed), reached] = events.as_slice() else { panic!("{events:?}") };
+        assert_eq!((failed.counts, failed.not_before), (false, None));
+        assert_eq!(failed.session, Some(session(77)));
+        assert_eq!(*reached, Event::LimitReached { until, message: "no more".to_owned() });
+        let effects: Vec<Effect> = events.into_iter().flat_map(|e| scene.happens(e)).collect();
+        assert_eq!(effects, [Effect::Proceed(agent_id("main")), Effect::AwaitLimit]);
+        assert_eq!((scene.run.status, scene.run.limited(NOW)), (Status::Running, Some(until)));
+        assert_eq!(scene.run.limited(until), None);
+        assert!(scene.agent("main").restarts.is_empty());
+    }
+}
+
+#[test]
+fn a_reset_that_is_past_still_means_a_moment_of_patience() {
+    let scene = at_limit(OnLimit::Wait);
+    let events = decide(&scene.run, &report(&scene, limited(Some(Timestamp(5)))), chosen());
+    let [_, Event::LimitReached { until, .. }] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(*until, NOW.plus(500));
+}
+
+#[test]
+fn siblings_at_the_same_limit_say_nothing_new() {
+    let mut scene = at_limit(OnLimit::Wait);
+    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+    happen(&mut scene, "main", limited(Some(RESETS)));
+    let later = limited(Some(RESETS.plus(1)));
+    let events = decide(&scene.run, &report_of(&scene, "main.1", later), chosen());
+    let [Event::TurnFailed(failed)] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((failed.counts, failed.not_before), (false, None));
+    assert_eq!(scene.run.limited_until, Some(GOES_ON));
+}
+
+#[test]
+fn a_limit_that_is_over_can_be_reached_again() {
+    let mut scene = at_limit(OnLimit::Wait);
+    happen(&mut scene, "main", limited(Some(RESETS)));
+    let now = GOES_ON;
+    let verdict = limited(Some(now.plus(20_000)));
+    let events = decide(&scene.run, &report(&scene, verdict), Chosen { now, ..chosen() });
+    let [_, Event::LimitReached { until, .. }] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(*until, now.plus(21_000));
+}
+
+#[test]
+fn a_usage_limit_can_pause_the_run() {
+    let mut scene = at_limit(OnLimit::Pause);
+    let events = decide(&scene.run, &report(&scene, limited(Some(RESETS))), chosen());
+    let pause = Pause::UsageLimit { resets: Some(RESETS), message: "no more".to_owned() };
+    let [Event::TurnFailed(failed), paused] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((failed.counts, &failed.session), (false, &Some(session(77))));
+    assert_eq!(*paused, Event::RunPaused { pause: pause.clone() });
+    for event in events {
+        scene.happens(event);
+    }
+    assert_eq!((scene.run.pause, scene.run.limited_until), (Some(pause), None));
+}
+
+#[test]
+fn a_usage_limit_can_fail_the_agent_that_meets_it() {
+    for (_, restart) in Restart::ALL {
+        let mut scene = at_limit(OnLimit::Fail);
+        scene.run.settings.supervision.restart = restart;
+        scene.run.settings.supervision.on_exhausted = Exhausted::Wait;
+        let failure = agent_failed(&scene, limited(Some(RESETS)));
+        assert_eq!((failure.cause, failure.ends_run), (Cause::UsageLimit, false), "{restart:?}");
+        assert_eq!(failure.error, "in A.md: no more");
+    }
+}
+
+#[test]
+fn going_on_after_a_pause_tries_at_once_and_after_a_death_waits_on() {
+    for (paused, limited_until) in [(true, None), (false, Some(GOES_ON))] {
+        let mut scene = at_limit(OnLimit::Wait);
+        happen(&mut scene, "main", limited(Some(RESETS)));
+        if paused {
+            scene.happens(Event::RunPaused { pause: Pause::Stopped });
+            assert_eq!(scene.run.limited_until, Some(GOES_ON), "shown while it is paused");
+        }
+        let settings = Box::<Settings>::new(scene.run.settings.clone());
+        let effects = scene.happens(Event::RunResumed { settings });
+        assert_eq!(scene.run.limited_until, limited_until, "paused: {paused}");
+        assert_eq!(effects.contains(&Effect::AwaitLimit), !paused, "{effects:?}");
+        assert!(effects.contains(&Effect::Proceed(agent_id("main"))), "{effects:?}");
+    }
+}
+
+#[test]
+fn a_throttled_turn_waits_longer_each_time_and_costs_no_restart() {
+    let mut scene = at_limit(OnLimit::Wait);
+    let waits: Vec<u64> = (0..12)
+        .map(|_| {
+            let failed = turn_failed(&scene, Cause::Throttle);
+            let wait = failed.not_before.expect("a wait").since(NOW);
+            assert!(!failed.counts);
+            scene.happens(Event::TurnFailed(failed));
+            wait / 1000
+        })
+        .collect();
+    assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]);
+    assert!(scene.agent("main").restarts.is_empty());
+}
+
+#[test]
+fn a_turn_that_went_well_makes_the_next_throttle_the_first_again() {
+    let mut scene = at_limit(OnLimit::Wait);
+    for _ in 0..3 {
+        scene.happens(one(&scene, failed_by(Cause::Throttle)));
+    }
+    scene.happens(one(&scene, accepted(goto("B.md"))));
+    assert_eq!(turn_failed(&scene, Cause::Throttle).not_before, Some(NOW.plus(1000)));
+    scene.happens(one(&scene, failed_by(Cause::Throttle)));
+    scene.happens(one(&scene, failed_by(Cause::Interrupted)));
+    assert_eq!(turn_failed(&scene, Cause::Throttle).not_before, Some(NOW.plus(1000)));
+}
+
+#[test]
+fn a_throttle_waits_as_the_agent_it_meets_is_supervised() {
+    let mut scene = at_limit(OnLimit::Wait);
+    let own = Overrides { backoff_min_ms: Some(9000), ..Overrides::default() };
+    let mut fork = scene.step("main", tag(Tag::Fork, "N.md", "W.md"));
+    fork.supervision = own;
+    scene.happens(Event::StepFinished(fork));
+    for (agent, wait) in [("main", 1000), ("main.1", 9000)] {
+        let report = report_of(&scene, agent, failed_by(Cause::Throttle));
+        let events = decide(&scene.run, &report, chosen());
+        let [Event::TurnFailed(failed)] = events.as_slice() else { panic!("{events:?}") };
+        assert_eq!(failed.not_before, Some(NOW.plus(wait)), "{agent}");
+    }
+}

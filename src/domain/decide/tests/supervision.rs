@@ -1,0 +1,273 @@
+//! Restart policies by table: who begins again, who ends, and what follows the last restart.
+
+use super::*;
+use crate::domain::apply::tests::scene::variables;
+use crate::domain::run::Ending;
+use crate::domain::supervision::Ratio;
+
+const CAUSES: [Cause; 4] = [Cause::Crash, Cause::Timeout, Cause::Stall, Cause::Panic];
+
+/// A run under this policy, without jitter.
+fn under(change: impl FnOnce(&mut Supervision)) -> Scene {
+    let mut scene = Scene::begin();
+    let supervision = &mut scene.run.settings.supervision;
+    supervision.backoff_jitter = Ratio::thousandths(0);
+    change(supervision);
+    scene
+}
+
+fn permanent(max_restarts: u32, on_exhausted: Exhausted) -> Scene {
+    under(|own| {
+        own.restart = Restart::Permanent;
+        own.max_restarts = max_restarts;
+        own.on_exhausted = on_exhausted;
+    })
+}
+
+/// What follows when this agent reports this now, as the next record would have it.
+fn decided(scene: &Scene, agent: &str, verdict: Verdict) -> Vec<Event> {
+    let now = Timestamp(scene.next() * 1000);
+    decide(&scene.run, &report_of(scene, agent, verdict), Chosen { now, ..chosen() })
+}
+
+/// The same, and it happens.
+fn happen(scene: &mut Scene, agent: &str, verdict: Verdict) -> Vec<Effect> {
+    let events = decided(scene, agent, verdict);
+    events.into_iter().flat_map(|event| scene.happens(event)).collect()
+}
+
+/// A run of a parent and a child, the child born in `W.md` with these differences.
+fn family(scene: &mut Scene, differing: Overrides) {
+    let fork = tag(Tag::Fork, "N.md", "W.md");
+    let mut step = scene.step("main", fork);
+    step.supervision = differing;
+    scene.happens(Event::StepFinished(step));
+}
+
+#[test]
+fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
+    let mut scene = permanent(3, Exhausted::FailAgent);
+    let fork = Transition::Fork {
+        target: state("W.md"),
+        next: state("N.md"),
+        variables: variables(&[("item", "x")]),
+    };
+    scene.take("main", fork);
+    scene.take("main.1", goto("X.md"));
+    let events = decided(&scene, "main.1", accepted(result("done")));
+    let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(finished.opens, Some(session(77)));
+    let not_before = Timestamp(4000 + 1000);
+    assert_eq!(finished.reborn, Some(Reborn { not_before }));
+
+    let effects = scene.happens(events[0].clone());
+    assert_eq!(effects, [Effect::Proceed(agent_id("main.1"))]);
+    let again = scene.agent("main.1");
+    assert_eq!(again.current_state, state("W.md"));
+    assert_eq!(again.variables, variables(&[("item", "x")]));
+    assert_eq!(again.session, Session::fresh(session(77)));
+    assert_eq!((again.step, again.turn, again.not_before), (3, 0, Some(not_before)));
+    assert_eq!(again.restarts, [Timestamp(4000)]);
+    assert!(scene.run.finished.is_empty() && again.stack.is_empty());
+}
+
+#[test]
+fn a_result_that_has_a_caller_is_no_end_and_no_rebirth() {
+    let mut scene = permanent(0, Exhausted::FailAgent);
+    scene.take("main", tag(Tag::Call, "R.md", "B.md"));
+    let events = decided(&scene, "main", accepted(result("answer")));
+    let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!((&finished.opens, &finished.reborn), (&None, &None));
+}
+
+#[test]
+fn only_the_permanent_come_back_from_a_result() {
+    for restart in [Restart::Transient, Restart::Temporary] {
+        let mut scene = under(|own| own.restart = restart);
+        let effects = happen(&mut scene, "main", accepted(result("done")));
+        assert_eq!(effects, [Effect::Retire(agent_id("main")), Effect::End], "{restart:?}");
+        assert_eq!(scene.run.status, Status::Completed);
+    }
+}
+
+#[test]
+fn results_and_failures_share_the_restarts_of_a_permanent_agent() {
+    let mut scene = permanent(3, Exhausted::FailAgent);
+    happen(&mut scene, "main", accepted(result("once")));
+    happen(&mut scene, "main", failed_by(Cause::Crash));
+    happen(&mut scene, "main", accepted(result("twice")));
+    assert_eq!(scene.agent("main").restarts.len(), 3);
+    let events = decided(&scene, "main", failed_by(Cause::Crash));
+    assert!(matches!(events.as_slice(), [Event::AgentFailed(_)]), "{events:?}");
+}
+
+/// The last result is kept as a step; what follows from the policy is a second event.
+#[test]
+fn a_permanent_agent_without_restarts_left_ends_after_its_last_result() {
+    for (then, ends_run) in [(Exhausted::FailAgent, false), (Exhausted::FailRun, true)] {
+        let mut scene = permanent(1, then);
+        happen(&mut scene, "main", accepted(result("once")));
+        let turn = scene.turn("main");
+        let events = decided(&scene, "main", accepted(result("twice")));
+        let [Event::StepFinished(finished), Event::AgentFailed(failed)] = events.as_slice() else {
+            panic!("{events:?}")
+        };
+        assert_eq!((&finished.turn, finished.transition.tag()), (&turn, Tag::Result));
+        assert_eq!((finished.cost_usd, failed.cost_usd), (Usd::from_dollars(0.25), Usd::ZERO));
+        assert_eq!(failed.turn, TurnId { step: 3, turn: 0, ..turn });
+        assert_eq!((failed.cause, failed.ends_run), (Cause::Restarts, ends_run));
+        assert_eq!(
+            failed.error,
+            "in A.md: it ended once more, and is permanent (restarted once within 10m)"
+        );
+        let effects: Vec<Effect> = events.into_iter().flat_map(|e| scene.happens(e)).collect();
+        assert!(effects.contains(&Effect::Retire(agent_id("main"))), "{effects:?}");
+        assert!(effects.contains(&Effect::End), "{effects:?}");
+        assert_eq!(scene.run.status, Status::Failed);
+        assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(0.5));
+    }
+}
+
+#[test]
+fn a_permanent_agent_without_restarts_left_can_wait_for_someone() {
+    let mut scene = permanent(0, Exhausted::Wait);
+    let events = decided(&scene, "main", accepted(result("done")));
+    let [Event::StepFinished(_), Event::AgentParked(parked)] = events.as_slice() else {
+        panic!("{events:?}")
+    };
+    assert_eq!((parked.turn.step, parked.turn.turn), (2, 0));
+    assert!(parked.because.contains("restarts are switched off"), "{}", parked.because);
+    for event in events {
+        scene.happens(event);
+    }
+    assert!(matches!(scene.run.parked(), Some(Pause::Parked { agents: 1, .. })));
+    assert_eq!(scene.agent("main").not_before, None);
+}
+
+#[test]
+fn a_temporary_agent_ends_with_its_first_failure() {
+    for cause in CAUSES {
+        let mut scene = under(|own| own.restart = Restart::Temporary);
+        let failure = agent_failed(&scene, failed_by(cause));
+        assert_eq!((failure.cause, failure.error.as_str()), (cause, "in A.md: it said no"));
+        happen(&mut scene, "main", failed_by(Cause::Interrupted));
+        happen(&mut scene, "main", failed_by(Cause::Lost));
+        assert_eq!(scene.agent("main").turn, 2, "what is nobody's failure is run again");
+    }
+}
+
+#[test]
+fn the_last_restart_of_a_failing_agent_is_followed_by_what_its_policy_says() {
+    for (then, ends_run) in [(Exhausted::FailAgent, false), (Exhausted::FailRun, true)] {
+        for cause in CAUSES {
+            let scene = under(|own| (own.max_restarts, own.on_exhausted) = (0, then));
+            let failure = agent_failed(&scene, failed_by(cause));
+            assert_eq!((failure.cause, failure.ends_run), (cause, ends_run));
+            assert_eq!(failure.error, "in A.md: it said no (restarts are switched off)");
+            assert_eq!(failure.cost_usd, Usd::from_dollars(0.25));
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_is_to_wait_fails_its_turn_and_is_parked_at_the_next() {
+    for cause in CAUSES {
+        let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (0, Exhausted::Wait));
+        let turn = scene.turn("main");
+        let events = decided(&scene, "main", failed_by(cause));
+        let [Event::TurnFailed(failed), Event::AgentParked(parked)] = events.as_slice() else {
+            panic!("{cause}: {events:?}")
+        };
+        assert_eq!((failed.counts, failed.not_before, &failed.turn), (false, None, &turn));
+        let same = cause == Cause::Panic;
+        let due = TurnId { turn: turn.turn + u32::from(!same), ..turn };
+        assert_eq!(parked.turn, due, "{cause}");
+        let effects: Vec<Effect> = events.into_iter().flat_map(|e| scene.happens(e)).collect();
+        assert!(matches!(effects.as_slice(), [Effect::Proceed(_), Effect::Warn { .. }]));
+        let main = scene.agent("main");
+        assert_eq!((main.turn_id(), main.restarts.len()), (due, 0), "{cause}");
+        assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(0.25), "paid for once");
+    }
+}
+
+#[test]
+fn a_run_that_goes_on_lets_the_parked_begin_anew() {
+    let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (1, Exhausted::Wait));
+    family(&mut scene, Overrides::default());
+    for _ in 0..2 {
+        happen(&mut scene, "main.1", failed_by(Cause::Crash));
+    }
+    assert!(scene.agent("main.1").parked.is_some());
+    assert_eq!(scene.run.parked(), None, "main still works");
+    happen(&mut scene, "main", failed_by(Cause::Crash));
+    happen(&mut scene, "main", failed_by(Cause::Crash));
+    let pause = scene.run.parked().expect("all wait");
+    assert!(pause.to_string().starts_with("2 agents wait for someone: in N.md"), "{pause}");
+
+    scene.happens(Event::RunPaused { pause });
+    let settings = Box::new(scene.run.settings.clone());
+    let effects = scene.happens(Event::RunResumed { settings });
+    assert_eq!(effects, ["main", "main.1"].map(|id| Effect::Proceed(agent_id(id))));
+    for id in ["main", "main.1"] {
+        let agent = scene.agent(id);
+        assert_eq!((&agent.parked, agent.restarts.len()), (&None, 0), "{id}");
+    }
+    assert_eq!(scene.run.parked(), None);
+    happen(&mut scene, "main.1", failed_by(Cause::Crash));
+    assert_eq!(scene.agent("main.1").parked, None, "it has its restarts again");
+}
+
+#[test]
+fn a_child_is_restarted_by_the_policy_of_its_birth() {
+    let own = Overrides {
+        max_restarts: Some(1),
+        backoff_min_ms: Some(7000),
+        on_exhausted: Some(Exhausted::FailRun),
+        ..Overrides::default()
+    };
+    let mut scene = under(|run| run.max_restarts = 5);
+    family(&mut scene, own);
+    scene.take("main.1", goto("X.md"));
+    let events = decided(&scene, "main.1", failed_by(Cause::Crash));
+    let [Event::TurnFailed(failed)] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(failed.not_before, Some(Timestamp(4000 + 7000)));
+    happen(&mut scene, "main.1", failed_by(Cause::Crash));
+
+    let effects = happen(&mut scene, "main.1", failed_by(Cause::Crash));
+    assert_eq!(effects.last(), Some(&Effect::Abort));
+    assert_eq!(scene.run.status, Status::Failed);
+    let Ending::Error(error) = &scene.run.finished[1].ending else { panic!("main ended well") };
+    assert!(error.starts_with("ended in N.md because main.1 failed"), "{error}");
+}
+
+#[test]
+fn a_parent_is_not_restarted_by_the_policy_of_its_child() {
+    let mut scene = under(|run| run.max_restarts = 1);
+    family(&mut scene, Overrides { max_restarts: Some(0), ..Overrides::default() });
+    let events = decided(&scene, "main", failed_by(Cause::Crash));
+    assert!(matches!(events.as_slice(), [Event::TurnFailed(_)]), "{events:?}");
+    let events = decided(&scene, "main.1", failed_by(Cause::Crash));
+    assert!(matches!(events.as_slice(), [Event::AgentFailed(_)]), "{events:?}");
+}
+
+/// The records of a scene are a second apart.
+#[test]
+fn a_child_counts_its_restarts_within_its_own_period() {
+    let mut scene = under(|run| run.period_ms = 3_600_000);
+    let own = Overrides { period_ms: Some(1500), max_restarts: Some(2), ..Overrides::default() };
+    family(&mut scene, own);
+    for _ in 0..10 {
+        happen(&mut scene, "main.1", failed_by(Cause::Crash));
+    }
+    assert_eq!(scene.agent("main.1").restarts.len(), 2);
+}
+
+#[test]
+fn a_permanent_agent_forgets_the_restarts_that_no_longer_count() {
+    let mut scene = permanent(2, Exhausted::FailAgent);
+    scene.run.settings.supervision.period_ms = 1500;
+    for _ in 0..10 {
+        happen(&mut scene, "main", accepted(result("done")));
+    }
+    assert_eq!(scene.agent("main").restarts.len(), 2, "they would pile up over the days");
+}

@@ -1,0 +1,156 @@
+//! Who may run when: never more than are allowed, in turns between families, as many as there is
+//! memory for.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Test, always, most_at_once, when};
+
+/// A parent that forks workers one after the other, and then ends.
+fn crowd(workers: u32) -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("W.md", "work")
+        .rule(when("start").times(workers).reply(r#"<fork next="START.md">W.md</fork>"#))
+        .rule(when("start").reply("<result>led</result>"))
+}
+
+#[test]
+fn a_burst_of_forks_does_not_exceed_the_number() {
+    let test = crowd(300).rule(when("work").reply("<result>worked</result>"));
+    let outcome = test.run(&["START.md", "--max-procs", "7"]);
+    outcome.ok().ended("main", "led").ended("main.300", "worked");
+    assert_eq!(test.calls_with("work").len(), 300);
+    let most = most_at_once(&test.call_log());
+    assert!(most <= 7, "{most} at once");
+    test.assert_no_survivors();
+}
+
+/// Everyone waits for someone, then all ask at once for the only permit.
+#[test]
+fn the_forks_of_two_parents_take_turns() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("MANY.md", "many")
+        .prompt("FEW.md", "few")
+        .prompt("ANT.md", "ant")
+        .prompt("BEE.md", "bee")
+        .rule(when("start").once().reply(r#"<fork next="START.md">MANY.md</fork>"#))
+        .rule(when("start").once().reply(r#"<fork next="START.md">FEW.md</fork>"#))
+        .rule(when("many").times(12).reply(r#"<fork next="MANY.md">ANT.md</fork>"#))
+        .rule(when("few").times(3).reply(r#"<fork next="FEW.md">BEE.md</fork>"#))
+        .rule(when("ant").times(12).exit(1))
+        .rule(when("bee").times(3).exit(1))
+        .rule(always().reply("<result>ok</result>"));
+    let wait = ["--on-exhausted", "wait", "--max-restarts", "0"];
+    test.run(&[&["START.md"], &wait[..]].concat()).code(2);
+    let before = test.calls().len();
+
+    test.again(&["--max-procs", "1"]).ok();
+    let prompts = &test.prompts()[before..];
+    assert_eq!(prompts.len(), 15);
+    let last = prompts.iter().rposition(|prompt| prompt == "bee").expect("bees");
+    assert!(last < 8, "three bees do not stand behind twelve ants: {prompts:?}");
+}
+
+/// A machine of 4 GiB.
+struct Machine {
+    test: Test,
+    table: PathBuf,
+}
+
+impl Machine {
+    const LITTLE: u64 = 500 << 10;
+    const PLENTY: u64 = 4000 << 10;
+
+    fn with(test: Test, available: u64) -> Self {
+        let table = test.root().join("meminfo");
+        let machine = Self { test: test.env("RAYMOND_MEMINFO", &table), table };
+        machine.has(available);
+        machine
+    }
+
+    /// From now on so many KiB are available.
+    fn has(&self, available: u64) {
+        let draft = self.table.with_extension("draft");
+        let text = format!("MemTotal: {} kB\nMemAvailable: {available} kB\n", 4 << 20);
+        fs::write(&draft, text).expect("the table is written");
+        fs::rename(draft, &self.table).expect("the table is in place");
+    }
+}
+
+fn held_crowd(workers: u32) -> Test {
+    crowd(workers).rule(when("work").hold_before("go").reply("<result>worked</result>"))
+}
+
+#[test]
+fn with_little_memory_one_runs_at_a_time() {
+    for procs in ["auto", "8"] {
+        let test = crowd(5).rule(when("work").reply("<result>worked</result>"));
+        let machine = Machine::with(test, Machine::LITTLE);
+        machine.test.run(&["START.md", "--max-procs", procs]).ok().ended("main.5", "worked");
+        assert_eq!(most_at_once(&machine.test.call_log()), 1, "--max-procs {procs}");
+    }
+}
+
+/// With little memory one worker runs; then there is more.
+fn relieved(options: &[&str]) {
+    let machine = Machine::with(held_crowd(4), Machine::LITTLE);
+    let mut live = machine.test.spawn(&[&["START.md"], options].concat());
+    live.wait_for("the first worker", |test| test.calls_with("work").len() == 1);
+    machine.has(Machine::PLENTY);
+    live.wait_for("all workers at once", |test| most_at_once(&test.call_log()) >= 4);
+    machine.test.release("go");
+    live.wait().ok();
+}
+
+#[test]
+fn when_there_is_more_memory_more_run() {
+    relieved(&["--max-procs", "8"]);
+}
+
+#[test]
+fn when_there_is_more_memory_than_at_the_start_auto_means_more() {
+    relieved(&["--max-procs", "auto"]);
+}
+
+#[test]
+fn when_memory_gets_short_those_who_run_may_finish_and_nobody_is_forgotten() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("W.md", "work")
+        .prompt("X.md", "onward")
+        .rule(when("start").times(4).reply(r#"<fork next="START.md">W.md</fork>"#))
+        .rule(when("start").reply("<result>led</result>"))
+        .rule(when("work").hold_before("go").reply("<goto>X.md</goto>"))
+        .rule(when("onward").reply("<result>worked</result>"));
+    let machine = Machine::with(test, Machine::PLENTY);
+    let mut live = machine.test.spawn(&["START.md"]);
+    live.wait_for("4 workers, and the end of main", |test| {
+        test.calls_with("work").len() == 4 && test.events("step_finished").len() == 5
+    });
+    machine.has(Machine::LITTLE);
+    machine.test.release("go");
+    live.wait().ok().ended("main.1", "worked").ended("main.4", "worked");
+    assert_eq!(machine.test.calls().len(), 13);
+}
+
+/// Room for three beside the reserve.
+#[test]
+fn auto_counts_what_fits_into_the_memory() {
+    let machine = Machine::with(held_crowd(6), (410 + 3 * 300 + 50) << 10);
+    let mut live = machine.test.spawn(&["START.md", "--max-procs", "auto"]);
+    live.wait_for("three at once", |test| most_at_once(&test.call_log()) == 3);
+    machine.test.release("go");
+    live.wait().ok();
+    assert_eq!(most_at_once(&machine.test.call_log()), 3);
+}
+
+#[test]
+fn memory_that_nobody_knows_holds_nobody_back() {
+    let test = held_crowd(4).env("RAYMOND_MEMINFO", "/nowhere/meminfo");
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_for("all workers at once", |test| most_at_once(&test.call_log()) >= 4);
+    test.release("go");
+    live.wait().ok();
+}

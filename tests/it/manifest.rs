@@ -1,0 +1,164 @@
+//! `raymond.yaml`: what a workflow says about itself counts, unless the command line says otherwise.
+
+use crate::support::{Rule, Test, always, most_at_once, when};
+
+fn with(manifest: &str) -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("BEGIN.md", "begin")
+        .file("raymond.yaml", manifest.as_bytes())
+}
+
+fn well() -> Rule {
+    always().reply("<result>well</result>").cost(0.06)
+}
+
+#[test]
+fn a_folder_begins_where_its_manifest_says() {
+    let test = with("name: tour\ndescription: shows it\nentry: BEGIN.md\n").rule(well());
+    test.run(&["."]).ok();
+    assert_eq!(test.prompts(), ["begin"]);
+    test.raymond(&["run", "--id", "named", "START.md"]).ok();
+    assert_eq!(test.prompts(), ["begin", "start"], "a file that is named comes first");
+}
+
+#[test]
+fn an_entry_that_is_not_there_is_refused() {
+    for entry in ["GONE.md", "../elsewhere/START.md", "sub/START.md"] {
+        let test = with(&format!("entry: {entry}\n")).rule(well());
+        test.run(&["."]).code_in(&[64, 65]).stderr_has(entry);
+        assert!(test.calls().is_empty() && !test.run_dir().exists());
+    }
+}
+
+#[test]
+fn its_model_is_for_states_that_name_none() {
+    let test = with("model: haiku\n")
+        .prompt("NEXT.md", "---\nmodel: opus\n---\nnext")
+        .rule(when("start").reply("<reset>NEXT.md</reset>"))
+        .rule(well());
+    test.run(&["START.md"]).ok();
+    test.raymond(&["run", "--id", "u", "START.md", "--model", "sonnet"]).ok();
+    let models: Vec<_> =
+        test.calls().iter().map(|call| call.flag("--model").map(str::to_owned)).collect();
+    assert_eq!(models, ["haiku", "opus", "sonnet", "opus"].map(|name| Some(name.to_owned())));
+}
+
+#[test]
+fn its_budget_pauses_the_run_and_the_command_line_has_more() {
+    let test = with("budget: $0.05\n")
+        .rule(when("start").reply("<goto>BEGIN.md</goto>").cost(0.06))
+        .rule(well());
+    test.run(&["START.md"]).code(75).stderr_has("0.05");
+    assert_eq!(test.prompts(), ["start"]);
+    test.raymond(&["run", "--id", "u", "START.md", "--budget", "1"]).ok();
+    assert_eq!(test.prompts(), ["start", "start", "begin"]);
+}
+
+#[test]
+fn its_number_of_processes_is_kept() {
+    let test = with("max_procs: 2\n")
+        .rule(when("start").times(6).reply(r#"<fork next="START.md">BEGIN.md</fork>"#))
+        .rule(when("start").reply("<result>led</result>"))
+        .rule(when("begin").hold_before("go").reply("<result>begun</result>"));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_for("two at once", |test| most_at_once(&test.call_log()) == 2);
+    test.release("go");
+    live.wait().ok();
+    assert_eq!(most_at_once(&test.call_log()), 2);
+}
+
+#[test]
+fn its_arguments_reach_claude_code_as_they_stand() {
+    let test = with("claude_args: [--append-system-prompt, \"be brief; $HOME\"]\n").rule(well());
+    test.run(&["START.md"]).ok();
+    assert_eq!(test.calls()[0].flag("--append-system-prompt"), Some("be brief; $HOME"));
+    test.raymond(&["run", "--id", "u", "START.md", "--", "--effort", "low"]).ok();
+    let call = &test.calls()[1];
+    assert_eq!(call.flag("--effort"), Some("low"));
+    assert!(!call.has("--append-system-prompt"), "what the command line gives comes instead");
+}
+
+#[test]
+fn its_permission_mode_gives_way_to_the_command_line() {
+    let test = with("permission_mode: plan\n").rule(well());
+    test.run(&["START.md"]).ok();
+    let options = ["run", "--id", "u", "START.md", "--permission-mode", "acceptEdits"];
+    test.raymond(&options).ok();
+    let calls = test.calls();
+    assert_eq!(calls[0].flag("--permission-mode"), Some("plan"));
+    assert_eq!(calls[1].flag("--permission-mode"), Some("acceptEdits"));
+    test.raymond(&["run", "--id", "v", "START.md", "--dangerously-skip-permissions"]).ok();
+    let call = &test.calls()[2];
+    assert!(call.has("--dangerously-skip-permissions"), "whoever runs it can ask for it");
+}
+
+#[test]
+fn what_it_does_at_the_usage_limit_can_be_said_there() {
+    let limit = || always().limit_text("Claude usage limit reached.");
+    with("on_limit: pause\n").rule(limit()).run(&["START.md"]).code(75).stderr_has("usage limit");
+    let test = with("on_limit: pause\n").rule(limit());
+    test.run(&["START.md", "--on-limit", "fail"]).code(1).failed("main");
+}
+
+#[test]
+fn a_run_keeps_what_its_manifest_said_when_it_began() {
+    let test = with("model: haiku\nclaude_args: [--effort, low]\n")
+        .rule(when("start").hold_before("go").reply("<reset>BEGIN.md</reset>"))
+        .rule(well());
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.interrupt();
+    live.wait_stderr("interrupt");
+    test.release("go");
+    live.wait().code(130);
+    let test = test.file("raymond.yaml", b"model: opus\nno such: manifest\n");
+    test.again(&[]).ok();
+    let call = &test.calls()[1];
+    assert_eq!((call.flag("--model"), call.flag("--effort")), (Some("haiku"), Some("low")));
+}
+
+#[test]
+fn each_mistake_in_it_has_its_place_and_nothing_is_started() {
+    let table = [
+        ("mdel: opus\n", "raymond.yaml:1:1: unknown key `mdel`; did you mean `model`?"),
+        ("name: x\nmodel: gpt\n", "raymond.yaml:2:8: unknown model `gpt`"),
+        ("name: x\nbudget: lots\n", "raymond.yaml:2:9: write an amount in US dollars"),
+        ("max_procs: many\n", "raymond.yaml:1:12: write a number from 1 to 65535, or auto"),
+        ("on_limit: stop\n", "raymond.yaml:1:11: unknown value `stop`"),
+        ("supervision:\n  restart: often\n", "raymond.yaml:2:12: unknown value `often`"),
+        ("supervision:\n  max_restart: 3\n", "raymond.yaml:2:3: unknown key `max_restart`"),
+        ("name: [\n", "raymond.yaml:"),
+        ("model: haiku\nmodel: opus\n", "raymond.yaml:2:1: the key `model` stands here twice"),
+    ];
+    for (manifest, said) in table {
+        for command in ["run", "start"] {
+            let test = with(manifest).rule(well());
+            test.raymond(&[command, "--id", "t", "START.md"]).code(65).stderr_has(said);
+            assert!(test.calls().is_empty() && !test.run_dir().exists(), "{manifest}");
+        }
+    }
+}
+
+#[test]
+fn it_cannot_open_the_machine_by_itself() {
+    let table = [
+        ("name: x\nclaude_args: [--dangerously-skip-permissions]\n", "raymond.yaml:2:15: "),
+        ("claude_args: [--allow-dangerously-skip-permissions]\n", "raymond.yaml:1:15: "),
+        ("claude_args: [--permission-mode, bypassPermissions]\n", "raymond.yaml:1:34: "),
+        ("claude_args: [\"--permission-mode=bypassPermissions\"]\n", "raymond.yaml:1:15: "),
+        ("claude_args: [\"--permission-mode=bypass\\x50ermissions\"]\n", "raymond.yaml:1:15: "),
+        (
+            "claude_args: [--settings, '{\"permissions\":{\"defaultMode\":\"bypassPermissions\"}}']\n",
+            "raymond.yaml:1:27: ",
+        ),
+        ("permission_mode: bypassPermissions\n", "raymond.yaml:1:18: "),
+    ];
+    for (manifest, place) in table {
+        let test = with(manifest).rule(well());
+        let outcome = test.run(&["START.md"]);
+        outcome.code(65).stderr_has(place).stderr_has("a workflow cannot ask for");
+        outcome.stderr_has("--dangerously-skip-permissions");
+        assert!(test.calls().is_empty() && !test.run_dir().exists(), "{manifest}");
+    }
+}

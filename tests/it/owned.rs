@@ -1,0 +1,148 @@
+//! Processes are owned: whatever a turn does, holds or leaves behind, nothing of it survives.
+//!
+//! What a detached helper adds: it is in no group and under no parent of the turn's, and only the
+//! mark in its environment tells whose it was.
+
+use rustix::process::Signal;
+
+use crate::support::{Rule, Test, alive, always, kill, patiently, when};
+
+const SHORT: [&str; 3] = ["START.md", "--shutdown", "100ms"];
+
+fn one(rule: Rule) -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(rule)
+        .rule(always().reply("<result>well</result>"))
+}
+
+/// Every way to be in the way at once.
+fn stubborn(rule: Rule) -> Rule {
+    rule.ignore_term().helper().detach()
+}
+
+#[test]
+fn nothing_is_left_of_a_turn_that_came_to_its_end() {
+    let ways = [
+        when("start").linger(),
+        when("start").linger().ignore_term(),
+        when("start").helper(),
+        when("start").detach(),
+        when("start").tool("Bash").detach(),
+        stubborn(when("start").linger()),
+    ];
+    for way in ways {
+        let test = one(way.reply("<reset>NEXT.md</reset>"));
+        test.run(&SHORT).ok().ended("main", "well");
+        test.assert_no_survivors();
+        assert_eq!(test.prompts(), ["start", "next"]);
+    }
+}
+
+#[test]
+fn nothing_is_left_of_the_last_turn_of_a_run() {
+    let ways = [
+        when("start").linger().ignore_term(),
+        when("start").helper(),
+        when("start").detach(),
+        stubborn(when("start").linger()),
+    ];
+    for way in ways {
+        let test = one(way.reply("<result>well</result>"));
+        test.run(&SHORT).ok().ended("main", "well");
+        test.assert_no_survivors();
+    }
+}
+
+#[test]
+fn nothing_is_left_of_a_turn_that_came_to_nothing() {
+    let ways = [
+        stubborn(when("start")).exit(1),
+        stubborn(when("start")).signal(9),
+        stubborn(when("start").hang()),
+        stubborn(when("start").tool("Bash").hold_tool("never")),
+    ];
+    for way in ways {
+        let test = one(way.once());
+        test.run(&[&SHORT[..], &["--timeout", "1s"]].concat()).ok().ended("main", "well");
+        assert_eq!(test.helpers().len(), 2);
+        test.assert_no_survivors();
+    }
+}
+
+#[test]
+fn nothing_is_left_when_a_run_is_interrupted_once_or_twice() {
+    for (shutdown, twice) in [("100ms", false), ("10m", true)] {
+        let test = one(stubborn(when("start").hang()).once());
+        let mut live = test.spawn(&["START.md", "--shutdown", shutdown]);
+        live.wait_for("both helpers", |test| test.helpers().len() == 2);
+        let outcome = if twice {
+            live.interrupt_until_it_ends()
+        } else {
+            live.interrupt();
+            live.wait()
+        };
+        outcome.code(130);
+        test.assert_no_survivors();
+        test.again(&[]).ok();
+    }
+}
+
+#[test]
+fn nothing_is_left_when_a_run_is_stopped_from_outside() {
+    let test = one(stubborn(when("start").hang()).once());
+    let mut live = test.spawn(&SHORT);
+    live.wait_for("both helpers", |test| test.helpers().len() == 2);
+    test.raymond(&["stop", "t"]).ok();
+    live.wait().code(130);
+    test.assert_no_survivors();
+}
+
+/// The dead turn is not adopted, its helpers are found by their mark alone.
+#[test]
+fn what_an_earlier_raymond_left_is_swept_when_the_run_goes_on() {
+    let test = one(stubborn(when("start").hang()).once());
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_for("both helpers", |test| test.helpers().len() == 2);
+    live.kill9();
+    let turn = test.calls()[0].pid;
+    kill(turn, Signal::KILL);
+    patiently("the turn is dead", || !alive(turn));
+    assert!(test.helpers().into_iter().all(alive), "nobody was there to end them");
+    test.again(&[]).ok().ended("main", "well");
+    test.assert_no_survivors();
+}
+
+/// Someone else's processes are not touched: the mark names the run.
+#[test]
+fn another_run_in_the_same_place_keeps_its_processes() {
+    let test = one(when("start").once().helper().detach().hold_before("go").reply(""))
+        .prompt("OTHER.md", "other");
+    let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
+    live.wait_for("both helpers", |test| test.helpers().len() == 2);
+    test.raymond(&["run", "--id", "other", "OTHER.md"]).ok();
+    assert!(test.helpers().into_iter().all(alive), "they belong to the run that goes on");
+    test.release("go");
+    live.wait().code(1);
+    test.assert_no_survivors();
+}
+
+#[test]
+fn three_hundred_running_at_once_are_all_ended_by_a_second_interrupt() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("W.md", "work")
+        .rule(when("start").times(300).reply(r#"<fork next="START.md">W.md</fork>"#))
+        .rule(when("start").reply("<result>led</result>"))
+        .rule(when("work").ignore_term().hang());
+    let options = ["START.md", "--max-procs", "300", "--shutdown", "10m"];
+    let mut live = test.spawn(&options);
+    live.wait_for("300 workers", |test| test.calls_with("work").len() == 300);
+    assert!(test.survivors().len() > 300, "they all run");
+    live.interrupt();
+    live.wait_stderr("interrupted");
+    live.interrupt_until_it_ends().code(130);
+    test.assert_no_survivors();
+    assert_eq!(test.calls_with("work").len(), 300);
+}

@@ -1,0 +1,77 @@
+//! A stall is the absence of progress. A tool at work and a wait that was announced are none.
+//!
+//! How long nothing has happened is measured against another turn: one that really stalls, begun
+//! later and under the same limit.
+
+use crate::support::{Rule, Test, always, when};
+
+const IDLE: [&str; 3] = ["START.md", "--idle-timeout", "1s"];
+
+fn hung(rule: Rule) -> Test {
+    Test::new().prompt("START.md", "start").rule(rule).rule(always().reply("<result>well</result>"))
+}
+
+#[test]
+fn a_turn_without_progress_is_ended_and_tried_again() {
+    let test = hung(always().once().hang());
+    test.run(&IDLE).ok().ended("main", "well").stderr_has("stall");
+    let failed = test.events("turn_failed");
+    assert_eq!((&failed[0]["cause"], &failed[0]["counts"]), (&"stall".into(), &true.into()));
+    let message = failed[0]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("no progress for 1s") && message.contains("--idle-timeout"));
+    let calls = test.calls();
+    assert_ne!(calls[0].session, calls[1].session, "the half turn is in no history");
+    assert!(calls[1].history.is_empty());
+    test.assert_no_survivors();
+}
+
+#[test]
+fn stalls_use_up_the_restarts() {
+    let test = hung(always().hang().ignore_term().helper());
+    let outcome = test.run(&[&IDLE[..], &["--max-restarts", "1", "--shutdown", "50ms"]].concat());
+    outcome.code(1).says("no progress for 1s").failed("main");
+    assert_eq!(test.calls().len(), 2);
+    assert_eq!(test.events("agent_failed")[0]["cause"], "stall");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_turn_that_hangs_after_its_tool_is_done_stalls() {
+    let test = hung(always().once().tool("Bash").hang());
+    test.run(&IDLE).ok();
+    assert_eq!(test.events("turn_failed")[0]["cause"], "stall");
+}
+
+/// A worker does this until `done` is there, while main stalls once.
+fn beside_a_stall(work: fn(Rule) -> Rule) {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("LAST.md", "last")
+        .prompt("W.md", "work")
+        .rule(when("start").reply(r#"<fork next="NEXT.md">W.md</fork>"#))
+        .rule(work(when("work").reply("<result>worked</result>")))
+        .rule(when("next").tool("Bash").hold_tool("begun").reply("<goto>LAST.md</goto>"))
+        .rule(when("last").once().hang())
+        .rule(always().reply("<result>led</result>"));
+    let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
+    live.wait_for("the worker", |test| test.calls_with("work").len() == 1);
+    test.release("begun");
+    live.wait_event("turn_failed", 1);
+    test.release("done");
+    live.wait().ok().ended("main", "led").ended("main.1", "worked");
+    let failed = test.events("turn_failed");
+    assert_eq!((failed.len(), &failed[0]["agent"]), (1, &"main".into()), "{failed:?}");
+    assert_eq!(failed[0]["cause"], "stall");
+    assert_eq!(test.calls_with("work").len(), 1);
+}
+
+#[test]
+fn a_tool_at_work_is_progress() {
+    beside_a_stall(|rule| rule.tool("Bash").hold_tool("done"));
+}
+
+#[test]
+fn a_wait_for_the_api_that_was_announced_is_progress() {
+    beside_a_stall(|rule| rule.retries(1).retry_delay_ms(600_000).hold_before("done"));
+}

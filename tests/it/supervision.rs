@@ -1,0 +1,164 @@
+//! Supervision end to end: what follows the last restart, who comes back, what a child is born with.
+//!
+//! `nearest` shows whose word counts.
+
+mod nearest;
+
+use crate::support::{Test, always, when};
+
+/// A prompt whose frontmatter has this supervision block.
+fn born(supervision: &str, body: &str) -> String {
+    format!("---\nsupervision: {{ {supervision} }}\n---\n{body}")
+}
+
+#[test]
+fn a_childs_policy_is_that_of_its_birth_wherever_it_goes() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("W.md", &born("max_restarts: 1, timeout: 1s", "work"))
+        .prompt("X.md", &born("max_restarts: 9, timeout: 1h", "toil"))
+        .rule(when("start").reply(r#"<fork next="NEXT.md">W.md</fork>"#))
+        .rule(when("work").reply("<goto>X.md</goto>"))
+        .rule(when("toil").hang())
+        .rule(when("next").times(2).exit(1))
+        .rule(when("next").reply("<result>led</result>"));
+    let outcome = test.run(&["START.md", "--max-restarts", "2", "--timeout", "1h"]);
+    outcome.code(1).ended("main", "led");
+    let message = outcome.failed("main.1");
+    outcome.assert(message.starts_with("in X.md"), "the state in the message");
+    outcome.says("no result after 1s").says("restarted once");
+    assert_eq!(test.calls_with("toil").len(), 2);
+}
+
+#[test]
+fn an_agent_that_waits_for_someone_lets_the_others_end_and_goes_on_later() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("W.md", &born("on_exhausted: wait, max_restarts: 1", "work"))
+        .rule(when("start").reply(r#"<fork next="NEXT.md">W.md</fork>"#))
+        .rule(when("work").times(2).exit(1).stderr("no disk"))
+        .rule(when("work").reply("<result>worked</result>"))
+        .rule(when("next").hold_before("go").reply("<result>led</result>"));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_event("agent_parked", 1);
+    live.wait_stderr("main.1  waits for someone");
+    test.release("go");
+    let outcome = live.wait();
+    outcome.code(2).ended("main", "led").stderr_has("no disk").stderr_has("raymond run t");
+    assert_eq!((test.calls().len(), test.status()["status"].as_str()), (4, Some("paused")));
+    test.raymond(&["status", "t"]).ok().stdout_has("wait").stdout_has("no disk");
+
+    test.again(&[]).ok().ended("main.1", "worked");
+    assert_eq!(test.calls_with("work").len(), 3);
+    assert_eq!(test.calls_with("next").len(), 1);
+}
+
+#[test]
+fn an_agent_that_waits_for_someone_does_so_again_if_nothing_was_done() {
+    let test = Test::new().prompt("START.md", "start").rule(always().exit(1));
+    let options = ["START.md", "--on-exhausted", "wait", "--max-restarts", "1"];
+    test.run(&options).code(2);
+    test.again(&[]).code(2);
+    assert_eq!(test.calls().len(), 4, "each time a turn and a restart");
+    test.again(&["--on-exhausted", "fail-agent"]).code(1).failed("main");
+}
+
+#[test]
+fn who_waits_for_someone_while_raymond_dies_goes_on_with_the_next() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("W.md", &born("on_exhausted: wait, max_restarts: 0", "work"))
+        .rule(when("start").reply(r#"<fork next="NEXT.md">W.md</fork>"#))
+        .rule(when("work").once().exit(1))
+        .rule(when("work").reply("<result>worked</result>"))
+        .rule(when("next").hold_before("go").reply("<result>led</result>"));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_event("agent_parked", 1);
+    live.wait_for("next", |test| test.calls_with("next").len() == 1);
+    live.kill9();
+    test.release("go");
+    test.again(&[]).ok().ended("main.1", "worked").ended("main", "led");
+    assert_eq!(test.calls_with("next").len(), 1);
+}
+
+#[test]
+fn an_agent_whose_failure_ends_the_run_takes_its_siblings_along() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("W.md", "work")
+        .rule(when("start").times(3).reply(r#"<fork next="START.md">W.md</fork>"#))
+        .rule(when("start").reply("<goto>NEXT.md</goto>"))
+        .rule(when("work").helper().ignore_term().hang())
+        .rule(when("next").hold_before("go").exit(1));
+    let options = ["START.md", "--on-exhausted", "fail-run", "--max-restarts", "0"];
+    let mut live = test.spawn(&[&options[..], &["--max-procs", "8"]].concat());
+    live.wait_for("3 workers and main", |test| {
+        test.helpers().len() == 3 && test.calls_with("next").len() == 1
+    });
+    test.release("go");
+    let outcome = live.wait();
+    outcome.code(1).failed("main");
+    for worker in ["main.1", "main.2", "main.3"] {
+        let message = outcome.failed(worker);
+        outcome.assert(message.contains("because main failed"), "the reason");
+    }
+    test.assert_no_survivors();
+    assert_eq!(test.status()["status"], "failed");
+
+    test.again(&[]).code(1).stderr_has("nothing is left to do");
+    assert_eq!(test.calls_with("work").len(), 3);
+}
+
+#[test]
+fn a_permanent_agent_comes_back_until_its_restarts_are_used_up() {
+    let test = Test::new()
+        .prompt("START.md", "start on {{input}}")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply("<goto>NEXT.md</goto>").cost(0.01))
+        .rule(when("next").reply("<result>round</result>").cost(0.01));
+    let options = ["START.md", "--restart", "permanent", "--max-restarts", "2", "--input", "bees"];
+    let outcome = test.run(&options);
+    outcome.code(1).failed("main");
+    outcome.says("is permanent").says("restarted 2 times within 10m");
+    assert_eq!(test.prompts(), ["start on bees", "next"].repeat(3));
+    let starts = test.calls_with("start");
+    let sessions: Vec<_> = starts.iter().map(|call| &call.assert_fresh().session).collect();
+    assert!(sessions[0] != sessions[1] && sessions[1] != sessions[2]);
+    let total = test.status()["total_cost_usd"].as_f64().unwrap_or_default();
+    assert!((total - 0.06).abs() < 1e-9, "spent {total}");
+}
+
+#[test]
+fn a_permanent_agent_that_waits_for_someone_has_its_restarts_again() {
+    let test = Test::new()
+        .prompt("START.md", &born("restart: permanent, max_restarts: 1, on_exhausted: wait", "go"))
+        .rule(always().reply("<result>round</result>"));
+    for rounds in [2, 4] {
+        let outcome = if rounds == 2 { test.run(&["START.md"]) } else { test.again(&[]) };
+        outcome.code(2).stderr_has("raymond run t");
+        assert_eq!(test.calls().len(), rounds);
+    }
+}
+
+#[test]
+fn a_permanent_agent_is_reborn_once_however_often_raymond_dies() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().once().reply("<result>first</result>"))
+        .rule(always().hold_before("go").reply("<result>second</result>"));
+    let options = ["START.md", "--restart", "permanent", "--max-restarts", "1"];
+    let mut live = test.spawn(&options);
+    for _ in 0..3 {
+        live.wait_calls(2);
+        live.kill9();
+        live = test.spawn_again(&[]);
+    }
+    test.release("go");
+    live.wait().code(1).failed("main");
+    assert_eq!(test.calls().len(), 2);
+    assert_eq!(test.events("step_finished").len(), 2);
+}

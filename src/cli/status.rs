@@ -1,7 +1,5 @@
 //! `raymond status`: where a run stands.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
 use super::args::OneRun;
@@ -9,7 +7,7 @@ use super::exit::{Error, Exit};
 use super::{output, summary};
 use crate::actor::clock::now;
 use crate::domain::run::Status;
-use crate::plugin::sentence::date;
+use crate::plugin::sentence::waiting;
 use crate::store::layout::Root;
 use crate::store::view::{View, look};
 
@@ -59,12 +57,9 @@ fn as_text(view: &View) -> String {
         text.push_str(&summary::closing(run));
         text.push('\n');
     }
-    if let Some(until) = run.limited(now()).filter(|_| view.held) {
-        let until = date(until);
-        let _ = writeln!(
-            text,
-            "the usage limit is reached: no turn starts before {until}; to try earlier, stop it and let it go on"
-        );
+    if let Some(until) = run.limited(now()).filter(|_| run.status == Status::Running) {
+        text.push_str(&waiting(until));
+        text.push('\n');
     }
     if !run.agents.is_empty() {
         let head = ["agent", "state", "step", "stack", "cost"].map(str::to_owned).to_vec();

@@ -72,6 +72,8 @@ pub struct Chosen {
     pub now: Timestamp,
     /// An id for the session that may have to be opened.
     pub session: SessionId,
+    /// The id of one that is ready, if it is opened without any history.
+    pub ready: Option<SessionId>,
     /// A number from 0 up to 1.
     pub chance: f64,
 }
@@ -113,11 +115,12 @@ fn step_finished(
     };
     let opens = match accepted.transition {
         Transition::Goto { .. } => None,
-        Transition::Result { .. } => reborn.map(|_| chosen.session),
-        Transition::Reset { .. }
-        | Transition::Call { .. }
+        Transition::Call { .. } => Some(chosen.session),
+        Transition::Result { .. } if reborn.is_none() => None,
+        Transition::Result { .. }
+        | Transition::Reset { .. }
         | Transition::Function { .. }
-        | Transition::Fork { .. } => Some(chosen.session),
+        | Transition::Fork { .. } => Some(chosen.ready.unwrap_or(chosen.session)),
     };
     let finished = Event::StepFinished(StepFinished {
         turn: report.turn.clone(),

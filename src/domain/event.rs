@@ -215,14 +215,12 @@ pub enum Command {
 }
 
 impl Event {
-    /// Whether a turn without any history will begin in this session.
+    /// The session that is opened, if one is.
     #[must_use]
-    pub fn begins_in(&self, session: &SessionId) -> bool {
+    pub fn opens(&self) -> Option<&SessionId> {
         match self {
-            Self::StepFinished(StepFinished { opens, transition, .. }) => {
-                opens.as_ref() == Some(session) && !matches!(transition, Transition::Call { .. })
-            }
-            _ => false,
+            Self::StepFinished(step) => step.opens.as_ref(),
+            _ => None,
         }
     }
 

@@ -17,6 +17,9 @@ use super::turn::{Cause, Failure};
 /// How long a run waits at a usage limit that does not say when it resets, in milliseconds.
 pub const UNKNOWN_RESET_MS: u64 = 15 * 60 * 1000;
 
+/// How long it waits at one that still holds after the reset it names, in milliseconds.
+const STALE_RESET_MS: u64 = 60 * 1000;
+
 /// By how much the end of such a wait is spread at the most, in milliseconds, so that runs which
 /// share an account do not come back all at once.
 const LIMIT_SPREAD_MS: u64 = 60 * 1000;
@@ -133,7 +136,11 @@ fn backoff(supervision: &Supervision, earlier: usize, chance: f64) -> u64 {
     reason = "the spread is a minute at the most"
 )]
 fn after_reset(resets: Option<Timestamp>, around: Circumstances<'_>) -> Timestamp {
-    let resets = resets.unwrap_or_else(|| around.now.plus(UNKNOWN_RESET_MS)).max(around.now);
+    let resets = match resets {
+        None => around.now.plus(UNKNOWN_RESET_MS),
+        Some(past) if past <= around.now => around.now.plus(STALE_RESET_MS),
+        Some(ahead) => ahead,
+    };
     let spread = (resets.since(around.now) / 10).clamp(1000, LIMIT_SPREAD_MS);
     resets.plus((spread as f64 * around.chance.clamp(0.0, 1.0)) as u64)
 }

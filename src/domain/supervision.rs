@@ -178,18 +178,24 @@ impl Overrides {
 }
 
 impl Supervision {
-    /// The same, but for the points that differ. A shortest wait above the longest lifts that too.
+    /// The same, but for the points that differ. Where only one end of the waits does and lies beyond
+    /// the other, that one moves along.
     #[must_use]
     pub fn with(&self, differing: &Overrides) -> Self {
         let own = self;
-        let backoff_min_ms = differing.backoff_min_ms.unwrap_or(own.backoff_min_ms);
-        let backoff_max_ms = differing.backoff_max_ms.unwrap_or(own.backoff_max_ms);
+        let (backoff_min_ms, backoff_max_ms) =
+            match (differing.backoff_min_ms, differing.backoff_max_ms) {
+                (None, None) => (own.backoff_min_ms, own.backoff_max_ms),
+                (Some(min), None) => (min, own.backoff_max_ms.max(min)),
+                (None, Some(max)) => (own.backoff_min_ms.min(max), max),
+                (Some(min), Some(max)) => (min, max.max(min)),
+            };
         Self {
             restart: differing.restart.unwrap_or(own.restart),
             max_restarts: differing.max_restarts.unwrap_or(own.max_restarts),
             period_ms: differing.period_ms.unwrap_or(own.period_ms),
             backoff_min_ms,
-            backoff_max_ms: backoff_max_ms.max(backoff_min_ms),
+            backoff_max_ms,
             backoff_factor: differing.backoff_factor.unwrap_or(own.backoff_factor),
             backoff_jitter: differing.backoff_jitter.unwrap_or(own.backoff_jitter),
             timeout_ms: differing.timeout_ms.unwrap_or(own.timeout_ms),
@@ -238,6 +244,8 @@ mod tests {
         let changed = own.with(&differing);
         assert_eq!((changed.restart, changed.backoff_max_ms), (Restart::Temporary, 600_000));
         assert_eq!(changed.max_restarts, own.max_restarts);
+        let short = Overrides { backoff_max_ms: Some(500), ..Overrides::default() };
+        assert_eq!(own.with(&short).backoff_min_ms, 500);
         assert!(!differing.is_empty() && Overrides::default().is_empty());
     }
 

@@ -16,8 +16,20 @@ use crate::domain::supervision::Overrides;
 /// Its name.
 pub const FILE: &str = "raymond.yaml";
 
-/// What lets agents do anything unasked.
-const DANGEROUS: [&str; 2] = ["bypassPermissions", "dangerously-skip-permissions"];
+/// The permission modes a workflow may name: none that lets its agents do more than edit unasked.
+const MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
+
+/// The arguments a workflow may pass on: none that opens more of the machine, or runs anything.
+const ARGUMENTS: [&str; 8] = [
+    "--append-system-prompt",
+    "--disallowed-tools",
+    "--disallowedTools",
+    "--effort",
+    "--fallback-model",
+    "--max-budget-usd",
+    "--max-turns",
+    "--model",
+];
 
 /// What a workflow says about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,14 +81,14 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
     }
     let raw: Raw = yaml::read(text)?;
     let arguments = raw.claude_args.unwrap_or_default();
-    for text in arguments.iter().chain(&raw.permission_mode) {
-        if DANGEROUS.iter().any(|dangerous| text.value.contains(dangerous)) {
-            let message = format!(
-                "a workflow cannot ask for `{}` itself; whoever runs it can, with --dangerously-skip-permissions",
-                text.value
-            );
-            return Err(Error::at(text.referenced, message));
-        }
+    arguments.iter().try_for_each(harmless)?;
+    if let Some(mode) = raw.permission_mode.iter().find(|mode| !MODES.contains(&&*mode.value)) {
+        let message = format!(
+            "a workflow may name one of {}; `{}` has to be asked for on the command line",
+            MODES.join(", "),
+            mode.value
+        );
+        return Err(Error::at(mode.referenced, message));
     }
     Ok(Manifest {
         name: raw.name,
@@ -90,6 +102,19 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
         permission_mode: raw.permission_mode.map(|mode| mode.value),
         claude_args: arguments.into_iter().map(|argument| argument.value).collect(),
     })
+}
+
+/// Whether a workflow may pass an argument on; one that is no option is the value of the one before.
+fn harmless(argument: &Spanned<String>) -> Result<(), Error> {
+    let name = argument.value.split('=').next().unwrap_or_default();
+    if !name.starts_with('-') || ARGUMENTS.contains(&name) {
+        return Ok(());
+    }
+    let message = format!(
+        "a workflow may pass on {}; `{name}` has to be given on the command line, after --",
+        ARGUMENTS.join(", ")
+    );
+    Err(Error::at(argument.referenced, message))
 }
 
 fn value<T>(
@@ -188,9 +213,12 @@ mod tests {
             "claude_args: [--permission-mode, bypassPermissions]\n",
             "claude_args: [--permission-mode=bypassPermissions]\n",
             "permission_mode: bypassPermissions\n",
+            "claude_args: [--settings, evil.json]\n",
+            "claude_args: [--mcp-config=evil.json]\n",
+            "claude_args: [--effort, low, --allowedTools, Bash]\n",
         ] {
             let error = parse(text).expect_err(text).to_string();
-            assert!(error.contains("a workflow cannot ask for"), "{error}");
+            assert!(error.contains("on the command line"), "{error}");
         }
     }
 }

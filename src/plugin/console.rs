@@ -7,7 +7,7 @@ use actix::{Actor, AsyncContext, Context, Handler};
 use console::Term;
 
 use super::screen::{Headline, rows};
-use super::sentence::sentence;
+use super::sentence::{sentence, waiting};
 use super::terminal::Terminal;
 use crate::actor::clock::now;
 use crate::actor::message::{Finish, Published};
@@ -39,7 +39,7 @@ impl Console {
             spent: run.total_cost_usd,
             budget: run.settings.budget_usd,
             status: run.status,
-            limited_until: run.limited_until,
+            limited_until: run.limited_until.filter(|_| run.status == Status::Running),
         };
         Self { terminal, registry, headline }
     }
@@ -106,6 +106,11 @@ impl Handler<Published> for Console {
         self.count(&published);
         if is_shown(&published.record.event, self.terminal.is_live()) {
             self.terminal.line(&sentence(&published.record));
+        }
+        if let Event::RunResumed { .. } = &published.record.event
+            && let Some(until) = self.headline.limited_until.filter(|&until| until > now())
+        {
+            self.terminal.line(&waiting(until));
         }
     }
 }

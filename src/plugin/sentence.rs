@@ -49,6 +49,15 @@ pub fn date(at: Timestamp) -> String {
     time.to_zoned(TimeZone::system()).strftime("%b %-d, %H:%M").to_string()
 }
 
+/// That a run waits for the usage limit, and what can be done about it.
+#[must_use]
+pub fn waiting(until: Timestamp) -> String {
+    format!(
+        "the usage limit is reached: no turn starts before {}; to try earlier, stop it and let it go on",
+        date(until)
+    )
+}
+
 fn answered(settings: &Settings) -> &'static str {
     match settings.answerer {
         Answerer::Claude => "",

@@ -17,8 +17,9 @@ use super::follow::{Stop, stopped};
 use super::leftover;
 use super::message;
 use super::owned::{Process, Start};
+use super::pool::Slot;
 use super::stream::Stream;
-use super::transcript::TurnFiles;
+use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker::{Rest, Worker};
 use crate::domain::id::{AgentId, MessageId, SessionId};
 use crate::domain::passage::Passage;
@@ -35,10 +36,11 @@ type StopReceiver = watch::Receiver<Stop>;
 /// What a process is started for.
 struct Launch<'launch> {
     name: String,
+    slot: Option<Slot>,
     agent: Option<&'launch AgentId>,
     session: &'launch Session,
     model: Option<Model>,
-    /// What it reads; absent, if it is told things and stays.
+    /// What it reads; absent, if it is told things.
     prompt: Option<&'launch str>,
 }
 
@@ -51,10 +53,14 @@ impl Claude {
         stop: &mut StopReceiver,
     ) -> Result<Turn, Failure> {
         self.refuse_if_stopped()?;
-        let waiting =
-            if stays(input, self.settings.warm) { self.pool.take(&input.session) } else { None };
-        let turn = match waiting {
-            Some(worker) => self.go_on(worker, input, files, stop).await?,
+        let turn = match self.pool.take(&input.session) {
+            Some(worker) if stays(input, self.settings.warm) => {
+                self.go_on(worker, input, files, stop).await?
+            }
+            Some(worker) => {
+                worker.rest(&self.marker, stop, Rest::Patiently).await;
+                None
+            }
             None => None,
         };
         let turn = match turn {
@@ -90,7 +96,7 @@ impl Claude {
             return Ok(None);
         }
         let passage = Passage {
-            process: worker.name.clone(),
+            process: worker.files.name.clone(),
             from: worker.follower.position(),
             spent_usd: worker.spent,
             message: new_message(),
@@ -116,7 +122,7 @@ impl Claude {
 
     /// Starts a process for a turn.
     async fn start(&self, input: &StepInput, stop: &mut StopReceiver) -> Result<Turn, Failure> {
-        let stays = stays(input, self.settings.warm);
+        let told = input.prompt.len() <= message::LONGEST_PROMPT;
         let slot = tokio::select! {
             slot = self.pool.slot(|worker| self.retire(worker)) => slot,
             () = stopped(stop) => None,
@@ -124,20 +130,23 @@ impl Claude {
         self.refuse_if_stopped()?;
         let launch = Launch {
             name: input.turn.stem(),
+            slot,
             agent: Some(&input.turn.agent),
             session: &input.session,
             model: input.model,
-            prompt: (!stays).then_some(&input.prompt),
+            prompt: (!told).then_some(&input.prompt),
         };
         let mut worker = self.launch(launch).await?;
-        worker.slot = slot;
         point("spawn.after");
         let mut stream = Stream::default();
-        if stays {
+        if told {
             let id = new_message();
             worker.tell(&message::prompt(&id, &input.prompt), stop, patience(input)).await;
             point("spawn.asked");
             stream = Stream::answer_to(id, worker.spent);
+        }
+        if !self.settings.warm {
+            drop(worker.stdin.take());
         }
         Ok(Turn { worker, stream, took_over: false, attached: false })
     }
@@ -145,11 +154,12 @@ impl Claude {
     /// Makes the files of a process and starts it: on a thread of its own while others run, because
     /// the start waits for the program to be loaded; else here, because handing over takes time too.
     async fn launch(&self, launch: Launch<'_>) -> Result<Worker, Failure> {
-        let files = TurnFiles::named(&self.steps, &launch.name);
-        let stays = launch.prompt.is_none();
+        let number = launch.slot.as_ref().map_or(usize::MAX, Slot::number);
+        let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
+        let told = launch.prompt.is_none();
         let start = Start {
             program: self.program.clone(),
-            arguments: arguments(launch.session, launch.model, &self.settings, stays),
+            arguments: arguments(launch.session, launch.model, &self.settings, told),
             cwd: PathBuf::from(&self.settings.cwd),
             environment: self.marker.variables(&launch.name, launch.agent),
         };
@@ -165,8 +175,10 @@ impl Claude {
             Unstarted::Files(path, error) => unwritable(&path, &error),
             Unstarted::Process(error) => self.not_started(&error),
         })?;
-        let mut worker = Worker::new(process, launch.name, &self.steps, 0)
-            .map_err(|error| unwritable(&files.stream, &error))?;
+        let stream = files.stream.clone();
+        let mut worker =
+            Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
+        worker.slot = launch.slot;
         worker.model = launch.model;
         worker.life = Some(self.census.born());
         Ok(worker)
@@ -174,22 +186,33 @@ impl Claude {
 
     /// Starts processes ahead of fresh turns, where there is room for them.
     async fn start_ahead(&self) {
-        while self.settings.warm && self.pool.ahead() < self.settings.prestart {
-            let Some(slot) = self.pool.free_slot() else { return };
-            let id = SessionId::new(&Uuid::new_v4().to_string());
-            let session = Session::fresh(id.clone());
-            let launch = Launch {
-                name: format!("ahead-{id}"),
-                agent: None,
-                session: &session,
-                model: self.settings.model,
-                prompt: None,
-            };
-            match self.launch(launch).await {
-                Ok(worker) => self.pool.keep_ahead(Worker { slot: Some(slot), ..worker }, id),
-                // The turn that is due will meet the same obstacle, and say so.
-                Err(_) => return,
+        if !self.settings.warm || self.starts_ahead.replace(true) {
+            return;
+        }
+        while self.pool.ahead() < self.settings.prestart && self.start_one_ahead().await {}
+        self.starts_ahead.set(false);
+    }
+
+    /// Starts one, and tells whether it could.
+    async fn start_one_ahead(&self) -> bool {
+        let Some(slot) = self.pool.free_slot() else { return false };
+        let id = SessionId::new(&Uuid::new_v4().to_string());
+        let session = Session::fresh(id.clone());
+        let launch = Launch {
+            name: format!("ahead-{id}"),
+            slot: Some(slot),
+            agent: None,
+            session: &session,
+            model: self.settings.model,
+            prompt: None,
+        };
+        match self.launch(launch).await {
+            Ok(worker) => {
+                self.pool.keep_ahead(worker, id);
+                true
             }
+            // The turn that is due will meet the same obstacle, and say so.
+            Err(_) => false,
         }
     }
 
@@ -229,7 +252,8 @@ impl Claude {
     pub(super) async fn attach(&self, turn: &TurnId, files: &TurnFiles) -> Result<Turn, Failure> {
         let passage = files.passage();
         let name = passage.as_ref().map_or_else(|| turn.stem(), |passage| passage.process.clone());
-        let stream_file = TurnFiles::named(&self.steps, &name).stream;
+        let process_files = ProcessFiles::named(&self.steps, &name);
+        let stream_file = process_files.stream.clone();
         let marker = self.marker.clone();
         let found = spawn_blocking(move || leftover::find(&marker)).await.unwrap_or_default();
         let process = found
@@ -239,7 +263,7 @@ impl Claude {
             .min_by_key(|leftover| leftover.started)
             .map_or(Process::Gone, Process::Adopted);
         let from = passage.as_ref().map_or(0, |passage| passage.from);
-        let mut worker = Worker::new(process, name, &self.steps, from)
+        let mut worker = Worker::new(process, process_files, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
         worker.slot = self.pool.free_slot();
         worker.life = Some(self.census.born());
@@ -257,7 +281,11 @@ enum Unstarted {
     Process(std::io::Error),
 }
 
-fn start_with(files: &TurnFiles, prompt: Option<&str>, start: Start) -> Result<Process, Unstarted> {
+fn start_with(
+    files: &ProcessFiles,
+    prompt: Option<&str>,
+    start: Start,
+) -> Result<Process, Unstarted> {
     point("spawn.before");
     let opened = files.create(prompt).map_err(|(path, error)| Unstarted::Files(path, error))?;
     Process::start(start, opened).map_err(Unstarted::Process)

@@ -51,6 +51,7 @@ pub struct Claude {
     capacity: usize,
     gauge: Gauge,
     pub(super) census: Census,
+    pub(super) starts_ahead: Cell<bool>,
 }
 
 /// A turn that is being run.
@@ -83,6 +84,7 @@ impl Claude {
             capacity,
             gauge,
             census: Census::default(),
+            starts_ahead: Cell::new(false),
         }
     }
 

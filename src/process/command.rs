@@ -10,25 +10,25 @@ use crate::domain::settings::{Model, Permission, Settings};
 /// The tool a run without a person cannot answer.
 const NEVER: &str = "AskUserQuestion";
 
-/// What makes a process stay for further turns, and repeat what it was asked.
-const STAYS: [&str; 3] = ["--input-format", "stream-json", "--replay-user-messages"];
+/// What makes a process take its turns as messages, until there are no more, and repeat them.
+const TOLD: [&str; 3] = ["--input-format", "stream-json", "--replay-user-messages"];
 
 /// Has the program write a session to disk before it reports a turn's end, so that whoever goes on
 /// with it then finds the whole turn.
 const EAGER: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
 
-/// The arguments of a process; it `stays` for further turns or ends after the first. The prompt is not among them: it comes on stdin, where it has no limit.
+/// The arguments of a process, which is `told` its turns, or reads the only one from a file. A prompt is not among them: it comes on stdin, where it has no limit.
 #[must_use]
 pub fn arguments(
     session: &Session,
     model: Option<Model>,
     settings: &Settings,
-    stays: bool,
+    told: bool,
 ) -> Vec<String> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
-    if stays {
-        arguments.extend(STAYS.map(str::to_owned));
+    if told {
+        arguments.extend(TOLD.map(str::to_owned));
     }
     arguments.extend(origin(session));
     if let Some(model) = model {

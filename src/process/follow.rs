@@ -133,18 +133,23 @@ pub async fn stopped(stop: &mut watch::Receiver<Stop>) {
 /// Sees the whole process group to its end.
 pub async fn put_to_rest(process: &mut Process, stop: &watch::Receiver<Stop>, how: Rest) {
     let Some(leader) = process.group() else { return };
-    let ended = how == Rest::Patiently && timeout(AFTER_RESULT, process.exited()).await.is_ok();
+    let ended = how == Rest::Patiently && ends_within(AFTER_RESULT, process, stop).await;
     if !ended && how != Rest::Now && *stop.borrow() != Stop::Now {
         group::terminate(leader);
-        let mut stop = stop.clone();
-        tokio::select! {
-            _ = timeout(AFTER_TERM, process.exited()) => {}
-            _ = stop.wait_for(|&told| told == Stop::Now) => {}
-        }
+        ends_within(AFTER_TERM, process, stop).await;
     }
     if group::is_alive(leader) {
         group::kill(leader);
         let _ = timeout(AFTER_TERM, process.exited()).await;
+    }
+}
+
+/// Whether a process ends within some time; told to end at once, it is not waited for.
+async fn ends_within(time: Duration, process: &mut Process, stop: &watch::Receiver<Stop>) -> bool {
+    let mut stop = stop.clone();
+    tokio::select! {
+        ended = timeout(time, process.exited()) => ended.is_ok(),
+        Ok(_) = stop.wait_for(|&told| told == Stop::Now) => false,
     }
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::follow::End;
 use super::stream::Stream;
-use super::transcript::TurnFiles;
+use super::transcript::ProcessFiles;
 use super::verdict::{Exit, Moment, judge};
 use crate::domain::money::Usd;
 use crate::domain::supervision::Limits;
@@ -16,7 +16,7 @@ use crate::domain::turn::{Cause, Failure, StepOutcome};
 
 /// What a turn came to; a failure names the process's stream among the `files`.
 #[must_use]
-pub fn outcome(end: End, stream: &Stream, files: &TurnFiles, limits: Limits) -> StepOutcome {
+pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> StepOutcome {
     let mut outcome = judged(end, stream, files, limits);
     if let StepOutcome::Failed(failure) = &mut outcome {
         let _ = write!(failure.message, "; see {}", files.stream.display());
@@ -24,7 +24,7 @@ pub fn outcome(end: End, stream: &Stream, files: &TurnFiles, limits: Limits) -> 
     outcome
 }
 
-fn judged(end: End, stream: &Stream, files: &TurnFiles, limits: Limits) -> StepOutcome {
+fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> StepOutcome {
     let answered = stream.result.as_ref().is_some_and(|result| !result.is_error);
     let cost = stream.result.as_ref().map_or(Usd::ZERO, |result| result.cost);
     let failed = |cause, message: String| {
@@ -78,7 +78,7 @@ mod tests {
     fn after(end: End, line: &str) -> StepOutcome {
         let mut stream = Stream::default();
         stream.feed(line.as_bytes()).expect("a short line");
-        let files = TurnFiles::named(Path::new("steps"), "main-1-0");
+        let files = ProcessFiles::named(Path::new("steps"), "main-1-0");
         outcome(end, &stream, &files, Supervision::default().limits())
     }
 

@@ -1,11 +1,15 @@
 //! The processes without a turn, which wait for the next one of their session, and the number of
 //! processes there may be at all.
 //!
+//! The slots are numbered, so that what every process needs but nobody keeps, a file for what it
+//! complains, need be there only once for each.
+//!
 //! Each process holds one of the slots from before its start until nothing of it is left, with a turn
 //! or without. Who needs a slot when there is none retires the process that has waited longest; and
 //! while someone waits for a slot, no process is kept.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -30,9 +34,32 @@ struct Idle {
 pub struct Pool {
     idle: RefCell<Vec<Idle>>,
     slots: Arc<Semaphore>,
+    free: Rc<RefCell<Vec<usize>>>,
     size: usize,
     waiting: Cell<usize>,
     numbers: Cell<u64>,
+}
+
+/// A process's place among those there may be.
+#[derive(Debug)]
+pub struct Slot {
+    number: usize,
+    free: Rc<RefCell<Vec<usize>>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Slot {
+    /// Its number, which no other has while this is held.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.number
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.free.borrow_mut().push(self.number);
+    }
 }
 
 /// Counts one who waits for a slot, for as long as it does.
@@ -58,6 +85,7 @@ impl Pool {
         Self {
             idle: RefCell::default(),
             slots: Arc::new(Semaphore::new(size)),
+            free: Rc::new(RefCell::new((0..size).rev().collect())),
             size,
             waiting: Cell::new(0),
             numbers: Cell::new(0),
@@ -66,15 +94,15 @@ impl Pool {
 
     /// A slot, if one is free and nobody waits for it.
     #[must_use]
-    pub fn free_slot(&self) -> Option<OwnedSemaphorePermit> {
+    pub fn free_slot(&self) -> Option<Slot> {
         if self.waiting.get() > 0 {
             return None;
         }
-        Arc::clone(&self.slots).try_acquire_owned().ok()
+        self.numbered(Arc::clone(&self.slots).try_acquire_owned().ok()?)
     }
 
     /// Waits for a slot. If none is free, `retire` is given the process to retire for it.
-    pub async fn slot(&self, retire: impl FnOnce(Worker)) -> Option<OwnedSemaphorePermit> {
+    pub async fn slot(&self, retire: impl FnOnce(Worker)) -> Option<Slot> {
         if let Some(slot) = self.free_slot() {
             return Some(slot);
         }
@@ -82,7 +110,12 @@ impl Pool {
         if let Some(worker) = self.oldest() {
             retire(worker);
         }
-        Arc::clone(&self.slots).acquire_owned().await.ok()
+        self.numbered(Arc::clone(&self.slots).acquire_owned().await.ok()?)
+    }
+
+    fn numbered(&self, permit: OwnedSemaphorePermit) -> Option<Slot> {
+        let number = self.free.borrow_mut().pop()?;
+        Some(Slot { number, free: Rc::clone(&self.free), _permit: permit })
     }
 
     /// Whether several processes hold a slot.
@@ -211,11 +244,12 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::process::owned::Process;
+    use crate::process::transcript::ProcessFiles;
 
     /// A process that has ended already, in the place of one that waits.
     fn worker(pool: &Pool, name: &str) -> Worker {
-        let nowhere = std::path::Path::new("nowhere");
-        let worker = Worker::new(Process::Gone, name.to_owned(), nowhere, 0);
+        let files = ProcessFiles::named(std::path::Path::new("nowhere"), name);
+        let worker = Worker::new(Process::Gone, files, 0);
         Worker { slot: pool.free_slot(), ..worker.expect("no stream is no error") }
     }
 
@@ -228,7 +262,7 @@ mod tests {
     }
 
     fn name(worker: Option<Worker>) -> Option<String> {
-        worker.map(|worker| worker.name)
+        worker.map(|worker| worker.files.name.clone())
     }
 
     #[test]
@@ -265,7 +299,7 @@ mod tests {
         }
         let gone = pool.unwanted(&agent(1), |session| session.as_str() == "b");
         assert_eq!(gone.len(), 1);
-        assert_eq!(gone[0].name, "a");
+        assert_eq!(gone[0].files.name, "a");
         assert_eq!(pool.drain().len(), 2);
     }
 
@@ -279,7 +313,7 @@ mod tests {
         tokio::pin!(asked);
         assert!(futures_are_pending(&mut asked).await);
         let worker = retired.await.expect("one is retired");
-        assert_eq!(worker.name, "idle");
+        assert_eq!(worker.files.name, "idle");
         let kept = pool.keep(first, &agent(2), &session("t", "m"));
         assert!(kept.is_err(), "someone waits for its slot");
         drop(worker);

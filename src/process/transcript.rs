@@ -1,8 +1,8 @@
-//! The files of a turn: the prompt the child reads, the stream and the errors it writes.
+//! The files of turns and of the processes that serve them, and how a stream is followed.
 //!
-//! `steps/main-3-0.prompt`, `.jsonl`, `.stderr`; a further turn of a process that stays has only a
-//! `.turn`, which says where in that process's stream it stands. The child has them open itself; the runtime only
-//! follows, so neither end needs the other to live.
+//! `steps/main-3-0.jsonl` is the stream of a process, named after its first turn; a further turn has
+//! a `.turn`, which says where in which stream it stands. The child has its files open itself; the
+//! runtime only follows, so neither end needs the other to live.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -23,17 +23,26 @@ const CHUNKS: usize = 64;
 /// How much of the end of stderr is shown, in bytes.
 const LAST_WORDS: u64 = 2048;
 
-/// The files of one turn.
+/// What a turn leaves in the directory of all of them: it has one of the two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnFiles {
-    /// What the child reads.
+    /// The stream of a process whose first turn it is.
+    stream: PathBuf,
+    /// Where the turn stands in the stream of another.
+    pub passage: PathBuf,
+}
+
+/// The files of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessFiles {
+    /// Their name: that of its first turn.
+    pub name: String,
+    /// What it reads, if it is not told things.
     pub prompt: PathBuf,
     /// What it writes.
     pub stream: PathBuf,
-    /// What it complains.
-    pub stderr: PathBuf,
-    /// Where the turn stands in the stream of another, if it is no process's first.
-    pub passage: PathBuf,
+    /// What it complains; not known of a process that an earlier runtime started.
+    pub stderr: Option<PathBuf>,
 }
 
 /// The files, open for the child.
@@ -51,19 +60,8 @@ impl TurnFiles {
     /// The files of a turn in the directory of all of them.
     #[must_use]
     pub fn of(steps: &Path, turn: &TurnId) -> Self {
-        Self::named(steps, &turn.stem())
-    }
-
-    /// The files of a process, or a turn, of that name.
-    #[must_use]
-    pub fn named(steps: &Path, name: &str) -> Self {
-        let file = |ending: &str| steps.join(format!("{name}.{ending}"));
-        Self {
-            prompt: file("prompt"),
-            stream: file("jsonl"),
-            stderr: file("stderr"),
-            passage: file("turn"),
-        }
+        let file = |ending: &str| steps.join(format!("{}.{ending}", turn.stem()));
+        Self { stream: file("jsonl"), passage: file("turn") }
     }
 
     /// Whether the turn was begun before, whatever has become of it.
@@ -91,6 +89,23 @@ impl TurnFiles {
     pub fn passage(&self) -> Option<Passage> {
         serde_json::from_slice(&std::fs::read(&self.passage).ok()?).ok()
     }
+}
+
+impl ProcessFiles {
+    /// The files of a process that has been started before.
+    #[must_use]
+    pub fn named(steps: &Path, name: &str) -> Self {
+        let file = |ending: &str| steps.join(format!("{name}.{ending}"));
+        Self { name: name.to_owned(), prompt: file("prompt"), stream: file("jsonl"), stderr: None }
+    }
+
+    /// The same of one that is about to be started; of the processes this runtime starts, one at a
+    /// time has this `slot`, and what it complains goes where the one before it complained.
+    #[must_use]
+    pub fn in_slot(self, steps: &Path, slot: usize) -> Self {
+        let stderr = steps.join(format!("{}-{slot}.stderr", std::process::id()));
+        Self { stderr: Some(stderr), ..self }
+    }
 
     /// Makes the files for a child that is about to start. The stream comes last, because where it is
     /// a turn counts as begun.
@@ -107,18 +122,20 @@ impl TurnFiles {
             File::open(&self.prompt)
         };
         let stdin = prompt.map(write).transpose();
+        let stderr = self.stderr.as_deref().unwrap_or(Path::new("/dev/null"));
         Ok(Opened {
             stdin: stdin.map_err(|error| (self.prompt.clone(), error))?,
-            stderr: replace.open(&self.stderr).map_err(|error| (self.stderr.clone(), error))?,
+            stderr: replace.open(stderr).map_err(|error| (stderr.to_owned(), error))?,
             stdout: append.open(&self.stream).map_err(|error| (self.stream.clone(), error))?,
         })
     }
 
-    /// The end of what the child complained.
+    /// The end of what the child complained, as far as that is known.
     #[must_use]
     pub fn last_words(&self) -> String {
         let read = || -> std::io::Result<Vec<u8>> {
-            let mut file = File::open(&self.stderr)?;
+            let Some(stderr) = &self.stderr else { return Ok(Vec::new()) };
+            let mut file = File::open(stderr)?;
             let length = file.metadata()?.len();
             file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
             let mut bytes = Vec::new();

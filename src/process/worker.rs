@@ -1,12 +1,11 @@
 //! A Claude Code process at work: what it is told, how far its stream has been read, how it ends.
 
-use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::census::Life;
@@ -14,7 +13,8 @@ use super::command::Marker;
 use super::follow::{Stop, put_to_rest, stopped};
 use super::leftover;
 use super::owned::Process;
-use super::transcript::{Follower, TurnFiles};
+use super::pool::Slot;
+use super::transcript::{Follower, ProcessFiles};
 use crate::domain::money::Usd;
 use crate::domain::settings::Model;
 use crate::fault::point;
@@ -27,10 +27,8 @@ const BRIEF: Duration = Duration::from_secs(1);
 pub struct Worker {
     /// The process.
     pub process: Process,
-    /// The name of its files.
-    pub name: String,
     /// Its files.
-    pub files: TurnFiles,
+    pub files: ProcessFiles,
     /// How far its stream has been read.
     pub follower: Follower,
     /// The model it was last told to use.
@@ -42,7 +40,7 @@ pub struct Worker {
     /// Where it is told things.
     pub stdin: Option<ChildStdin>,
     /// Its place among the processes there may be.
-    pub slot: Option<OwnedSemaphorePermit>,
+    pub slot: Option<Slot>,
     /// That it lives, for whoever counts.
     pub life: Option<Rc<Life>>,
     /// When it was started, or found.
@@ -65,18 +63,11 @@ impl Worker {
     ///
     /// # Errors
     /// What the system said of its stream.
-    pub fn new(
-        mut process: Process,
-        name: String,
-        steps: &Path,
-        position: u64,
-    ) -> std::io::Result<Self> {
-        let files = TurnFiles::named(steps, &name);
+    pub fn new(mut process: Process, files: ProcessFiles, position: u64) -> std::io::Result<Self> {
         let follower = Follower::open(&files.stream, position)?;
         Ok(Self {
             stdin: process.take_stdin(),
             process,
-            name,
             files,
             follower,
             model: None,
@@ -123,7 +114,7 @@ impl Worker {
         put_to_rest(&mut self.process, stop, how).await;
         point("rest.group");
         if self.may_leave_others || self.began.elapsed() > BRIEF {
-            leftover::sweep(marker, |process| process == self.name).await;
+            leftover::sweep(marker, |process| process == self.files.name).await;
         }
         point("rest.after");
         drop(self.life.take());

@@ -145,20 +145,20 @@ fn it_cannot_open_the_machine_by_itself() {
     let table = [
         ("name: x\nclaude_args: [--dangerously-skip-permissions]\n", "raymond.yaml:2:15: "),
         ("claude_args: [--allow-dangerously-skip-permissions]\n", "raymond.yaml:1:15: "),
-        ("claude_args: [--permission-mode, bypassPermissions]\n", "raymond.yaml:1:34: "),
+        ("claude_args: [--permission-mode, bypassPermissions]\n", "raymond.yaml:1:15: "),
         ("claude_args: [\"--permission-mode=bypassPermissions\"]\n", "raymond.yaml:1:15: "),
         ("claude_args: [\"--permission-mode=bypass\\x50ermissions\"]\n", "raymond.yaml:1:15: "),
         (
             "claude_args: [--settings, '{\"permissions\":{\"defaultMode\":\"bypassPermissions\"}}']\n",
-            "raymond.yaml:1:27: ",
+            "raymond.yaml:1:15: ",
         ),
+        ("claude_args: [--mcp-config, evil.json]\n", "raymond.yaml:1:15: "),
         ("permission_mode: bypassPermissions\n", "raymond.yaml:1:18: "),
     ];
     for (manifest, place) in table {
         let test = with(manifest).rule(well());
         let outcome = test.run(&["START.md"]);
-        outcome.code(65).stderr_has(place).stderr_has("a workflow cannot ask for");
-        outcome.stderr_has("--dangerously-skip-permissions");
+        outcome.code(65).stderr_has(place).stderr_has("on the command line");
         assert!(test.calls().is_empty() && !test.run_dir().exists(), "{manifest}");
     }
 }

@@ -56,6 +56,34 @@ fn nothing_is_left_of_the_last_turn_of_a_run() {
 }
 
 #[test]
+fn nothing_is_left_of_an_agent_that_has_ended_while_others_go_on() {
+    let ways = [
+        when("work").linger().ignore_term(),
+        when("work").helper(),
+        when("work").tool("Bash").detach(),
+        stubborn(when("work").tool("Bash").linger()),
+    ];
+    for way in ways {
+        let test = Test::new()
+            .prompt("START.md", "start")
+            .prompt("NEXT.md", "next")
+            .prompt("W.md", "work")
+            .rule(when("start").reply(r#"<fork next="NEXT.md">W.md</fork>"#))
+            .rule(way.reply("<result>worked</result>"))
+            .rule(when("next").hold_before("go").reply("<result>well</result>"));
+        let mut live = test.spawn(&SHORT);
+        live.wait_for("both", |test| test.calls().len() == 3);
+        live.wait_event("step_finished", 2);
+        let left: Vec<i32> = test.calls_with("work").iter().map(|call| call.pid).collect();
+        let left = [left, test.helpers()].concat();
+        patiently("the worker and its helpers are gone", || !left.iter().any(|&pid| alive(pid)));
+        test.release("go");
+        live.wait().ok().ended("main", "well").ended("main.1", "worked");
+        test.assert_no_survivors();
+    }
+}
+
+#[test]
 fn nothing_is_left_of_a_turn_that_came_to_nothing() {
     let ways = [
         stubborn(when("start")).exit(1),

@@ -3,7 +3,7 @@
 //! How long nothing has happened is measured against another turn: one that really stalls, begun
 //! later and under the same limit.
 
-use crate::support::{Rule, Test, always, when};
+use crate::support::{Live, Rule, Test, always, when};
 
 const IDLE: [&str; 3] = ["START.md", "--idle-timeout", "1s"];
 
@@ -43,19 +43,24 @@ fn a_turn_that_hangs_after_its_tool_is_done_stalls() {
 }
 
 /// A worker does this until `done` is there, while main stalls once.
-fn beside_a_stall(work: fn(Rule) -> Rule) {
-    let test = Test::new()
+fn working(work: fn(Rule) -> Rule) -> Test {
+    Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
-        .prompt("LAST.md", "last")
         .prompt("W.md", "work")
         .rule(when("start").reply(r#"<fork next="NEXT.md">W.md</fork>"#))
         .rule(work(when("work").reply("<result>worked</result>")))
-        .rule(when("next").tool("Bash").hold_tool("begun").reply("<goto>LAST.md</goto>"))
-        .rule(when("last").once().hang())
-        .rule(always().reply("<result>led</result>"));
-    let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
-    live.wait_for("the worker", |test| test.calls_with("work").len() == 1);
+        .rule(when("next").once().tool("Bash").hold_tool("begun").hang())
+        .rule(always().reply("<result>led</result>"))
+}
+
+fn both_work(test: &Test) -> bool {
+    test.calls_with("work").len() == 1 && test.calls_with("next").len() == 1
+}
+
+/// Main stalls and the worker does not.
+#[track_caller]
+fn assert_only_main_stalls(test: &Test, mut live: Live<'_>) {
     test.release("begun");
     live.wait_event("turn_failed", 1);
     test.release("done");
@@ -66,6 +71,13 @@ fn beside_a_stall(work: fn(Rule) -> Rule) {
     assert_eq!(test.calls_with("work").len(), 1);
 }
 
+fn beside_a_stall(work: fn(Rule) -> Rule) {
+    let test = working(work);
+    let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
+    live.wait_for("both at work", both_work);
+    assert_only_main_stalls(&test, live);
+}
+
 #[test]
 fn a_tool_at_work_is_progress() {
     beside_a_stall(|rule| rule.tool("Bash").hold_tool("done"));
@@ -74,4 +86,14 @@ fn a_tool_at_work_is_progress() {
 #[test]
 fn a_wait_for_the_api_that_was_announced_is_progress() {
     beside_a_stall(|rule| rule.retries(1).retry_delay_ms(600_000).hold_before("done"));
+}
+
+#[test]
+fn a_tool_that_outlives_raymond_is_progress_for_the_next() {
+    let test = working(|rule| rule.tool("Bash").hold_tool("done"));
+    let mut live = test.spawn(&[&IDLE[..], &["--max-procs", "4"]].concat());
+    live.wait_for("both at work", both_work);
+    live.kill9();
+    let live = test.spawn_again(&[]);
+    assert_only_main_stalls(&test, live);
 }

@@ -49,6 +49,7 @@ fn an_agent_that_waits_for_someone_lets_the_others_end_and_goes_on_later() {
     outcome.code(2).ended("main", "led").stderr_has("no disk").stderr_has("raymond run t");
     assert_eq!((test.calls().len(), test.status()["status"].as_str()), (4, Some("paused")));
     test.raymond(&["status", "t"]).ok().stdout_has("wait").stdout_has("no disk");
+    test.raymond(&["recover"]).ok().stdout_has("t ");
 
     test.again(&[]).ok().ended("main.1", "worked");
     assert_eq!(test.calls_with("work").len(), 3);

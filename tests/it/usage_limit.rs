@@ -138,6 +138,29 @@ fn a_run_that_is_killed_while_it_waits_waits_on() {
 }
 
 #[test]
+
+fn a_run_that_waits_on_says_so() {
+    let test = limited(always().once().limit(ahead(7200), SAID));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_event("limit_reached", 1);
+    live.kill9();
+    let mut live = test.spawn_again(&[]);
+    live.wait_stderr(&format!("no turn starts before {}", date(until(&test))));
+    live.interrupt();
+    live.wait().code(130);
+}
+
+#[test]
+
+fn a_run_that_was_killed_while_it_waited_still_shows_the_time() {
+    let test = limited(always().once().limit(ahead(7200), SAID));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_event("limit_reached", 1);
+    live.kill9();
+    test.raymond(&["status", "t"]).ok().stdout_has(&date(until(&test)));
+}
+
+#[test]
 fn a_run_that_is_stopped_while_it_waits_tries_at_once_when_it_goes_on() {
     let test = limited(always().once().limit(ahead(7200), SAID));
     let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);

@@ -13,6 +13,7 @@ use crate::domain::apply::begin;
 use crate::domain::event::Event;
 use crate::domain::id::AgentId;
 use crate::domain::run::{Pause, Status};
+use crate::domain::time::span;
 use crate::fault::point;
 use crate::store::{self, inbox, record};
 
@@ -142,10 +143,10 @@ impl Handler<Interrupt> for Supervisor {
         match &mut self.ending {
             Ending::No => {
                 let running = self.admission.running();
-                let grace = self.run.settings.supervision.shutdown_ms / 1000;
+                let grace = span(self.run.settings.supervision.shutdown_ms);
                 let turns = if running == 1 { "the running turn" } else { "the running turns" };
                 tracing::warn!(
-                    "interrupted: {turns} ({running}) may finish within {grace} s; interrupt again to end them now"
+                    "interrupted: {turns} ({running}) may finish within {grace}; interrupt again to end them now"
                 );
                 self.admission.close();
                 self.ending = Ending::Holding { pause: Some(Pause::Interrupted), signalled: true };

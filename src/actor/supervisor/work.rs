@@ -156,14 +156,14 @@ impl Supervisor {
     /// Records what follows from a report. One that comes late or twice changes nothing, and does
     /// not give back the permit of the turn that is due now.
     fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
-        let offered = self.context.runner.offer();
-        let session =
-            offered.clone().unwrap_or_else(|| SessionId::new(&Uuid::new_v4().to_string()));
-        let events = decide(&self.run, report, Chosen { now: now(), session, chance: chance() });
-        if let Some(offered) = offered
-            && events.iter().any(|event| event.begins_in(&offered))
+        let ready = self.context.runner.offer();
+        let session = SessionId::new(&Uuid::new_v4().to_string());
+        let chosen = Chosen { now: now(), session, ready: ready.clone(), chance: chance() };
+        let events = decide(&self.run, report, chosen);
+        if let Some(ready) = ready
+            && events.iter().any(|event| event.opens() == Some(&ready))
         {
-            self.context.runner.promise(&offered);
+            self.context.runner.promise(&ready);
         }
         if events.is_empty() {
             if !self.run.agents.contains_key(&report.turn.agent) {

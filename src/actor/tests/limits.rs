@@ -10,7 +10,6 @@ use crate::domain::event::Event;
 use crate::domain::run::{Pause, Status};
 use crate::domain::settings::{OnLimit, Settings};
 use crate::domain::supervision::Supervision;
-use crate::domain::time::Timestamp;
 use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome};
 use crate::store::view;
 
@@ -100,9 +99,9 @@ fn a_throttled_api_is_asked_by_fewer_at_once() {
     assert!(player.most.get() <= 8, "{} at once after the last refusal", player.most.get());
 }
 
-/// A limit whose reset is past: it is waited for by a moment only.
+/// A limit that resets in a moment.
 fn limit() -> Failure {
-    Failure { resets: Some(Timestamp(1)), ..Failure::new(Cause::UsageLimit, "no more") }
+    Failure { resets: Some(now().plus(100)), ..Failure::new(Cause::UsageLimit, "no more") }
 }
 
 #[test]

@@ -6,7 +6,6 @@ use super::stage::{Player, Stage, files, says, settings};
 use crate::actor::message::Published;
 use crate::actor::runner::Local;
 use crate::domain::run::Status;
-
 use crate::domain::turn::{StepInput, StepOutcome};
 
 const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("W.md", "go"), ("X.md", "go")];

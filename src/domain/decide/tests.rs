@@ -18,7 +18,7 @@ use crate::domain::transition::Tag;
 const NOW: Timestamp = Timestamp(100_000);
 
 fn chosen() -> Chosen {
-    Chosen { now: NOW, session: session(77), chance: 0.5 }
+    Chosen { now: NOW, session: session(77), ready: None, chance: 0.5 }
 }
 
 fn report(scene: &Scene, verdict: Verdict) -> Report {
@@ -108,6 +108,23 @@ fn a_session_is_chosen_exactly_where_one_is_opened() {
             Event::StepFinished(event) => assert_eq!(event.opens, opens, "{transition}"),
             other => panic!("{transition}: {other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_session_that_is_ready_is_taken_only_without_history() {
+    let table = [
+        (tag(Tag::Reset, "", "B.md"), session(88)),
+        (tag(Tag::Call, "R.md", "B.md"), session(77)),
+        (tag(Tag::Function, "R.md", "B.md"), session(88)),
+        (tag(Tag::Fork, "N.md", "B.md"), session(88)),
+    ];
+    for (transition, opened) in table {
+        let scene = Scene::begin();
+        let report = report(&scene, accepted(transition.clone()));
+        let chosen = Chosen { ready: Some(session(88)), ..chosen() };
+        let events = decide(&scene.run, &report, chosen);
+        assert_eq!(events[0].opens(), Some(&opened), "{transition}");
     }
 }
 

@@ -157,6 +157,39 @@ impl Machine {
         entries.filter_map(|entry| process(&entry.path(), home.as_bytes())).collect()
     }
 
+    /// The Claude Code processes, each the first of its group; what they have started is not among them.
+    pub(super) fn claudes(&self) -> Vec<(Pid, String)> {
+        let mut found = self.processes();
+        found.retain(|(pid, line)| line.starts_with(text(claude())) && leads_its_group(*pid));
+        found
+    }
+
+    /// Whether a process is the one whose files have this name.
+    #[expect(clippy::unused_self, reason = "it reads as a question to the machine")]
+    pub(super) fn leads(&self, name: &str, pid: Pid) -> bool {
+        let mark = format!("RAYMOND_TURN={name}");
+        let path = format!("/proc/{}/environ", pid.as_raw_nonzero());
+        let environment = fs::read(path).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|variable| variable == mark.as_bytes())
+    }
+
+    /// Kills a process, and returns when it is gone.
+    pub(super) fn kill(&self, pid: Pid) {
+        kill(pid);
+        self.until("it is gone", || self.processes().iter().all(|(other, _)| *other != pid));
+    }
+
+    /// The streams of the run, one for each process it has had.
+    pub(super) fn streams(&self) -> Vec<String> {
+        let folder = self.path("work/.raymond/runs").join(RUN).join("steps");
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut streams: Vec<_> =
+            names.filter(|name| name.split('.').next_back() == Some("jsonl")).collect();
+        streams.sort();
+        streams
+    }
+
     /// Kills every Claude Code process, as a failing machine would.
     pub(super) fn kill_claude(&self) {
         let name = text(claude());
@@ -199,6 +232,10 @@ fn process(folder: &Path, home: &[u8]) -> Option<(Pid, String)> {
     environment.windows(home.len()).find(|window| *window == home)?;
     let line = fs::read(folder.join("cmdline")).ok()?;
     Some((pid, String::from_utf8_lossy(&line).replace('\0', " ")))
+}
+
+fn leads_its_group(pid: Pid) -> bool {
+    rustix::process::getpgid(Some(pid)).is_ok_and(|group| group == pid)
 }
 
 /// Ends a process of ours; one that has just ended by itself is as good.

@@ -94,6 +94,12 @@ impl Test {
         self.root().join("ray")
     }
 
+    /// Where raymond reads how much memory there is. Unless a test writes it nobody knows, so that
+    /// no test depends on the machine it runs on.
+    pub(crate) fn memory_table(&self) -> PathBuf {
+        self.root().join("meminfo")
+    }
+
     /// The directory of the run `t`.
     pub(crate) fn run_dir(&self) -> PathBuf {
         self.dir().join("runs/t")
@@ -182,6 +188,7 @@ impl Test {
             .env("RAYMOND_DIR", self.dir())
             .env("RAYMOND_CLAUDE", FAKE)
             .env("FAKE_CLAUDE", self.fake())
+            .env("RAYMOND_MEMINFO", self.memory_table())
             .envs(self.env.iter().map(|(key, value)| (key, value)))
             .current_dir(self.flow())
             .stdin(Stdio::null());

@@ -196,7 +196,8 @@ impl Journal {
 
     fn settle(&mut self, report: &Report, chance: f64) {
         let session = SessionId::new(&format!("s{}", self.run.seq + 1));
-        let events = decide(&self.run, report, Chosen { now: self.now(), session, chance });
+        let events =
+            decide(&self.run, report, Chosen { now: self.now(), session, ready: None, chance });
         for event in events {
             self.record(event);
         }

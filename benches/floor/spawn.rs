@@ -1,14 +1,18 @@
 //! The floor: a loop that only starts the fake Claude Code as raymond does, and waits for it.
 //!
-//! The prompt comes from a file and both outputs go to files of their own, in a process group of
-//! its own; nothing is read, written, judged or kept.
+//! The prompt is a message on a pipe and both outputs go to files of their own, in a process group
+//! of its own; nothing is read, judged or kept.
 
 use std::fs::File;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+
+use raymond::domain::id::MessageId;
+use raymond::process::message;
 
 use crate::Fallible;
 use crate::place::Place;
@@ -20,7 +24,6 @@ const PROMPT: &str = "<goto>S100.md</goto>";
 /// Starts the fake so many times, `beside` of them at the same time.
 pub(crate) fn floor(place: &Place, steps: usize, beside: usize) -> Fallible<Spent> {
     let folder = place.folder()?;
-    std::fs::write(folder.join("prompt"), PROMPT)?;
     let next = AtomicUsize::new(0);
     let work = place.work();
     let before = Cpu::of("self");
@@ -51,16 +54,22 @@ pub(crate) fn floor(place: &Place, steps: usize, beside: usize) -> Fallible<Spen
 }
 
 fn one(folder: &Path, work: &Path, step: usize) -> std::io::Result<()> {
-    let status = bare(Command::new(FAKE))
+    let mut child = bare(Command::new(FAKE))
         .args(["-p", "--output-format", "stream-json", "--verbose"])
+        .args(["--input-format", "stream-json", "--replay-user-messages"])
         .args(["--session-id", "00000000-0000-4000-8000-000000000000"])
         .args(["--permission-mode", "acceptEdits", "--disallowedTools", "AskUserQuestion"])
         .current_dir(work)
-        .stdin(File::open(folder.join("prompt"))?)
+        .stdin(Stdio::piped())
         .stdout(Stdio::from(File::create(folder.join(format!("{step}.jsonl")))?))
         .stderr(Stdio::from(File::create(folder.join(format!("{step}.stderr")))?))
         .process_group(0)
-        .status()?;
+        .spawn()?;
+    let id = MessageId::new("00000000-0000-4000-8000-000000000001");
+    let mut stdin = child.stdin.take().ok_or_else(|| std::io::Error::other("no pipe"))?;
+    stdin.write_all(message::prompt(&id, PROMPT).as_bytes())?;
+    drop(stdin);
+    let status = child.wait()?;
     if status.success() {
         Ok(())
     } else {

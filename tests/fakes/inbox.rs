@@ -52,8 +52,8 @@ impl Inbox {
     pub(crate) fn open(model: Option<String>) -> Self {
         let wishes = Arc::<Wishes>::default();
         let (sender, messages) = channel();
-        let reader = Reader { model, wishes: Arc::clone(&wishes), count: 0, messages: sender };
-        std::thread::spawn(move || reader.read_all());
+        let told = Arc::clone(&wishes);
+        std::thread::spawn(move || read_all(&sender, model, told));
         Self { messages, wishes }
     }
 
@@ -63,22 +63,38 @@ impl Inbox {
     }
 }
 
-struct Reader {
+/// Takes each message as it comes, on this thread: nothing is heeded while one is dealt with.
+pub(crate) fn read_here(
+    model: Option<String>,
+    take: impl FnMut(Message) -> Result<(), String>,
+) -> Result<(), String> {
+    Reader { model, wishes: Arc::default(), count: 0, deliver: take }.read()
+}
+
+/// Nobody waits for a message any more when the player has left.
+fn read_all(
+    messages: &Sender<Result<Message, String>>,
+    model: Option<String>,
+    wishes: Arc<Wishes>,
+) {
+    let deliver = |message| {
+        let _ = messages.send(Ok(message));
+        Ok(())
+    };
+    if let Err(complaint) = (Reader { model, wishes, count: 0, deliver }).read() {
+        let _ = messages.send(Err(complaint));
+    }
+}
+
+struct Reader<F> {
     model: Option<String>,
     wishes: Arc<Wishes>,
     /// The messages so far.
     count: usize,
-    messages: Sender<Result<Message, String>>,
+    deliver: F,
 }
 
-impl Reader {
-    fn read_all(mut self) {
-        if let Err(complaint) = self.read() {
-            // Nobody waits for it any more when the player has left.
-            let _ = self.messages.send(Err(complaint));
-        }
-    }
-
+impl<F: FnMut(Message) -> Result<(), String>> Reader<F> {
     fn read(&mut self) -> Result<(), String> {
         let mut stdin = std::io::stdin().lock();
         let mut line = Vec::new();
@@ -109,8 +125,7 @@ impl Reader {
                 self.count += 1;
                 let message =
                     Message { text: text(&value), model: self.model.clone(), line: value };
-                let _ = self.messages.send(Ok(message));
-                Ok(())
+                (self.deliver)(message)
             }
             Some("control_request") => self.answer(&value),
             other => {

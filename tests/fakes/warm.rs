@@ -4,15 +4,14 @@
 use std::process::ExitCode;
 
 use crate::flags::Flags;
-use crate::inbox::{Inbox, Message};
+use crate::inbox::{self, Inbox, Message};
 use crate::turn::{Asked, Process, Warm};
 use crate::{floor, log, session, stream};
 
 pub(crate) fn play(process: Option<&Process>, flags: &Flags) -> Result<ExitCode, String> {
-    let inbox = Inbox::open(flags.model.clone());
     match process {
-        Some(process) => scripted(process, &inbox),
-        None => unscripted(flags, &inbox),
+        Some(process) => scripted(process, &Inbox::open(flags.model.clone())),
+        None => unscripted(flags),
     }
 }
 
@@ -36,14 +35,15 @@ fn scripted(process: &Process, inbox: &Inbox) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn unscripted(flags: &Flags, inbox: &Inbox) -> Result<ExitCode, String> {
+/// The floor of a process, so without a further thread.
+fn unscripted(flags: &Flags) -> Result<ExitCode, String> {
     let mut turn = floor::turn(flags);
-    while let Some(message) = inbox.next()? {
+    inbox::read_here(flags.model.clone(), |message| {
         turn.uuid = session::new_id(1);
         turn.replay = replay(&message, flags);
         turn.model = message.model.unwrap_or_else(|| stream::MODEL.to_owned());
-        floor::answer(&turn, message.text)?;
-    }
+        floor::answer(&turn, message.text)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

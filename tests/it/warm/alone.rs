@@ -22,10 +22,11 @@ use crate::support::{Test, when};
 fn claude(test: &Test) -> PathBuf {
     let path = test.root().join("claude.sh");
     let fake = env!("CARGO_BIN_EXE_fake-claude");
-    let text = format!("#!/bin/sh\nFAKE_CLAUDE='{}' exec '{fake}' \"$@\"\n", test.fake().display());
+    let script =
+        format!("#!/bin/sh\nFAKE_CLAUDE='{}' exec '{fake}' \"$@\"\n", test.fake().display());
     let written = Command::new("/bin/sh")
         .args(["-c", "printf %s \"$1\" > \"$0\" && chmod 700 \"$0\""])
-        .args([path.as_os_str(), text.as_ref()])
+        .args([path.as_os_str(), script.as_ref()])
         .status();
     assert!(written.expect("a shell").success());
     path

@@ -208,8 +208,7 @@ impl Claude {
         let throttled = Cell::new(0);
         let Turn { worker, stream, took_over, .. } = turn;
         let Worker { process, follower, .. } = worker;
-        let idle = Duration::from_millis(input.limits.idle_timeout_ms);
-        let for_first_sign = took_over.then(|| FIRST_SIGN.min(idle / 2));
+        let for_first_sign = took_over.then(|| first_sign(input));
         let waits = Waits { limits: input.limits, for_first_sign };
         follow(process, follower, stream, stop, waits, |stream| {
             if let Some(seen) = &stream.activity {
@@ -287,6 +286,11 @@ impl Claude {
             Err(worker) => self.retire(*worker),
         }
     }
+}
+
+/// How long a process that has served a turn may take to read the next, and to show that it has.
+pub(super) fn first_sign(input: &StepInput) -> Duration {
+    FIRST_SIGN.min(Duration::from_millis(input.limits.idle_timeout_ms) / 2)
 }
 
 impl Turn {

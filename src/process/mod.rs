@@ -5,12 +5,14 @@
 //! its finished transcript. A process that stays for further turns of its session is told them on a
 //! pipe; when that breaks it ends after the turn it is at.
 
+mod attach;
 mod begin;
 pub mod census;
 pub mod claude;
 pub mod command;
 pub mod follow;
 pub mod group;
+mod launch;
 pub mod leftover;
 pub mod limit;
 pub mod machine;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::sleep;
 
 use super::census::Life;
 use super::command::Marker;
@@ -58,6 +58,32 @@ pub enum Rest {
     Now,
 }
 
+/// How long a process may take to read what it is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Telling {
+    /// At most.
+    pub longest: Duration,
+    /// Once the run is told to come to an end.
+    pub grace: Duration,
+}
+
+impl Telling {
+    async fn is_enough(self, stop: &mut watch::Receiver<Stop>) {
+        let mut patient = stop.clone();
+        let grace = async {
+            match patient.wait_for(|&told| told > Stop::No).await.map(drop) {
+                Ok(()) => sleep(self.grace).await,
+                Err(_) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = sleep(self.longest) => {}
+            () = grace => {}
+            () = stopped(stop) => {}
+        }
+    }
+}
+
 impl Worker {
     /// A process whose stream is read from `position` on.
     ///
@@ -85,7 +111,7 @@ impl Worker {
         &mut self,
         text: &str,
         stop: &mut watch::Receiver<Stop>,
-        wait: Duration,
+        telling: Telling,
     ) -> bool {
         let Some(mut stdin) = self.stdin.take() else { return false };
         let told = async {
@@ -93,9 +119,11 @@ impl Worker {
             stdin.flush().await
         };
         let told = tokio::select! {
-            told = timeout(wait, told) => matches!(told, Ok(Ok(()))),
+            // What has been told is told, also to a process that ends right after.
+            biased;
+            told = told => told.is_ok(),
             _ = self.process.exited() => false,
-            () = stopped(stop) => false,
+            () = telling.is_enough(stop) => false,
         };
         if told {
             self.stdin = Some(stdin);

@@ -132,7 +132,8 @@ impl Play<'_> {
         session::append(&self.folder.join("sessions"), &self.turn.session, "(unasked)", &uuid)
             .map_err(|refusal| format!("fake-claude: unsolicited: {refusal:?}"))?;
         let turn = Turn { uuid, replay: None, ..self.turn.clone() };
-        turn.say(text)
+        let said = [turn.opening(), turn.assistant(text), turn.unasked(text)];
+        stream::write(&said.concat())
     }
 
     /// Waits for the file; whether the turn was interrupted meanwhile.

@@ -113,6 +113,12 @@ impl Turn {
         self.end("success", false, &json!({"result": text, "terminal_reason": "completed"}))
     }
 
+    /// The end of a turn that something in the background has occasioned.
+    pub(crate) fn unasked(&self, text: &str) -> Vec<u8> {
+        let origin = json!({"kind": "task-notification"});
+        self.end("success", false, &json!({"result": text, "origin": origin}))
+    }
+
     pub(crate) fn failed(&self, status: Option<u16>, text: &str) -> Vec<u8> {
         self.end("success", true, &json!({"result": text, "api_error_status": status}))
     }

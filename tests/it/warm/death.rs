@@ -105,3 +105,15 @@ fn one_that_answered_with_an_error_takes_no_further_turn() {
     let total = test.status()["total_cost_usd"].as_f64().expect("a number");
     assert!((total - 0.11).abs() < 1e-9, "what failed is paid for, once: {total}");
 }
+
+#[test]
+fn an_answer_that_nobody_asked_for_is_no_answer() {
+    for _ in 0..5 {
+        let test = three()
+            .rule(when("next").unsolicited("<goto>START.md</goto>").reply("<goto>LAST.md</goto>"));
+        test.run(&["START.md"]).ok().ended("main", "ok");
+        assert_eq!(test.prompts(), ["start", "next", "last"]);
+        let calls = test.calls();
+        calls[2].assert_continues(&calls[1]);
+    }
+}

@@ -96,7 +96,8 @@ fn the_model_is_right_after_a_retry_and_after_an_adoption() {
 
 #[test]
 fn debug_shows_each_turn_its_own() {
-    let test = three().rule(when("next").reply("<goto>LAST.md</goto>").cost(0.02));
+    let test = three()
+        .rule(when("next").unsolicited("nobody asked").reply("<goto>LAST.md</goto>").cost(0.02));
     test.run(&["START.md", "--debug"]).ok();
     let folder = fs::read_dir(test.dir().join("debug")).expect("a debug directory").next();
     let folder = folder.expect("one run").expect("it can be read").path();

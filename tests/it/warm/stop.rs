@@ -100,3 +100,23 @@ fn an_interrupt_reaches_who_waits_for_a_slot() {
     test.again(&[]).ok().ended("main", "led").ended("main.1", "worked");
     test.assert_no_survivors();
 }
+
+/// A process that reads nothing keeps raymond telling a large prompt; it is stopped all the same.
+#[test]
+fn an_interrupt_reaches_who_is_telling_a_large_prompt() {
+    use rustix::process::Signal;
+
+    let test = called()
+        .prompt("BACK.md", &format!("back with {{{{result}}}} {}", "x".repeat(300_000)))
+        .rule(when("start").reply(CALL));
+    let mut live = test.spawn(&["START.md", "--shutdown", "50ms"]);
+    live.wait_calls(2);
+    crate::support::kill(test.calls()[0].pid, Signal::STOP);
+    test.release("go");
+    live.wait_file(&test.run_dir().join("steps/main-3-0.turn"));
+    live.interrupt();
+    live.wait().code(130);
+    test.assert_no_survivors();
+    test.again(&[]).ok().ended("main", "ok");
+    assert_eq!(test.calls_with("back with").len(), 1);
+}

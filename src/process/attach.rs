@@ -1,0 +1,41 @@
+//! How a turn that was begun before gets back its process, if that still runs.
+
+use tokio::task::spawn_blocking;
+
+use super::begin::unwritable;
+use super::claude::{Claude, Turn};
+use super::leftover;
+use super::owned::Process;
+use super::stream::Stream;
+use super::transcript::{ProcessFiles, TurnFiles};
+use super::worker::Worker;
+use crate::domain::turn::{Failure, TurnId};
+
+impl Claude {
+    /// A turn that was started before, with its process, if that still runs: the first of those that
+    /// bear its mark, lead a group and write into its stream.
+    pub(super) async fn attach(&self, turn: &TurnId, files: &TurnFiles) -> Result<Turn, Failure> {
+        let passage = files.passage();
+        let name = passage.as_ref().map_or_else(|| turn.stem(), |passage| passage.process.clone());
+        let process_files = ProcessFiles::named(&self.steps, &name);
+        let stream_file = process_files.stream.clone();
+        let marker = self.marker.clone();
+        let found = spawn_blocking(move || leftover::find(&marker)).await.unwrap_or_default();
+        let process = found
+            .into_iter()
+            .filter(|leftover| leftover.leads && leftover.process == name)
+            .filter(|leftover| leftover::writes_to(leftover, &stream_file))
+            .min_by_key(|leftover| leftover.started)
+            .map_or(Process::Gone, Process::Adopted);
+        let from = passage.as_ref().map_or(0, |passage| passage.from);
+        let mut worker = Worker::new(process, process_files, from)
+            .map_err(|error| unwritable(&stream_file, &error))?;
+        worker.slot = self.pool.free_slot();
+        worker.life = Some(self.census.born());
+        let stream = passage.map_or_else(Stream::default, |passage| {
+            worker.spent = passage.spent_usd;
+            Stream::answer_to(passage.message, passage.spent_usd)
+        });
+        Ok(Turn { worker, stream, took_over: false, attached: true })
+    }
+}

@@ -1,0 +1,153 @@
+//! How processes are started: for a turn, or ahead of one.
+
+use std::cell::Cell;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use tokio::task::{JoinError, spawn_blocking};
+use uuid::Uuid;
+
+use super::begin::unwritable;
+use super::claude::Claude;
+use super::command::arguments;
+use super::owned::{Process, Start};
+use super::pool::Slot;
+use super::transcript::ProcessFiles;
+use super::worker::Worker;
+use crate::domain::id::{AgentId, SessionId};
+use crate::domain::session::Session;
+use crate::domain::settings::Model;
+use crate::domain::turn::{Cause, Failure};
+use crate::fault::point;
+
+/// The system's number for a file that is not a program it can run, `ENOEXEC`.
+const NOT_A_PROGRAM: i32 = 8;
+
+/// What a process is started for.
+pub(super) struct Launch<'launch> {
+    pub(super) name: String,
+    pub(super) slot: Option<Slot>,
+    pub(super) agent: Option<&'launch AgentId>,
+    pub(super) session: &'launch Session,
+    pub(super) model: Option<Model>,
+    /// What it reads; absent, if it is told things.
+    pub(super) prompt: Option<&'launch str>,
+}
+
+/// That processes are being started ahead, until this is dropped.
+struct StartsAhead<'claude>(&'claude Cell<bool>);
+
+impl Drop for StartsAhead<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
+}
+
+impl Claude {
+    /// Makes the files of a process and starts it: on a thread of its own while others run, because
+    /// the start waits for the program to be loaded; else here, because handing over takes time too.
+    pub(super) async fn launch(&self, launch: Launch<'_>) -> Result<Worker, Failure> {
+        let number = launch.slot.as_ref().map_or(usize::MAX, Slot::number);
+        let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
+        let told = launch.prompt.is_none();
+        let start = Start {
+            program: self.program.clone(),
+            arguments: arguments(launch.session, launch.model, &self.settings, told),
+            cwd: PathBuf::from(&self.settings.cwd),
+            environment: self.marker.variables(&launch.name, launch.agent),
+        };
+        let started = if self.pool.is_busy() {
+            let (files, prompt) = (files.clone(), launch.prompt.map(str::to_owned));
+            let start = move || start_with(&files, prompt.as_deref(), start);
+            let lost = |error: JoinError| Err(Unstarted::Process(error.into()));
+            spawn_blocking(start).await.unwrap_or_else(lost)
+        } else {
+            start_with(&files, launch.prompt, start)
+        };
+        let process = started.map_err(|unstarted| match unstarted {
+            Unstarted::Files(path, error) => unwritable(&path, &error),
+            Unstarted::Process(error) => self.not_started(&error),
+        })?;
+        let stream = files.stream.clone();
+        let mut worker =
+            Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
+        worker.slot = launch.slot;
+        worker.model = launch.model;
+        worker.life = Some(self.census.born());
+        Ok(worker)
+    }
+
+    /// Starts processes ahead of fresh turns, where there is room for them.
+    pub(super) async fn start_ahead(&self) {
+        if !self.settings.warm || self.starts_ahead.replace(true) {
+            return;
+        }
+        let _starts = StartsAhead(&self.starts_ahead);
+        while self.pool.ahead() < self.settings.prestart && self.start_one_ahead().await {}
+    }
+
+    /// Starts one, and tells whether it could.
+    async fn start_one_ahead(&self) -> bool {
+        if self.refuse_if_stopped().is_err() {
+            return false;
+        }
+        let Some(slot) = self.pool.free_slot() else { return false };
+        let id = SessionId::new(&Uuid::new_v4().to_string());
+        let session = Session::fresh(id.clone());
+        let launch = Launch {
+            name: format!("ahead-{id}"),
+            slot: Some(slot),
+            agent: None,
+            session: &session,
+            model: self.settings.model,
+            prompt: None,
+        };
+        match self.launch(launch).await {
+            Ok(worker) => {
+                self.pool.keep_ahead(worker, id);
+                true
+            }
+            // The turn that is due will meet the same obstacle, and say so.
+            Err(_) => false,
+        }
+    }
+
+    /// A program that is not there keeps every agent from working; a machine that is full does not.
+    fn not_started(&self, error: &std::io::Error) -> Failure {
+        let (program, cwd) = (self.program.display(), &self.settings.cwd);
+        let lasting = matches!(
+            error.kind(),
+            ErrorKind::NotFound
+                | ErrorKind::PermissionDenied
+                | ErrorKind::NotADirectory
+                | ErrorKind::InvalidInput
+        ) || error.raw_os_error() == Some(NOT_A_PROGRAM);
+        if lasting {
+            let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
+            Failure::new(
+                Cause::Unavailable,
+                format!(
+                    "{program} cannot be run in {cwd}: {error}; if it is a script, see that its interpreter is there; else {hint}"
+                ),
+            )
+        } else {
+            Failure::new(Cause::Crash, format!("{program} could not be started in {cwd}: {error}"))
+        }
+    }
+}
+
+/// Why there is no process.
+enum Unstarted {
+    Files(PathBuf, std::io::Error),
+    Process(std::io::Error),
+}
+
+fn start_with(
+    files: &ProcessFiles,
+    prompt: Option<&str>,
+    start: Start,
+) -> Result<Process, Unstarted> {
+    point("spawn.before");
+    let opened = files.create(prompt).map_err(|(path, error)| Unstarted::Files(path, error))?;
+    Process::start(start, opened).map_err(Unstarted::Process)
+}

@@ -1,0 +1,88 @@
+//! Which process is taken, kept and retired, with processes that have ended already.
+
+use super::*;
+use crate::process::owned::Process;
+use crate::process::transcript::ProcessFiles;
+
+/// A process that has ended already, in the place of one that waits.
+fn worker(pool: &Pool, name: &str) -> Worker {
+    let files = ProcessFiles::named(std::path::Path::new("nowhere"), name);
+    let worker = Worker::new(Process::Gone, files, 0);
+    Worker { slot: pool.free_slot(), ..worker.expect("no stream is no error") }
+}
+
+fn agent(number: u32) -> AgentId {
+    AgentId::main().child(number)
+}
+
+fn session(id: &str, checkpoint: &str) -> Session {
+    Session::resumed(SessionId::new(id), Some(MessageId::new(checkpoint)))
+}
+
+fn name(worker: Option<Worker>) -> Option<String> {
+    worker.map(|worker| worker.files.name.clone())
+}
+
+#[test]
+fn a_process_is_taken_only_where_it_stands() {
+    let pool = Pool::new(4);
+    pool.keep(worker(&pool, "a"), &agent(1), &session("s", "m1")).expect("kept");
+    assert!(pool.take(&session("s", "m0")).is_none(), "another message was the last");
+    assert!(pool.take(&session("t", "m1")).is_none(), "another session");
+    assert!(pool.take(&session("s", "m1").branch(SessionId::new("s"))).is_none());
+    assert_eq!(name(pool.take(&session("s", "m1"))), Some("a".to_owned()));
+    assert!(pool.take(&session("s", "m1")).is_none(), "it was taken");
+}
+
+#[test]
+fn the_longest_waiting_goes_first_but_after_those_started_ahead() {
+    let pool = Pool::new(4);
+    for (number, name) in (1..).zip(["a", "b"]) {
+        pool.keep(worker(&pool, name), &agent(number), &session(name, "m")).expect("kept");
+    }
+    for name in ["ahead", "promised"] {
+        pool.keep_ahead(worker(&pool, name), SessionId::new(name));
+    }
+    pool.promise(&SessionId::new("promised"));
+    assert_eq!((pool.ahead(), pool.offer()), (1, Some(SessionId::new("ahead"))));
+    let order: Vec<String> = std::iter::from_fn(|| name(pool.oldest())).collect();
+    assert_eq!(order, ["ahead", "a", "b", "promised"]);
+}
+
+#[test]
+fn what_an_agent_wants_no_more_is_given_back() {
+    let pool = Pool::new(4);
+    for (number, name) in [(1, "a"), (1, "b"), (2, "c")] {
+        pool.keep(worker(&pool, name), &agent(number), &session(name, "m")).expect("kept");
+    }
+    let gone = pool.unwanted(&agent(1), |session| session.as_str() == "b");
+    assert_eq!(gone.len(), 1);
+    assert_eq!(gone[0].files.name, "a");
+    assert_eq!(pool.drain().len(), 2);
+}
+
+#[tokio::test]
+async fn who_needs_a_slot_has_a_process_retired_and_none_is_kept_meanwhile() {
+    let pool = Pool::new(2);
+    let first = worker(&pool, "first");
+    pool.keep(worker(&pool, "idle"), &agent(1), &session("s", "m")).expect("kept");
+    let (retire, retired) = tokio::sync::oneshot::channel();
+    let asked = pool.slot(move |worker| drop(retire.send(worker)));
+    tokio::pin!(asked);
+    assert!(futures_are_pending(&mut asked).await);
+    let worker = retired.await.expect("one is retired");
+    assert_eq!(worker.files.name, "idle");
+    let kept = pool.keep(first, &agent(2), &session("t", "m"));
+    assert!(kept.is_err(), "someone waits for its slot");
+    drop(worker);
+    assert!(asked.await.is_some());
+    drop(kept);
+    pool.empty().await;
+}
+
+async fn futures_are_pending<F: Future>(future: &mut std::pin::Pin<&mut F>) -> bool {
+    std::future::poll_fn(|context| {
+        std::task::Poll::Ready(future.as_mut().poll(context).is_pending())
+    })
+    .await
+}

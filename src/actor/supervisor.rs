@@ -111,8 +111,8 @@ enum Ending {
     Holding {
         /// What to record then; absent if it is recorded already.
         pause: Option<Pause>,
-        /// Whether someone asked for it by a signal.
-        signalled: bool,
+        /// Whether running turns have been told to come to their end.
+        told: bool,
     },
     /// It is over.
     Over,
@@ -146,24 +146,37 @@ impl Supervisor {
         }
     }
 
-    /// Lets an event happen: applies it and hands its record to the journal.
+    /// Lets an event happen.
     fn commit(&mut self, event: Event, ctx: &mut Ctx<Self>) {
+        self.commit_all(vec![event], ctx);
+    }
+
+    /// Lets the events of one moment happen, all or none: applies them and hands their records to the
+    /// journal.
+    fn commit_all(&mut self, events: Vec<Event>, ctx: &mut Ctx<Self>) {
         point("commit.before");
-        let record = Record { seq: self.run.seq + 1, at: now(), event };
-        let effects = match apply(&mut self.run, &record) {
-            Ok(effects) => effects,
-            Err(refused) => {
-                return tracing::error!(seq = record.seq, "an event was refused: {refused}");
+        let at = now();
+        let mut records = Vec::with_capacity(events.len());
+        let mut owed = Vec::with_capacity(events.len());
+        for event in events {
+            let record = Record { seq: self.run.seq + 1, at, event };
+            match apply(&mut self.run, &record) {
+                Ok(effects) => owed.push((effects, self.run.total_cost_usd)),
+                Err(refused) => {
+                    tracing::error!(seq = record.seq, "an event was refused: {refused}");
+                    break;
+                }
             }
+            records.push(record);
+        }
+        let lines = match self.store.append(&records, &self.run) {
+            Ok(lines) => lines,
+            Err(error) => return self.give_up(Some(error), ctx),
         };
-        match self.store.append(&record, &self.run) {
-            Ok(line) => {
-                let agent =
-                    record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
-                let total_cost = self.run.total_cost_usd;
-                self.pending.push_back(Pending { record, line, effects, agent, total_cost });
-            }
-            Err(error) => self.give_up(Some(error), ctx),
+        for ((record, line), (effects, total_cost)) in records.into_iter().zip(lines).zip(owed) {
+            let agent =
+                record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
+            self.pending.push_back(Pending { record, line, effects, agent, total_cost });
         }
     }
 

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use super::exit::Error;
+use super::output;
 use crate::domain::id::RunId;
 use crate::store::layout::Root;
 use crate::store::lock;
@@ -15,7 +16,7 @@ use crate::store::lock;
 /// How often it is looked whether a run is held.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Starts `raymond run ID` with further arguments in the background; what it prints goes to the
+/// Starts `raymond resume ID` with further arguments in the background; what it prints goes to the
 /// run's `output.log`.
 ///
 /// # Errors
@@ -36,7 +37,7 @@ pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Taken, E
         OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(failed)?;
     let stdout = output.try_clone().map_err(failed)?;
     let mut command = Command::new(program);
-    command.arg("run").arg(id.as_str()).arg("--dir").arg(root.path()).args(further);
+    command.arg("resume").arg(id.as_str()).arg("--dir").arg(root.path()).args(further);
     // A run started from inside a turn is a run of its own: it does not end with that turn.
     for name in ["RAYMOND_RUN", "RAYMOND_AGENT", "RAYMOND_TURN"] {
         command.env_remove(name);
@@ -59,7 +60,14 @@ impl Taken {
         let lock = root.run(id).lock();
         while lock::is_held(&lock)?.is_none() {
             let ended = self.0.try_wait().map_err(|error| waiting(root, id, error))?;
-            if ended.is_some() {
+            if let Some(status) = ended {
+                if !status.success() {
+                    let output = root.run(id).output();
+                    output::tell(&format!(
+                        "{id} has stopped already ({status}); why, stands in {}",
+                        output.display()
+                    ));
+                }
                 break;
             }
             std::thread::sleep(LOOK);

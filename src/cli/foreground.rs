@@ -75,7 +75,7 @@ pub(super) fn supervise_here(json: bool, root: &Root, prepared: Prepared) -> Res
         terminal.clear();
         let run = run?;
         if !json {
-            print_patiently(summary::endings(&run), &mut interrupts).await;
+            print_patiently(summary::endings(&run), &mut interrupts).await?;
         }
         Ok::<Run, Error>(run)
     })?;
@@ -128,17 +128,20 @@ async fn supervised(
 }
 
 /// Prints a text to a reader who may not be reading, until an interrupt says that it is enough.
-async fn print_patiently(text: String, interrupts: &mut Interrupts) {
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be written.
+async fn print_patiently(text: String, interrupts: &mut Interrupts) -> Result<(), Error> {
     let (done, printed) = oneshot::channel();
     let printing = std::thread::Builder::new().spawn(move || {
-        let _ = output::print(&text);
-        let _ = done.send(());
+        let _ = done.send(output::print(&text));
     });
-    if printing.is_ok() {
-        tokio::select! {
-            _ = printed => {}
-            _ = interrupts.recv() => {}
-        }
+    if printing.is_err() {
+        return Ok(());
+    }
+    tokio::select! {
+        printed = printed => printed.unwrap_or(Ok(Exit::Success)).map(drop),
+        _ = interrupts.recv() => Ok(()),
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Options {
     pub model: Option<Model>,
 
     /// What the run may spend in US dollars, in all; it pauses then and can go on with more
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub budget: Option<Usd>,
 
     /// The program that is Claude Code [default: claude, on the PATH]
@@ -59,7 +59,7 @@ pub struct Options {
 pub struct Processes {
     /// How many Claude Code processes may live at the same time: a number, or auto for what the
     /// machine's cores and free memory carry [default: auto]
-    #[arg(long, value_name = "N", value_parser = max_procs)]
+    #[arg(long, value_name = "N", value_parser = max_procs, allow_negative_numbers = true)]
     pub max_procs: Option<MaxProcs>,
 
     /// One process for each turn, instead of one that serves the further turns of its session
@@ -71,7 +71,7 @@ pub struct Processes {
     pub warm_for: Option<u64>,
 
     /// Start so many processes ahead of the turns that begin fresh (fork, reset, function)
-    #[arg(long, value_name = "N", conflicts_with = "no_warm")]
+    #[arg(long, value_name = "N", conflicts_with = "no_warm", allow_negative_numbers = true)]
     pub prestart: Option<u16>,
 
     /// At the account's usage limit: wait until it resets and go on, pause (exit 75), or fail the
@@ -89,7 +89,7 @@ pub struct Supervision {
     pub restart: Option<Named<Restart>>,
 
     /// How often an agent is restarted, and within what time: 3, or 3/10m [default: 3/10m]
-    #[arg(long, value_name = "N[/TIME]", value_parser = restarts)]
+    #[arg(long, value_name = "N[/TIME]", value_parser = restarts, allow_negative_numbers = true)]
     pub max_restarts: Option<(u32, Option<u64>)>,
 
     /// The wait before a restart, from the first to the longest [default: 1s..5m]

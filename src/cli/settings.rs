@@ -27,6 +27,7 @@ pub fn new(args: &RunArgs, manifest: &Manifest) -> Result<Settings, Error> {
     };
     overlay_manifest(manifest, &mut settings);
     overlay(&args.options, &mut settings);
+    refuse_own(&args.options)?;
     Ok(settings)
 }
 
@@ -48,7 +49,35 @@ pub fn again(birth: &Birth, options: &Options, mut settings: Settings) -> Result
         )));
     }
     overlay(options, &mut settings);
+    refuse_own(options)?;
     Ok(settings)
+}
+
+/// The arguments of Claude Code that are raymond's to set: another value would break every turn.
+const OWN: [&str; 13] = [
+    "-p",
+    "--print",
+    "-c",
+    "--continue",
+    "-r",
+    "--resume",
+    "--fork-session",
+    "--input-format",
+    "--output-format",
+    "--replay-user-messages",
+    "--resume-session-at",
+    "--session-id",
+    "--no-session-persistence",
+];
+
+fn refuse_own(options: &Options) -> Result<(), Error> {
+    let name = |argument: &String| argument.split('=').next().unwrap_or_default().to_owned();
+    match options.claude_args.iter().map(name).find(|name| OWN.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(own) => Err(Error::Usage(format!(
+            "{own} is set by raymond itself for each turn; leave it out of what follows --"
+        ))),
+    }
 }
 
 fn overlay(args: &Options, settings: &mut Settings) {

@@ -4,10 +4,13 @@ use serde_json::{Value, json};
 
 use super::args::OneRun;
 use super::exit::{Error, Exit};
-use super::{output, summary};
+use super::{output, place, summary};
 use crate::actor::clock::now;
+use crate::domain::agent::Agent;
 use crate::domain::run::Status;
-use crate::plugin::sentence::waiting;
+use crate::plugin::sentence::{date, waiting};
+use crate::process::command::Marker;
+use crate::process::leftover;
 use crate::store::layout::Root;
 use crate::store::view::{View, look};
 
@@ -17,7 +20,10 @@ use crate::store::view::{View, look};
 /// [`Error`] if the run cannot be read.
 pub fn status(args: &OneRun) -> Result<Exit, Error> {
     let view = look(&Root::new(&args.dir.dir), &args.run)?;
-    if args.json { output::print_json(&as_json(&view)) } else { output::print(&as_text(&view)) }
+    if args.json {
+        return output::print_json(&as_json(&view));
+    }
+    output::print(&(as_text(&view) + &left_running(&place::root(&args.dir.dir)?, &view)))
 }
 
 /// The status as people see it: a run that should go on, but that nobody holds, is interrupted.
@@ -62,7 +68,7 @@ fn as_text(view: &View) -> String {
         text.push('\n');
     }
     if !run.agents.is_empty() {
-        let head = ["agent", "state", "step", "stack", "cost"].map(str::to_owned).to_vec();
+        let head = ["agent", "state", "step", "stack", "cost", ""].map(str::to_owned).to_vec();
         let rows = run.agents.values().map(|agent| {
             vec![
                 agent.id.to_string(),
@@ -70,10 +76,36 @@ fn as_text(view: &View) -> String {
                 agent.step.to_string(),
                 agent.stack.len().to_string(),
                 agent.cost_usd.to_string(),
+                waits(agent),
             ]
         });
         text.push_str(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
     }
     text.push_str(&summary::endings(run));
     text
+}
+
+/// That processes of a run still run though no raymond holds it, as after a kill; empty if none does.
+#[must_use]
+pub fn left_running(root: &Root, view: &View) -> String {
+    if view.held {
+        return String::new();
+    }
+    let id = &view.run.workflow_id;
+    let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
+    match leftover::find(&marker).iter().filter(|process| process.leads).count() {
+        0 => String::new(),
+        count => format!(
+            "processes of it that still run: {count}; `raymond run {id}` takes them over, and ends them if it is interrupted\n"
+        ),
+    }
+}
+
+/// What keeps an agent from its next turn, if it is not only a permit.
+fn waits(agent: &Agent) -> String {
+    match (&agent.parked, agent.not_before) {
+        (Some(because), _) => format!("waits for someone: {because}"),
+        (None, Some(until)) if until > now() => format!("is run again {}", date(until)),
+        _ => String::new(),
+    }
 }

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::args::StopArgs;
 use super::exit::{Error, Exit};
-use super::output;
-use super::status::word;
+use super::status::{left_running, word};
+use super::{output, place};
 use crate::actor::clock::now;
 use crate::domain::event::Command;
 use crate::store::layout::Root;
@@ -48,5 +48,6 @@ pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
         (true, true) => format!("{id} is asked to stop: its running turns may finish"),
         (true, false) => format!("{id} has stopped"),
     };
-    output::print(&format!("{said}\n"))
+    let running = left_running(&place::root(&args.one.dir.dir)?, &after);
+    output::print(&format!("{said}\n{running}"))
 }

@@ -35,12 +35,20 @@ pub struct Workflow {
     pub manifest: Manifest,
 }
 
-/// Finds out what a target means. A path comes before a run's id.
+/// Finds out what a target means.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is nothing of that name, [`Error::Workflow`] if it is no prompt.
 pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
     let path = Path::new(target);
+    let run = RunId::parse(target).ok().filter(|id| root.run(id).path().is_dir());
+    if let Some(id) = &run
+        && path.symlink_metadata().is_ok()
+    {
+        return Err(Error::Usage(format!(
+            "{id} is both a run and a path: `raymond resume {id}` goes on with the run, `raymond run ./{id}` runs what is at the path"
+        )));
+    }
     if path.is_dir() {
         return workflow(path, None);
     }
@@ -52,10 +60,7 @@ pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
             Some(path.file_name().and_then(|name| name.to_str()).unwrap_or_default()),
         );
     }
-    match RunId::parse(target) {
-        Ok(id) if root.run(&id).path().is_dir() => Ok(Target::Run(id)),
-        _ => Err(Error::Usage(nothing(target, root))),
-    }
+    run.map(Target::Run).ok_or_else(|| Error::Usage(nothing(target, root)))
 }
 
 fn workflow(folder: &Path, file: Option<&str>) -> Result<Target, Error> {
@@ -68,6 +73,11 @@ fn workflow(folder: &Path, file: Option<&str>) -> Result<Target, Error> {
     let file = file.or(manifest.entry.as_deref()).unwrap_or(FIRST).to_owned();
     let entry = StateName::parse(&file)?;
     match scope.check(&entry) {
+        Err(source::Error::Missing { .. }) if manifest.entry.as_deref() == Some(&*file) => {
+            let error = format!("its `entry` is {file}, and there is no such file");
+            let path = scope.root().join(manifest::FILE).display().to_string();
+            Err(step::Error::from(source::Error::Unreadable { path, error }).into())
+        }
         Err(source::Error::Missing { similar, .. }) if file == FIRST => {
             let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
             let error = format!(

@@ -303,8 +303,7 @@ fn agent_parked(run: &mut Run, event: &AgentParked) -> Result<Vec<Effect>, Refus
     let agent = due(run, &event.turn)?;
     agent.parked = Some(event.because.clone());
     agent.not_before = None;
-    let text = format!("waits for someone: {}", event.because);
-    Ok(vec![Effect::Warn { agent: event.turn.agent.clone(), text }])
+    Ok(Vec::new())
 }
 
 #[cfg(test)]

@@ -142,7 +142,7 @@ fn step_finished(
         state: agent.birth.state.clone(),
         cause: Cause::Restarts,
         cost_usd: Usd::ZERO,
-        why: format!("it ended once more, and is permanent ({because})"),
+        why: format!("it ended once more, and is permanent ({because}; max_restarts allows more)"),
     };
     vec![finished, exhausted_by(ended, then)]
 }

@@ -123,7 +123,8 @@ pub fn restart(agent: &Agent, around: Circumstances<'_>) -> Reaction {
 fn backoff(supervision: &Supervision, earlier: usize, chance: f64) -> u64 {
     let times = i32::try_from(earlier).unwrap_or(i32::MAX);
     let grown = supervision.backoff_min_ms as f64 * supervision.backoff_factor.value().powi(times);
-    let capped = grown.min(supervision.backoff_max_ms as f64);
+    let longest = supervision.backoff_max_ms as f64;
+    let capped = if grown.is_nan() { 0.0 } else { grown.min(longest) };
     let jitter = supervision.backoff_jitter.value();
     (capped * (1.0 - jitter + 2.0 * jitter * chance.clamp(0.0, 1.0))).max(0.0) as u64
 }

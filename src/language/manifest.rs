@@ -9,6 +9,7 @@ use serde_yaml::Spanned;
 
 use super::supervision;
 use super::yaml::{self, Error};
+use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, Model, OnLimit};
 use crate::domain::supervision::Overrides;
@@ -61,7 +62,7 @@ pub struct Manifest {
 struct Raw {
     name: Option<String>,
     description: Option<String>,
-    entry: Option<String>,
+    entry: Option<Spanned<String>>,
     model: Option<Spanned<String>>,
     budget: Option<Spanned<String>>,
     max_procs: Option<Spanned<String>>,
@@ -81,7 +82,10 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
     }
     let raw: Raw = yaml::read(text)?;
     let arguments = raw.claude_args.unwrap_or_default();
-    arguments.iter().try_for_each(harmless)?;
+    let mut before = None;
+    for argument in &arguments {
+        harmless(argument, before.replace(argument.value.starts_with("--")))?;
+    }
     if let Some(mode) = raw.permission_mode.iter().find(|mode| !MODES.contains(&&*mode.value)) {
         let message = format!(
             "a workflow may name one of {}; `{}` has to be asked for on the command line",
@@ -93,7 +97,7 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
     Ok(Manifest {
         name: raw.name,
         description: raw.description,
-        entry: raw.entry,
+        entry: value(raw.entry, entry)?,
         model: value(raw.model, model)?,
         budget: value(raw.budget, dollars)?,
         max_procs: value(raw.max_procs, max_procs)?,
@@ -104,10 +108,12 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
     })
 }
 
-/// Whether a workflow may pass an argument on; one that is no option is the value of the one before.
-fn harmless(argument: &Spanned<String>) -> Result<(), Error> {
+/// Whether a workflow may pass an argument on. One that is no option is the value of the one before,
+/// which has to be one: else it would be taken for a prompt.
+fn harmless(argument: &Spanned<String>, after_option: Option<bool>) -> Result<(), Error> {
     let name = argument.value.split('=').next().unwrap_or_default();
-    if !name.starts_with('-') || ARGUMENTS.contains(&name) {
+    let is_value = !name.starts_with('-') && after_option == Some(true);
+    if is_value || ARGUMENTS.contains(&name) {
         return Ok(());
     }
     let message = format!(
@@ -127,6 +133,11 @@ fn value<T>(
 /// What can happen at a usage limit, by name.
 pub const ON_LIMIT: [(&str, OnLimit); 3] =
     [("wait", OnLimit::Wait), ("pause", OnLimit::Pause), ("fail", OnLimit::Fail)];
+
+/// A file of the workflow.
+fn entry(name: &str) -> Result<String, String> {
+    StateName::parse(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+}
 
 /// Reads the name of a model.
 ///
@@ -216,6 +227,8 @@ mod tests {
             "claude_args: [--settings, evil.json]\n",
             "claude_args: [--mcp-config=evil.json]\n",
             "claude_args: [--effort, low, --allowedTools, Bash]\n",
+            "claude_args: [a prompt]\n",
+            "claude_args: [--effort, low, a prompt]\n",
         ] {
             let error = parse(text).expect_err(text).to_string();
             assert!(error.contains("on the command line"), "{error}");

@@ -54,9 +54,10 @@ impl Console {
         self.headline.spent = published.total_cost;
         match &published.record.event {
             Event::StepFinished(_) if published.agent.is_none() => self.headline.ended.0 += 1,
-            Event::AgentFailed(_) => {
-                self.headline.ended.0 += 1;
-                self.headline.ended.1 += 1;
+            Event::AgentFailed(failure) => {
+                let ended = if failure.ends_run { 1 + self.registry.len() } else { 1 };
+                self.headline.ended.0 += ended;
+                self.headline.ended.1 += ended;
             }
             Event::LimitReached { until, .. } => self.headline.limited_until = Some(*until),
             Event::RunPaused { .. } => self.headline.status = Status::Paused,

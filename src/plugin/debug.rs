@@ -22,7 +22,7 @@ use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
-use crate::domain::turn::TurnId;
+use crate::domain::turn::{Cause, TurnId};
 
 /// The debug directory's actor.
 pub struct Debug {
@@ -174,6 +174,10 @@ impl Handler<Published> for Debug {
                     message,
                     &published,
                 );
+            }
+            Event::AgentFailed(AgentFailed { turn, cause: Cause::Restarts, error, .. }) => {
+                let why = ("error", error.clone());
+                self.log(published.record.at, turn.agent.as_str(), "(failed)", &[why]);
             }
             Event::AgentFailed(AgentFailed { turn, state, error, cost_usd, .. }) => {
                 self.no_step(turn, state, *cost_usd, "(failed)", error, &published);

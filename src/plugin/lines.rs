@@ -1,6 +1,6 @@
 //! Each record as a line of JSON, just as the journal has it.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use actix::{Actor, Context, Handler};
 
@@ -27,10 +27,12 @@ impl Handler<Published> for Lines {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
-        if let Some(stream) = &mut self.stream
-            && writeln!(stream, "{}", published.line).and_then(|()| stream.flush()).is_err()
-        {
+        let Some(stream) = &mut self.stream else { return };
+        if let Err(error) = writeln!(stream, "{}", published.line).and_then(|()| stream.flush()) {
             self.stream = None;
+            if error.kind() != ErrorKind::BrokenPipe {
+                tracing::warn!("no further record is printed: {error}; the journal has them all");
+            }
         }
     }
 }

@@ -41,7 +41,9 @@ pub fn rows(
     let name = column(views[..shown].iter().map(|view| view.id.as_str()));
     let state = column(views[..shown].iter().map(|view| view.state.as_str()));
     let mut rows = vec![head(headline, views, now)];
-    rows.extend(views[..shown].iter().map(|view| row(view, now, name, state)));
+    let limited = headline.limited_until.is_some_and(|until| until > now);
+    let waits = if limited { "waiting for the usage limit" } else { "waiting for a free process" };
+    rows.extend(views[..shown].iter().map(|view| row(view, now, (name, state), waits)));
     if shown < views.len() {
         rows.push(format!("  … and {} more", views.len() - shown));
     }
@@ -83,9 +85,9 @@ fn head(headline: &Headline, views: &[AgentView], now: Timestamp) -> String {
     )
 }
 
-fn row(view: &AgentView, now: Timestamp, name: usize, state: usize) -> String {
+fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &str) -> String {
     let (doing, time) = match &view.phase {
-        Phase::Waiting => ("waiting for a free process".to_owned(), String::new()),
+        Phase::Waiting => (waits.to_owned(), String::new()),
         Phase::Parked => ("waiting for someone".to_owned(), String::new()),
         Phase::Delayed { until } => {
             ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))

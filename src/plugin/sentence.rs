@@ -27,13 +27,14 @@ pub fn sentence(record: &Record) -> String {
         }
         Event::TurnFailed(event) => failed(event),
         Event::AgentFailed(event) => {
-            format!("{}  failed ({}): {}", event.turn.agent, event.cause, event.error)
+            let others = if event.ends_run { "; all other agents end with it" } else { "" };
+            format!("{}  failed ({}): {}{others}", event.turn.agent, event.cause, event.error)
         }
         Event::AgentParked(event) => {
             format!("{}  waits for someone: {}", event.turn.agent, event.because)
         }
         Event::LimitReached { until, message } => {
-            format!("{message}; no turn starts before {}", date(*until))
+            format!("usage limit: {message}; no turn starts before {}", date(*until))
         }
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run goes on{}", answered(settings)),
@@ -46,7 +47,7 @@ pub fn sentence(record: &Record) -> String {
 pub fn date(at: Timestamp) -> String {
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
     let time = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
-    time.to_zoned(TimeZone::system()).strftime("%b %-d, %H:%M").to_string()
+    time.to_zoned(TimeZone::system()).strftime("%b %-d, %H:%M %Z").to_string()
 }
 
 /// That a run waits for the usage limit, and what can be done about it.
@@ -67,6 +68,7 @@ fn answered(settings: &Settings) -> &'static str {
 
 fn failed(event: &TurnFailed) -> String {
     let again = match event.cause {
+        Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic if !event.counts => "",
         Cause::Crash
         | Cause::Timeout
         | Cause::Stall

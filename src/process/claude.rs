@@ -49,7 +49,7 @@ pub struct Claude {
     pub(super) pool: Rc<Pool>,
     pub(super) told: watch::Sender<Stop>,
     capacity: usize,
-    gauge: Gauge,
+    pub(super) gauge: Gauge,
     pub(super) census: Census,
     pub(super) starts_ahead: Cell<bool>,
 }
@@ -138,12 +138,14 @@ impl Claude {
 
     /// How many turns may run with the memory there is: those whose processes have grown to their
     /// size, and as many more as there is room for. If there is none, the process that has waited
-    /// longest without a turn goes.
+    /// longest without a turn goes; the next one only when a new look shows that it was not enough.
     #[must_use]
     pub fn fits(&self) -> usize {
-        let Some(memory) = self.gauge.memory() else { return usize::MAX };
+        let (memory, is_new) = self.gauge.look();
+        let Some(memory) = memory else { return usize::MAX };
         let room = memory.room();
         if room == 0
+            && is_new
             && let Some(worker) = self.pool.oldest()
         {
             self.retire(worker);

@@ -89,7 +89,7 @@ pub async fn follow(
                 progressed = Instant::now();
                 changed(stream);
             }
-            Ok(false) => pause = (pause * 2).min(LONGEST_PAUSE),
+            Ok(false) => pause = (pause * 3 / 2).min(LONGEST_PAUSE),
             Err(error) => return End::Unreadable(error),
         }
         if stream.result.is_some() {

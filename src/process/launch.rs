@@ -91,6 +91,9 @@ impl Claude {
         if self.refuse_if_stopped().is_err() {
             return false;
         }
+        if self.gauge.memory().is_some_and(|memory| memory.room() <= 1) {
+            return false;
+        }
         let Some(slot) = self.pool.free_slot() else { return false };
         let id = SessionId::new(&Uuid::new_v4().to_string());
         let session = Session::fresh(id.clone());

@@ -103,19 +103,27 @@ fn opening(tokens: Tokens<'_>, at: usize) -> Option<Tokens<'_>> {
             let you = matches!(before, [.., "you", "have"] | [.., "you", _, "ve"] | [.., "youve"]);
             let named = &rest[..rest.iter().take(8).take_while(|t| in_clause(t)).count()];
             let limit = named.iter().position(|t| matches!(*t, "limit" | "limits"))?;
-            (you && !named[..limit].iter().any(|t| OTHERS.contains(t))).then_some(rest)
+            let ours = limit == 0 || named[..limit].iter().any(|t| LIMITED.contains(t));
+            (you && ours && !named[..limit].iter().any(is_other)).then_some(rest)
         }
         ["limit", "reached" | "exhausted", rest @ ..] => {
             let named = before.iter().rev().take_while(|t| in_clause(t));
             let words: Vec<&str> = named.copied().filter(|t| t.len() > 1).take(5).collect();
             let ours = words.iter().any(|t| LIMITED.contains(t));
-            (ours && words.len() < 5 && !words.iter().any(|t| OTHERS.contains(t))).then_some(rest)
+            (ours && words.len() < 5 && !words.iter().any(is_other)).then_some(rest)
         }
         ["out", "of", "usage", rest @ ..] | ["out", "of", "extra", "usage", rest @ ..] => {
             matches!(before, [.., "re" | "are" | "is" | "youre"]).then_some(rest)
         }
         _ => None,
     }
+}
+
+/// Whether a word, or several of it, names a limit that is not the account's.
+fn is_other(token: &&str) -> bool {
+    OTHERS
+        .iter()
+        .any(|other| token.strip_prefix(other).is_some_and(|rest| matches!(rest, "" | "s")))
 }
 
 /// Whether a token goes on with the clause it stands in.

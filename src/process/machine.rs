@@ -25,14 +25,19 @@ pub struct Gauge {
 impl Gauge {
     /// The memory as it was half a second ago at the latest.
     pub fn memory(&self) -> Option<Memory> {
+        self.look().0
+    }
+
+    /// The same, and whether it was looked at just now.
+    pub fn look(&self) -> (Option<Memory>, bool) {
         if let Some((at, memory)) = self.seen.get()
             && at.elapsed() < GLANCE
         {
-            return memory;
+            return (memory, false);
         }
         let memory = memory();
         self.seen.set(Some((Instant::now(), memory)));
-        memory
+        (memory, true)
     }
 }
 

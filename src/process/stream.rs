@@ -236,12 +236,15 @@ impl Stream {
         }
     }
 
-    /// A refusal that names no limit of the account is one of the API's, for a moment.
+    /// A refusal that names no limit of the account is one of the API's, for a moment; and an account
+    /// that goes on with extra usage is not refused.
     fn rate_limit(&mut self, event: &Line<'_>) {
         let Some(info) = get::<RateLimit<'_>>(event.rate_limit_info) else { return };
         let rejected = text(info.status).as_deref() == Some("rejected");
         let limited = info.resets_at.is_some() || info.kind.is_some();
-        self.limit = (rejected && limited).then(|| Rejected { resets_at: get(info.resets_at) });
+        let goes_on = get(info.on_extra_usage).unwrap_or(false);
+        self.limit =
+            (rejected && limited && !goes_on).then(|| Rejected { resets_at: get(info.resets_at) });
     }
 }
 

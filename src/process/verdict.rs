@@ -84,7 +84,7 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
         (_, []) => result.subtype.clone(),
         (_, errors) => errors.join("; "),
     };
-    let limit = usage_limit(stream, &whole, moment);
+    let limit = usage_limit(stream, result.api_status, &whole, moment);
     let said = excerpt(&whole);
     let (cause, hint) = match limit {
         Some(_) => (Cause::UsageLimit, ""),
@@ -99,22 +99,33 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
 }
 
 /// Whether the account's usage limit is reached, and when it resets: by the structured event if there
-/// was one, and what that leaves open by the text.
-fn usage_limit(stream: &Stream, said: &str, moment: &Moment) -> Option<UsageLimit> {
+/// was one, and what that leaves open by the text. An answer that was refused for another reason, after
+/// such an event, is no such case.
+fn usage_limit(
+    stream: &Stream,
+    status: Option<u16>,
+    said: &str,
+    moment: &Moment,
+) -> Option<UsageLimit> {
+    if !matches!(status, None | Some(400 | 429)) {
+        return None;
+    }
     let read = limit::usage_limit(said, moment.now, &moment.zone);
     match stream.limit {
-        Some(Rejected { resets_at }) => {
+        Some(Rejected { resets_at }) if status == Some(429) || read.is_some() => {
             let told = resets_at.and_then(|number| limit::normalise(number, moment.now));
             Some(UsageLimit { resets: told.or(read.and_then(|limit| limit.resets)) })
         }
-        None => read,
+        _ => read,
     }
 }
 
 fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'static str) {
     let says = |words: &str| said.contains(words);
-    let logged_out = stream.not_logged_in
-        || matches!(result.api_status, Some(401 | 403))
+    let forbidden = result.api_status == Some(403) && says("authentication");
+    let logged_out = (stream.not_logged_in && matches!(result.api_status, None | Some(401 | 403)))
+        || forbidden
+        || result.api_status == Some(401)
         || says("Not logged in")
         || says("Invalid API key");
     if logged_out {
@@ -257,6 +268,15 @@ mod tests {
             let failure = failure(&lines, Exit::Code(1), "");
             assert_eq!((failure.cause, failure.resets), (Cause::UsageLimit, resets), "{lines}");
         }
+        for status in [400, 401, 500] {
+            let refused = format!(
+                "{{\"type\":\"result\",\"is_error\":true,\"api_error_status\":{status},\"result\":\"no\"}}"
+            );
+            let cause = failure(&(event("") + &refused), Exit::Code(1), "").cause;
+            assert_ne!(cause, Cause::UsageLimit, "{status}");
+        }
+        let paid_extra = event(",\"isUsingOverage\":true") + &refused("slow down");
+        assert_eq!(failure(&paid_extra, Exit::Code(1), "").cause, Cause::Throttle);
         let answered = event("") + "{\"type\":\"result\",\"result\":\"all the same\"}";
         let outcome = judge(&stream(&answered), Exit::Code(0), moment, String::new);
         assert!(matches!(outcome, StepOutcome::Replied(_)));

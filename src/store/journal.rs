@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use super::Error;
-use super::record::{Flaw, check};
+use super::record::{Flaw, check, has_more};
 
 /// What a journal holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Extent {
     pub last: u64,
     /// Where that record ends, in bytes.
     pub end: u64,
-    /// How many bytes of a torn record follow.
+    /// How many bytes follow that are not a whole record, or not the whole of a moment.
     pub torn: u64,
 }
 
@@ -38,28 +38,30 @@ pub fn scan(
     let length = file.metadata().map_err(Error::io("read", path))?.len();
     let mut reader = BufReader::with_capacity(256 * 1024, file.take(length));
     let mut extent = Extent { last: 0, end: 0, torn: 0 };
-    let mut line = Vec::new();
+    let (mut line, mut moment, mut position) = (Vec::new(), Vec::new(), 0);
     while next(&mut reader, &mut line).map_err(Error::io("read", path))? {
-        let seq = extent.last + 1;
+        let seq = extent.last + moment.len() as u64 + 1;
         let damaged = |flaw: Flaw| Error::Damaged {
             path: path.to_owned(),
             line: seq,
             record: seq,
             why: flaw.to_string(),
         };
-        let end = extent.end + line.len() as u64;
+        position += line.len() as u64;
         match line.strip_suffix(b"\n").ok_or(Flaw::NoChecksum).and_then(|line| check(line, seq)) {
+            Ok(text) if has_more(text) => moment.push(text.to_owned()),
             Ok(text) => {
+                for (seq, earlier) in (extent.last + 1..).zip(moment.drain(..)) {
+                    visit(seq, &earlier).map_err(damaged)?;
+                }
                 visit(seq, text).map_err(damaged)?;
-                (extent.last, extent.end) = (seq, end);
+                (extent.last, extent.end) = (seq, position);
             }
-            Err(Flaw::NoChecksum | Flaw::Checksum) if end == length => {
-                extent.torn = line.len() as u64;
-                break;
-            }
+            Err(Flaw::NoChecksum | Flaw::Checksum) if position == length => break,
             Err(flaw) => return Err(damaged(flaw)),
         }
     }
+    extent.torn = position - extent.end;
     Ok(extent)
 }
 

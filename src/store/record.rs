@@ -2,6 +2,9 @@
 //!
 //! The checksum covers the line without itself, so a line is judged before it is understood. It is
 //! spliced on as text: what is checked is what was written, byte by byte.
+//!
+//! What is decided at one moment may be several records. All but the last of them say `"more":true`
+//! behind the time; if the last is not there, none of them has happened.
 
 use jiff::{SignedDuration, Timestamp as Moment};
 use serde::Deserialize;
@@ -32,15 +35,30 @@ pub enum Flaw {
     Meaning(String),
 }
 
+/// What stands in the line of a record that is not the last of its moment.
+const MORE: &[u8] = b"\",\"more\":true,";
+
+/// Within so many bytes that stands, if it does.
+const HEAD: usize = 80;
+
 /// Writes a record as a line, without the line's end.
 ///
 /// # Errors
 /// A text, if the event cannot be written as JSON.
 pub fn encode(record: &Record) -> Result<String, String> {
+    encode_before(record, false)
+}
+
+/// The same of a record that may have more of its moment after it.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_before(record: &Record, more: bool) -> Result<String, String> {
     let event = serde_json::to_string(&record.event).map_err(|error| error.to_string())?;
     let event =
         event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
-    let line = format!("{{\"seq\":{},\"at\":\"{}\",{event}", record.seq, rfc3339(record.at));
+    let more = if more { "\"more\":true," } else { "" };
+    let line = format!("{{\"seq\":{},\"at\":\"{}\",{more}{event}", record.seq, rfc3339(record.at));
     let crc = crc32fast::hash(line.as_bytes());
     Ok(format!("{line},\"crc\":\"{crc:08x}\"}}"))
 }
@@ -68,6 +86,14 @@ pub fn check(line: &[u8], seq: u64) -> Result<&str, Flaw> {
         Some(found) => Err(Flaw::Order { found }),
         None => Err(Flaw::Meaning("it has no number".to_owned())),
     }
+}
+
+/// Whether a line that has been [checked](check) has more of its moment after it. Inside a text the
+/// quotes would be escaped, so what is looked for cannot stand there.
+#[must_use]
+pub fn has_more(line: &str) -> bool {
+    let head = &line.as_bytes()[..line.len().min(HEAD)];
+    head.windows(MORE.len()).any(|part| part == MORE)
 }
 
 /// Reads a line that has been [checked](check).

@@ -127,23 +127,32 @@ impl RunStore {
         Ok(())
     }
 
-    /// Appends a record that has been applied to `run`; gives the line as it is written.
+    /// Appends the records of one moment, which have been applied to `run`; gives their lines as they
+    /// are written. After a crash all of them are there, or none.
     ///
     /// # Errors
     /// [`Error::Stopped`] if there is no thread to write it.
-    pub fn append(&mut self, record: &Record, run: &Run) -> Result<String, Error> {
-        let line = encode(record, &self.dir.journal())?;
+    pub fn append(&mut self, records: &[Record], run: &Run) -> Result<Vec<String>, Error> {
+        let journal = self.dir.journal();
+        let last = records.len().saturating_sub(1);
+        let lines: Vec<String> = records
+            .iter()
+            .enumerate()
+            .map(|(place, record)| record::encode_before(record, place < last))
+            .collect::<Result<_, _>>()
+            .map_err(|why| Error::Stopped { path: journal.clone(), why })?;
         let Some(writer) = &self.writer else {
-            return Err(Error::Stopped {
-                path: self.dir.journal(),
-                why: "it was not started".to_owned(),
-            });
+            return Err(Error::Stopped { path: journal, why: "it was not started".to_owned() });
         };
-        writer.append(record.seq, line.clone());
-        if self.growth.grow(line.len() + 1) {
-            self.snapshot(run);
+        if let Some(last) = records.last() {
+            let text = lines.join("\n");
+            let length = text.len() + 1;
+            writer.append(last.seq, text);
+            if self.growth.grow(length) {
+                self.snapshot(run);
+            }
         }
-        Ok(line)
+        Ok(lines)
     }
 
     /// Writes a snapshot after all that was appended.

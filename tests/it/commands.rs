@@ -38,6 +38,47 @@ fn an_id_that_is_taken_is_refused() {
 }
 
 #[test]
+fn a_name_that_is_a_run_and_a_path_is_not_guessed_at() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.interrupt();
+    live.interrupt();
+    live.wait().code(130);
+    let test = test.file("t/START.md", b"another");
+    test.raymond(&["run", "t"]).code(64).stderr_has("raymond resume t").stderr_has("./t");
+    test.release("go");
+    test.raymond(&["resume", "t"]).ok().ended("main", "ok");
+}
+
+#[test]
+fn what_still_runs_of_a_killed_run_is_told() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.kill9();
+    for command in ["status", "stop"] {
+        test.raymond(&[command, "t"]).ok().says("still run: 1").says("raymond run t");
+    }
+    test.release("go");
+    test.again(&[]).ok();
+    test.assert_no_survivors();
+}
+
+#[test]
+fn arguments_that_raymond_sets_itself_are_refused() {
+    let test = pair();
+    for own in ["--output-format=json", "--resume", "-p"] {
+        let outcome = test.run(&["START.md", "--", own, "x"]);
+        outcome
+            .code(64)
+            .stderr_has(own.split('=').next().unwrap_or(own))
+            .stderr_has("raymond itself");
+    }
+    assert!(test.calls().is_empty());
+}
+
+#[test]
 fn run_json_prints_each_record_as_a_line() {
     let test = pair();
     let outcome = test.run(&["START.md", "--json"]);

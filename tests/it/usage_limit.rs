@@ -255,3 +255,34 @@ fn a_reply_that_talks_about_limits_is_a_reply() {
     test.run(&["START.md"]).ok().ended("main", "told");
     assert!(test.events("limit_reached").is_empty());
 }
+
+#[test]
+fn an_interrupt_while_the_run_comes_to_a_pause_grants_running_turns_their_grace() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("W.md", "work")
+        .rule(when("start").once().reply(r#"<fork next="START.md">W.md</fork>"#))
+        .rule(when("start").once().hold_before("limit").limit(ahead(3600), SAID))
+        .rule(when("work").hold_before("go").reply("<result>worked</result>"))
+        .rule(always().reply("<result>well</result>"));
+    let mut live = test.spawn(&["START.md", "--on-limit", "pause", "--max-procs", "4"]);
+    live.wait_for("the worker and main", |test| test.calls().len() == 3);
+    test.release("limit");
+    live.wait_event("run_paused", 1);
+    live.interrupt();
+    live.wait_stderr("may finish within");
+    test.release("go");
+    live.wait().code(75).ended("main.1", "worked");
+    assert_eq!(test.calls_with("work").len(), 1);
+    assert_eq!(test.events("turn_failed").len(), 1, "only the turn that met the limit");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_run_that_was_killed_while_it_waited_can_go_on_without_waiting() {
+    let test = limited(always().once().limit(ahead(3600), SAID));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_event("limit_reached", 1);
+    live.kill9();
+    test.again(&["--on-limit", "pause"]).ok().ended("main", "well");
+}

@@ -77,7 +77,7 @@ impl Supervisor {
     pub(super) fn hold(&mut self, pause: Option<Pause>, ctx: &mut Ctx<Self>) {
         if matches!(self.ending, Ending::No) {
             self.admission.close();
-            self.ending = Ending::Holding { pause, signalled: false };
+            self.ending = Ending::Holding { pause, told: false };
             self.end_if_still(ctx);
         }
     }
@@ -139,26 +139,45 @@ impl Supervisor {
 impl Handler<Interrupt> for Supervisor {
     type Result = ();
 
+    /// The first gives running turns their grace, also while the run comes to a pause for another
+    /// reason; a second ends them at once.
     fn handle(&mut self, _: Interrupt, ctx: &mut Self::Context) {
         match &mut self.ending {
-            Ending::No => {
-                let running = self.admission.running();
-                let grace = span(self.run.settings.supervision.shutdown_ms);
-                let turns = if running == 1 { "the running turn" } else { "the running turns" };
-                tracing::warn!(
-                    "interrupted: {turns} ({running}) may finish within {grace}; interrupt again to end them now"
-                );
-                self.admission.close();
-                self.ending = Ending::Holding { pause: Some(Pause::Interrupted), signalled: true };
-                self.context.runner.stop_all(Stop::Patiently);
-                self.end_if_still(ctx);
-            }
-            Ending::Holding { signalled, .. } if !*signalled => {
-                *signalled = true;
-                self.context.runner.stop_all(Stop::Soon);
-            }
-            Ending::Holding { .. } => self.context.runner.stop_all(Stop::Now),
             Ending::Over => {}
+            Ending::Holding { told: true, .. } => self.context.runner.stop_all(Stop::Now),
+            Ending::Holding { told, .. } => {
+                *told = true;
+                self.interrupted(ctx);
+            }
+            Ending::No => {
+                self.admission.close();
+                self.ending = Ending::Holding { pause: Some(Pause::Interrupted), told: true };
+                self.interrupted(ctx);
+            }
         }
+    }
+}
+
+impl Supervisor {
+    fn interrupted(&mut self, ctx: &mut Ctx<Self>) {
+        let running = self.admission.running();
+        let grace = span(self.run.settings.supervision.shutdown_ms);
+        let turns = if running == 1 { "the running turn" } else { "the running turns" };
+        if running > 0 {
+            tracing::warn!(
+                "interrupted: {turns} ({running}) may finish within {grace}; interrupt again to end them now"
+            );
+        }
+        self.context.runner.stop_all(Stop::Patiently);
+        self.end_if_still(ctx);
+    }
+
+    /// Someone asked the run to come to an end: running turns have their grace.
+    pub(super) fn come_to_an_end(&mut self, ctx: &mut Ctx<Self>) {
+        self.hold(Some(Pause::Stopped), ctx);
+        if let Ending::Holding { told, .. } = &mut self.ending {
+            *told = true;
+        }
+        self.context.runner.stop_all(Stop::Patiently);
     }
 }

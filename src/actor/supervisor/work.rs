@@ -45,10 +45,7 @@ impl Supervisor {
             }
             Effect::Warn { agent, text } => tracing::warn!(%agent, "{text}"),
             Effect::Hold | Effect::End => self.hold(None, ctx),
-            Effect::Stop => {
-                self.hold(Some(Pause::Stopped), ctx);
-                self.context.runner.stop_all(Stop::Patiently);
-            }
+            Effect::Stop => self.come_to_an_end(ctx),
             Effect::AwaitLimit => self.await_limit(ctx),
             Effect::Abort => {
                 self.admission.drop_reserved();
@@ -69,7 +66,9 @@ impl Supervisor {
         if agent.parked.is_some() {
             return;
         }
-        if let Some(wait) = agent.not_before.map(|at| at.since(now())).filter(|&wait| wait > 0) {
+        let begun = self.admission.is_reserved(id);
+        let wait = agent.not_before.map(|at| at.since(now())).filter(|&wait| wait > 0 && !begun);
+        if let Some(wait) = wait {
             let turn = agent.turn_id();
             ctx.run_later(Duration::from_millis(wait), move |this, _| {
                 if this.run.agents.get(&turn.agent).is_some_and(|agent| agent.turn_id() == turn) {
@@ -128,6 +127,7 @@ impl Supervisor {
     /// How many turns may run now. While memory is short no further one starts, but for a first.
     fn permits(&mut self, ctx: &mut Ctx<Self>) -> usize {
         if self.run.limited(now()).is_some() {
+            self.look_again(MINUTE, ctx);
             return 0;
         }
         let allowed = self.throttle.allowed();
@@ -135,14 +135,20 @@ impl Supervisor {
             return allowed;
         }
         let fits = self.context.runner.fits().max(1);
-        if fits < allowed && !self.looks_again {
-            self.looks_again = true;
-            ctx.run_later(AGAIN, |this, ctx| {
+        if fits < allowed {
+            self.look_again(AGAIN, ctx);
+        }
+        allowed.min(fits)
+    }
+
+    /// Sees to it that someone looks again, whatever happens or does not happen until then.
+    fn look_again(&mut self, after: Duration, ctx: &mut Ctx<Self>) {
+        if !std::mem::replace(&mut self.looks_again, true) {
+            ctx.run_later(after, |this, ctx| {
                 this.looks_again = false;
                 this.look_around(ctx);
             });
         }
-        allowed.min(fits)
     }
 
     /// Looks again when the usage limit has reset. It looks at the clock once a minute, because time
@@ -178,9 +184,7 @@ impl Supervisor {
             Verdict::Accepted(_) | Verdict::Violated { .. } => self.throttle.succeeded(),
         }
         self.admission.release(&report.turn.agent);
-        for event in events {
-            self.commit(event, ctx);
-        }
+        self.commit_all(events, ctx);
         self.look_around(ctx);
     }
 

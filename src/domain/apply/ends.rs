@@ -15,14 +15,14 @@ pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Eff
     let ending = Ending::Error(event.error.clone());
     let mut effects = retire(run, event.turn.agent.clone(), ending, Some(event.cause));
     if event.ends_run {
-        end_all(run, &event.turn.agent, event.cause);
+        end_all(run, &event.turn.agent);
         effects.push(Effect::Abort);
     }
     Ok(effects)
 }
 
 /// Ends all other agents with one that failed.
-fn end_all(run: &mut Run, culprit: &AgentId, cause: Cause) {
+fn end_all(run: &mut Run, culprit: &AgentId) {
     let others = run.agents.drain();
     run.finished.extend(others.into_iter().map(|agent| Finished {
         ending: Ending::Error(format!(
@@ -30,7 +30,7 @@ fn end_all(run: &mut Run, culprit: &AgentId, cause: Cause) {
             agent.current_state
         )),
         id: agent.id,
-        cause: Some(cause),
+        cause: Some(Cause::Interrupted),
         cost_usd: agent.cost_usd,
     }));
     run.settle();

@@ -2,7 +2,7 @@
 
 use crate::domain::effect::Effect;
 use crate::domain::run::{Pause, Run, Status};
-use crate::domain::settings::Settings;
+use crate::domain::settings::{OnLimit, Settings};
 use crate::domain::time::Timestamp;
 
 pub(super) fn limit_reached(run: &mut Run, until: Timestamp) -> Vec<Effect> {
@@ -23,7 +23,7 @@ pub(super) fn run_resumed(run: &mut Run, settings: &Settings) -> Vec<Effect> {
     if run.agents.is_empty() {
         return vec![Effect::End];
     }
-    if run.status == Status::Paused {
+    if run.status == Status::Paused || settings.on_limit != OnLimit::Wait {
         run.limited_until = None;
     }
     run.status = Status::Running;

@@ -116,6 +116,8 @@ pub(super) struct RateLimit<'line> {
     pub(super) status: Field<'line>,
     #[serde(borrow, default, rename = "resetsAt")]
     pub(super) resets_at: Field<'line>,
+    #[serde(borrow, default, rename = "isUsingOverage")]
+    pub(super) on_extra_usage: Field<'line>,
     #[serde(borrow, default, rename = "rateLimitType")]
     pub(super) kind: Field<'line>,
 }

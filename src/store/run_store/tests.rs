@@ -39,7 +39,7 @@ fn stored(records: u64) -> (tempfile::TempDir, Root) {
     store.start_writer(|_| {}).expect("started");
     for seq in 2..=records {
         apply(&mut run, &pause(seq)).expect("applied");
-        store.append(&pause(seq), &run).expect("appended");
+        store.append(&[pause(seq)], &run).expect("appended");
     }
     store.finish().expect("written");
     (place, root)
@@ -47,6 +47,33 @@ fn stored(records: u64) -> (tempfile::TempDir, Root) {
 
 fn message(root: &Root) -> String {
     RunStore::open(root, &id()).expect_err("refused").to_string()
+}
+
+/// Cuts a journal whose last two records are of one moment at every byte of these.
+#[test]
+fn of_the_records_of_a_moment_all_are_there_or_none() {
+    let (_place, root) = stored(3);
+    let journal = root.run(&id()).journal();
+    let before = std::fs::read(&journal).expect("there");
+    let (mut store, recovered) = RunStore::open(&root, &id()).expect("opened");
+    let mut run = recovered.run;
+    store.start_writer(|_| {}).expect("started");
+    for seq in [4, 5] {
+        apply(&mut run, &pause(seq)).expect("applied");
+    }
+    let lines = store.append(&[pause(4), pause(5)], &run).expect("appended");
+    assert!(lines[0].contains(",\"more\":true,") && !lines[1].contains("more"), "{lines:?}");
+    store.finish().expect("written");
+    drop(store);
+    let whole = std::fs::read(&journal).expect("there");
+    for cut in before.len()..=whole.len() {
+        std::fs::write(&journal, &whole[..cut]).expect("written");
+        let (_store, recovered) = RunStore::open(&root, &id()).expect("opened");
+        let expected = if cut == whole.len() { 5 } else { 3 };
+        assert_eq!(recovered.run.seq, expected, "cut at {cut} of {}", whole.len());
+        let kept = std::fs::read(&journal).expect("there");
+        assert_eq!(kept, if cut == whole.len() { whole.clone() } else { before.clone() });
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! a `.turn`, which says where in which stream it stands. The child has its files open itself; the
 //! runtime only follows, so neither end needs the other to live.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -151,7 +152,11 @@ impl ProcessFiles {
 pub struct Follower {
     file: Option<File>,
     position: u64,
-    chunk: Vec<u8>,
+}
+
+thread_local! {
+    /// What has just been read, for whoever reads on this thread: nobody keeps it.
+    static READ: RefCell<Vec<u8>> = RefCell::new(vec![0; CHUNK]);
 }
 
 /// Why a stream cannot be followed.
@@ -179,7 +184,7 @@ impl Follower {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Self { file, position, chunk: vec![0; CHUNK] })
+        Ok(Self { file, position })
     }
 
     /// How many bytes of the stream have been read.
@@ -207,10 +212,14 @@ impl Follower {
     /// # Errors
     /// [`Error`].
     pub fn read(&mut self, stream: &mut Stream) -> Result<bool, Error> {
+        READ.with_borrow_mut(|chunk| self.read_into(chunk, stream))
+    }
+
+    fn read_into(&mut self, chunk: &mut [u8], stream: &mut Stream) -> Result<bool, Error> {
         let Some(file) = &mut self.file else { return Ok(false) };
         let mut grew = false;
         for _ in 0..CHUNKS {
-            let count = match file.read(&mut self.chunk) {
+            let count = match file.read(chunk) {
                 Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -218,7 +227,7 @@ impl Follower {
             };
             grew = true;
             self.position += count as u64;
-            stream.feed(&self.chunk[..count])?;
+            stream.feed(&chunk[..count])?;
         }
         if grew {
             point("stream.read");

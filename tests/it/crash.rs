@@ -60,16 +60,34 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
+/// A run that is killed.
+struct Case {
+    workflow: fn() -> Test,
+    options: &'static [&'static str],
+    /// What raymond exits with when nobody kills it.
+    code: i32,
+}
+
+/// The same workflow, in which the worker is permanent: it begins again after its result, once, and
+/// then has no restart left.
+fn restless() -> Test {
+    workflow().prompt(
+        "WORKER.md",
+        "---\nsupervision: { restart: permanent, max_restarts: 1 }\n---\nwork on {{item}}",
+    )
+}
+
 /// Kills at the `count`-th time a point is reached; tells whether it was reached at all.
-fn dies_at(point: &str, count: u32, whole: &Test) -> bool {
-    let test = workflow().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
-    let died = test.run(&["START.md", "--max-procs", "2"]).killed();
+fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
+    let test = (case.workflow)().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
+    let options = [&["START.md"], case.options].concat();
+    let died = test.run(&options).killed();
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
     if test.run_dir().exists() {
-        test.again(&[]).ok().ended("main", "over").ended("main.1", "over");
+        test.again(&[]).code(case.code).ended("main", "over");
     } else {
         assert!(died, "{point}:{count}: there is no run");
-        test.run(&["START.md"]).ok();
+        test.run(&options).code(case.code);
     }
     let context = format!("killed at {point}, time {count}");
     assert_eq!(steps(&test), steps(whole), "{context}: the steps");
@@ -86,20 +104,37 @@ fn dies_at(point: &str, count: u32, whole: &Test) -> bool {
     died
 }
 
+/// Kills at each of the points at each of those times; gives the points that are never reached.
+fn sweep(case: &Case, steps_in_all: usize, counts: &[u32]) -> Vec<&'static str> {
+    let whole = (case.workflow)();
+    whole.run(&[&["START.md"], case.options].concat()).code(case.code);
+    assert_eq!(steps(&whole).values().map(Vec::len).sum::<usize>(), steps_in_all);
+    let dies = |point: &str| {
+        let deaths = counts.iter().filter(|&&count| dies_at(case, point, count, &whole));
+        deaths.count() > 0
+    };
+    POINTS.into_iter().filter(|point| !dies(point)).collect()
+}
+
 #[test]
 fn killed_anywhere_it_goes_on_as_if_nothing_had_been() {
-    let whole = workflow();
-    whole.run(&["START.md", "--max-procs", "2"]).ok();
-    assert_eq!(steps(&whole).values().map(Vec::len).sum::<usize>(), 13);
-    let mut never_reached = Vec::new();
-    for point in POINTS {
-        let counts = [1, 2, 5, 9];
-        let deaths = counts.iter().filter(|&&count| dies_at(point, count, &whole)).count();
-        if deaths == 0 {
-            never_reached.push(point);
-        }
-    }
-    assert_eq!(never_reached, ["inbox.before"], "no command is sent here; see the next test");
+    let case = Case { workflow, options: &["--max-procs", "2"], code: 0 };
+    let never_reached = sweep(&case, 13, &[1, 2, 5, 9]);
+    assert_eq!(never_reached, ["inbox.before"], "no command is sent here; see below");
+}
+
+#[test]
+fn killed_anywhere_with_one_process_a_turn_it_goes_on_as_if_nothing_had_been() {
+    let case = Case { workflow, options: &["--max-procs", "2", "--no-warm"], code: 0 };
+    let never_reached = sweep(&case, 13, &[1, 6]);
+    assert_eq!(never_reached, ["passage.noted", "passage.asked", "inbox.before"]);
+}
+
+#[test]
+fn killed_anywhere_a_permanent_agent_has_as_many_restarts_as_without() {
+    let case = Case { workflow: restless, options: &["--max-procs", "2"], code: 1 };
+    let never_reached = sweep(&case, 19, &[3, 14]);
+    assert_eq!(never_reached, ["inbox.before"]);
 }
 
 #[test]

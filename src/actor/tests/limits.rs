@@ -99,6 +99,35 @@ fn a_throttled_api_is_asked_by_fewer_at_once() {
     assert!(player.most.get() <= 8, "{} at once after the last refusal", player.most.get());
 }
 
+/// Eight workers of fifty steps each, one of which is refused once.
+#[test]
+fn after_a_refusal_more_run_again_when_it_goes_well() {
+    let player = Player::new(|input| {
+        let said = match (input.state.as_str(), input.visit) {
+            ("A.md", visit) if visit < 8 => "<fork next=\"A.md\">W.md</fork>",
+            ("W.md", visit) if visit < 50 => "<goto>W.md</goto>",
+            _ => "<result>done</result>",
+        };
+        let refused = input.turn.agent.as_str() == "main.3" && input.turn.step == 10;
+        let said = says(input, said);
+        let slow_down = StepOutcome::Failed(Failure::new(Cause::Throttle, "slow down"));
+        slowly(if refused && input.turn.turn == 0 { slow_down } else { said })
+    });
+    let (steps, at_work) = (Rc::new(Cell::new(0_u32)), Rc::clone(&player));
+    let look = move |published: &crate::actor::message::Published| {
+        let refused = matches!(published.record.event, Event::TurnFailed(_));
+        if refused || steps.get() > 0 {
+            steps.set(steps.get() + 1);
+        }
+        if steps.get() == 20 {
+            at_work.most.set(0);
+        }
+    };
+    let outcome = Stage::new().play_before(look, steadfast(8), files(WORKFLOW), &player);
+    assert_eq!(outcome.run.status, Status::Completed);
+    assert!(player.most.get() > 4, "{} at once in the end", player.most.get());
+}
+
 /// A limit that resets in a moment.
 fn limit() -> Failure {
     Failure { resets: Some(now().plus(100)), ..Failure::new(Cause::UsageLimit, "no more") }

@@ -84,7 +84,7 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
     let Some(agent) =
         run.agents.get(&report.turn.agent).filter(|agent| agent.turn_id() == report.turn)
     else {
-        return Vec::new();
+        return late_cost(run, report);
     };
     match &report.verdict {
         Verdict::Accepted(accepted) => step_finished(run, agent, accepted, report, chosen),
@@ -93,6 +93,15 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
         }
         Verdict::Failed(failure) => failed(run, agent, failure, report, chosen),
     }
+}
+
+/// A turn that was ended with the whole run is still to be paid for.
+fn late_cost(run: &Run, report: &Report) -> Vec<Event> {
+    let owing = run.finished.iter().any(|ended| ended.owes.as_ref() == Some(&report.turn));
+    if !owing || report.cost == Usd::ZERO {
+        return Vec::new();
+    }
+    vec![Event::CostCounted { turn: report.turn.clone(), cost_usd: report.cost }]
 }
 
 fn step_finished(

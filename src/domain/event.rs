@@ -39,6 +39,14 @@ pub enum Event {
     TurnFailed(TurnFailed),
     /// An agent ended with an error.
     AgentFailed(AgentFailed),
+    /// A turn that ran when the whole run ended came to its own end.
+    CostCounted {
+        /// Which turn.
+        #[serde(flatten)]
+        turn: TurnId,
+        /// What it had cost.
+        cost_usd: Usd,
+    },
     /// An agent has used up its restarts and waits for a person.
     AgentParked(AgentParked),
     /// The account's usage limit is reached: no turn starts before it resets.
@@ -233,6 +241,7 @@ impl Event {
             Self::TurnFailed(event) => Some(&event.turn.agent),
             Self::AgentFailed(event) => Some(&event.turn.agent),
             Self::AgentParked(event) => Some(&event.turn.agent),
+            Self::CostCounted { turn, .. } => Some(&turn.agent),
             Self::RunStarted(_)
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }

@@ -14,7 +14,7 @@ use super::money::Usd;
 use super::settings::Settings;
 use super::supervision::Supervision;
 use super::time::Timestamp;
-use super::turn::Cause;
+use super::turn::{Cause, TurnId};
 
 /// The version of the state file and the journal.
 pub const STATE_VERSION: u32 = 1;
@@ -133,6 +133,9 @@ pub struct Finished {
     pub cause: Option<Cause>,
     /// What its turns have cost.
     pub cost_usd: Usd,
+    /// The turn it may have been at when the whole run ended, whose cost is still to be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owes: Option<TurnId>,
 }
 
 /// How an agent ended.

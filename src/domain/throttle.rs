@@ -2,7 +2,8 @@
 //!
 //! Each time the API throttles, half of what was allowed remains, and never less than one; each
 //! round of turns that went well allows one more, up to what the run was told. Many turns are
-//! throttled by the same cause at the same time, so it is halved once for all of them.
+//! throttled by the same cause at the same time, so it is halved once for all of them. A run that goes
+//! on after its runtime has died begins at its ceiling again: what was too much then need not be now.
 
 use super::time::Timestamp;
 

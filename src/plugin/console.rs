@@ -85,7 +85,7 @@ fn is_shown(event: &Event, live: bool) -> bool {
             Cause::Authentication | Cause::Unavailable | Cause::Storage | Cause::UsageLimit
         ),
         Event::StepFinished(_) | Event::CommandReceived { .. } => !live,
-        Event::RunPaused { .. } => false,
+        Event::RunPaused { .. } | Event::CostCounted { .. } => false,
     }
 }
 

@@ -195,7 +195,10 @@ impl Handler<Published> for Debug {
                 let total = ("total_cost", published.total_cost.to_string());
                 self.log(published.record.at, "run", &format!("usage limit: {message}"), &[total]);
             }
-            Event::RunStarted(_) | Event::RunResumed { .. } | Event::CommandReceived { .. } => {}
+            Event::RunStarted(_)
+            | Event::RunResumed { .. }
+            | Event::CostCounted { .. }
+            | Event::CommandReceived { .. } => {}
         }
     }
 }

@@ -30,6 +30,9 @@ pub fn sentence(record: &Record) -> String {
             let others = if event.ends_run { "; all other agents end with it" } else { "" };
             format!("{}  failed ({}): {}{others}", event.turn.agent, event.cause, event.error)
         }
+        Event::CostCounted { turn, cost_usd } => {
+            format!("{}  the turn that was ended with the run had cost {cost_usd}", turn.agent)
+        }
         Event::AgentParked(event) => {
             format!("{}  waits for someone: {}", event.turn.agent, event.because)
         }

@@ -4,6 +4,9 @@
 //! started can hold the output open for hours. The stream's file is looked at again after a pause
 //! that grows while nothing comes, because that is portable and costs a few microseconds; the end of
 //! an own child wakes it at once.
+//!
+//! Time is counted from when someone began to follow: a turn that is adopted has its whole time again,
+//! because what it had before may have been spent while nobody watched.
 
 use std::time::Duration;
 

@@ -2,7 +2,8 @@
 //!
 //! A bad last line is a write that was torn when the machine stopped: nobody was told of it, so it
 //! is cut off. A bad line with others after it is damage, and nothing is guessed. Only what is there
-//! when it is opened is read, so a journal that is being written can be read too.
+//! when it is opened is read, so a journal that is being written can be read too. It is one file that
+//! only grows: a snapshot shortens recovery, and the story stays whole for who asks for it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};

@@ -6,7 +6,7 @@ use crate::domain::event::AgentFailed;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::run::{Ending, Finished, Run};
-use crate::domain::turn::Cause;
+use crate::domain::turn::{Cause, TurnId};
 
 pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, Refused> {
     let agent = due(run, &event.turn)?;
@@ -29,11 +29,26 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
             "ended in {} because {culprit} failed, whose failure ends the run (on_exhausted: fail-run)",
             agent.current_state
         )),
+        owes: Some(agent.turn_id()),
         id: agent.id,
         cause: Some(Cause::Interrupted),
         cost_usd: agent.cost_usd,
     }));
     run.settle();
+}
+
+/// Counts what a turn had cost that was ended with the run.
+pub(super) fn cost_counted(
+    run: &mut Run,
+    turn: &TurnId,
+    cost: Usd,
+) -> Result<Vec<Effect>, Refused> {
+    let owing = run.finished.iter_mut().find(|ended| ended.owes.as_ref() == Some(turn));
+    let ended = owing.ok_or_else(|| Refused::NoAgent(turn.agent.clone()))?;
+    ended.owes = None;
+    ended.cost_usd += cost;
+    run.total_cost_usd += cost;
+    Ok(Vec::new())
 }
 
 pub(super) fn retire(
@@ -43,7 +58,7 @@ pub(super) fn retire(
     cause: Option<Cause>,
 ) -> Vec<Effect> {
     let cost_usd = run.agents.remove(&id).map_or(Usd::ZERO, |agent| agent.cost_usd);
-    run.finished.push(Finished { id: id.clone(), ending, cause, cost_usd });
+    run.finished.push(Finished { id: id.clone(), ending, cause, cost_usd, owes: None });
     run.settle();
     let mut effects = vec![Effect::Retire(id)];
     if run.agents.is_empty() {

@@ -98,6 +98,7 @@ fn a_result_without_a_caller_ends_the_agent() {
             ending: Ending::Result(" as it\nstands ".into()),
             cause: None,
             cost_usd: Usd::from_dollars(CENT),
+            owes: None,
         }]
     );
     assert_eq!(scene.run.status, Status::Completed);

@@ -1,7 +1,7 @@
 //! Restart policies by table: who begins again, who ends, and what follows the last restart.
 
 use super::*;
-use crate::domain::apply::tests::scene::variables;
+use crate::domain::apply::tests::scene::{CENT, variables};
 use crate::domain::run::Ending;
 use crate::domain::supervision::Ratio;
 
@@ -270,4 +270,27 @@ fn a_permanent_agent_forgets_the_restarts_that_no_longer_count() {
         happen(&mut scene, "main", accepted(result("done")));
     }
     assert_eq!(scene.agent("main").restarts.len(), 2, "they would pile up over the days");
+}
+
+#[test]
+fn a_turn_that_is_ended_with_the_run_is_paid_for_once() {
+    let mut scene = under(|run| run.max_restarts = 0);
+    family(
+        &mut scene,
+        Overrides { on_exhausted: Some(Exhausted::FailRun), ..Overrides::default() },
+    );
+    let late = report_of(&scene, "main", failed_by(Cause::Interrupted));
+    happen(&mut scene, "main.1", failed_by(Cause::Crash));
+    let before = scene.run.total_cost_usd;
+    let events = decide(&scene.run, &late, chosen());
+    let counted = Event::CostCounted { turn: late.turn.clone(), cost_usd: late.cost };
+    assert_eq!(events, [counted]);
+    assert_eq!(scene.happens(events[0].clone()), []);
+    let mut paid = before;
+    paid += late.cost;
+    assert_eq!(
+        (scene.run.total_cost_usd, scene.run.finished[1].cost_usd),
+        (paid, Usd::from_dollars(CENT).saturating_add(late.cost))
+    );
+    assert_eq!(decide(&scene.run, &late, chosen()), [], "it comes a second time");
 }

@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 use super::args::AllRuns;
 use super::exit::{Error, Exit};
 use super::{output, status};
+use crate::actor::clock::now;
 use crate::domain::id::RunId;
+use crate::domain::run::{Run, Status};
+use crate::plugin::sentence::{date, one_line};
 use crate::store;
 use crate::store::layout::Root;
 use crate::store::view::{View, ids, look};
@@ -48,6 +51,7 @@ fn as_json((id, view): &Seen) -> Value {
         Ok(view) => json!({
             "workflow_id": id,
             "status": status::word(view),
+            "pause": view.run.pause,
             "live": view.run.agents.len(),
             "finished": view.run.finished.len(),
             "total_cost_usd": view.run.total_cost_usd,
@@ -67,7 +71,17 @@ fn as_row((id, view): &Seen) -> Vec<String> {
             format!("{} live", view.run.agents.len()),
             format!("{} finished", view.run.finished.len()),
             view.run.total_cost_usd.to_string(),
+            why(&view.run),
         ],
         Err(_) => vec![id.to_string(), "unreadable".to_owned()],
+    }
+}
+
+/// What keeps a run from going on, in short.
+fn why(run: &Run) -> String {
+    match (&run.pause, run.limited(now()).filter(|_| run.status == Status::Running)) {
+        (Some(pause), _) => one_line(&pause.to_string()),
+        (None, Some(until)) => format!("usage limit until {}", date(until)),
+        (None, None) => String::new(),
     }
 }

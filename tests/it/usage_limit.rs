@@ -200,6 +200,7 @@ fn it_can_pause_the_run_instead() {
     outcome.stderr_has("raymond run t");
     assert!(test.events("limit_reached").is_empty());
     test.raymond(&["status", "t"]).ok().stdout_has("paused").stdout_has(&time);
+    test.raymond(&["list"]).ok().stdout_has("usage limit");
 
     test.again(&[]).ok().ended("main", "well");
     assert_eq!(test.calls().len(), 2);

@@ -26,8 +26,8 @@
 //! - Nothing is done before its record is durable, and nothing is told before it is done.
 //! - A turn has an identity, [`TurnId`](domain::turn::TurnId). What comes late or twice changes
 //!   nothing; whoever asks for the same turn again is attached to the one that ran.
-//! - Claude Code reads its prompt from a file and writes its stream into one, so it needs no runtime
-//!   to finish what was paid for.
+//! - Claude Code has heard the whole of its prompt before it begins, and writes its stream into a file,
+//!   so it needs no runtime to finish what was paid for.
 //!
 //! Two things stand beside the rooms. [`fault`] names the places where a test may have the process
 //! die; store, process and actor come to them, and in a build without the tests' feature they are

@@ -85,7 +85,7 @@ impl StepRunner for Scripted {
     }
 
     fn stop_all(&self, how: Stop) {
-        self.stop.send_replace(how);
+        self.stop.send_modify(|told| *told = how.max(*told));
     }
 
     fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> Local<usize> {

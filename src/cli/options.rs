@@ -20,6 +20,11 @@ pub struct Options {
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub budget: Option<Usd>,
 
+    /// At the account's usage limit: wait until it resets and go on, pause (exit 75), or fail the
+    /// agent that met it [default: wait]
+    #[arg(long, value_name = "WHAT")]
+    pub on_limit: Option<Named<OnLimit>>,
+
     /// The program that is Claude Code [default: claude, on the PATH]
     #[arg(long, env = "RAYMOND_CLAUDE", value_name = "PATH", hide_env_values = true)]
     pub claude: Option<String>,
@@ -73,11 +78,6 @@ pub struct Processes {
     /// Start so many processes ahead of the turns that begin fresh (fork, reset, function)
     #[arg(long, value_name = "N", conflicts_with = "no_warm", allow_negative_numbers = true)]
     pub prestart: Option<u16>,
-
-    /// At the account's usage limit: wait until it resets and go on, pause (exit 75), or fail the
-    /// agent that met it [default: wait]
-    #[arg(long, value_name = "WHAT")]
-    pub on_limit: Option<Named<OnLimit>>,
 }
 
 /// How agents are supervised, where the state an agent is born in does not say otherwise.

@@ -84,6 +84,7 @@ fn overlay(args: &Options, settings: &mut Settings) {
     settings.model = args.model.or(settings.model);
     settings.budget_usd = args.budget.or(settings.budget_usd);
     settings.debug |= args.debug;
+    settings.on_limit = args.on_limit.map_or(settings.on_limit, |named| named.0);
     if let Some(given) = &args.claude {
         settings.claude = program(given);
     }
@@ -101,7 +102,6 @@ fn overlay(args: &Options, settings: &mut Settings) {
 
 fn overlay_processes(args: &Processes, settings: &mut Settings) {
     settings.max_procs = args.max_procs.unwrap_or(settings.max_procs);
-    settings.on_limit = args.on_limit.map_or(settings.on_limit, |named| named.0);
     settings.prestart = args.prestart.map_or(settings.prestart, usize::from);
     settings.warm_for_ms = args.warm_for.unwrap_or(settings.warm_for_ms);
     if args.no_warm {

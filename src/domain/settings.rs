@@ -41,7 +41,7 @@ impl Model {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answerer {
-    /// Claude Code, one process a turn.
+    /// Claude Code.
     #[default]
     Claude,
     /// The replies in the scope's `replies.yaml`; no model is called.

@@ -152,6 +152,28 @@ pub enum Cause {
     Unavailable,
 }
 
+impl Cause {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::Crash,
+        Self::Timeout,
+        Self::Stall,
+        Self::Throttle,
+        Self::UsageLimit,
+        Self::Panic,
+        Self::Interrupted,
+        Self::Lost,
+        Self::Rejected,
+        Self::Output,
+        Self::Protocol,
+        Self::Workflow,
+        Self::Restarts,
+        Self::Storage,
+        Self::Authentication,
+        Self::Unavailable,
+    ];
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

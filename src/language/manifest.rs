@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_yaml::Spanned;
 
 use super::supervision;
-use super::yaml::{self, Error};
+use super::yaml::{self, Error, value};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, Model, OnLimit};
@@ -121,13 +121,6 @@ fn harmless(argument: &Spanned<String>, after_option: Option<bool>) -> Result<()
         ARGUMENTS.join(", ")
     );
     Err(Error::at(argument.referenced, message))
-}
-
-fn value<T>(
-    text: Option<Spanned<String>>,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Result<Option<T>, Error> {
-    text.map(|text| read(&text.value).map_err(|why| Error::at(text.referenced, why))).transpose()
 }
 
 /// What can happen at a usage limit, by name.

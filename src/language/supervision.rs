@@ -16,11 +16,11 @@
 //! manifest, or as it is by default.
 
 use serde::Deserialize;
-use serde_yaml::{Location, Spanned};
+use serde_yaml::Spanned;
 
 use super::duration::millis;
 use super::hint::closest;
-use super::yaml::Error;
+use super::yaml::{Error, value};
 use crate::domain::supervision::{Exhausted, Overrides, Ratio, Restart};
 
 /// The block as it is written.
@@ -138,14 +138,6 @@ fn ratio(text: &str, least: f64, most: f64) -> Result<Ratio, String> {
         Ok(number) if (least..=most).contains(&number) => Ok(Ratio::from(number)),
         _ => Err(format!("write a number from {least} to {most}")),
     }
-}
-
-fn value<T>(
-    text: Option<Spanned<String>>,
-    read: impl Fn(&str) -> Result<T, String>,
-) -> Result<Option<T>, Error> {
-    let at = |place: Location| move |why| Error::at(place, why);
-    text.map(|text| read(&text.value).map_err(at(text.referenced))).transpose()
 }
 
 fn named<T: Copy>(

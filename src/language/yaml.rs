@@ -1,7 +1,7 @@
 //! YAML as this program reads it: strictly, with a place for every mistake, in words for people.
 
 use serde::de::DeserializeOwned;
-use serde_yaml::Location;
+use serde_yaml::{Location, Spanned};
 
 use super::hint::closest;
 
@@ -37,6 +37,17 @@ pub fn read<T: DeserializeOwned>(yaml: &str) -> Result<T, Error> {
         let said = said.split(" at line ").next().unwrap_or(&said);
         Error::at(place, in_words(said))
     })
+}
+
+/// What a text in the YAML means, if it is there; a mistake in it has its place.
+///
+/// # Errors
+/// [`Error`], with the words of `read`.
+pub fn value<T>(
+    text: Option<Spanned<String>>,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, Error> {
+    text.map(|text| read(&text.value).map_err(|why| Error::at(text.referenced, why))).transpose()
 }
 
 /// The library's message in words for people; one that is not known here stays as it is.

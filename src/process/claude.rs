@@ -59,7 +59,7 @@ pub struct Claude {
 pub(super) struct Turn {
     pub(super) worker: Worker,
     pub(super) stream: Stream,
-    /// Another process served it before: this one may turn out to have died since.
+    /// Its process has served other turns before, and may turn out to have died since.
     pub(super) took_over: bool,
     /// It was begun by an earlier runtime, or an actor that failed.
     pub(super) attached: bool,

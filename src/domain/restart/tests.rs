@@ -23,24 +23,6 @@ fn after(cause: Cause, restarts: &[u64]) -> Reaction {
     react(&agent(restarts), &Failure::new(cause, "m"), under(&Supervision::default()))
 }
 
-const CAUSES: [Cause; 15] = [
-    Cause::Crash,
-    Cause::Timeout,
-    Cause::Stall,
-    Cause::Panic,
-    Cause::Throttle,
-    Cause::UsageLimit,
-    Cause::Interrupted,
-    Cause::Lost,
-    Cause::Rejected,
-    Cause::Output,
-    Cause::Protocol,
-    Cause::Workflow,
-    Cause::Storage,
-    Cause::Authentication,
-    Cause::Unavailable,
-];
-
 /// The reaction to each cause under each policy, with restarts left and with none.
 #[test]
 fn each_cause_has_its_reaction_under_each_policy() {
@@ -51,7 +33,7 @@ fn each_cause_has_its_reaction_under_each_policy() {
     };
     for restart in Restart::ALL.map(|(_, restart)| restart) {
         let supervision = Supervision { restart, ..Supervision::default() };
-        for cause in CAUSES {
+        for cause in Cause::ALL {
             let reaction = |restarts: &[u64]| {
                 react(&agent(restarts), &Failure::new(cause, "m"), under(&supervision))
             };

@@ -33,23 +33,6 @@ pub(crate) enum Push {
     Command,
 }
 
-const CAUSES: [Cause; 14] = [
-    Cause::Crash,
-    Cause::Timeout,
-    Cause::Stall,
-    Cause::Throttle,
-    Cause::UsageLimit,
-    Cause::Panic,
-    Cause::Interrupted,
-    Cause::Lost,
-    Cause::Rejected,
-    Cause::Output,
-    Cause::Protocol,
-    Cause::Workflow,
-    Cause::Authentication,
-    Cause::Unavailable,
-];
-
 pub(crate) fn states() -> impl Strategy<Value = StateName> {
     select(&["A.md", "B.md", "C.md", "Ü b.md", "x"][..]).prop_map(scene::state)
 }
@@ -86,7 +69,7 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
         .prop_map(|(transition, implicit)| Verdict::Accepted(Accepted { transition, implicit }));
     let violated = (texts(), proptest::option::weighted(0.9, texts()))
         .prop_map(|(violation, reminder)| Verdict::Violated { violation, reminder });
-    let failed = (select(&CAUSES[..]), texts())
+    let failed = (select(&Cause::ALL[..]), texts())
         .prop_map(|(cause, message)| Verdict::Failed(Failure::new(cause, message)));
     prop_oneof![8 => accepted, 2 => violated, 2 => failed]
 }

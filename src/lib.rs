@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! cli ──────────── flags, stdout, exit codes
-//!  ├─ plugin ───── actors that look on: the console, the debug directory, JSON lines
+//!  └─ runtime ──── the library: a workflow, options and plug-ins in, an outcome out
+//!  ├─ plugin ───── the actors that come with it: the console, the debug directory, JSON lines
 //!  ├─ actor ────── supervisor, agents, processes: they carry out what is decided below
 //!  │   ├─ store ── the run directory: journal, snapshot, lock, inbox; the workflow's files
 //!  │   ├─ process  Claude Code: command, child, transcript, clean-up
@@ -45,4 +46,7 @@ pub mod fault;
 pub mod language;
 pub mod plugin;
 pub mod process;
+pub mod runtime;
 pub mod store;
+
+pub use runtime::Runtime;

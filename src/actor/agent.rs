@@ -3,22 +3,25 @@
 //! It holds nothing that is not in the persisted state: while it waits it is an assignment, and a
 //! new actor built from the state can take its place at any time.
 
+mod consult;
+
 use std::rc::Rc;
 
-use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, Recipient};
+use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler};
 
 use super::context::Context;
 use super::message::{
     Admitted, AgentDown, AskPermit, Assignment, Proceed, Retire, TurnEnded, TurnReported,
 };
 use super::process::Process;
-use crate::domain::decide::{Report, Verdict};
-use crate::domain::id::AgentId;
+use crate::domain::consult::Spent;
+use crate::domain::decide::{Judgement, Report};
+use crate::domain::evaluation::{Proposal, shown_output};
+use crate::domain::id::{AgentId, StateName};
 use crate::domain::policy::Policy;
 use crate::domain::reminder::reminder;
-use crate::domain::supervision::Overrides;
-use crate::domain::transition::Transition;
 use crate::domain::turn::{Cause, Failure, Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use crate::language::prompt::evaluator::{self, Evaluator};
 use crate::language::prompt::step::{self, Position, Unfilled};
 
 /// A live agent.
@@ -32,7 +35,23 @@ pub struct Agent {
 enum Work {
     Idle,
     Queued(Box<Assignment>),
-    Asking { turn: TurnId, policy: Policy, _process: Addr<Process> },
+    /// Plug-ins are asked.
+    Consulting(TurnId),
+    Asking {
+        turn: TurnId,
+        terms: Terms,
+        _process: Addr<Process>,
+    },
+}
+
+/// By what a reply is judged, and what was spent before it.
+#[derive(Clone)]
+struct Terms {
+    policy: Policy,
+    evaluator: Option<Evaluator>,
+    proposal: Option<Box<Proposal>>,
+    state: StateName,
+    spent: Spent,
 }
 
 impl Agent {
@@ -42,7 +61,8 @@ impl Agent {
         Self { id, context, work: Work::Idle }.start()
     }
 
-    fn report(&self, report: Report) {
+    fn report(&mut self, report: Report) {
+        self.work = Work::Idle;
         self.context.supervisor.reports.do_send(TurnReported(report));
     }
 
@@ -56,9 +76,15 @@ impl Agent {
         }
     }
 
-    /// Asks what the state asks for, and starts the turn.
-    fn ask(&mut self, assignment: Assignment, own: Recipient<TurnEnded>) {
-        let ask = match step::step(&self.position(&assignment), &*self.context.source) {
+    /// Reads what the state, or its evaluator, asks for, and starts the turn if nobody has anything
+    /// against it.
+    fn ask(&mut self, assignment: Assignment, admitted: &Admitted, ctx: &mut Ctx<Self>) {
+        let (position, source) = (self.position(&assignment), &*self.context.source);
+        let read = match &assignment.proposal {
+            Some(proposal) => step::evaluation(&position, proposal, source),
+            None => step::step(&position, source),
+        };
+        let ask = match read {
             Ok(ask) => ask,
             Err(error) => {
                 let failure = Failure::new(Cause::Workflow, error.to_string());
@@ -68,11 +94,18 @@ impl Agent {
         for Unfilled { name, place } in self.context.news_of(ask.unfilled) {
             tracing::warn!(agent = %self.id, "{place}: nothing fills {{{{{name}}}}}, it stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
         }
-        let turn = assignment.turn.clone();
+        let asked = assignment.proposal.as_ref().map(|proposal| proposal.evaluator.clone());
+        let terms = Terms {
+            policy: ask.policy,
+            evaluator: ask.evaluator,
+            proposal: assignment.proposal,
+            state: assignment.state.clone(),
+            spent: admitted.spent,
+        };
         let input = StepInput {
             version: STEP_VERSION,
             turn: assignment.turn,
-            state: assignment.state,
+            state: asked.unwrap_or(assignment.state),
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or(self.context.model),
@@ -80,24 +113,49 @@ impl Agent {
             prompt: assignment.reminder.unwrap_or(ask.prompt),
             values: ask.values,
         };
-        let process = Process::launch(input, Rc::clone(&self.context), own);
-        self.work = Work::Asking { turn, policy: ask.policy, _process: process };
+        if admitted.begun || self.context.advisers.is_empty() {
+            self.start(input, terms, ctx);
+        } else {
+            self.consult_before(input, terms, ctx);
+        }
     }
 
-    fn judge(&self, policy: &Policy, reply: &Reply) -> (Verdict, Overrides) {
+    fn start(&mut self, input: StepInput, terms: Terms, ctx: &mut Ctx<Self>) {
+        let turn = input.turn.clone();
+        let own = ctx.address().recipient();
+        let process = Process::launch(input, Rc::clone(&self.context), own);
+        self.work = Work::Asking { turn, terms, _process: process };
+    }
+
+    fn judge(&self, terms: &Terms, reply: &Reply) -> Judgement {
         let source = &*self.context.source;
-        match step::read(policy, source, &reply.text) {
-            Ok(accepted) => {
-                let child = match &accepted.transition {
-                    Transition::Fork { target, .. } => step::supervision(target, source),
-                    _ => Overrides::default(),
-                };
-                (Verdict::Accepted(accepted), child)
+        let answer = step::read(&terms.policy, source, &reply.text);
+        if let Some(proposal) = &terms.proposal {
+            let (accepted, wrong) = evaluator::judged_by_prompt(proposal, answer);
+            if let Some(violation) = wrong {
+                tracing::warn!(agent = %self.id, "{} did not say what is taken instead, so what was asked for stands: {violation}", proposal.evaluator);
             }
-            Err(violation) => {
-                let reminder = reminder(policy, &violation);
-                let violation = violation.to_string();
-                (Verdict::Violated { reminder, violation }, Overrides::default())
+            return Judgement::Accepted(accepted);
+        }
+        match (answer, &terms.evaluator) {
+            (Ok(accepted), None) => Judgement::Accepted(accepted),
+            (Ok(accepted), Some(Evaluator::Pattern { pattern, found, missing })) => {
+                let instead = (found.as_ref(), missing.as_ref());
+                Judgement::Accepted(evaluator::judged_by_pattern(
+                    accepted,
+                    &reply.text,
+                    pattern,
+                    instead,
+                ))
+            }
+            (Ok(accepted), Some(Evaluator::Prompt { file, .. })) => Judgement::Proposed {
+                accepted,
+                output: shown_output(&reply.text).to_owned(),
+                evaluator: file.clone(),
+            },
+            (Err(violation), _) => {
+                let reminder = reminder(&terms.policy, &violation);
+                Judgement::Violated { reminder, violation: violation.to_string() }
             }
         }
     }
@@ -106,7 +164,7 @@ impl Agent {
         match &self.work {
             Work::Idle => None,
             Work::Queued(assignment) => Some(assignment.turn.clone()),
-            Work::Asking { turn, .. } => Some(turn.clone()),
+            Work::Consulting(turn) | Work::Asking { turn, .. } => Some(turn.clone()),
         }
     }
 }
@@ -129,7 +187,9 @@ impl Handler<Proceed> for Agent {
 
     /// To be told of the turn that runs already changes nothing.
     fn handle(&mut self, Proceed(assignment): Proceed, _: &mut Self::Context) {
-        if matches!(&self.work, Work::Asking { turn, .. } if *turn == assignment.turn) {
+        if let Work::Consulting(turn) | Work::Asking { turn, .. } = &self.work
+            && *turn == assignment.turn
+        {
             return;
         }
         self.work = Work::Queued(Box::new(assignment));
@@ -140,10 +200,10 @@ impl Handler<Proceed> for Agent {
 impl Handler<Admitted> for Agent {
     type Result = ();
 
-    fn handle(&mut self, _: Admitted, ctx: &mut Self::Context) {
+    fn handle(&mut self, admitted: Admitted, ctx: &mut Self::Context) {
         if let Work::Queued(assignment) = &self.work {
             let assignment = assignment.as_ref().clone();
-            self.ask(assignment, ctx.address().recipient());
+            self.ask(assignment, &admitted, ctx);
         }
     }
 }
@@ -151,27 +211,25 @@ impl Handler<Admitted> for Agent {
 impl Handler<TurnEnded> for Agent {
     type Result = ();
 
-    fn handle(&mut self, ended: TurnEnded, _: &mut Self::Context) {
-        let Work::Asking { turn, policy, .. } = &self.work else { return };
+    fn handle(&mut self, ended: TurnEnded, ctx: &mut Self::Context) {
+        let Work::Asking { turn, terms, .. } = &self.work else { return };
         if *turn != ended.turn {
             return;
         }
-        let report = match ended.outcome {
-            StepOutcome::Failed(failure) => Report::failed(ended.turn, failure),
+        let terms = terms.clone();
+        match ended.outcome {
+            StepOutcome::Failed(failure) => self.report(Report::failed(ended.turn, failure)),
             StepOutcome::Replied(reply) => {
-                let (verdict, child) = self.judge(policy, &reply);
-                Report {
-                    verdict,
-                    child,
-                    turn: ended.turn,
+                let report = Report {
+                    judgement: self.judge(&terms, &reply),
                     cost: reply.cost,
                     duration_ms: reply.duration_ms,
                     message: reply.message,
-                }
+                    ..Report::empty(ended.turn)
+                };
+                self.consult_after(report, &terms, ctx);
             }
-        };
-        self.work = Work::Idle;
-        self.report(report);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use actix::Recipient;
 
+use super::adviser::Adviser;
 use super::message::{AgentDown, AskPermit, Throttled, TurnReported};
 use super::registry::Registry;
 use super::runner::StepRunner;
@@ -30,6 +31,8 @@ pub struct Context {
     pub runner: Rc<dyn StepRunner>,
     /// The live picture.
     pub registry: Arc<Registry>,
+    /// The plug-ins that have a say.
+    pub advisers: Vec<Adviser>,
     /// Who is reported to.
     pub supervisor: Superior,
     /// The unfilled placeholders that someone has been warned of.

@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix::{Actor, AsyncContext, Recipient};
+use actix::{Actor, AsyncContext};
 use tokio::sync::{mpsc, oneshot};
 
+use super::adviser::Adviser;
 use super::context::{Context, Superior};
-use super::message::{Interrupt, Journaled, Published};
+use super::message::{Interrupt, Journaled};
+use super::observer::Observer;
 use super::registry::Registry;
 use super::runner::{StepRunner, Stop};
 use super::supervisor::{Parts, Start, Supervisor};
@@ -35,7 +37,9 @@ pub struct Launch {
     /// The live picture it keeps.
     pub registry: Arc<Registry>,
     /// Who is told of every record.
-    pub observers: Vec<Recipient<Published>>,
+    pub observers: Vec<Observer>,
+    /// The plug-ins that have a say.
+    pub advisers: Vec<Adviser>,
 }
 
 /// Supervises a run until it is over or holds still. Each message on `interrupts` is a signal of
@@ -47,7 +51,7 @@ pub async fn supervise(
     launch: Launch,
     interrupts: &mut mpsc::UnboundedReceiver<()>,
 ) -> Result<Run, store::Error> {
-    let Launch { mut store, run, start, source, runner, registry, observers } = launch;
+    let Launch { mut store, run, start, source, runner, registry, observers, advisers } = launch;
     let begun = runner.begun(run.agents.values().map(Agent::turn_id).collect());
     Rc::clone(&runner).sweep(begun.clone()).await;
     let settings = start.settings(&run).clone();
@@ -68,6 +72,7 @@ pub async fn supervise(
             runner: shared,
             registry,
             warned: RefCell::default(),
+            advisers,
             supervisor: Superior {
                 permits: ctx.address().recipient(),
                 reports: ctx.address().recipient(),

@@ -1,14 +1,17 @@
 //! What actors tell each other. Facts are in the past tense, commands in the imperative.
 //!
-//! [`Published`] is the one message meant for others: observers see what has been committed, never
-//! the plumbing.
+//! [`Published`] and [`Consult`] are the messages meant for others: plug-ins see what has been
+//! committed and are asked before something happens, but never see the plumbing.
 
 use std::sync::Arc;
 
-use actix::Message;
+use actix::dev::{MessageResponse, OneshotSender};
+use actix::{Actor, Message};
 
 use super::registry::AgentView;
+use crate::domain::consult::{Question, Spent, Verdict};
 use crate::domain::decide::Report;
+use crate::domain::evaluation::Proposal;
 use crate::domain::event::Record;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
@@ -30,6 +33,26 @@ pub struct Published {
     pub agent: Option<AgentView>,
     /// What the run has spent.
     pub total_cost: Usd,
+    /// How many records before this one this observer was not told of, because it did not keep up.
+    pub missed: u64,
+}
+
+/// To a plug-in that wants a say: what does it say to this? It is not waited for longer than its
+/// deadline.
+#[derive(Debug, Clone, Message)]
+#[rtype(result = "Verdict")]
+pub struct Consult(pub Question);
+
+impl<A, M> MessageResponse<A, M> for Verdict
+where
+    A: Actor,
+    M: Message<Result = Verdict>,
+{
+    fn handle(self, _: &mut A::Context, asks: Option<OneshotSender<Verdict>>) {
+        if let Some(asks) = asks {
+            let _ = asks.send(self);
+        }
+    }
 }
 
 /// To observers: nothing more will be published. The answer comes when all of it is dealt with.
@@ -57,6 +80,8 @@ pub struct Assignment {
     pub variables: Variables,
     /// How long a turn may take.
     pub limits: Limits,
+    /// What the state's evaluator is to look at, if this is its turn.
+    pub proposal: Option<Box<Proposal>>,
     /// The reminder to send instead of the state's prompt.
     pub reminder: Option<String>,
 }
@@ -69,7 +94,12 @@ pub struct AskPermit(pub AgentId);
 /// To an agent: its turn may run.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct Admitted;
+pub struct Admitted {
+    /// It was begun before the run was taken up again: nobody is asked any more.
+    pub begun: bool,
+    /// What has been spent, for those who are asked.
+    pub spent: Spent,
+}
 
 /// To the supervisor: the API asks for fewer requests.
 #[derive(Debug, Message)]

@@ -4,11 +4,13 @@
 //! that alone owns the run's state, an actor for each live agent, an actor for each running turn's
 //! process. Facts and commands are sent without waiting; nothing here ever blocks.
 
+pub mod adviser;
 pub mod agent;
 pub mod clock;
 pub mod context;
 pub mod launch;
 pub mod message;
+pub mod observer;
 pub mod process;
 pub mod registry;
 pub mod runner;

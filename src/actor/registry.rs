@@ -37,6 +37,13 @@ pub enum Phase {
         /// Until then.
         until: Timestamp,
     },
+    /// A plug-in holds its turn back.
+    Held {
+        /// Until then.
+        until: Timestamp,
+        /// Which one, and why.
+        by: String,
+    },
     /// It has used up its restarts and waits for a person.
     Parked,
     /// Its turn runs.
@@ -57,10 +64,11 @@ impl AgentView {
             state: agent.current_state.clone(),
             session: agent.session.id.clone(),
             stack: agent.stack.len(),
-            phase: match (&agent.parked, agent.not_before) {
-                (Some(_), _) => Phase::Parked,
-                (None, Some(until)) => Phase::Delayed { until },
-                (None, None) => Phase::Waiting,
+            phase: match (&agent.parked, agent.not_before, &agent.held) {
+                (Some(_), _, _) => Phase::Parked,
+                (None, Some(until), Some(by)) => Phase::Held { until, by: by.clone() },
+                (None, Some(until), None) => Phase::Delayed { until },
+                (None, None, _) => Phase::Waiting,
             },
             cost: agent.cost_usd,
         }

@@ -13,13 +13,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use actix::{Actor, Addr, Context as Ctx, Handler, Recipient};
+use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
 use super::agent::Agent;
 use super::clock::now;
 use super::context::Context;
 use super::message::{Journaled, Published};
+use super::observer::Observer;
 use super::registry::AgentView;
 use crate::domain::admission::Admission;
 use crate::domain::apply::apply;
@@ -28,7 +29,7 @@ use crate::domain::event::{Event, Record};
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::run::{Pause, Run};
-use crate::domain::settings::Settings;
+use crate::domain::settings::{OnBudget, Settings};
 use crate::domain::throttle::Throttle;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
@@ -49,11 +50,12 @@ pub struct Supervisor {
     pending: VecDeque<Pending>,
     commands: HashSet<String>,
     ending: Ending,
-    observers: Vec<Recipient<Published>>,
+    observers: Vec<Observer>,
     done: Option<oneshot::Sender<Result<Run, store::Error>>>,
 }
 
 /// What a supervisor begins with.
+#[derive(Debug)]
 pub enum Start {
     /// A run whose first record is in its journal already.
     New(Box<Record>),
@@ -64,6 +66,16 @@ pub enum Start {
 }
 
 impl Start {
+    /// How a run goes on under these settings: from its first record, if no turn of it has begun and
+    /// they are the same.
+    #[must_use]
+    pub fn again(untouched: Option<Record>, settings: Settings, run: &Run) -> Self {
+        match untouched {
+            Some(first) if settings == run.settings => Self::New(Box::new(first)),
+            _ => Self::Again(Box::new(settings)),
+        }
+    }
+
     /// The settings under which a run goes on.
     #[must_use]
     pub fn settings<'start>(&'start self, run: &'start Run) -> &'start Settings {
@@ -89,7 +101,7 @@ pub struct Parts {
     /// What its agents share.
     pub context: Rc<Context>,
     /// Who is told of every record.
-    pub observers: Vec<Recipient<Published>>,
+    pub observers: Vec<Observer>,
     /// Who is told of the end.
     pub done: oneshot::Sender<Result<Run, store::Error>>,
 }
@@ -124,6 +136,8 @@ impl Supervisor {
     pub fn new(parts: Parts) -> Self {
         let Parts { run, store, start, begun, throttle, context, observers, done } = parts;
         let mut admission = Admission::default();
+        let on_budget = start.settings(&run).on_budget;
+        admission.turn_away_without_budget(on_budget == OnBudget::End);
         for turn in begun {
             if let Some(agent) = run.agents.get(&turn.agent) {
                 admission.reserve(turn.agent, agent.current_state.clone());
@@ -196,10 +210,17 @@ impl Supervisor {
             point("effect.after");
         }
         let published =
-            Published { record: Arc::new(record), line: line.into(), agent, total_cost };
+            Published { record: Arc::new(record), line: line.into(), agent, total_cost, missed: 0 };
         point("publish.before");
-        for observer in &self.observers {
-            observer.do_send(published.clone());
+        let mut missing = None;
+        for observer in &mut self.observers {
+            if observer.tell(&published) {
+                missing = Some(observer.name().to_owned());
+            }
+        }
+        if let Some(plugin) = missing {
+            let because = "it is required, and has failed".to_owned();
+            self.hold(Some(Pause::Plugin { plugin, because }), ctx);
         }
     }
 }

@@ -4,9 +4,9 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::domain::id::{InvalidName, RunId};
+use crate::domain::id::InvalidName;
 use crate::domain::run::{Pause, Run, Status};
-use crate::language::{prompt, replies, yaml};
+use crate::runtime;
 use crate::store;
 
 /// The exit codes.
@@ -62,7 +62,9 @@ impl Exit {
         match (run.status, &run.pause) {
             (Status::Completed, _) => Self::Success,
             (Status::Failed, _) => Self::AgentFailed,
-            (_, Some(Pause::Budget { .. } | Pause::UsageLimit { .. })) => Self::Paused,
+            (_, Some(Pause::Budget { .. } | Pause::UsageLimit { .. } | Pause::Plugin { .. })) => {
+                Self::Paused
+            }
             (_, Some(Pause::Parked { .. })) => Self::Waiting,
             (_, Some(Pause::Authentication { .. } | Pause::Unavailable { .. })) => {
                 Self::Unavailable
@@ -88,53 +90,12 @@ pub enum Error {
     /// A name that cannot be one.
     #[error(transparent)]
     Name(#[from] InvalidName),
-    /// The workflow's first prompt cannot be used.
+    /// A run could not begin, or could not be kept.
     #[error(transparent)]
-    Workflow(#[from] prompt::step::Error),
-    /// The workflow's manifest cannot be used.
-    #[error("{path}:{error}")]
-    Manifest {
-        /// The file.
-        path: String,
-        /// What is wrong in it, and where.
-        error: yaml::Error,
-    },
-    /// The workflow's script cannot be used.
-    #[error(transparent)]
-    Replies(#[from] replies::Error),
-    /// There is no Claude Code.
-    #[error("Claude Code is not found: there is no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without it: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
-    NoClaude {
-        /// What was looked for.
-        program: String,
-    },
-    /// There is something else in its place.
-    #[error(
-        "{program} cannot be executed; name Claude Code's program with --claude or RAYMOND_CLAUDE"
-    )]
-    NotAProgram {
-        /// What is no program.
-        program: String,
-    },
-    /// The workflow has no script.
-    #[error(
-        "{path}: --agent scripted needs this file; it lists for each state the replies to its turns, such as `START.md: [\"<result>done</result>\"]`"
-    )]
-    NoScript {
-        /// Where it should be.
-        path: String,
-    },
+    Runtime(#[from] runtime::Error),
     /// The run's directory cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// The run's directory could not be written any more while the run was on.
-    #[error("{error}; when that is mended, go on: raymond run {id}")]
-    Broken {
-        /// The run.
-        id: RunId,
-        /// What went wrong.
-        error: store::Error,
-    },
     /// Something else of the system's.
     #[error("{}: cannot {doing}: {error}", .path.display())]
     Io {
@@ -153,21 +114,37 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Name(_) => Exit::Usage,
-            Self::Workflow(_)
-            | Self::Manifest { .. }
-            | Self::Replies(_)
-            | Self::NoScript { .. } => Exit::Invalid,
-            Self::NoClaude { .. } | Self::NotAProgram { .. } => Exit::Unavailable,
-            Self::Io { .. } | Self::Broken { .. } => Exit::Io,
-            Self::Store(error) => match error {
-                store::Error::NoSuchRun { .. } | store::Error::Exists { .. } => Exit::Usage,
-                store::Error::Held { .. } => Exit::Held,
-                store::Error::Damaged { .. }
-                | store::Error::Empty { .. }
-                | store::Error::Newer { .. } => Exit::Invalid,
-                store::Error::Io { .. } | store::Error::Stopped { .. } => Exit::Io,
-            },
+            Self::Runtime(error) => of_runtime(error),
+            Self::Io { .. } => Exit::Io,
+            Self::Store(error) => of_store(error),
         }
+    }
+}
+
+fn of_runtime(error: &runtime::Error) -> Exit {
+    use runtime::Error;
+    match error {
+        Error::Nothing | Error::NoWorkflow { .. } | Error::NotText { .. } | Error::Name(_) => {
+            Exit::Usage
+        }
+        Error::Workflow(_)
+        | Error::Manifest { .. }
+        | Error::Replies(_)
+        | Error::NoScript { .. } => Exit::Invalid,
+        Error::NoClaude { .. } | Error::NotAProgram { .. } => Exit::Unavailable,
+        Error::Io { .. } | Error::Broken { .. } | Error::NoSystem => Exit::Io,
+        Error::Store(error) => of_store(error),
+    }
+}
+
+fn of_store(error: &store::Error) -> Exit {
+    match error {
+        store::Error::NoSuchRun { .. } | store::Error::Exists { .. } => Exit::Usage,
+        store::Error::Held { .. } => Exit::Held,
+        store::Error::Damaged { .. } | store::Error::Empty { .. } | store::Error::Newer { .. } => {
+            Exit::Invalid
+        }
+        store::Error::Io { .. } | store::Error::Stopped { .. } => Exit::Io,
     }
 }
 

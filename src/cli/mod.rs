@@ -3,17 +3,14 @@
 
 pub mod args;
 pub mod background;
-mod create;
 pub mod diagnostics;
 mod dispatch;
 pub mod exit;
 mod foreground;
 pub mod list;
 pub mod log;
-mod observers;
 mod options;
 pub mod output;
-pub mod place;
 pub mod recover;
 pub mod run;
 pub mod settings;

@@ -3,10 +3,10 @@
 use clap::{Args, ValueEnum, builder::PossibleValue};
 
 use crate::domain::money::Usd;
-use crate::domain::settings::{MaxProcs, Model, OnLimit};
+use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
 use crate::domain::supervision::{Exhausted, Restart};
 use crate::language::duration::millis;
-use crate::language::manifest::{ON_LIMIT, dollars, max_procs};
+use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs};
 use crate::language::supervision::{restarts, some_time};
 
 /// What can be changed when a run goes on.
@@ -16,10 +16,14 @@ pub struct Options {
     #[arg(long, value_parser = model)]
     pub model: Option<Model>,
 
-    /// What the run may spend in US dollars, in all; it pauses then and can go on with more
+    /// What the run may spend in US dollars, in all; `budget` in a prompt's frontmatter gives the agents
+    /// that are born there, and what they fork, a share of it
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub budget: Option<Usd>,
 
+    /// When the budget is used up: pause (exit 75), or end the agents [default: pause]
+    #[arg(long, value_name = "WHAT")]
+    pub on_budget: Option<Named<OnBudget>>,
     /// At the account's usage limit: wait until it resets and go on, pause (exit 75), or fail the
     /// agent that met it [default: wait]
     #[arg(long, value_name = "WHAT")]
@@ -171,7 +175,24 @@ impl ValueEnum for Named<OnLimit> {
     }
 }
 
-fn choices<T: Copy>(names: &[(&'static str, T); 3], help: [&'static str; 3]) -> Vec<Choice<T>> {
+impl ValueEnum for Named<OnBudget> {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self(OnBudget::Pause), Self(OnBudget::End)]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = [
+            "the run pauses, and can go on with more",
+            "each agent ends with an error when its next turn is due",
+        ];
+        possible(&choices(&ON_BUDGET, help), &self.0)
+    }
+}
+
+fn choices<T: Copy, const N: usize>(
+    names: &[(&'static str, T); N],
+    help: [&'static str; N],
+) -> Vec<Choice<T>> {
     names.iter().zip(help).map(|((name, value), help)| (*name, *value, help)).collect()
 }
 

@@ -6,8 +6,9 @@
 use super::args::RecoverArgs;
 use super::exit::{Error, Exit};
 use super::list::{self, Seen};
-use super::{background, output, place};
+use super::{background, output};
 use crate::domain::run::Status;
+use crate::runtime::place;
 use crate::store::layout::Root;
 
 /// `raymond recover`

@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use super::args::{Birth, ResumeArgs, RunArgs};
-use super::create::create;
 use super::exit::{Error, Exit};
-use super::foreground::{Prepared, supervise_here};
+use super::foreground::supervise_here;
 use super::options::Options;
 use super::target::{self, Target};
-use super::{output, place, settings, summary};
+use super::{output, settings, summary};
 use crate::actor::supervisor::Start;
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::process::command::Marker;
 use crate::process::leftover;
+use crate::runtime::{self, Prepared, Request, Workflow, place};
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
 
@@ -47,6 +47,13 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
     go_on(&Birth::default(), &args.options, &root, &id)
 }
 
+/// Makes a new run from a workflow and the options.
+pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
+    let settings = settings::new(args, &workflow.manifest)?;
+    let request = Request { id: args.birth.id.clone(), input: args.birth.input.clone() };
+    Ok(runtime::create(root, workflow, request, settings)?)
+}
+
 fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Exit, Error> {
     let (store, recovered) = RunStore::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
@@ -58,10 +65,7 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
         output::tell(&format!("nothing is left to do: {}", summary::closing(&recovered.run)));
         return Ok(Exit::of(&recovered.run));
     }
-    let start = match recovered.untouched {
-        Some(first) if settings == recovered.run.settings => Start::New(Box::new(first)),
-        _ => Start::Again(Box::new(settings)),
-    };
+    let start = Start::again(recovered.untouched, settings, &recovered.run);
     let prepared = Prepared { store, run: recovered.run, start, warnings: recovered.warnings };
     supervise_here(options.json, root, prepared)
 }

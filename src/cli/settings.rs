@@ -1,6 +1,6 @@
 //! From options to a run's settings: all of them for a new run, the given ones for one that goes on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::args::{Answerer, Birth, RunArgs};
 use super::exit::Error;
@@ -8,6 +8,7 @@ use super::options::{Options, Processes, Supervision};
 use crate::domain::settings::{self, Permission, Settings};
 use crate::domain::supervision::Overrides;
 use crate::language::manifest::Manifest;
+use crate::runtime::{directory, settings_of};
 
 /// The settings of a new run.
 ///
@@ -23,9 +24,8 @@ pub fn new(args: &RunArgs, manifest: &Manifest) -> Result<Settings, Error> {
             Some(Answerer::Scripted) => settings::Answerer::Scripted,
             Some(Answerer::Claude) | None => settings::Answerer::Claude,
         },
-        ..Settings::default()
+        ..settings_of(manifest)
     };
-    overlay_manifest(manifest, &mut settings);
     overlay(&args.options, &mut settings);
     refuse_own(&args.options)?;
     Ok(settings)
@@ -83,6 +83,7 @@ fn refuse_own(options: &Options) -> Result<(), Error> {
 fn overlay(args: &Options, settings: &mut Settings) {
     settings.model = args.model.or(settings.model);
     settings.budget_usd = args.budget.or(settings.budget_usd);
+    settings.on_budget = args.on_budget.map_or(settings.on_budget, |named| named.0);
     settings.debug |= args.debug;
     settings.on_limit = args.on_limit.map_or(settings.on_limit, |named| named.0);
     if let Some(given) = &args.claude {
@@ -126,42 +127,9 @@ fn overrides(args: &Supervision) -> Overrides {
     }
 }
 
-/// What the workflow says about itself goes over the defaults, and the command line over both.
-fn overlay_manifest(manifest: &Manifest, settings: &mut Settings) {
-    settings.model = manifest.model;
-    settings.budget_usd = manifest.budget;
-    settings.max_procs = manifest.max_procs.unwrap_or(settings.max_procs);
-    settings.on_limit = manifest.on_limit.unwrap_or(settings.on_limit);
-    settings.claude_args.clone_from(&manifest.claude_args);
-    settings.supervision = settings.supervision.with(&manifest.supervision);
-    if let Some(mode) = &manifest.permission_mode {
-        settings.permission = Permission::Mode(mode.clone());
-    }
-}
-
 /// A program that is named by a path is the same wherever the run goes on.
 fn program(given: &str) -> String {
     let path = if given.contains('/') { std::path::absolute(given).ok() } else { None };
     path.and_then(|path| path.into_os_string().into_string().ok())
         .unwrap_or_else(|| given.to_owned())
-}
-
-/// The real path of a directory, as text that the journal can hold.
-///
-/// # Errors
-/// [`Error::Io`] and [`Error::Usage`].
-pub fn directory(path: &Path) -> Result<String, Error> {
-    let real = path
-        .canonicalize()
-        .and_then(|real| {
-            if real.is_dir() { Ok(real) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
-        })
-        .map_err(|error| Error::Io {
-            doing: "work in the directory",
-            path: path.to_owned(),
-            error,
-        })?;
-    real.into_os_string().into_string().map_err(|_| {
-        Error::Usage(format!("{}: the path of a directory has to be UTF-8 text", path.display()))
-    })
 }

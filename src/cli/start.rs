@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 
 use super::args::RunArgs;
-use super::create::create;
 use super::exit::{Error, Exit};
+use super::run::create;
 use super::target::{self, Target};
-use super::{background, output, place, settings};
+use super::{background, output, settings};
 use crate::domain::id::RunId;
+use crate::runtime::{Prepared, place};
 use crate::store;
 use crate::store::view;
 
@@ -18,7 +19,7 @@ use crate::store::view;
 pub fn start(args: &RunArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
     let (id, further) = match target::resolve(&args.target, &root)? {
-        Target::Workflow(workflow) => (create(args, &root, &workflow)?.release(), Vec::new()),
+        Target::Workflow(workflow) => (release(&create(args, &root, &workflow)?), Vec::new()),
         Target::Run(id) => {
             let view = view::look(&root, &id)?;
             if view.held {
@@ -31,6 +32,14 @@ pub fn start(args: &RunArgs) -> Result<Exit, Error> {
     };
     background::take_up(&root, &id, &further)?.wait_until_held(&root, &id)?;
     output::print(&format!("{id}\n"))
+}
+
+/// Lets go of a run, for another process to take up, once its warnings have been given.
+fn release(prepared: &Prepared) -> RunId {
+    for warning in &prepared.warnings {
+        output::tell(&format!("warning: {warning}"));
+    }
+    prepared.id().clone()
 }
 
 /// The options this process was given, without the command, the target and the directory.

@@ -4,13 +4,14 @@ use serde_json::{Value, json};
 
 use super::args::OneRun;
 use super::exit::{Error, Exit};
-use super::{output, place, summary};
+use super::{output, summary};
 use crate::actor::clock::now;
 use crate::domain::agent::Agent;
 use crate::domain::run::Status;
 use crate::plugin::sentence::{date, waiting};
 use crate::process::command::Marker;
 use crate::process::leftover;
+use crate::runtime::place;
 use crate::store::layout::Root;
 use crate::store::view::{View, look};
 

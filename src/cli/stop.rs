@@ -10,10 +10,11 @@ use uuid::Uuid;
 
 use super::args::StopArgs;
 use super::exit::{Error, Exit};
+use super::output;
 use super::status::{left_running, word};
-use super::{output, place};
 use crate::actor::clock::now;
 use crate::domain::event::Command;
+use crate::runtime::place;
 use crate::store::layout::Root;
 use crate::store::view::look;
 use crate::store::{inbox, lock};

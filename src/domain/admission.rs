@@ -4,13 +4,15 @@
 //! families take turns, so an agent that forks a thousand workers does not keep another's three
 //! waiting. A live agent that waits here is only its id and its state.
 //!
-//! The purse is asked as well, so that a turn the run cannot afford does not start. A turn that was
+//! The purse is asked as well, so that a turn the run cannot afford does not start. An agent whose own
+//! share is reserved by others stands aside, and keeps nobody waiting who has money; one whose share
+//! is spent is turned away. A turn that was
 //! begun before the run was taken up again has its permit reserved: it runs already, or is paid for,
 //! whatever the numbers say.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::budget::Purse;
+use super::budget::{Means, Purse, Whose};
 use super::id::{AgentId, StateName};
 
 /// The permits of a run and those who wait for one.
@@ -23,6 +25,18 @@ pub struct Admission {
     queued: HashMap<AgentId, (Ticket, StateName)>,
     issued: Ticket,
     closed: bool,
+    turns_away: bool,
+    turned_away: Vec<(AgentId, Whose)>,
+    aside: HashMap<AgentId, Vec<(Ticket, AgentId)>>,
+}
+
+/// Someone whose turn may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Permit {
+    /// Who.
+    pub agent: AgentId,
+    /// The turn was begun before the run was taken up again.
+    pub begun: bool,
 }
 
 /// Those who wait, by family; the family whose turn it is stands first.
@@ -48,17 +62,17 @@ impl Families {
     }
 
     /// Takes out who is next. If it is served, the turn passes to the next family.
-    fn pop(&mut self, served: bool) -> Option<AgentId> {
+    fn pop(&mut self, served: bool) -> Option<(Ticket, AgentId)> {
         let family = self.turns.front()?.clone();
         let members = self.members.get_mut(&family)?;
-        let (_, agent) = members.pop_front()?;
+        let next = members.pop_front()?;
         if members.is_empty() {
             self.members.remove(&family);
             self.turns.pop_front();
         } else if served {
             self.turns.rotate_left(1);
         }
-        Some(agent)
+        Some(next)
     }
 }
 
@@ -92,6 +106,13 @@ impl Admission {
     /// An agent's turn is over, or it does not want one any more.
     pub fn release(&mut self, agent: &AgentId) {
         self.holders.remove(agent);
+        if !self.aside.is_empty() {
+            for owner in agent.lineage() {
+                for (ticket, waiting) in self.aside.remove(owner).unwrap_or_default() {
+                    self.queue.join(ticket, waiting);
+                }
+            }
+        }
         self.reserved.remove(agent);
         self.queued.remove(agent);
     }
@@ -126,10 +147,12 @@ impl Admission {
         self.holders.is_empty() && self.queued.is_empty()
     }
 
-    /// The agents whose turn may start now, in their order, if so many `permits` may be held.
+    /// Those whose turn may start now, in their order, if so many `permits` may be held.
     #[must_use]
-    pub fn admit(&mut self, permits: usize, purse: &Purse<'_>) -> Vec<AgentId> {
-        let mut admitted = std::mem::take(&mut self.ready);
+    pub fn admit(&mut self, permits: usize, purse: &Purse<'_>) -> Vec<Permit> {
+        let begun = std::mem::take(&mut self.ready);
+        let mut admitted: Vec<Permit> =
+            begun.into_iter().map(|agent| Permit { agent, begun: true }).collect();
         while !self.closed && self.holders.len() < permits {
             let Some((ticket, agent)) = self.queue.front() else { break };
             let Some((_, state)) = self.queued.get(agent).filter(|(valid, _)| valid == ticket)
@@ -137,17 +160,50 @@ impl Admission {
                 self.queue.pop(false);
                 continue;
             };
-            if !purse.affords(state, self.holders.values()) {
-                break;
-            }
-            let state = state.clone();
-            if let Some(agent) = self.queue.pop(true) {
-                self.queued.remove(&agent);
-                self.holders.insert(agent.clone(), state);
-                admitted.push(agent);
+            match purse.means((agent, state), self.holders.iter()) {
+                Means::Enough => admitted.extend(self.serve()),
+                Means::Reserved(Whose::Share(owner)) => self.set_aside(owner),
+                Means::Spent(whose @ Whose::Share(_)) => self.turn_away(whose),
+                Means::Spent(Whose::Run) if self.turns_away => self.turn_away(Whose::Run),
+                Means::Reserved(Whose::Run) | Means::Spent(Whose::Run) => break,
             }
         }
         admitted
+    }
+
+    /// Gives a permit to who is next.
+    fn serve(&mut self) -> Option<Permit> {
+        let (_, agent) = self.queue.pop(true)?;
+        let (_, state) = self.queued.remove(&agent)?;
+        self.holders.insert(agent.clone(), state);
+        Some(Permit { agent, begun: false })
+    }
+
+    /// Who is next waits until a turn in that share is over.
+    fn set_aside(&mut self, owner: AgentId) {
+        if let Some(next) = self.queue.pop(true) {
+            self.aside.entry(owner).or_default().push(next);
+        }
+    }
+
+    /// Who is next will never be able to pay.
+    fn turn_away(&mut self, whose: Whose) {
+        if let Some((_, agent)) = self.queue.pop(true) {
+            self.queued.remove(&agent);
+            self.turned_away.push((agent, whose));
+        }
+    }
+
+    /// The agents whose turn cannot start because what they may spend is spent, and what it is that
+    /// is. They have left the queue.
+    #[must_use]
+    pub fn turned_away(&mut self) -> Vec<(AgentId, Whose)> {
+        std::mem::take(&mut self.turned_away)
+    }
+
+    /// Agents are turned away as well when the run's budget is spent, instead of waiting for more.
+    pub fn turn_away_without_budget(&mut self, yes: bool) {
+        self.turns_away = yes;
     }
 
     /// Whether agents wait, none runs, and it is the empty purse that keeps them.
@@ -158,107 +214,4 @@ impl Admission {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use crate::domain::money::Usd;
-
-    static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
-    const UNLIMITED: Purse<'static> = Purse { spent: Usd::ZERO, limit: None, known: &NOTHING };
-
-    fn child(number: u32) -> AgentId {
-        AgentId::main().child(number)
-    }
-
-    fn ask(admission: &mut Admission, number: u32) {
-        admission.ask(child(number), StateName::parse("W.md").expect("a state"));
-    }
-
-    #[test]
-    fn first_come_first_served_within_the_permits() {
-        let mut admission = Admission::default();
-        (1..=4).for_each(|number| ask(&mut admission, number));
-        assert_eq!(admission.admit(2, &UNLIMITED), [child(1), child(2)]);
-        assert!(admission.admit(2, &UNLIMITED).is_empty());
-        admission.release(&child(2));
-        assert_eq!(admission.admit(2, &UNLIMITED), [child(3)]);
-        assert_eq!((admission.running(), admission.waiting()), (2, 1));
-    }
-
-    #[test]
-    fn asking_twice_is_asking_once() {
-        let mut admission = Admission::default();
-        ask(&mut admission, 1);
-        ask(&mut admission, 1);
-        assert_eq!(admission.admit(1, &UNLIMITED), [child(1)]);
-        ask(&mut admission, 1);
-        assert_eq!(admission.waiting(), 0);
-    }
-
-    #[test]
-    fn who_leaves_and_comes_again_stands_at_the_end() {
-        let mut admission = Admission::default();
-        ask(&mut admission, 1);
-        ask(&mut admission, 2);
-        admission.release(&child(1));
-        ask(&mut admission, 1);
-        assert_eq!(admission.admit(1, &UNLIMITED), [child(2)]);
-        admission.release(&child(2));
-        assert_eq!(admission.admit(1, &UNLIMITED), [child(1)]);
-    }
-
-    #[test]
-    fn families_take_turns() {
-        let mut admission = Admission::default();
-        let state = StateName::parse("W.md").expect("a state");
-        let many = child(1);
-        let few = child(2);
-        (1..=4).for_each(|number| admission.ask(many.child(number), state.clone()));
-        (1..=2).for_each(|number| admission.ask(few.child(number), state.clone()));
-        let mut order = Vec::new();
-        while let [agent] = admission.admit(1, &UNLIMITED).as_slice() {
-            admission.release(agent);
-            order.push(agent.to_string());
-        }
-        assert_eq!(order, ["main.1.1", "main.2.1", "main.1.2", "main.2.2", "main.1.3", "main.1.4"]);
-    }
-
-    #[test]
-    fn a_turn_that_was_begun_before_runs_whatever_the_numbers_say() {
-        let known = BTreeMap::new();
-        let spent = Usd::from_dollars(1.0);
-        let empty = Purse { spent, limit: Some(spent), known: &known };
-        let mut admission = Admission::default();
-        for number in [1, 2] {
-            admission.reserve(child(number), StateName::parse("W.md").expect("a state"));
-        }
-        ask(&mut admission, 3);
-        assert!(admission.admit(1, &UNLIMITED).is_empty(), "the permits are taken already");
-        admission.close();
-        assert!(admission.is_reserved(&child(2)));
-        ask(&mut admission, 2);
-        ask(&mut admission, 1);
-        assert!(!admission.is_reserved(&child(2)) && !admission.is_starved(&empty));
-        assert_eq!(admission.admit(1, &empty), [child(2), child(1)]);
-    }
-
-    #[test]
-    fn a_closed_door_lets_nobody_in() {
-        let mut admission = Admission::default();
-        ask(&mut admission, 1);
-        admission.close();
-        assert!(admission.admit(1, &UNLIMITED).is_empty());
-    }
-
-    #[test]
-    fn an_empty_purse_starves_the_queue() {
-        let spent = Usd::from_dollars(1.0);
-        let purse = Purse { spent, limit: Some(spent), known: &NOTHING };
-        let mut admission = Admission::default();
-        assert!(!admission.is_starved(&purse));
-        ask(&mut admission, 1);
-        assert!(admission.admit(4, &purse).is_empty());
-        assert!(admission.is_starved(&purse));
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::evaluation::Proposal;
 use super::id::{AgentId, MessageId, SessionId, StateName};
 use super::money::Usd;
 use super::session::Session;
@@ -34,16 +35,27 @@ pub struct Birth {
     /// The values of that state's placeholders.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
+    /// Under which terms it lives.
+    #[serde(flatten)]
+    pub terms: Terms,
+}
+
+/// What the state an agent is born in says about its whole life.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
     /// In what it is supervised differently from the rest of the run.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub supervision: Overrides,
+    /// What it, and all it forks, may spend; the run's budget limits it as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Usd>,
 }
 
 impl Birth {
-    /// A birth in a state, without values, supervised as the run is.
+    /// A birth in a state, without values or terms of its own.
     #[must_use]
     pub fn plain(state: StateName) -> Self {
-        Self { state, variables: Variables::new(), supervision: Overrides::default() }
+        Self { state, variables: Variables::new(), terms: Terms::default() }
     }
 }
 
@@ -70,6 +82,12 @@ pub struct Agent {
     /// The reminder that the next turn sends instead of the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reminder: Option<String>,
+    /// What it asked for, while the state's evaluator looks at it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Box<Proposal>>,
+    /// Who holds its next turn back until `not_before`, and why, if a plug-in does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
     /// Values for the placeholders of the current state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
@@ -118,6 +136,8 @@ impl Agent {
             turn: 0,
             reminders: 0,
             reminder: None,
+            proposal: None,
+            held: None,
             variables: birth.variables.clone(),
             children: 0,
             visits: BTreeMap::new(),
@@ -139,13 +159,43 @@ impl Agent {
 
     /// The sessions it can still go on with: its own, and those its pending returns lead to.
     pub fn sessions(&self) -> impl Iterator<Item = &SessionId> {
-        std::iter::once(&self.session.id).chain(self.stack.iter().map(|frame| &frame.session))
+        let evaluator = self.proposal.iter().map(|proposal| &proposal.session.id);
+        let returns = self.stack.iter().map(|frame| &frame.session);
+        std::iter::once(&self.session.id).chain(evaluator).chain(returns)
     }
 
-    /// How many turns it has had in its current state.
+    /// The prompt its next turn is about: its state's, or the evaluator's.
+    #[must_use]
+    pub fn prompt(&self) -> &StateName {
+        self.proposal.as_ref().map_or(&self.current_state, |proposal| &proposal.evaluator)
+    }
+
+    /// The session its next turn runs in: its own, or the evaluator's.
+    #[must_use]
+    pub fn turn_session(&self) -> &Session {
+        self.proposal.as_ref().map_or(&self.session, |proposal| &proposal.session)
+    }
+
+    /// How many turns it has had with that prompt.
     #[must_use]
     pub fn visit(&self) -> u32 {
-        self.visits.get(&self.current_state).copied().unwrap_or(0)
+        self.visits.get(self.prompt()).copied().unwrap_or(0)
+    }
+
+    /// Its last turn has this message; an evaluator's is not of its own session.
+    pub(super) fn heard(&mut self, message: Option<MessageId>) {
+        if self.proposal.is_none() {
+            self.session = self.session.after_turn(message);
+        }
+    }
+
+    /// Its turn is run again, in a session that begins where the turn did.
+    pub(super) fn again(&mut self, session: SessionId) {
+        match &mut self.proposal {
+            Some(proposal) => proposal.session = proposal.session.again(session),
+            None => self.session = self.session.again(session),
+        }
+        self.turn = self.turn.saturating_add(1);
     }
 
     /// Enters a state: a new step, with its own variables.
@@ -163,6 +213,8 @@ impl Agent {
         self.turn = 0;
         self.reminders = 0;
         self.reminder = None;
+        self.proposal = None;
+        self.held = None;
         self.not_before = None;
         self.since = at;
     }
@@ -182,7 +234,7 @@ impl Agent {
 
     /// Counts a turn that has ended, and what it cost.
     pub(super) fn count_turn(&mut self, cost: Usd) {
-        let visits = self.visits.entry(self.current_state.clone()).or_default();
+        let visits = self.visits.entry(self.prompt().clone()).or_default();
         *visits = visits.saturating_add(1);
         self.throttles = 0;
         self.cost_usd += cost;

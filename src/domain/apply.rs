@@ -4,24 +4,26 @@
 //! leaves the run as it was, and whatever it is given it never panics.
 
 mod ends;
+mod money;
 mod pauses;
+mod turns;
 
 use std::collections::BTreeMap;
 
 use self::ends::{agent_failed, cost_counted, retire};
+use self::money::{begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
+use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, Birth, Frame};
 use super::effect::Effect;
-use super::event::{
-    AgentParked, Command, Event, Reborn, Record, RunStarted, StepFinished, TurnFailed, TurnRejected,
-};
+use super::event::{Command, Event, Reborn, Record, RunStarted, StepFinished};
 use super::id::{AgentId, SessionId, StateName};
 use super::money::Usd;
 use super::run::{Ending, Run, STATE_VERSION, Status};
 use super::session::Session;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
-use super::turn::{Cause, TurnId};
+use super::turn::TurnId;
 
 /// Why an event cannot happen to this run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -64,30 +66,18 @@ pub enum Refused {
 /// [`Refused`] if the record is not a start this program understands.
 pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
     let Event::RunStarted(started) = &record.event else { return Err(Refused::Start) };
-    let RunStarted {
-        version,
-        workflow_id,
-        scope_dir,
-        entry,
-        session,
-        variables,
-        supervision,
-        settings,
-    } = &**started;
+    let RunStarted { version, workflow_id, scope_dir, entry, session, variables, terms, settings } =
+        &**started;
     if *version > STATE_VERSION {
         return Err(Refused::Version(*version));
     }
     if record.seq != 1 {
         return Err(Refused::OutOfOrder { last: 0, found: record.seq });
     }
-    let birth = Birth {
-        state: entry.clone(),
-        variables: variables.clone(),
-        supervision: supervision.clone(),
-    };
+    let birth = Birth { state: entry.clone(), variables: variables.clone(), terms: terms.clone() };
     let main = Agent::born(AgentId::main(), birth, session.clone(), record.at);
     let effects = vec![Effect::Proceed(main.id.clone())];
-    let run = Run {
+    let mut run = Run {
         version: STATE_VERSION,
         seq: 1,
         workflow_id: workflow_id.clone(),
@@ -97,10 +87,12 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         limited_until: None,
         total_cost_usd: Usd::ZERO,
         turn_costs_usd: BTreeMap::new(),
+        shares: BTreeMap::new(),
         settings: settings.clone(),
         agents: [main].into_iter().collect(),
         finished: Vec::new(),
     };
+    begin_share(&mut run, &AgentId::main(), terms.budget_usd);
     Ok((run, effects))
 }
 
@@ -115,6 +107,8 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
     let effects = match &record.event {
         Event::RunStarted(_) => return Err(Refused::Start),
         Event::StepFinished(event) => step_finished(run, event, record.at)?,
+        Event::TransitionProposed(event) => transition_proposed(run, event)?,
+        Event::TurnHeld(event) => turn_held(run, event)?,
         Event::TurnRejected(event) => turn_rejected(run, event)?,
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
         Event::AgentFailed(event) => agent_failed(run, event)?,
@@ -137,15 +131,6 @@ fn due<'run>(run: &'run mut Run, turn: &TurnId) -> Result<&'run mut Agent, Refus
     if due == *turn { Ok(agent) } else { Err(Refused::Stale { offered: turn.clone(), due }) }
 }
 
-/// Counts what a turn in a state has cost. A failed turn whose cost is not known teaches nothing.
-fn spend(run: &mut Run, state: &StateName, cost: Usd, answered: bool) {
-    run.total_cost_usd += cost;
-    if answered || cost > Usd::ZERO {
-        let most = run.turn_costs_usd.entry(state.clone()).or_default();
-        *most = cost.max(*most);
-    }
-}
-
 fn step_finished(
     run: &mut Run,
     event: &StepFinished,
@@ -162,14 +147,18 @@ fn step_finished(
         (_, None) => return Err(Refused::NoSession),
         (_, Some(session)) => Some(session.clone()),
     };
-    agent.count_turn(event.cost_usd);
-    if event.reborn.is_some() {
-        agent.forget_restarts(agent.birth.supervision.period_ms.unwrap_or(own), at);
+    if !event.unasked {
+        agent.count_turn(event.cost_usd);
+        agent.heard(event.message.clone());
     }
-    agent.session = agent.session.after_turn(event.message.clone());
+    if event.reborn.is_some() {
+        agent.forget_restarts(agent.birth.terms.supervision.period_ms.unwrap_or(own), at);
+    }
     let outcome = take(agent, event, opened, at);
-    spend(run, &event.state, event.cost_usd, true);
     let id = event.turn.agent.clone();
+    if !event.unasked {
+        spend(run, &id, event.prompt(), event.cost_usd, true);
+    }
     Ok(match outcome {
         Taken::GoesOn => vec![Effect::Proceed(id)],
         Taken::Dropped(frames) => {
@@ -182,6 +171,7 @@ fn step_finished(
         }
         Taken::Forked(child) => {
             let born = child.id.clone();
+            begin_share(run, &born, child.birth.terms.budget_usd);
             run.agents.insert(*child);
             vec![Effect::Proceed(id), Effect::Proceed(born)]
         }
@@ -233,7 +223,7 @@ fn take(
             let birth = Birth {
                 state: target.clone(),
                 variables: variables.clone(),
-                supervision: event.supervision.clone(),
+                terms: event.terms.clone(),
             };
             Taken::Forked(Box::new(Agent::born(id, birth, opened, at)))
         }
@@ -266,45 +256,6 @@ fn push_frame(agent: &mut Agent, return_to: &StateName) {
         state: return_to.clone(),
         checkpoint: agent.session.checkpoint.clone(),
     });
-}
-
-fn turn_rejected(run: &mut Run, event: &TurnRejected) -> Result<Vec<Effect>, Refused> {
-    let agent = due(run, &event.turn)?;
-    agent.count_turn(event.cost_usd);
-    agent.session = agent.session.after_turn(event.message.clone());
-    agent.turn = agent.turn.saturating_add(1);
-    agent.reminders = agent.reminders.saturating_add(1);
-    agent.reminder = Some(event.reminder.clone());
-    spend(run, &event.state, event.cost_usd, true);
-    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
-}
-
-fn turn_failed(run: &mut Run, event: &TurnFailed, at: Timestamp) -> Result<Vec<Effect>, Refused> {
-    let own = run.settings.supervision.period_ms;
-    let agent = due(run, &event.turn)?;
-    agent.cost_usd += event.cost_usd;
-    if let Some(session) = &event.session {
-        agent.session = agent.session.again(session.clone());
-        agent.turn = agent.turn.saturating_add(1);
-    }
-    agent.not_before = event.not_before;
-    agent.forget_restarts(agent.birth.supervision.period_ms.unwrap_or(own), at);
-    agent.throttles = match event.cause {
-        Cause::Throttle => agent.throttles.saturating_add(1),
-        _ => 0,
-    };
-    if event.counts {
-        agent.restarts.push(at);
-    }
-    spend(run, &event.state, event.cost_usd, false);
-    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
-}
-
-fn agent_parked(run: &mut Run, event: &AgentParked) -> Result<Vec<Effect>, Refused> {
-    let agent = due(run, &event.turn)?;
-    agent.parked = Some(event.because.clone());
-    agent.not_before = None;
-    Ok(Vec::new())
 }
 
 #[cfg(test)]

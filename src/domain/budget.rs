@@ -1,14 +1,32 @@
 //! Whether a run may afford one more turn.
 //!
-//! What a turn will cost is not known before it ends, and many start at once. So a running turn is
-//! reckoned at the most that any turn in its state has cost so far, and of the turns in states that
-//! have not cost anything known yet only one runs at a time. A hundred workers then overshoot a
-//! budget by about one turn, not by a hundred. A turn that would have to go alone may use what is left.
+//! A budget is a tree: the run has one, and an agent may have a share, which is for it and for all it
+//! forks. A share is a limit, not a sum put aside: what one agent leaves, its siblings may use. Each
+//! turn reserves before it starts, in the run's budget and in every share it stands in, and what it
+//! cost takes the reservation's place when it is over.
+//!
+//! What a turn will cost is not known before it ends. So it reserves the most that any turn in its
+//! state has cost so far, and of the turns in states that have not cost anything known yet only one
+//! runs at a time. A hundred workers then overshoot a budget by about one turn, not by a hundred. A
+//! turn that would have to go alone may use what is left.
 
 use std::collections::BTreeMap;
 
-use super::id::StateName;
+use serde::{Deserialize, Serialize};
+
+use super::id::{AgentId, StateName};
 use super::money::Usd;
+
+/// What an agent and all it forks may spend.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// In all.
+    pub limit_usd: Usd,
+    /// What they have spent of it.
+    pub spent_usd: Usd,
+    /// How many of them live.
+    pub live: u32,
+}
 
 /// What a run has spent and may spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,34 +37,90 @@ pub struct Purse<'run> {
     pub limit: Option<Usd>,
     /// The most that one turn has cost, by the state it ran in.
     pub known: &'run BTreeMap<StateName, Usd>,
+    /// The shares of its agents.
+    pub shares: &'run BTreeMap<AgentId, Share>,
+}
+
+/// A turn that runs, or is to run: whose it is, and the state it is in.
+pub type Running<'turn> = (&'turn AgentId, &'turn StateName);
+
+/// Whether there is money for a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Means {
+    /// There is.
+    Enough,
+    /// What is left is reserved by turns that run.
+    Reserved(Whose),
+    /// Nothing is left.
+    Spent(Whose),
+}
+
+/// Which of the limits it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Whose {
+    /// The run's budget.
+    Run,
+    /// The share of this agent.
+    Share(AgentId),
 }
 
 impl Purse<'_> {
-    /// Whether one more turn, in `state`, may start beside those that run.
-    #[must_use]
-    pub fn affords<'state>(
+    /// Whether one more turn may start beside those that run.
+    pub fn means<'turn>(
         &self,
-        state: &StateName,
-        running: impl Iterator<Item = &'state StateName> + Clone,
-    ) -> bool {
-        let Some(limit) = self.limit else { return true };
-        if self.spent >= limit {
-            return false;
+        (agent, state): Running<'_>,
+        running: impl Iterator<Item = Running<'turn>> + Clone,
+    ) -> Means {
+        if let Some(limit) = self.limit {
+            if self.spent >= limit {
+                return Means::Spent(Whose::Run);
+            }
+            if !self.fits(limit.saturating_sub(self.spent), state, running.clone()) {
+                return Means::Reserved(Whose::Run);
+            }
         }
+        for (owner, share) in self.shares_of(agent) {
+            if share.spent_usd >= share.limit_usd {
+                return Means::Spent(Whose::Share(owner.clone()));
+            }
+            let left = share.limit_usd.saturating_sub(share.spent_usd);
+            let within = running.clone().filter(|(agent, _)| agent.is_within(owner));
+            if !self.fits(left, state, within) {
+                return Means::Reserved(Whose::Share(owner.clone()));
+            }
+        }
+        Means::Enough
+    }
+
+    /// Whether a turn and those that run fit into what is left.
+    fn fits<'turn>(
+        &self,
+        left: Usd,
+        state: &StateName,
+        running: impl Iterator<Item = Running<'turn>> + Clone,
+    ) -> bool {
         if running.clone().next().is_none() {
             return true;
         }
         let first_of_its_kind = |state: &StateName| !self.known.contains_key(state);
-        if first_of_its_kind(state) && running.clone().any(first_of_its_kind) {
+        if first_of_its_kind(state) && running.clone().any(|(_, state)| first_of_its_kind(state)) {
             return false;
         }
-        let owed =
-            running.fold(self.reckon(state), |sum, state| sum.saturating_add(self.reckon(state)));
-        self.spent.saturating_add(owed) <= limit
+        let reserved = running
+            .fold(self.reckon(state), |sum, (_, state)| sum.saturating_add(self.reckon(state)));
+        reserved <= left
+    }
+
+    /// The shares that a turn of an agent counts to, its own first.
+    fn shares_of(&self, agent: &AgentId) -> impl Iterator<Item = (&AgentId, &Share)> {
+        let lineage = (!self.shares.is_empty()).then(|| agent.lineage());
+        lineage.into_iter().flatten().filter_map(|id| self.shares.get_key_value(id))
     }
 
     /// What a turn in a state is expected to cost at the most.
-    fn reckon(&self, state: &StateName) -> Usd {
+    #[must_use]
+    pub fn reckon(&self, state: &StateName) -> Usd {
         let known = self.known.get(state).or_else(|| self.known.values().max());
         known.copied().unwrap_or_default()
     }
@@ -70,6 +144,8 @@ mod tests {
         costs.iter().map(|(name, cost)| (state(name), Usd::from_dollars(*cost))).collect()
     }
 
+    static NO_SHARES: BTreeMap<AgentId, Share> = BTreeMap::new();
+
     /// Whether a turn in W.md may start beside so many others there, and the given further ones.
     fn affords(
         spent: f64,
@@ -83,19 +159,24 @@ mod tests {
             spent: Usd::from_dollars(spent),
             limit: Some(Usd::from_dollars(limit)),
             known: &known,
+            shares: &NO_SHARES,
         };
         let mut running = vec![state("W.md"); beside];
         running.extend(further.iter().map(|name| state(name)));
-        purse.affords(&state("W.md"), running.iter())
+        let main = AgentId::main();
+        let running = running.iter().map(|state| (&main, state));
+        purse.means((&main, &state("W.md")), running) == Means::Enough
     }
 
     #[test]
     fn without_a_limit_everything_is_affordable() {
         let known = BTreeMap::new();
-        let purse = Purse { spent: Usd::from_dollars(1e6), limit: None, known: &known };
-        assert!(
-            purse.affords(&state("W.md"), vec![state("W.md"); 1000].iter()) && !purse.is_empty()
-        );
+        let spent = Usd::from_dollars(1e6);
+        let purse = Purse { spent, limit: None, known: &known, shares: &NO_SHARES };
+        let (main, worker) = (AgentId::main(), state("W.md"));
+        let running = std::iter::repeat_n((&main, &worker), 1000);
+        assert_eq!(purse.means((&main, &worker), running), Means::Enough);
+        assert!(!purse.is_empty());
     }
 
     #[test]
@@ -135,5 +216,38 @@ mod tests {
     fn what_is_left_may_be_used_by_one_that_goes_alone() {
         assert!(affords(0.095, 0.10, &[("W.md", 0.02)], 0, &[]));
         assert!(!affords(0.095, 0.10, &[("W.md", 0.02)], 1, &[]));
+    }
+
+    #[test]
+    fn a_share_holds_for_an_agent_and_all_it_forks_and_for_nobody_else() {
+        let id = |text: &str| AgentId::parse(text).expect("an agent");
+        let usd = Usd::from_dollars;
+        let known = known(&[("W.md", 0.2)]);
+        let share = |limit, spent| Share { limit_usd: usd(limit), spent_usd: usd(spent), live: 1 };
+        let shares: BTreeMap<AgentId, Share> =
+            [(id("main.1"), share(0.5, 0.1)), (id("main.2"), share(0.3, 0.3))].into();
+        let purse = Purse { spent: usd(0.4), limit: None, known: &known, shares: &shares };
+        let worker = state("W.md");
+        let means = |agent: &str, running: &[&str]| {
+            let running: Vec<AgentId> = running.iter().map(|agent| id(agent)).collect();
+            purse.means((&id(agent), &worker), running.iter().map(|agent| (agent, &worker)))
+        };
+        let of = |agent: &str| Whose::Share(id(agent));
+        assert_eq!(means("main.1.4", &["main.1"]), Means::Enough);
+        assert_eq!(means("main.1.4", &["main.1", "main.1.2"]), Means::Reserved(of("main.1")));
+        assert_eq!(means("main.1.4", &["main.10", "main", "main.2"]), Means::Enough);
+        assert_eq!(means("main.2.1.1", &[]), Means::Spent(of("main.2")));
+        assert_eq!(means("main.20", &[]), Means::Enough);
+    }
+
+    #[test]
+    fn the_runs_budget_limits_the_shares() {
+        let (known, worker) = (known(&[("W.md", 0.2)]), state("W.md"));
+        let limit = Usd::from_dollars(1.0);
+        let shares =
+            [(AgentId::main(), Share { limit_usd: limit, spent_usd: Usd::ZERO, live: 1 })].into();
+        let purse = Purse { spent: limit, limit: Some(limit), known: &known, shares: &shares };
+        let means = purse.means((&AgentId::main(), &worker), std::iter::empty());
+        assert_eq!(means, Means::Spent(Whose::Run));
     }
 }

@@ -3,16 +3,21 @@
 //! The agent reports, this decides, the supervisor appends. What must be chosen at random or read
 //! from a clock comes in as [`Chosen`], so the decision itself can be replayed in a test.
 
-use super::agent::Agent;
-use super::event::{
-    AgentFailed, AgentParked, Event, Reborn, StepFinished, TurnFailed, TurnRejected,
-};
+mod advice;
+mod failure;
+
+pub use self::advice::out_of_money;
+use self::advice::{advised, not_started};
+use self::failure::{Ended, circumstances, exhausted_by, failed, give_up};
+use super::agent::{Agent, Terms};
+use super::consult::Opinion;
+use super::event::{Event, Reborn, StepFinished, TransitionProposed, TurnRejected};
 use super::id::{MessageId, SessionId, StateName};
 use super::money::Usd;
 use super::policy::Accepted;
-use super::restart::{Circumstances, Reaction, react, restart};
+use super::restart::{Reaction, restart};
 use super::run::Run;
-use super::supervision::{Exhausted, Overrides, Restart, Supervision};
+use super::supervision::Restart;
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{Cause, Failure, TurnId};
@@ -29,16 +34,29 @@ pub struct Report {
     /// Its last message.
     pub message: Option<MessageId>,
     /// What came of it.
-    pub verdict: Verdict,
-    /// In what the agent it forks is supervised differently, by the state that is born in.
-    pub child: Overrides,
+    pub judgement: Judgement,
+    /// Under which terms the agent it forks lives, by the state that is born in.
+    pub child: Terms,
+    /// What plug-ins say to it.
+    pub opinions: Vec<Opinion>,
 }
 
 /// What came of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Judgement {
     /// A transition that the state allows.
     Accepted(Accepted),
+    /// The same, and the state's evaluator is to look at it first.
+    Proposed {
+        /// The transition.
+        accepted: Accepted,
+        /// The reply, or the end of a long one.
+        output: String,
+        /// The evaluator's prompt.
+        evaluator: StateName,
+    },
+    /// It did not start: plug-ins had something against it.
+    NotStarted,
     /// A reply that breaks the protocol.
     Violated {
         /// What is wrong with it.
@@ -54,13 +72,20 @@ impl Report {
     /// A turn that came to nothing.
     #[must_use]
     pub fn failed(turn: TurnId, failure: Failure) -> Self {
+        Self { cost: failure.cost, judgement: Judgement::Failed(failure), ..Self::empty(turn) }
+    }
+
+    /// A turn of which nothing is known yet but that nobody started it.
+    #[must_use]
+    pub fn empty(turn: TurnId) -> Self {
         Self {
             turn,
-            cost: failure.cost,
+            cost: Usd::ZERO,
             duration_ms: 0,
             message: None,
-            verdict: Verdict::Failed(failure),
-            child: Overrides::default(),
+            judgement: Judgement::NotStarted,
+            child: Terms::default(),
+            opinions: Vec::new(),
         }
     }
 }
@@ -86,12 +111,28 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
     else {
         return late_cost(run, report);
     };
-    match &report.verdict {
-        Verdict::Accepted(accepted) => step_finished(run, agent, accepted, report, chosen),
-        Verdict::Violated { violation, reminder } => {
+    match &report.judgement {
+        Judgement::Accepted(accepted) => advised(run, agent, accepted.clone(), report, chosen),
+        Judgement::NotStarted => not_started(run, agent, report, chosen),
+        Judgement::Proposed { accepted, output, evaluator } => {
+            vec![Event::TransitionProposed(Box::new(TransitionProposed {
+                turn: report.turn.clone(),
+                state: agent.current_state.clone(),
+                transition: accepted.transition.clone(),
+                implicit: accepted.implicit,
+                output: output.clone(),
+                evaluator: evaluator.clone(),
+                cost_usd: report.cost,
+                duration_ms: report.duration_ms,
+                session_id: agent.session.id.clone(),
+                message: report.message.clone(),
+                opens: chosen.ready.unwrap_or(chosen.session),
+            }))]
+        }
+        Judgement::Violated { violation, reminder } => {
             vec![repair(run, agent, violation, reminder.as_deref(), report)]
         }
-        Verdict::Failed(failure) => failed(run, agent, failure, report, chosen),
+        Judgement::Failed(failure) => failed(run, agent, failure, report, chosen),
     }
 }
 
@@ -136,12 +177,15 @@ fn step_finished(
         state: agent.current_state.clone(),
         transition: accepted.transition.clone(),
         implicit: accepted.implicit,
+        overruled: accepted.overruled.clone().map(Box::new),
+        unasked: report.judgement == Judgement::NotStarted,
+        evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
         cost_usd: report.cost,
         duration_ms: report.duration_ms,
-        session_id: agent.session.id.clone(),
+        session_id: agent.turn_session().id.clone(),
         message: report.message.clone(),
         opens,
-        supervision: report.child.clone(),
+        terms: report.child.clone(),
         reborn: reborn.map(|not_before| Reborn { not_before }),
     });
     let Some((because, then)) = exhausted else { return vec![finished] };
@@ -190,116 +234,6 @@ fn repair(
             ),
         ),
     }
-}
-
-fn failed(
-    run: &Run,
-    agent: &Agent,
-    failure: &Failure,
-    report: &Report,
-    chosen: Chosen,
-) -> Vec<Event> {
-    let supervision = run.supervision_of(agent);
-    let reaction = react(agent, failure, circumstances(run, &supervision, &chosen));
-    let again = |not_before, counts| {
-        Event::TurnFailed(TurnFailed {
-            turn: report.turn.clone(),
-            state: agent.current_state.clone(),
-            cause: failure.cause,
-            message: failure.message.clone(),
-            cost_usd: report.cost,
-            session: (failure.cause != Cause::Panic).then_some(chosen.session),
-            not_before,
-            counts,
-        })
-    };
-    let ended = |why| Ended {
-        turn: report.turn.clone(),
-        state: agent.current_state.clone(),
-        cause: failure.cause,
-        cost_usd: report.cost,
-        why,
-    };
-    match reaction {
-        Reaction::Again { not_before, counts } => vec![again(not_before, counts)],
-        Reaction::Pause(pause) => vec![again(None, false), Event::RunPaused { pause }],
-        Reaction::GiveUp => vec![ended(failure.message.clone()).fail(false)],
-        Reaction::AwaitLimit { .. } if run.limited(chosen.now).is_some() => {
-            vec![again(None, false)]
-        }
-        Reaction::AwaitLimit { until } => {
-            let message = failure.message.clone();
-            vec![again(None, false), Event::LimitReached { until, message }]
-        }
-        Reaction::Exhausted { because, then } => {
-            let why = format!("{} ({because})", failure.message);
-            if then == Exhausted::Wait {
-                let first = again(None, false);
-                let turn = match &first {
-                    Event::TurnFailed(TurnFailed { session: None, .. }) => report.turn.clone(),
-                    _ => TurnId { turn: report.turn.turn.saturating_add(1), ..report.turn.clone() },
-                };
-                vec![first, exhausted_by(Ended { turn, ..ended(why) }, then)]
-            } else {
-                vec![exhausted_by(ended(why), then)]
-            }
-        }
-    }
-}
-
-fn circumstances<'run>(
-    run: &Run,
-    supervision: &'run Supervision,
-    chosen: &Chosen,
-) -> Circumstances<'run> {
-    let on_limit = run.settings.on_limit;
-    Circumstances { supervision, on_limit, now: chosen.now, chance: chosen.chance }
-}
-
-/// An agent that does not go on by itself, at the turn that is due.
-struct Ended {
-    turn: TurnId,
-    state: StateName,
-    cause: Cause,
-    cost_usd: Usd,
-    why: String,
-}
-
-impl Ended {
-    fn fail(self, ends_run: bool) -> Event {
-        Event::AgentFailed(AgentFailed {
-            error: format!("in {}: {}", self.state, self.why),
-            turn: self.turn,
-            state: self.state,
-            cause: self.cause,
-            cost_usd: self.cost_usd,
-            ends_run,
-        })
-    }
-}
-
-/// What follows when the restarts of an agent are used up.
-fn exhausted_by(ended: Ended, then: Exhausted) -> Event {
-    match then {
-        Exhausted::FailAgent => ended.fail(false),
-        Exhausted::FailRun => ended.fail(true),
-        Exhausted::Wait => Event::AgentParked(AgentParked {
-            because: format!("in {}: {}", ended.state, ended.why),
-            turn: ended.turn,
-            state: ended.state,
-        }),
-    }
-}
-
-fn give_up(agent: &Agent, report: &Report, cause: Cause, why: String) -> Event {
-    Ended {
-        turn: report.turn.clone(),
-        state: agent.current_state.clone(),
-        cause,
-        cost_usd: report.cost,
-        why,
-    }
-    .fail(false)
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::agent::Terms;
+use super::evaluation::Overruled;
 use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::run::Pause;
 use super::settings::Settings;
-use super::supervision::Overrides;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::{Cause, TurnId};
@@ -33,6 +34,10 @@ pub enum Event {
     RunStarted(Box<RunStarted>),
     /// An agent took a transition. A `<fork>` is the parent's next step and the child's birth in one.
     StepFinished(StepFinished),
+    /// An agent asked for a transition, and its state's evaluator looks at it first.
+    TransitionProposed(Box<TransitionProposed>),
+    /// A plug-in holds an agent's next turn back.
+    TurnHeld(TurnHeld),
     /// A reply broke the protocol; the agent is reminded in the same session.
     TurnRejected(TurnRejected),
     /// A turn came to nothing and is run again.
@@ -91,9 +96,9 @@ pub struct RunStarted {
     /// Values for the placeholders of that state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
-    /// In what that agent is supervised differently.
-    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
-    pub supervision: Overrides,
+    /// Under which terms that agent lives.
+    #[serde(flatten)]
+    pub terms: Terms,
     /// What the run was told.
     pub settings: Settings,
 }
@@ -111,6 +116,15 @@ pub struct StepFinished {
     /// The reply had no tag and the policy left only one way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub implicit: bool,
+    /// What was asked for instead, and who overruled it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overruled: Option<Box<Overruled>>,
+    /// Claude Code was not asked: a plug-in had decided before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unasked: bool,
+    /// The evaluator's prompt, if this was its turn: then the cost is its.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluator: Option<StateName>,
     /// What the turn cost.
     pub cost_usd: Usd,
     /// How long it took, in milliseconds.
@@ -123,12 +137,59 @@ pub struct StepFinished {
     /// The id of the session this transition opens: the agent's own, or its child's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<SessionId>,
-    /// In what the agent that is born here is supervised differently.
-    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
-    pub supervision: Overrides,
+    /// Under which terms the agent lives that is born here.
+    #[serde(flatten)]
+    pub terms: Terms,
     /// A permanent agent begins again after its result, in the session that is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reborn: Option<Reborn>,
+}
+
+/// An agent asked for a transition, and a turn of its state's evaluator comes first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransitionProposed {
+    /// Whose turn it was.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state it ran in.
+    pub state: StateName,
+    /// What the agent asked for.
+    pub transition: Transition,
+    /// The reply had no tag and the policy left only one way.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub implicit: bool,
+    /// The reply, or the end of a long one: what the evaluator is shown.
+    pub output: String,
+    /// The evaluator's prompt.
+    pub evaluator: StateName,
+    /// What the turn cost.
+    pub cost_usd: Usd,
+    /// How long it took, in milliseconds.
+    pub duration_ms: u64,
+    /// The session it ran in.
+    pub session_id: SessionId,
+    /// The last message of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageId>,
+    /// The session that is opened for the evaluator.
+    pub opens: SessionId,
+}
+
+/// A plug-in holds an agent's next turn back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnHeld {
+    /// The turn that is due.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state the agent is in.
+    pub state: StateName,
+    /// Which plug-in.
+    pub by: String,
+    /// Before this time the turn does not start.
+    pub until: Timestamp,
+    /// Why, for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 /// A permanent agent begins again.
@@ -222,12 +283,21 @@ pub enum Command {
     Stop,
 }
 
+impl StepFinished {
+    /// The prompt that was asked last: the state's, or its evaluator's.
+    #[must_use]
+    pub fn prompt(&self) -> &StateName {
+        self.evaluator.as_ref().unwrap_or(&self.state)
+    }
+}
+
 impl Event {
     /// The session that is opened, if one is.
     #[must_use]
     pub fn opens(&self) -> Option<&SessionId> {
         match self {
             Self::StepFinished(step) => step.opens.as_ref(),
+            Self::TransitionProposed(proposed) => Some(&proposed.opens),
             _ => None,
         }
     }
@@ -237,6 +307,8 @@ impl Event {
     pub fn agent(&self) -> Option<&AgentId> {
         match self {
             Self::StepFinished(event) => Some(&event.turn.agent),
+            Self::TransitionProposed(event) => Some(&event.turn.agent),
+            Self::TurnHeld(event) => Some(&event.turn.agent),
             Self::TurnRejected(event) => Some(&event.turn.agent),
             Self::TurnFailed(event) => Some(&event.turn.agent),
             Self::AgentFailed(event) => Some(&event.turn.agent),

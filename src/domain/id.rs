@@ -4,6 +4,7 @@
 //! itself when it is made or read back: a name that could leave its directory does not exist as
 //! a value. They are shared strings, because one name stands in many records.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -106,6 +107,12 @@ shared_name! {
 }
 checked_when_read!(AgentId);
 
+impl Borrow<str> for AgentId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
 impl AgentId {
     /// The agent a run begins with.
     #[must_use]
@@ -123,6 +130,19 @@ impl AgentId {
     #[must_use]
     pub fn family(&self) -> &str {
         self.0.rsplit_once('.').map_or("", |(parent, _)| parent)
+    }
+
+    /// Its own id, its parent's, and so on up to `main`.
+    pub fn lineage(&self) -> impl Iterator<Item = &str> {
+        std::iter::successors(Some(&*self.0), |id| id.rsplit_once('.').map(|(parent, _)| parent))
+    }
+
+    /// Whether it is that agent, or descends from it.
+    #[must_use]
+    pub fn is_within(&self, ancestor: &Self) -> bool {
+        self.0
+            .strip_prefix(&*ancestor.0)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
     /// A text for the names of files, which have to be short: the id itself, and for a great-great-

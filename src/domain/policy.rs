@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::evaluation::Overruled;
 use super::transition::{InvalidTransition, Tag, Transition};
 
 /// The transitions a state allows; none listed means that all are.
@@ -32,6 +33,8 @@ pub struct Accepted {
     pub transition: Transition,
     /// The reply had no tag and the policy left only one way.
     pub implicit: bool,
+    /// What was asked for instead, and who overruled it.
+    pub overruled: Option<Overruled>,
 }
 
 /// How a reply breaks the protocol. An agent can repair it when its state has a policy.
@@ -83,6 +86,12 @@ impl Policy {
         self.allowed.is_empty()
     }
 
+    /// Whether a transition may be taken.
+    #[must_use]
+    pub fn allows(&self, transition: &Transition) -> bool {
+        self.is_open() || self.allowed.iter().any(|entry| matches(entry, transition))
+    }
+
     /// Judges what was found in a reply.
     ///
     /// # Errors
@@ -98,12 +107,12 @@ impl Policy {
         let Some(asked) = reading.tags.into_iter().next() else {
             return self
                 .implied()
-                .map(|transition| Accepted { transition, implicit: true })
+                .map(|transition| Accepted { transition, implicit: true, overruled: None })
                 .ok_or(Violation::NoTag { near_misses: reading.near_misses });
         };
         let transition = asked?;
-        if self.is_open() || self.allowed.iter().any(|entry| matches(entry, &transition)) {
-            Ok(Accepted { transition, implicit: false })
+        if self.allows(&transition) {
+            Ok(Accepted { transition, implicit: false, overruled: None })
         } else {
             Err(Violation::NotAllowed { asked: transition.to_string() })
         }
@@ -179,7 +188,10 @@ mod tests {
     fn a_single_way_may_be_left_unsaid() {
         let policy = Policy { allowed: vec![goto("NEXT.md")] };
         let implied = policy.judge(reply(&[])).expect("implied");
-        assert_eq!(implied, Accepted { transition: goto("NEXT.md"), implicit: true });
+        assert_eq!(
+            implied,
+            Accepted { transition: goto("NEXT.md"), implicit: true, overruled: None }
+        );
         assert!(!policy.judge(reply(&[goto("NEXT.md")])).expect("said").implicit);
         assert!(policy.judge(reply(&[goto("OTHER.md")])).is_err());
     }

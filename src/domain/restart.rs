@@ -88,9 +88,13 @@ pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Rea
             }
             OnLimit::Fail => Reaction::GiveUp,
         },
-        Cause::Rejected | Cause::Output | Cause::Protocol | Cause::Workflow | Cause::Restarts => {
-            Reaction::GiveUp
-        }
+        Cause::Rejected
+        | Cause::Output
+        | Cause::Protocol
+        | Cause::Workflow
+        | Cause::Restarts
+        | Cause::Budget
+        | Cause::Stopped => Reaction::GiveUp,
         Cause::Storage => Reaction::Pause(Pause::Storage { message: message() }),
         Cause::Authentication => Reaction::Pause(Pause::Authentication { message: message() }),
         Cause::Unavailable => Reaction::Pause(Pause::Unavailable { message: message() }),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent::Agent;
 use super::agents::Agents;
-use super::budget::Purse;
+use super::budget::{Purse, Share};
 use super::id::{AgentId, RunId, StateName};
 use super::money::Usd;
 use super::settings::Settings;
@@ -43,6 +43,9 @@ pub struct Run {
     /// The most that one turn has cost, by the state it ran in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub turn_costs_usd: BTreeMap<StateName, Usd>,
+    /// What its agents may spend of the budget that have a share of their own, and have spent.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shares: BTreeMap<AgentId, Share>,
     /// What it was told when it was started.
     pub settings: Settings,
     /// The live agents.
@@ -80,6 +83,14 @@ pub enum Pause {
     /// A signal ended the runtime.
     #[error("interrupted")]
     Interrupted,
+    /// A plug-in stopped it, or one that it needs is gone.
+    #[error("the plug-in {plugin}: {because}")]
+    Plugin {
+        /// Which plug-in.
+        plugin: String,
+        /// Why.
+        because: String,
+    },
     /// Someone asked for it.
     #[error("stopped on request")]
     Stopped,
@@ -156,13 +167,14 @@ impl Run {
             spent: self.total_cost_usd,
             limit: self.settings.budget_usd,
             known: &self.turn_costs_usd,
+            shares: &self.shares,
         }
     }
 
     /// How an agent is supervised: as the run, but for what the state it was born in says.
     #[must_use]
     pub fn supervision_of(&self, agent: &Agent) -> Supervision {
-        self.settings.supervision.with(&agent.birth.supervision)
+        self.settings.supervision.with(&agent.birth.terms.supervision)
     }
 
     /// The time before which no turn may start, if it lies ahead.

@@ -89,6 +89,17 @@ pub enum OnLimit {
     Fail,
 }
 
+/// What happens when the run's budget is used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnBudget {
+    /// The run pauses, and can go on with more.
+    #[default]
+    Pause,
+    /// Each agent ends with an error when its next turn is due.
+    End,
+}
+
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -100,6 +111,9 @@ pub struct Settings {
     /// What the run may spend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
+    /// What happens when that is used up.
+    #[serde(default)]
+    pub on_budget: OnBudget,
     /// How many turns may run, and Claude Code processes live, at the same time.
     #[serde(default)]
     pub max_procs: MaxProcs,
@@ -140,6 +154,7 @@ impl Default for Settings {
             answerer: Answerer::Claude,
             model: None,
             budget_usd: None,
+            on_budget: OnBudget::Pause,
             max_procs: MaxProcs::Auto,
             warm: true,
             warm_for_ms: five_minutes(),

@@ -144,6 +144,10 @@ pub enum Cause {
     Workflow,
     /// A permanent agent ended more often than it may begin again.
     Restarts,
+    /// What it may spend is spent.
+    Budget,
+    /// A plug-in stopped it.
+    Stopped,
     /// The files of the turn cannot be written.
     Storage,
     /// Claude Code is not logged in.
@@ -154,7 +158,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Crash,
         Self::Timeout,
         Self::Stall,
@@ -168,6 +172,8 @@ impl Cause {
         Self::Protocol,
         Self::Workflow,
         Self::Restarts,
+        Self::Budget,
+        Self::Stopped,
         Self::Storage,
         Self::Authentication,
         Self::Unavailable,
@@ -190,6 +196,8 @@ impl fmt::Display for Cause {
             Self::Protocol => "protocol",
             Self::Workflow => "workflow",
             Self::Restarts => "restarts used up",
+            Self::Budget => "budget used up",
+            Self::Stopped => "stopped",
             Self::Storage => "storage",
             Self::Authentication => "not logged in",
             Self::Unavailable => "cannot be started",

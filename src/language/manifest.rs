@@ -11,7 +11,7 @@ use super::supervision;
 use super::yaml::{self, Error, value};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
-use crate::domain::settings::{MaxProcs, Model, OnLimit};
+use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
 use crate::domain::supervision::Overrides;
 
 /// Its name.
@@ -45,6 +45,8 @@ pub struct Manifest {
     pub model: Option<Model>,
     /// What a run may spend.
     pub budget: Option<Usd>,
+    /// What happens when that is used up.
+    pub on_budget: Option<OnBudget>,
     /// How many turns may run at the same time.
     pub max_procs: Option<MaxProcs>,
     /// What happens at the account's usage limit.
@@ -65,6 +67,7 @@ struct Raw {
     entry: Option<Spanned<String>>,
     model: Option<Spanned<String>>,
     budget: Option<Spanned<String>>,
+    on_budget: Option<Spanned<String>>,
     max_procs: Option<Spanned<String>>,
     on_limit: Option<Spanned<String>>,
     supervision: Option<supervision::Raw>,
@@ -100,6 +103,7 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
         entry: value(raw.entry, entry)?,
         model: value(raw.model, model)?,
         budget: value(raw.budget, dollars)?,
+        on_budget: value(raw.on_budget, |name| supervision::by_name(name, &ON_BUDGET))?,
         max_procs: value(raw.max_procs, max_procs)?,
         on_limit: value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT))?,
         supervision: raw.supervision.map(supervision::Raw::read).transpose()?.unwrap_or_default(),
@@ -122,6 +126,9 @@ fn harmless(argument: &Spanned<String>, after_option: Option<bool>) -> Result<()
     );
     Err(Error::at(argument.referenced, message))
 }
+
+/// What can happen when the budget is used up, by name.
+pub const ON_BUDGET: [(&str, OnBudget); 2] = [("pause", OnBudget::Pause), ("end", OnBudget::End)];
 
 /// What can happen at a usage limit, by name.
 pub const ON_LIMIT: [(&str, OnLimit); 3] =

@@ -79,12 +79,14 @@ fn is_shown(event: &Event, live: bool) -> bool {
         | Event::TurnRejected(_)
         | Event::AgentFailed(_)
         | Event::AgentParked(_)
+        | Event::TurnHeld(_)
         | Event::LimitReached { .. } => true,
         Event::TurnFailed(event) => !matches!(
             event.cause,
             Cause::Authentication | Cause::Unavailable | Cause::Storage | Cause::UsageLimit
         ),
-        Event::StepFinished(_) | Event::CommandReceived { .. } => !live,
+        Event::StepFinished(step) => !live || step.overruled.is_some(),
+        Event::TransitionProposed(_) | Event::CommandReceived { .. } => !live,
         Event::RunPaused { .. } | Event::CostCounted { .. } => false,
     }
 }

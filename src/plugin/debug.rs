@@ -88,7 +88,8 @@ impl Debug {
 
     fn step(&mut self, step: &StepFinished, published: &Published) {
         let at = published.record.at;
-        let output = self.keep_turn(&step.turn, &step.state, step.cost_usd);
+        let output =
+            (!step.unasked).then(|| self.keep_turn(&step.turn, step.prompt(), step.cost_usd));
         let tag = step.transition.tag();
         let to = match (&published.agent, destination(&step.transition)) {
             (None, _) => format!("({tag}, terminated)"),
@@ -120,7 +121,12 @@ impl Debug {
         if let Transition::Result { payload, .. } = &step.transition {
             details.push(("result", format!("{payload:?}")));
         }
-        details.push(output);
+        if let Some(overruled) = &step.overruled {
+            let asked = overruled.asked.as_ref().map(ToString::to_string);
+            details.push(("overruled_by", format!("{}: {}", overruled.by, overruled.reason)));
+            details.extend(asked.map(|asked| ("asked", asked)));
+        }
+        details.extend(output);
         self.log(at, step.turn.agent.as_str(), &format!("{} -> {to}", step.state), &details);
     }
 
@@ -175,12 +181,38 @@ impl Handler<Published> for Debug {
                     &published,
                 );
             }
-            Event::AgentFailed(AgentFailed { turn, cause: Cause::Restarts, error, .. }) => {
+            Event::AgentFailed(AgentFailed {
+                turn,
+                cause: Cause::Restarts | Cause::Budget,
+                error,
+                ..
+            }) => {
                 let why = ("error", error.clone());
                 self.log(published.record.at, turn.agent.as_str(), "(failed)", &[why]);
             }
             Event::AgentFailed(AgentFailed { turn, state, error, cost_usd, .. }) => {
                 self.no_step(turn, state, *cost_usd, "(failed)", error, &published);
+            }
+            Event::TransitionProposed(proposed) => {
+                let output = self.keep_turn(&proposed.turn, &proposed.state, proposed.cost_usd);
+                let details = [
+                    ("asked", proposed.transition.to_string()),
+                    ("cost", proposed.cost_usd.to_string()),
+                    ("total_cost", published.total_cost.to_string()),
+                    output,
+                ];
+                let way = format!("{} -> {} (evaluator)", proposed.state, proposed.evaluator);
+                self.log(published.record.at, proposed.turn.agent.as_str(), &way, &details);
+            }
+            Event::TurnHeld(held) => {
+                let by = ("by", held.by.clone());
+                let agent = held.turn.agent.as_str();
+                self.log(
+                    published.record.at,
+                    agent,
+                    "(held)",
+                    &[by, ("reason", held.reason.clone())],
+                );
             }
             Event::RunPaused { pause } => {
                 let total = ("total_cost", published.total_cost.to_string());

@@ -92,6 +92,9 @@ fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &
         Phase::Delayed { until } => {
             ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))
         }
+        Phase::Held { until, by } => {
+            (format!("held by {by}"), format!("in {}", clock(until.since(now))))
+        }
         Phase::Running { since, activity } if activity.is_empty() => {
             ("starting".to_owned(), clock(now.since(*since)))
         }

@@ -22,6 +22,22 @@ pub fn sentence(record: &Record) -> String {
             )
         }
         Event::StepFinished(event) => step(event),
+        Event::TransitionProposed(event) => format!(
+            "{}  {} → {} looks at it ({})  {}",
+            event.turn.agent,
+            event.state,
+            event.evaluator,
+            one_line(&event.transition.to_string()),
+            event.cost_usd
+        ),
+        Event::TurnHeld(event) => format!(
+            "{}  {}: held by the plug-in {} until {}{}",
+            event.turn.agent,
+            event.state,
+            event.by,
+            date(event.until),
+            because(&event.reason)
+        ),
         Event::TurnRejected(event) => {
             format!("{}  {}: {}; reminded", event.turn.agent, event.state, event.violation)
         }
@@ -99,7 +115,16 @@ fn step(event: &StepFinished) -> String {
     };
     let seconds = event.duration_ms / 1000;
     let tenths = event.duration_ms % 1000 / 100;
-    format!("{agent}  {from} → {to} ({way})  {}  {seconds}.{tenths}s", event.cost_usd)
+    let overruled = event.overruled.as_ref().map_or(String::new(), |overruled| {
+        let asked = overruled.asked.as_ref().map(|asked| one_line(&asked.to_string()));
+        let asked = asked.unwrap_or_else(|| "the turn".to_owned());
+        format!("; {} overruled {asked}{}", overruled.by, because(&overruled.reason))
+    });
+    format!("{agent}  {from} → {to} ({way})  {}  {seconds}.{tenths}s{overruled}", event.cost_usd)
+}
+
+fn because(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
 }
 
 /// A text for people, without the control characters by which an agent could steer their terminal.
@@ -130,9 +155,9 @@ pub fn destination(transition: &Transition) -> Option<&StateName> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::agent::Terms;
     use crate::domain::id::{AgentId, SessionId};
     use crate::domain::money::Usd;
-    use crate::domain::supervision::Overrides;
     use crate::domain::time::Timestamp;
     use crate::domain::transition::Tag;
     use crate::domain::turn::TurnId;
@@ -145,12 +170,15 @@ mod tests {
             state: StateName::parse("A.md").expect("a state"),
             transition: Transition::from_parts(tag, owned, body).expect("a transition"),
             implicit: false,
+            overruled: None,
+            unasked: false,
+            evaluator: None,
             cost_usd: Usd::from_dollars(0.05),
             duration_ms: 1234,
             session_id: SessionId::new("s"),
             message: None,
             opens: None,
-            supervision: Overrides::default(),
+            terms: Terms::default(),
             reborn: None,
         };
         sentence(&Record { seq: 1, at: Timestamp(0), event: Event::StepFinished(event) })

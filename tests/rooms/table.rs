@@ -60,7 +60,16 @@ const TABLE: &[Row] = &[
     Row {
         room: "language",
         rooms: &["domain"],
-        crates: &["pest", "pest_derive", "serde", "memchr", "strsim", "serde_yaml", "thiserror"],
+        crates: &[
+            "pest",
+            "pest_derive",
+            "serde",
+            "memchr",
+            "strsim",
+            "regex",
+            "serde_yaml",
+            "thiserror",
+        ],
         never: WORLD,
     },
     Row {
@@ -92,6 +101,13 @@ const TABLE: &[Row] = &[
         rooms: &["domain", "actor::message", "actor::registry", "actor::clock"],
         crates: &["actix", "console", "indicatif", "jiff", "serde_json", "tracing"],
         never: &["std::env", "std::process", "std::net"],
+    },
+    // Puts the others together; nothing of it prints.
+    Row {
+        room: "runtime",
+        rooms: &["domain", "language", "store", "process", "actor", "plugin"],
+        crates: &["actix", "jiff", "thiserror", "tokio", "tracing", "uuid"],
+        never: &["std::process::Command", "std::net", "std::io::stderr", "std::io::stdout"],
     },
     // Failpoints: nothing in a build without the feature that the tests turn on.
     Row {

@@ -14,8 +14,11 @@ use crate::actor::message::{
 };
 use crate::actor::registry::AgentView;
 use crate::actor::runner::Stop;
-use crate::domain::decide::{Chosen, Report, Verdict, decide};
+use crate::domain::admission::Permit;
+use crate::domain::consult::Spent;
+use crate::domain::decide::{Chosen, Judgement, Report, decide, out_of_money};
 use crate::domain::effect::Effect;
+use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{Pause, Status};
 use crate::domain::turn::{Cause, Failure};
@@ -86,8 +89,9 @@ impl Supervisor {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
             visit: agent.visit(),
-            session: agent.session.clone(),
+            session: agent.turn_session().clone(),
             variables: agent.variables.clone(),
+            proposal: agent.proposal.clone(),
             limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),
         };
@@ -102,13 +106,23 @@ impl Supervisor {
     /// Lets in whoever may run, and sees whether the run can go on at all.
     pub(super) fn look_around(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
-        let purse = self.run.purse();
-        for agent in self.admission.admit(permits, &purse) {
+        for Permit { agent, begun } in self.admission.admit(permits, &self.run.purse()) {
             match self.agents.get(&agent) {
-                Some(address) => address.do_send(Admitted),
+                Some(address) => address.do_send(Admitted { begun, spent: self.spent(&agent) }),
                 None => self.admission.release(&agent),
             }
         }
+        let poor = self.admission.turned_away();
+        let ended: Vec<Event> = poor
+            .iter()
+            .filter_map(|(id, whose)| {
+                Some(out_of_money(&self.run, self.run.agents.get(id)?, whose))
+            })
+            .collect();
+        for event in ended {
+            self.commit(event, ctx);
+        }
+        let purse = self.run.purse();
         if self.pending.is_empty()
             && let Some(limit) = purse.limit
             && self.admission.is_starved(&purse)
@@ -122,6 +136,20 @@ impl Supervisor {
             self.hold(Some(pause), ctx);
         }
         self.end_if_still(ctx);
+    }
+
+    /// What has been spent, as it is told to plug-ins.
+    fn spent(&self, agent: &AgentId) -> Spent {
+        Spent {
+            agent_cost_usd: self
+                .run
+                .agents
+                .get(agent)
+                .map(|agent| agent.cost_usd)
+                .unwrap_or_default(),
+            total_cost_usd: self.run.total_cost_usd,
+            budget_usd: self.run.settings.budget_usd,
+        }
     }
 
     /// How many turns may run now. While memory is short no further one starts, but for a first.
@@ -178,10 +206,13 @@ impl Supervisor {
             }
             return;
         }
-        match &report.verdict {
-            Verdict::Failed(failure) if failure.cause == Cause::Throttle => self.slow_down(),
-            Verdict::Failed(_) => {}
-            Verdict::Accepted(_) | Verdict::Violated { .. } => self.throttle.succeeded(),
+        match &report.judgement {
+            Judgement::Failed(failure) if failure.cause == Cause::Throttle => self.slow_down(),
+            Judgement::Failed(_) => {}
+            Judgement::Accepted(_) | Judgement::Proposed { .. } | Judgement::Violated { .. } => {
+                self.throttle.succeeded();
+            }
+            Judgement::NotStarted => {}
         }
         self.admission.release(&report.turn.agent);
         self.commit_all(events, ctx);
@@ -213,7 +244,7 @@ impl Handler<AskPermit> for Supervisor {
     type Result = ();
 
     fn handle(&mut self, AskPermit(agent): AskPermit, ctx: &mut Self::Context) {
-        if let Some(state) = self.run.agents.get(&agent).map(|agent| agent.current_state.clone()) {
+        if let Some(state) = self.run.agents.get(&agent).map(|agent| agent.prompt().clone()) {
             self.admission.ask(agent, state);
             self.look_around(ctx);
         }

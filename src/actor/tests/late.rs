@@ -18,7 +18,8 @@ use crate::actor::message::{
 };
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Parts, Start, Supervisor};
-use crate::domain::decide::{Report, Verdict};
+use crate::domain::consult::Spent;
+use crate::domain::decide::{Judgement, Report};
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::Accepted;
 use crate::domain::run::Run;
@@ -88,6 +89,7 @@ impl Still {
                 runner,
                 registry,
                 warned: std::cell::RefCell::default(),
+                advisers: Vec::new(),
                 supervisor: Superior {
                     permits: ctx.address().recipient(),
                     reports: ctx.address().recipient(),
@@ -155,8 +157,8 @@ fn state(name: &str) -> StateName {
 
 fn ends(turn: TurnId) -> Report {
     let transition = Transition::Result { payload: "late".to_owned(), variables: Variables::new() };
-    let verdict = Verdict::Accepted(Accepted { transition, implicit: false });
-    Report { verdict, ..Report::failed(turn, Failure::new(Cause::Lost, "")) }
+    let judgement = Judgement::Accepted(Accepted { transition, implicit: false, overruled: None });
+    Report { judgement, ..Report::failed(turn, Failure::new(Cause::Lost, "")) }
 }
 
 #[test]
@@ -200,6 +202,7 @@ fn assignment(step: u64, name: &str) -> Assignment {
         session: Session::fresh(SessionId::new("other")),
         variables: Variables::new(),
         limits: Supervision::default().limits(),
+        proposal: None,
         reminder: None,
     }
 }
@@ -267,6 +270,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             runner: gated(at, arrived),
             registry: Arc::default(),
             warned: std::cell::RefCell::default(),
+            advisers: Vec::new(),
             supervisor: Superior {
                 permits: ear.clone().recipient(),
                 reports: ear.clone().recipient(),
@@ -278,8 +282,8 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
         agent.do_send(turn_ended(2));
         agent.do_send(Proceed(assignment(2, "B.md")));
         agent.do_send(turn_ended(2));
-        agent.do_send(Admitted);
-        agent.do_send(Admitted);
+        agent.do_send(admitted());
+        agent.do_send(admitted());
         in_time(at_gate.recv()).await.expect("the turn begins");
         for step in [1, 3] {
             in_time(agent.send(turn_ended(step))).await.expect("an agent that lives");
@@ -293,4 +297,8 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
         in_time(agent.send(turn_ended(2))).await.expect("an agent that lives");
         assert!(said.is_empty(), "the turn was reported twice");
     });
+}
+
+fn admitted() -> Admitted {
+    Admitted { begun: false, spent: Spent::default() }
 }

@@ -12,17 +12,20 @@ use std::time::Duration;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::mpsc;
 
+use crate::actor::adviser::Adviser;
 use crate::actor::launch::{Launch, supervise};
 use crate::actor::message::{Finish, Published};
+use crate::actor::observer::{Kind, Observer};
 use crate::actor::registry::Registry;
 use crate::actor::runner::{Local, Notices, StepRunner, Stop};
 use crate::actor::supervisor::Start;
+use crate::domain::agent::Terms;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{Ending, Run, STATE_VERSION};
 use crate::domain::settings::{MaxProcs, Settings};
-use crate::domain::supervision::{Overrides, Supervision};
+use crate::domain::supervision::Supervision;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::domain::turn::{Reply, StepInput, StepOutcome, TurnId};
@@ -169,6 +172,7 @@ pub(super) struct Stage {
     pub(super) root: Root,
     pub(super) registry: Arc<Registry>,
     heard: Arc<Mutex<Vec<Published>>>,
+    advisers: RefCell<Vec<Adviser>>,
 }
 
 /// A run that is over.
@@ -185,6 +189,7 @@ impl Stage {
             _place: place,
             registry: Arc::default(),
             heard: Arc::default(),
+            advisers: RefCell::default(),
         }
     }
 
@@ -201,7 +206,7 @@ impl Stage {
             entry: StateName::parse("A.md").expect("a state's name"),
             session: SessionId::new("first"),
             variables: Variables::new(),
-            supervision: Overrides::default(),
+            terms: Terms::default(),
             settings,
         };
         let event = Event::RunStarted(Box::new(started));
@@ -240,7 +245,8 @@ impl Stage {
                 source: Arc::new(source),
                 runner: Rc::clone(player) as Rc<dyn StepRunner>,
                 registry: Arc::clone(&self.registry),
-                observers: vec![audience.clone().recipient()],
+                observers: vec![Observer::new("audience", audience.clone().recipient(), Kind::Own)],
+                advisers: self.advisers.borrow_mut().drain(..).collect(),
             };
             let (_interrupts, mut quiet) = mpsc::unbounded_channel();
             let run = in_time(supervise(launch, &mut quiet)).await.expect("a run that is written");

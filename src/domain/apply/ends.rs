@@ -1,6 +1,7 @@
 //! How agents end: with a result, with an error, or with one whose failure ends the run.
 
-use super::{Refused, due, spend};
+use super::money::{leave_shares, spend, spend_untaught};
+use super::{Refused, due};
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentFailed;
 use crate::domain::id::AgentId;
@@ -11,7 +12,7 @@ use crate::domain::turn::{Cause, TurnId};
 pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, Refused> {
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost_usd);
-    spend(run, &event.state, event.cost_usd, false);
+    spend(run, &event.turn.agent, &event.state, event.cost_usd, false);
     let ending = Ending::Error(event.error.clone());
     let mut effects = retire(run, event.turn.agent.clone(), ending, Some(event.cause));
     if event.ends_run {
@@ -24,6 +25,7 @@ pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Eff
 /// Ends all other agents with one that failed.
 fn end_all(run: &mut Run, culprit: &AgentId) {
     let others = run.agents.drain();
+    run.shares.clear();
     run.finished.extend(others.into_iter().map(|agent| Finished {
         ending: Ending::Error(format!(
             "ended in {} because {culprit} failed, whose failure ends the run (on_exhausted: fail-run)",
@@ -47,7 +49,7 @@ pub(super) fn cost_counted(
     let ended = owing.ok_or_else(|| Refused::NoAgent(turn.agent.clone()))?;
     ended.owes = None;
     ended.cost_usd += cost;
-    run.total_cost_usd += cost;
+    spend_untaught(run, &turn.agent, cost);
     Ok(Vec::new())
 }
 
@@ -58,6 +60,7 @@ pub(super) fn retire(
     cause: Option<Cause>,
 ) -> Vec<Effect> {
     let cost_usd = run.agents.remove(&id).map_or(Usd::ZERO, |agent| agent.cost_usd);
+    leave_shares(run, &id);
     run.finished.push(Finished { id: id.clone(), ending, cause, cost_usd, owes: None });
     run.settle();
     let mut effects = vec![Effect::Retire(id)];

@@ -12,10 +12,12 @@ mod turns;
 
 use self::scene::{CENT, Scene, agent_id, goto, message, result, session, state, tag, variables};
 use super::*;
+use crate::domain::event::{TurnFailed, TurnRejected};
 use crate::domain::id::MessageId;
 use crate::domain::run::Finished;
 use crate::domain::session::Origin;
 use crate::domain::transition::Tag;
+use crate::domain::turn::Cause;
 
 fn proceed(id: &str) -> Effect {
     Effect::Proceed(agent_id(id))

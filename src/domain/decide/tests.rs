@@ -11,8 +11,10 @@ use crate::domain::apply::tests::scene::{
     Scene, agent_id, goto, message, result, session, state, tag,
 };
 use crate::domain::effect::Effect;
+use crate::domain::event::{AgentFailed, TurnFailed};
 use crate::domain::run::{Pause, Status};
 use crate::domain::session::Session;
+use crate::domain::supervision::{Exhausted, Overrides, Supervision};
 use crate::domain::transition::Tag;
 
 const NOW: Timestamp = Timestamp(100_000);
@@ -21,39 +23,40 @@ fn chosen() -> Chosen {
     Chosen { now: NOW, session: session(77), ready: None, chance: 0.5 }
 }
 
-fn report(scene: &Scene, verdict: Verdict) -> Report {
-    report_of(scene, "main", verdict)
+fn report(scene: &Scene, judgement: Judgement) -> Report {
+    report_of(scene, "main", judgement)
 }
 
-fn report_of(scene: &Scene, agent: &str, verdict: Verdict) -> Report {
+fn report_of(scene: &Scene, agent: &str, judgement: Judgement) -> Report {
     Report {
         turn: scene.turn(agent),
         cost: Usd::from_dollars(0.25),
         duration_ms: 1234,
         message: Some(message(9)),
-        verdict,
-        child: Overrides::default(),
+        judgement,
+        child: Terms::default(),
+        opinions: Vec::new(),
     }
 }
 
-fn accepted(transition: Transition) -> Verdict {
-    Verdict::Accepted(Accepted { transition, implicit: false })
+fn accepted(transition: Transition) -> Judgement {
+    Judgement::Accepted(Accepted { transition, implicit: false, overruled: None })
 }
 
-fn violated(reminder: Option<&str>) -> Verdict {
-    Verdict::Violated {
+fn violated(reminder: Option<&str>) -> Judgement {
+    Judgement::Violated {
         violation: "the reply has no transition tag".to_owned(),
         reminder: reminder.map(str::to_owned),
     }
 }
 
-fn failed_by(cause: Cause) -> Verdict {
-    Verdict::Failed(Failure::new(cause, "it said no"))
+fn failed_by(cause: Cause) -> Judgement {
+    Judgement::Failed(Failure::new(cause, "it said no"))
 }
 
 /// The one event that follows when the agent `main` reports this.
-fn one(scene: &Scene, verdict: Verdict) -> Event {
-    let mut events = decide(&scene.run, &report(scene, verdict), chosen());
+fn one(scene: &Scene, judgement: Judgement) -> Event {
+    let mut events = decide(&scene.run, &report(scene, judgement), chosen());
     assert_eq!(events.len(), 1, "{events:?}");
     events.remove(0)
 }
@@ -65,8 +68,8 @@ fn turn_failed(scene: &Scene, cause: Cause) -> TurnFailed {
     }
 }
 
-fn agent_failed(scene: &Scene, verdict: Verdict) -> AgentFailed {
-    match one(scene, verdict) {
+fn agent_failed(scene: &Scene, judgement: Judgement) -> AgentFailed {
+    match one(scene, judgement) {
         Event::AgentFailed(event) => event,
         other => panic!("{other:?}"),
     }
@@ -76,21 +79,25 @@ fn agent_failed(scene: &Scene, verdict: Verdict) -> AgentFailed {
 fn a_transition_is_recorded_with_all_that_the_turn_was() {
     let mut scene = Scene::begin();
     scene.take("main", goto("B.md"));
-    let verdict = Verdict::Accepted(Accepted { transition: goto("C.md"), implicit: true });
+    let judgement =
+        Judgement::Accepted(Accepted { transition: goto("C.md"), implicit: true, overruled: None });
     let expected = StepFinished {
         turn: scene.turn("main"),
         state: state("B.md"),
         transition: goto("C.md"),
         implicit: true,
+        overruled: None,
+        unasked: false,
+        evaluator: None,
         cost_usd: Usd::from_dollars(0.25),
         duration_ms: 1234,
         session_id: session(1),
         message: Some(message(9)),
         opens: None,
-        supervision: Overrides::default(),
+        terms: Terms::default(),
         reborn: None,
     };
-    assert_eq!(one(&scene, verdict), Event::StepFinished(expected));
+    assert_eq!(one(&scene, judgement), Event::StepFinished(expected));
 }
 
 #[test]
@@ -279,11 +286,11 @@ fn a_report_that_comes_late_or_twice_or_from_nobody_decides_nothing() {
         failed_by(Cause::Authentication),
         failed_by(Cause::Output),
     ];
-    for verdict in verdicts {
+    for judgement in verdicts {
         let mut scene = Scene::begin();
-        let early = report(&scene, verdict.clone());
+        let early = report(&scene, judgement.clone());
         scene.take("main", goto("B.md"));
-        let due = report(&scene, verdict);
+        let due = report(&scene, judgement);
         let other = |agent: &str, step, turn| Report {
             turn: TurnId { agent: agent_id(agent), step, turn },
             ..due.clone()

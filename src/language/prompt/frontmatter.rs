@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
+use super::evaluator::{self, Evaluator};
+use crate::domain::agent::Terms;
 use crate::domain::policy::Policy;
 use crate::domain::settings::Model;
-use crate::domain::supervision::Overrides;
 use crate::domain::transition::{Tag, Transition};
 use crate::language::hint::closest;
-use crate::language::yaml::{self, Error};
+use crate::language::yaml::{self, Error, value};
 use crate::language::{manifest, supervision};
 
 /// What the frontmatter says.
@@ -23,8 +24,10 @@ pub struct Frontmatter {
     pub policy: Policy,
     /// The model it takes.
     pub model: Option<Model>,
-    /// In what agents that are born here are supervised differently.
-    pub supervision: Overrides,
+    /// Under which terms agents live that are born here.
+    pub terms: Terms,
+    /// Who takes a second look at what is asked for here.
+    pub evaluator: Option<Evaluator>,
 }
 
 #[derive(Deserialize)]
@@ -36,9 +39,13 @@ struct Raw {
     model: Option<Spanned<String>>,
     #[serde(default)]
     supervision: Option<supervision::Raw>,
+    #[serde(default)]
+    budget: Option<Spanned<String>>,
+    #[serde(default)]
+    evaluator: Option<Spanned<evaluator::Raw>>,
 }
 
-type Entry = BTreeMap<String, Spanned<String>>;
+pub(super) type Entry = BTreeMap<String, Spanned<String>>;
 
 /// Reads frontmatter; lines are counted from the beginning of `yaml`.
 ///
@@ -50,10 +57,20 @@ pub fn parse(yaml: &str) -> Result<Frontmatter, Error> {
     }
     let raw: Raw = yaml::read(yaml)?;
     let entries = raw.allowed_transitions.unwrap_or_default();
+    let policy = Policy { allowed: entries.into_iter().map(entry).collect::<Result<_, _>>()? };
+    let evaluator = raw.evaluator.map(|block| block.value.read(&policy, block.referenced));
     Ok(Frontmatter {
-        policy: Policy { allowed: entries.into_iter().map(entry).collect::<Result<_, _>>()? },
+        policy,
         model: raw.model.map(|name| model(&name)).transpose()?,
-        supervision: raw.supervision.map(supervision::Raw::read).transpose()?.unwrap_or_default(),
+        terms: Terms {
+            supervision: raw
+                .supervision
+                .map(supervision::Raw::read)
+                .transpose()?
+                .unwrap_or_default(),
+            budget_usd: value(raw.budget, manifest::dollars)?,
+        },
+        evaluator: evaluator.transpose()?,
     })
 }
 
@@ -61,7 +78,7 @@ fn model(name: &Spanned<String>) -> Result<Model, Error> {
     manifest::model(&name.value).map_err(|why| Error::at(name.referenced, why))
 }
 
-fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
+pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
     let (place, mut attributes) = (entry.referenced, entry.value);
     let Some(name) = attributes.remove("tag") else {
         return Err(Error::at(
@@ -153,7 +170,7 @@ mod tests {
             ("\nmodle: opus\n", "2:1: unknown key `modle`; did you mean `model`?"),
             (
                 "colour: red\n",
-                "1:1: unknown key `colour`; known here: allowed_transitions, model, supervision",
+                "1:1: unknown key `colour`; known here: allowed_transitions, model, supervision, budget, evaluator",
             ),
             ("supervision:\n  restrt: x\n", "2:3: unknown key `restrt`; did you mean `restart`?"),
             ("model: gpt\n", "1:8: unknown model `gpt`; use one of opus, sonnet, haiku"),

@@ -1,11 +1,13 @@
 //! The two questions a prompt folder answers: what to ask in a state, what a reply means there.
 
 use super::document::{self, Document};
+use super::evaluator::{self, Evaluator};
+use crate::domain::agent::Terms;
+use crate::domain::evaluation::Proposal;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::policy::{Accepted, Policy, Violation};
 use crate::domain::settings::Model;
-use crate::domain::supervision::Overrides;
-use crate::domain::transition::Variables;
+use crate::domain::transition::{Transition, Variables};
 use crate::language::source::{self, Source};
 use crate::language::{tag, template, yaml};
 
@@ -34,8 +36,10 @@ pub struct Ask {
     pub prompt: String,
     /// The model the state takes.
     pub model: Option<Model>,
-    /// In what an agent that is born here is supervised differently.
-    pub supervision: Overrides,
+    /// Under which terms an agent lives that is born here.
+    pub terms: Terms,
+    /// Who takes a second look at what the reply asks for.
+    pub evaluator: Option<Evaluator>,
     /// What the reply may ask for.
     pub policy: Policy,
     /// Placeholders that nothing fills.
@@ -92,7 +96,8 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
-        supervision: frontmatter.supervision,
+        terms: frontmatter.terms,
+        evaluator: frontmatter.evaluator,
         policy: frontmatter.policy,
         unfilled: filled
             .unknown
@@ -106,13 +111,39 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     })
 }
 
-/// In what an agent that is born in a state is supervised differently. A state that cannot be used
-/// differs in nothing: the agent that is born there fails by itself, with the reason.
+/// What to ask the evaluator of what an agent wants in a state; the answer has to be within the
+/// state's policy. Without a word on the model it is the cheapest.
+///
+/// # Errors
+/// [`Error`] if the state's file or the evaluator's is missing or wrong.
+pub fn evaluation(
+    position: &Position,
+    proposal: &Proposal,
+    source: &dyn Source,
+) -> Result<Ask, Error> {
+    let asked = step(position, source)?;
+    let mut position = Position { state: proposal.evaluator.clone(), ..position.clone() };
+    position.variables.extend(evaluator::values(proposal));
+    let own = step(&position, source)?;
+    let model = match asked.evaluator {
+        Some(Evaluator::Prompt { model, .. }) => model,
+        _ => None,
+    };
+    Ok(Ask {
+        model: model.or(own.model).or(Some(Model::Haiku)),
+        policy: asked.policy,
+        evaluator: None,
+        ..own
+    })
+}
+
+/// Under which terms an agent lives that is born in a state. A state that cannot be used has none:
+/// the agent that is born there fails by itself, with the reason.
 #[must_use]
-pub fn supervision(state: &StateName, source: &dyn Source) -> Overrides {
+pub fn terms(state: &StateName, source: &dyn Source) -> Terms {
     let text = source.read(state).ok();
     let document = text.and_then(|text| document::parse(&text).ok());
-    document.map(|document| document.frontmatter.supervision).unwrap_or_default()
+    document.map(|document| document.frontmatter.terms).unwrap_or_default()
 }
 
 /// What a reply means: the one transition it asks for, if the policy and the scope allow it.
@@ -121,7 +152,15 @@ pub fn supervision(state: &StateName, source: &dyn Source) -> Overrides {
 /// The [`Violation`] the agent may be asked to repair.
 pub fn read(policy: &Policy, source: &dyn Source, reply: &str) -> Result<Accepted, Violation> {
     let accepted = policy.judge(tag::find(reply))?;
-    let transition = &accepted.transition;
+    check(&accepted.transition, source)?;
+    Ok(accepted)
+}
+
+/// Whether the states that a transition names can be entered.
+///
+/// # Errors
+/// [`Violation::NoSuchState`].
+pub fn check(transition: &Transition, source: &dyn Source) -> Result<(), Violation> {
     for state in [transition.target(), transition.continuation()].into_iter().flatten() {
         let no_such_state = |why: Error| Violation::NoSuchState {
             asked: transition.to_string(),
@@ -132,7 +171,7 @@ pub fn read(policy: &Policy, source: &dyn Source, reply: &str) -> Result<Accepte
             return Err(no_such_state(Error::NotAPrompt { path: source.path(state) }));
         }
     }
-    Ok(accepted)
+    Ok(())
 }
 
 fn is_prompt(state: &StateName) -> bool {

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::document;
+use super::evaluator::Evaluator;
 use crate::domain::id::StateName;
 use crate::language::source::Source;
 
@@ -31,15 +32,24 @@ pub fn survey(entry: &StateName, source: &dyn Source) -> Vec<String> {
             }
         };
         let allowed = &document.frontmatter.policy.allowed;
-        let named =
-            allowed.iter().flat_map(|entry| [entry.target(), entry.continuation()]).flatten();
+        let evaluator = match &document.frontmatter.evaluator {
+            Some(Evaluator::Prompt { file, .. }) => Some(file),
+            _ => None,
+        };
+        if let Some(file) = evaluator {
+            warnings.extend(blind(file, source));
+        }
+        let named = allowed
+            .iter()
+            .flat_map(|entry| [entry.target(), entry.continuation()])
+            .flatten()
+            .chain(evaluator);
         for next in named {
             if seen.len() < FAR_ENOUGH && seen.insert(next.clone()) {
                 match source.check(next) {
                     Ok(()) => to_look_at.push(next.clone()),
                     Err(error) => {
-                        warnings
-                            .push(format!("{} allows {next}, but {error}", source.path(&state)));
+                        warnings.push(format!("{} names {next}, but {error}", source.path(&state)));
                     }
                 }
             }
@@ -47,6 +57,18 @@ pub fn survey(entry: &StateName, source: &dyn Source) -> Vec<String> {
     }
     warnings.sort();
     warnings
+}
+
+/// That an evaluator is never shown what it is to judge, if so.
+fn blind(file: &StateName, source: &dyn Source) -> Option<String> {
+    let text = source.read(file).ok()?;
+    let shown = ["{{output}}", "{{transition}}"].iter().any(|name| text.contains(name));
+    let path = source.path(file);
+    (!shown).then(|| {
+        format!(
+            "{path}: an evaluator sees only its prompt; show it {{{{output}}}}, the reply it judges"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -71,7 +93,7 @@ mod tests {
         assert_eq!(
             survey(&StateName::parse("START.md").expect("a state"), &files),
             [
-                "NEXT.md allows STRAT.md, but STRAT.md: there is no such file in the workflow; did you mean START.md?",
+                "NEXT.md names STRAT.md, but STRAT.md: there is no such file in the workflow; did you mean START.md?",
                 "SUB.md:2:1: unknown key `modle`; did you mean `model`?",
             ]
         );

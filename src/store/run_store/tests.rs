@@ -20,7 +20,7 @@ fn first() -> Record {
         entry: StateName::parse("A.md").expect("a state"),
         session: SessionId::new("s"),
         variables: Variables::new(),
-        supervision: crate::domain::supervision::Overrides::default(),
+        terms: crate::domain::agent::Terms::default(),
         settings: Settings::default(),
     };
     Record { seq: 1, at: Timestamp(1), event: Event::RunStarted(Box::new(started)) }

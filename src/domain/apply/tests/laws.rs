@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
+use crate::domain::agent::Terms;
 use crate::domain::event::AgentFailed;
-use crate::domain::supervision::Overrides;
 
 /// What all turns have cost is what the agents' turns have cost.
 fn cost_of_agents(run: &Run) -> Usd {
@@ -79,12 +79,15 @@ fn any_event() -> impl Strategy<Value = Event> {
                 state,
                 transition,
                 implicit: false,
+                overruled: None,
+                unasked: false,
+                evaluator: None,
                 cost_usd,
                 duration_ms: 0,
                 session_id: SessionId::new("s"),
                 message,
                 opens: session,
-                supervision: Overrides::default(),
+                terms: Terms::default(),
                 reborn: None,
             }),
             2 => Event::TurnRejected(TurnRejected {

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::scene;
+use crate::domain::agent::Terms;
 use crate::domain::apply::{apply, begin};
-use crate::domain::decide::{Chosen, Report, Verdict, decide};
+use crate::domain::decide::{Chosen, Judgement, Report, decide};
 use crate::domain::event::{Command, Event, Record};
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::money::Usd;
@@ -24,7 +25,7 @@ use crate::domain::turn::{Cause, Failure};
 #[derive(Debug, Clone)]
 pub(crate) enum Push {
     /// An agent reports.
-    Report { agent: Index, verdict: Verdict, cents: u32, marked: bool, chance: f64 },
+    Report { agent: Index, judgement: Judgement, cents: u32, marked: bool, chance: f64 },
     /// The last report comes again.
     Again,
     /// The run is paused, or goes on if it is.
@@ -64,21 +65,22 @@ pub(crate) fn transitions() -> impl Strategy<Value = Transition> {
     ]
 }
 
-fn verdicts() -> impl Strategy<Value = Verdict> {
-    let accepted = (transitions(), any::<bool>())
-        .prop_map(|(transition, implicit)| Verdict::Accepted(Accepted { transition, implicit }));
+fn verdicts() -> impl Strategy<Value = Judgement> {
+    let accepted = (transitions(), any::<bool>()).prop_map(|(transition, implicit)| {
+        Judgement::Accepted(Accepted { transition, implicit, overruled: None })
+    });
     let violated = (texts(), proptest::option::weighted(0.9, texts()))
-        .prop_map(|(violation, reminder)| Verdict::Violated { violation, reminder });
+        .prop_map(|(violation, reminder)| Judgement::Violated { violation, reminder });
     let failed = (select(&Cause::ALL[..]), texts())
-        .prop_map(|(cause, message)| Verdict::Failed(Failure::new(cause, message)));
+        .prop_map(|(cause, message)| Judgement::Failed(Failure::new(cause, message)));
     prop_oneof![8 => accepted, 2 => violated, 2 => failed]
 }
 
 fn push() -> impl Strategy<Value = Push> {
     let report = (any::<Index>(), verdicts(), 0u32..500, any::<bool>(), 0.0..1.0f64).prop_map(
-        |(agent, verdict, cents, marked, chance)| Push::Report {
+        |(agent, judgement, cents, marked, chance)| Push::Report {
             agent,
-            verdict,
+            judgement,
             cents,
             marked,
             chance,
@@ -147,9 +149,9 @@ impl Journal {
 
     fn push(&mut self, push: &Push) {
         match push {
-            Push::Report { agent, verdict, cents, marked, chance } => {
+            Push::Report { agent, judgement, cents, marked, chance } => {
                 if !self.run.agents.is_empty() {
-                    let report = self.report(*agent, verdict, *cents, *marked);
+                    let report = self.report(*agent, judgement, *cents, *marked);
                     self.settle(&report, *chance);
                     self.last = Some(report);
                 }
@@ -167,14 +169,23 @@ impl Journal {
         }
     }
 
-    fn report(&self, agent: Index, verdict: &Verdict, cents: u32, marked: bool) -> Report {
+    fn report(&self, agent: Index, judgement: &Judgement, cents: u32, marked: bool) -> Report {
         let live: Vec<_> = self.run.agents.values().collect();
         let turn = live[agent.index(live.len())].turn_id();
         let message = marked.then(|| MessageId::new(&format!("m{}", self.run.seq + 1)));
         let cost = Usd::from_dollars(f64::from(cents) / 100.0);
-        let verdict = verdict.clone();
-        let child = differing(cents);
-        Report { turn, cost, duration_ms: u64::from(cents), message, verdict, child }
+        let judgement = judgement.clone();
+        let budget_usd = cents.is_multiple_of(3).then_some(cost);
+        let child = Terms { supervision: differing(cents), budget_usd };
+        Report {
+            turn,
+            cost,
+            duration_ms: u64::from(cents),
+            message,
+            judgement,
+            child,
+            opinions: Vec::new(),
+        }
     }
 
     fn settle(&mut self, report: &Report, chance: f64) {

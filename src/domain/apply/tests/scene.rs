@@ -4,6 +4,7 @@
 //! and costs a cent, so that a test can tell from a value which record it came from.
 
 use crate::domain::agent::Agent;
+use crate::domain::agent::Terms;
 use crate::domain::apply::{Refused, apply, begin};
 use crate::domain::effect::Effect;
 use crate::domain::event::{AgentFailed, Event, Record, RunStarted, StepFinished, TurnFailed};
@@ -11,7 +12,6 @@ use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{Run, STATE_VERSION};
 use crate::domain::settings::Settings;
-use crate::domain::supervision::Overrides;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Tag, Transition, Variables};
 use crate::domain::turn::{Cause, TurnId};
@@ -62,7 +62,7 @@ pub(crate) fn first() -> Record {
         entry: state("A.md"),
         session: session(1),
         variables: Variables::new(),
-        supervision: Overrides::default(),
+        terms: Terms::default(),
         settings: Settings::default(),
     };
     Record { seq: 1, at: Timestamp(1000), event: Event::RunStarted(Box::new(started)) }
@@ -111,12 +111,15 @@ impl Scene {
             state: agent.current_state.clone(),
             transition,
             implicit: false,
+            overruled: None,
+            unasked: false,
+            evaluator: None,
             cost_usd: Usd::from_dollars(CENT),
             duration_ms: 0,
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
             opens: opens.then(|| session(self.next())),
-            supervision: Overrides::default(),
+            terms: Terms::default(),
             reborn: None,
         }
     }

@@ -16,12 +16,12 @@ fn at_limit(on_limit: OnLimit) -> Scene {
     scene
 }
 
-fn limited(resets: Option<Timestamp>) -> Verdict {
-    Verdict::Failed(Failure { resets, ..Failure::new(Cause::UsageLimit, "no more") })
+fn limited(resets: Option<Timestamp>) -> Judgement {
+    Judgement::Failed(Failure { resets, ..Failure::new(Cause::UsageLimit, "no more") })
 }
 
-fn happen(scene: &mut Scene, agent: &str, verdict: Verdict) -> Vec<Effect> {
-    let events = decide(&scene.run, &report_of(scene, agent, verdict), chosen());
+fn happen(scene: &mut Scene, agent: &str, judgement: Judgement) -> Vec<Effect> {
+    let events = decide(&scene.run, &report_of(scene, agent, judgement), chosen());
     events.into_iter().flat_map(|event| scene.happens(event)).collect()
 }
 
@@ -67,8 +67,8 @@ fn a_limit_that_is_over_can_be_reached_again() {
     let mut scene = at_limit(OnLimit::Wait);
     happen(&mut scene, "main", limited(Some(RESETS)));
     let now = GOES_ON;
-    let verdict = limited(Some(now.plus(20_000)));
-    let events = decide(&scene.run, &report(&scene, verdict), Chosen { now, ..chosen() });
+    let judgement = limited(Some(now.plus(20_000)));
+    let events = decide(&scene.run, &report(&scene, judgement), Chosen { now, ..chosen() });
     let [_, Event::LimitReached { until, .. }] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(*until, now.plus(21_000));
 }
@@ -150,7 +150,7 @@ fn a_throttle_waits_as_the_agent_it_meets_is_supervised() {
     let mut scene = at_limit(OnLimit::Wait);
     let own = Overrides { backoff_min_ms: Some(9000), ..Overrides::default() };
     let mut fork = scene.step("main", tag(Tag::Fork, "N.md", "W.md"));
-    fork.supervision = own;
+    fork.terms.supervision = own;
     scene.happens(Event::StepFinished(fork));
     for (agent, wait) in [("main", 1000), ("main.1", 9000)] {
         let report = report_of(&scene, agent, failed_by(Cause::Throttle));

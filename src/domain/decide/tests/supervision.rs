@@ -25,14 +25,14 @@ fn permanent(max_restarts: u32, on_exhausted: Exhausted) -> Scene {
 }
 
 /// What follows when this agent reports this now, as the next record would have it.
-fn decided(scene: &Scene, agent: &str, verdict: Verdict) -> Vec<Event> {
+fn decided(scene: &Scene, agent: &str, judgement: Judgement) -> Vec<Event> {
     let now = Timestamp(scene.next() * 1000);
-    decide(&scene.run, &report_of(scene, agent, verdict), Chosen { now, ..chosen() })
+    decide(&scene.run, &report_of(scene, agent, judgement), Chosen { now, ..chosen() })
 }
 
 /// The same, and it happens.
-fn happen(scene: &mut Scene, agent: &str, verdict: Verdict) -> Vec<Effect> {
-    let events = decided(scene, agent, verdict);
+fn happen(scene: &mut Scene, agent: &str, judgement: Judgement) -> Vec<Effect> {
+    let events = decided(scene, agent, judgement);
     events.into_iter().flat_map(|event| scene.happens(event)).collect()
 }
 
@@ -40,7 +40,7 @@ fn happen(scene: &mut Scene, agent: &str, verdict: Verdict) -> Vec<Effect> {
 fn family(scene: &mut Scene, differing: Overrides) {
     let fork = tag(Tag::Fork, "N.md", "W.md");
     let mut step = scene.step("main", fork);
-    step.supervision = differing;
+    step.terms.supervision = differing;
     scene.happens(Event::StepFinished(step));
 }
 

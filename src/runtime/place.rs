@@ -1,18 +1,18 @@
-//! The directory of all runs under its one real name.
+//! Directories under their one real name: that of all runs, and those that a run keeps.
 //!
 //! A running turn is recognised by this name in its environment, so the same directory must never
 //! go by two: links and `..` are resolved, also where the directory is yet to be made.
 
 use std::path::{Component, Path, PathBuf};
 
-use super::exit::Error;
+use super::error::Error;
 use crate::store::files;
 use crate::store::layout::Root;
 
 /// Resolves the directory that was given.
 ///
 /// # Errors
-/// [`Error::Io`] if it cannot be resolved, [`Error::Usage`] if its name is not UTF-8.
+/// [`Error::Io`] if it cannot be resolved, [`Error::NotText`] if its name is not UTF-8.
 pub fn root(given: &Path) -> Result<Root, Error> {
     let failed = |error| Error::Io { doing: "find the directory", path: given.to_owned(), error };
     let absolute = std::path::absolute(given).map_err(failed)?;
@@ -23,10 +23,30 @@ pub fn root(given: &Path) -> Result<Root, Error> {
         absolute.canonicalize().map_err(failed)?
     };
     if real.to_str().is_none() {
-        let why = "the path of the directory of all runs has to be UTF-8 text";
-        return Err(Error::Usage(format!("{}: {why}", given.display())));
+        let what = "the path of the directory of all runs";
+        return Err(Error::NotText { path: given.to_owned(), what });
     }
     Ok(Root::new(real))
+}
+
+/// The real path of a directory, as text that the journal can hold.
+///
+/// # Errors
+/// [`Error::Io`] and [`Error::NotText`].
+pub fn directory(path: &Path) -> Result<String, Error> {
+    let real = path
+        .canonicalize()
+        .and_then(|real| {
+            if real.is_dir() { Ok(real) } else { Err(std::io::ErrorKind::NotADirectory.into()) }
+        })
+        .map_err(|error| Error::Io {
+            doing: "work in the directory",
+            path: path.to_owned(),
+            error,
+        })?;
+    real.into_os_string()
+        .into_string()
+        .map_err(|_| Error::NotText { path: path.to_owned(), what: "the path of a directory" })
 }
 
 /// The part of a path that exists, and the rest; none if the rest leads upwards, where only the

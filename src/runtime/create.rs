@@ -4,32 +4,46 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use super::args::RunArgs;
-use super::exit::Error;
-use super::foreground::{Prepared, runner_for};
-use super::settings;
-use super::target::Workflow;
+use super::answerer::runner_for;
+use super::error::Error;
+use super::place::directory;
+use super::supervise::Prepared;
+use super::workflow::Workflow;
 use crate::actor::clock::now;
 use crate::actor::supervisor::Start;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::run::STATE_VERSION;
+use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
 use crate::language::prompt::step::{Position, step};
 use crate::language::prompt::survey::survey;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
 
+/// What is said about a new run besides its settings.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Its id; one is chosen if absent.
+    pub id: Option<RunId>,
+    /// The text for `{{input}}` in its first state.
+    pub input: Option<String>,
+}
+
 /// Makes a new run from a workflow, once everything that can be checked has been.
 ///
 /// # Errors
 /// [`Error`] if anything about it is wrong; nothing is left of it then.
-pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
-    let Workflow { scope, entry, manifest } = workflow;
-    let settings = settings::new(args, manifest)?;
-    let workflow_id = args.birth.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
+pub fn create(
+    root: &Root,
+    workflow: &Workflow,
+    request: Request,
+    settings: Settings,
+) -> Result<Prepared, Error> {
+    let Workflow { scope, entry, .. } = workflow;
+    let workflow_id = request.id.unwrap_or_else(|| new_id(scope.root(), entry));
     let variables: Variables =
-        [("input".to_owned(), args.birth.input.clone().unwrap_or_default())].into();
+        [("input".to_owned(), request.input.clone().unwrap_or_default())].into();
     let position = Position {
         workflow: workflow_id.clone(),
         agent: AgentId::main(),
@@ -38,7 +52,7 @@ pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result
         run_variables: settings.variables.clone(),
     };
     let ask = step(&position, scope)?;
-    let missed = ask.unfilled.iter().find(|one| one.name == "input" && args.birth.input.is_none());
+    let missed = ask.unfilled.iter().find(|one| one.name == "input" && request.input.is_none());
     let mut warnings = survey(entry, scope);
     warnings.extend(
         missed.map(|missed| {
@@ -49,9 +63,9 @@ pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result
     let started = RunStarted {
         version: STATE_VERSION,
         workflow_id,
-        scope_dir: settings::directory(scope.root())?,
+        scope_dir: directory(scope.root())?,
         entry: entry.clone(),
-        supervision: ask.supervision,
+        terms: ask.terms,
         session: SessionId::new(&Uuid::new_v4().to_string()),
         variables,
         settings,

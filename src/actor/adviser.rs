@@ -1,0 +1,112 @@
+//! Plug-ins that have a say, as agents ask them: all at once, and none for longer than its deadline.
+//!
+//! One that does not answer in time is not asked again before it has answered, so it delays a run
+//! once and not at every turn. What it would have said counts as to proceed, with a warning; where it
+//! is required, the run pauses instead, because it was not meant to go on unseen.
+
+use std::cell::Cell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::time::Duration;
+
+use actix::dev::RecipientRequest;
+use actix::{MailboxError, Recipient};
+use tokio::time::{Instant, timeout_at};
+
+use super::message::Consult;
+use crate::domain::consult::{Opinion, Question, Scope, Verdict};
+use crate::domain::time::span;
+
+/// How long a plug-in may think, if nothing else is said.
+pub const DEADLINE: Duration = Duration::from_secs(2);
+
+/// A plug-in that has a say.
+#[derive(Clone)]
+pub struct Adviser {
+    name: String,
+    recipient: Recipient<Consult>,
+    deadline: Duration,
+    required: bool,
+    silent: Rc<Cell<bool>>,
+}
+
+impl Adviser {
+    /// A plug-in of that name, which is waited for no longer than `deadline`; where it is `required`,
+    /// the run pauses when it does not answer.
+    #[must_use]
+    pub fn new(
+        name: String,
+        recipient: Recipient<Consult>,
+        deadline: Duration,
+        required: bool,
+    ) -> Self {
+        Self { name, recipient, deadline, required, silent: Rc::default() }
+    }
+
+    /// What it says, when it has said it or when its deadline is over.
+    async fn verdict(&self, asked: Option<Asked>) -> Verdict {
+        let Some(Asked { mut request, until }) = asked else {
+            return self.without_an_answer("has not answered the last question yet");
+        };
+        match timeout_at(until, &mut request).await {
+            Ok(Ok(verdict)) => verdict,
+            Ok(Err(MailboxError::Closed | MailboxError::Timeout)) => {
+                if !self.silent.replace(true) {
+                    tracing::warn!(
+                        "the plug-in {} has failed and is not asked any more",
+                        self.name
+                    );
+                }
+                self.without_an_answer("has failed")
+            }
+            Err(_) => {
+                let deadline = span(u64::try_from(self.deadline.as_millis()).unwrap_or(u64::MAX));
+                self.silent.set(true);
+                if !self.required {
+                    tracing::warn!(
+                        "the plug-in {} did not answer within {deadline}: the run goes on without it, and asks it again when it has answered",
+                        self.name
+                    );
+                }
+                let silent = Rc::clone(&self.silent);
+                actix::spawn(async move {
+                    if request.await.is_ok() {
+                        silent.set(false);
+                    }
+                });
+                self.without_an_answer(&format!("did not answer within {deadline}"))
+            }
+        }
+    }
+
+    fn without_an_answer(&self, why: &str) -> Verdict {
+        if self.required {
+            Verdict::Stop { reason: format!("it is required, and {why}"), scope: Scope::Run }
+        } else {
+            Verdict::Proceed
+        }
+    }
+}
+
+/// A question that was asked.
+struct Asked {
+    request: Pin<Box<RecipientRequest<Consult>>>,
+    until: Instant,
+}
+
+/// Asks all of them, and gives what they say.
+pub async fn consult(advisers: &[Adviser], question: &Question) -> Vec<Opinion> {
+    let ask = |adviser: &Adviser| {
+        (!adviser.silent.get()).then(|| Asked {
+            request: Box::pin(adviser.recipient.send(Consult(question.clone()))),
+            until: Instant::now() + adviser.deadline,
+        })
+    };
+    let asked: Vec<_> = advisers.iter().map(ask).collect();
+    let mut opinions = Vec::with_capacity(advisers.len());
+    for (adviser, asked) in advisers.iter().zip(asked) {
+        let verdict = adviser.verdict(asked).await;
+        opinions.push(Opinion { by: adviser.name.clone(), verdict });
+    }
+    opinions
+}

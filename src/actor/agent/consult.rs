@@ -1,0 +1,97 @@
+//! An agent and the plug-ins that have a say: before its turn starts, and before its transition is
+//! reported.
+//!
+//! Where there is none, nothing is waited for.
+
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
+
+use super::{Agent, Terms, Work};
+use crate::actor::adviser::consult;
+use crate::domain::agent;
+use crate::domain::consult::{Asked, Opinion, Question, Start, Verdict, strictest};
+use crate::domain::decide::{Judgement, Report};
+use crate::domain::transition::Transition;
+use crate::domain::turn::StepInput;
+use crate::language::prompt::step;
+
+impl Agent {
+    /// Starts a turn, unless a plug-in has something against it.
+    pub(super) fn consult_before(&mut self, input: StepInput, terms: Terms, ctx: &mut Ctx<Self>) {
+        let question = Question::Start(Start {
+            turn: input.turn.clone(),
+            state: input.state.clone(),
+            model: input.model,
+            spent: terms.spent,
+        });
+        self.consult(question, ctx, move |this, opinions, ctx| {
+            if strictest(opinions.clone()).is_none() {
+                return this.start(input, terms, ctx);
+            }
+            let report = Report { judgement: Judgement::NotStarted, ..Report::empty(input.turn) };
+            this.report_with(report, opinions);
+        });
+    }
+
+    /// Reports what came of a turn, with what plug-ins say to the transition.
+    pub(super) fn consult_after(&mut self, report: Report, terms: &Terms, ctx: &mut Ctx<Self>) {
+        let Judgement::Accepted(accepted) = &report.judgement else {
+            return self.report(report);
+        };
+        if self.context.advisers.is_empty() {
+            return self.report_with(report, Vec::new());
+        }
+        let question = Question::Transition(Asked {
+            turn: report.turn.clone(),
+            state: terms.state.clone(),
+            transition: accepted.transition.clone(),
+            cost_usd: report.cost,
+            spent: terms.spent,
+        });
+        self.consult(question, ctx, move |this, opinions, _| this.report_with(report, opinions));
+    }
+
+    fn consult(
+        &mut self,
+        question: Question,
+        ctx: &mut Ctx<Self>,
+        then: impl FnOnce(&mut Self, Vec<Opinion>, &mut Ctx<Self>) + 'static,
+    ) {
+        self.work = Work::Consulting(question.turn().clone());
+        let context = std::rc::Rc::clone(&self.context);
+        let asking = async move { consult(&context.advisers, &question).await };
+        ctx.spawn(asking.into_actor(self).map(|opinions, this, ctx| {
+            let opinions = opinions.into_iter().filter(|opinion| this.is_possible(opinion));
+            let opinions = opinions.collect();
+            then(this, opinions, ctx);
+        }));
+    }
+
+    /// Whether what a plug-in says can be done: the states it names have to be there.
+    fn is_possible(&self, opinion: &Opinion) -> bool {
+        let Verdict::Override { transition, .. } = &opinion.verdict else { return true };
+        let checked = step::check(transition, &*self.context.source);
+        if let Err(violation) = &checked {
+            tracing::warn!(agent = %self.id, "what the plug-in {} wants is not possible, so it is left out: {violation}", opinion.by);
+        }
+        checked.is_ok()
+    }
+
+    /// Reports with what plug-ins say, and with the terms of the agent that is forked then.
+    fn report_with(&mut self, mut report: Report, opinions: Vec<Opinion>) {
+        let overriding = strictest(opinions.clone()).and_then(|opinion| match opinion.verdict {
+            Verdict::Override { transition, .. } => Some(transition),
+            _ => None,
+        });
+        let taken = match (&overriding, &report.judgement) {
+            (Some(transition), _) => Some(transition),
+            (None, Judgement::Accepted(accepted)) => Some(&accepted.transition),
+            _ => None,
+        };
+        report.child = match taken {
+            Some(Transition::Fork { target, .. }) => step::terms(target, &*self.context.source),
+            _ => agent::Terms::default(),
+        };
+        report.opinions = opinions;
+        self.report(report);
+    }
+}

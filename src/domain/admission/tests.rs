@@ -1,0 +1,151 @@
+//! Who is let in when, told with a few agents and little money.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::domain::budget::Share;
+use crate::domain::money::Usd;
+
+static NO_SHARES: BTreeMap<AgentId, Share> = BTreeMap::new();
+static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
+const UNLIMITED: Purse<'static> =
+    Purse { spent: Usd::ZERO, limit: None, known: &NOTHING, shares: &NO_SHARES };
+
+fn child(number: u32) -> AgentId {
+    AgentId::main().child(number)
+}
+
+fn admit(admission: &mut Admission, permits: usize, purse: &Purse<'_>) -> Vec<AgentId> {
+    admission.admit(permits, purse).into_iter().map(|permit| permit.agent).collect()
+}
+
+fn ask(admission: &mut Admission, number: u32) {
+    admission.ask(child(number), StateName::parse("W.md").expect("a state"));
+}
+
+#[test]
+fn first_come_first_served_within_the_permits() {
+    let mut admission = Admission::default();
+    (1..=4).for_each(|number| ask(&mut admission, number));
+    assert_eq!(admit(&mut admission, 2, &UNLIMITED), [child(1), child(2)]);
+    assert!(admit(&mut admission, 2, &UNLIMITED).is_empty());
+    admission.release(&child(2));
+    assert_eq!(admit(&mut admission, 2, &UNLIMITED), [child(3)]);
+    assert_eq!((admission.running(), admission.waiting()), (2, 1));
+}
+
+#[test]
+fn asking_twice_is_asking_once() {
+    let mut admission = Admission::default();
+    ask(&mut admission, 1);
+    ask(&mut admission, 1);
+    assert_eq!(admit(&mut admission, 1, &UNLIMITED), [child(1)]);
+    ask(&mut admission, 1);
+    assert_eq!(admission.waiting(), 0);
+}
+
+#[test]
+fn who_leaves_and_comes_again_stands_at_the_end() {
+    let mut admission = Admission::default();
+    ask(&mut admission, 1);
+    ask(&mut admission, 2);
+    admission.release(&child(1));
+    ask(&mut admission, 1);
+    assert_eq!(admit(&mut admission, 1, &UNLIMITED), [child(2)]);
+    admission.release(&child(2));
+    assert_eq!(admit(&mut admission, 1, &UNLIMITED), [child(1)]);
+}
+
+#[test]
+fn families_take_turns() {
+    let mut admission = Admission::default();
+    let state = StateName::parse("W.md").expect("a state");
+    let many = child(1);
+    let few = child(2);
+    (1..=4).for_each(|number| admission.ask(many.child(number), state.clone()));
+    (1..=2).for_each(|number| admission.ask(few.child(number), state.clone()));
+    let mut order = Vec::new();
+    while let [agent] = admit(&mut admission, 1, &UNLIMITED).as_slice() {
+        admission.release(agent);
+        order.push(agent.to_string());
+    }
+    assert_eq!(order, ["main.1.1", "main.2.1", "main.1.2", "main.2.2", "main.1.3", "main.1.4"]);
+}
+
+#[test]
+fn a_turn_that_was_begun_before_runs_whatever_the_numbers_say() {
+    let known = BTreeMap::new();
+    let spent = Usd::from_dollars(1.0);
+    let empty = Purse { spent, limit: Some(spent), known: &known, shares: &NO_SHARES };
+    let mut admission = Admission::default();
+    for number in [1, 2] {
+        admission.reserve(child(number), StateName::parse("W.md").expect("a state"));
+    }
+    ask(&mut admission, 3);
+    assert!(admit(&mut admission, 1, &UNLIMITED).is_empty(), "the permits are taken already");
+    admission.close();
+    assert!(admission.is_reserved(&child(2)));
+    ask(&mut admission, 2);
+    ask(&mut admission, 1);
+    assert!(!admission.is_reserved(&child(2)) && !admission.is_starved(&empty));
+    assert_eq!(admit(&mut admission, 1, &empty), [child(2), child(1)]);
+}
+
+#[test]
+fn a_closed_door_lets_nobody_in() {
+    let mut admission = Admission::default();
+    ask(&mut admission, 1);
+    admission.close();
+    assert!(admit(&mut admission, 1, &UNLIMITED).is_empty());
+}
+
+#[test]
+fn an_empty_purse_starves_the_queue() {
+    let spent = Usd::from_dollars(1.0);
+    let purse = Purse { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
+    let mut admission = Admission::default();
+    assert!(!admission.is_starved(&purse));
+    ask(&mut admission, 1);
+    assert!(admit(&mut admission, 4, &purse).is_empty());
+    assert!(admission.is_starved(&purse));
+}
+
+#[test]
+fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
+    let usd = Usd::from_dollars;
+    let worker = StateName::parse("W.md").expect("a state");
+    let known = BTreeMap::from([(worker.clone(), usd(0.2))]);
+    let mut shares = BTreeMap::from([(
+        AgentId::main().child(1),
+        Share { limit_usd: usd(0.3), spent_usd: Usd::ZERO, live: 1 },
+    )]);
+    let mut admission = Admission::default();
+    let poor = child(1);
+    (1..=2).for_each(|number| admission.ask(poor.child(number), worker.clone()));
+    ask(&mut admission, 2);
+    assert_eq!(
+        admit(&mut admission, 3, &Purse { shares: &shares, known: &known, ..UNLIMITED }),
+        [poor.child(1), child(2)]
+    );
+    assert_eq!((admission.waiting(), admission.is_idle()), (1, false));
+    admission.release(&poor.child(1));
+    shares.values_mut().for_each(|share| share.spent_usd = usd(0.3));
+    assert!(
+        admit(&mut admission, 3, &Purse { shares: &shares, known: &known, ..UNLIMITED }).is_empty()
+    );
+    assert_eq!(admission.turned_away(), [(poor.child(2), Whose::Share(poor))]);
+    assert_eq!(admission.waiting(), 0);
+}
+
+#[test]
+fn without_budget_agents_wait_or_are_turned_away() {
+    let spent = Usd::from_dollars(1.0);
+    let purse = Purse { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
+    let mut admission = Admission::default();
+    ask(&mut admission, 1);
+    assert!(admit(&mut admission, 1, &purse).is_empty() && admission.is_starved(&purse));
+    admission.turn_away_without_budget(true);
+    assert!(admit(&mut admission, 1, &purse).is_empty());
+    assert_eq!(admission.turned_away(), [(child(1), Whose::Run)]);
+    assert!(admission.is_idle());
+}

@@ -1,0 +1,53 @@
+//! Where money is counted: in the run, in the state it was spent in, in every share it belongs to.
+
+use crate::domain::budget::Share;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::run::Run;
+
+/// Counts what a turn has cost. A failed turn whose cost is not known teaches nothing.
+pub(super) fn spend(run: &mut Run, agent: &AgentId, state: &StateName, cost: Usd, answered: bool) {
+    spend_untaught(run, agent, cost);
+    if answered || cost > Usd::ZERO {
+        let most = run.turn_costs_usd.entry(state.clone()).or_default();
+        *most = cost.max(*most);
+    }
+}
+
+/// Counts a cost that says nothing about what such a turn takes.
+pub(super) fn spend_untaught(run: &mut Run, agent: &AgentId, cost: Usd) {
+    run.total_cost_usd += cost;
+    for_each_share(run, agent, |share| share.spent_usd += cost);
+}
+
+/// An agent is born: it lives in every share of those it descends from, and has its own, if it is
+/// given one.
+pub(super) fn begin_share(run: &mut Run, born: &AgentId, limit: Option<Usd>) {
+    if let Some(limit_usd) = limit {
+        run.shares.insert(born.clone(), Share { limit_usd, spent_usd: Usd::ZERO, live: 0 });
+    }
+    for_each_share(run, born, |share| share.live = share.live.saturating_add(1));
+}
+
+/// An agent has ended: a share in which nobody lives any more is over.
+pub(super) fn leave_shares(run: &mut Run, ended: &AgentId) {
+    for_each_share(run, ended, |share| share.live = share.live.saturating_sub(1));
+    if !run.shares.is_empty() {
+        for owner in ended.lineage() {
+            if run.shares.get(owner).is_some_and(|share| share.live == 0) {
+                run.shares.remove(owner);
+            }
+        }
+    }
+}
+
+fn for_each_share(run: &mut Run, agent: &AgentId, change: impl Fn(&mut Share)) {
+    if run.shares.is_empty() {
+        return;
+    }
+    for owner in agent.lineage() {
+        if let Some(share) = run.shares.get_mut(owner) {
+            change(share);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What plug-ins are asked before something happens, and what they may answer.
+//!
+//! A plug-in is asked twice in a step: whether a turn may start, and whether the transition that a
+//! turn asked for is taken. Its verdict is part of the event it leads to, so a replay needs no
+//! plug-in. To proceed is the rule and leaves no trace. Where several plug-ins differ, the strictest
+//! counts: to stop before to override before to hold; of several that hold, the one that does so
+//! the longest; else the one that was plugged in first.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::StateName;
+use super::money::Usd;
+use super::settings::Model;
+use super::time::Timestamp;
+use super::transition::Transition;
+use super::turn::TurnId;
+
+/// A turn that is held is held for so long at the least, in milliseconds: a plug-in that holds it
+/// again and again cannot flood the journal.
+pub const SHORTEST_HOLD_MS: u64 = 1000;
+
+/// What a plug-in is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "question", rename_all = "snake_case")]
+pub enum Question {
+    /// May this turn start?
+    Start(Start),
+    /// May the agent take this transition?
+    Transition(Asked),
+}
+
+/// A turn that is about to start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// Which one.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state whose prompt, or whose evaluator's, is asked.
+    pub state: StateName,
+    /// The model, or the one Claude Code would take by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
+    /// What the agent and the run have spent.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// A transition that an agent asks for and its state allows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The turn that ended with it.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The state it ran in.
+    pub state: StateName,
+    /// What it asks for.
+    pub transition: Transition,
+    /// What the turn cost.
+    pub cost_usd: Usd,
+    /// What the agent and the run had spent when the turn was given out, without this turn.
+    #[serde(flatten)]
+    pub spent: Spent,
+}
+
+/// What has been spent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// By the agent.
+    pub agent_cost_usd: Usd,
+    /// By the whole run.
+    pub total_cost_usd: Usd,
+    /// What the whole run may spend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Usd>,
+}
+
+impl Question {
+    /// The turn it is about.
+    #[must_use]
+    pub fn turn(&self) -> &TurnId {
+        match self {
+            Self::Start(start) => &start.turn,
+            Self::Transition(asked) => &asked.turn,
+        }
+    }
+}
+
+/// What a plug-in answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Verdict {
+    /// Go ahead.
+    Proceed,
+    /// The agent's next turn starts at this time at the earliest; then it is asked again.
+    Hold {
+        /// When.
+        until: Timestamp,
+        /// Why, for people.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+    },
+    /// The agent takes this transition instead: of the turn, or of the transition it asked for. It
+    /// is not bound to the state's policy, but the files it names have to be there.
+    Override {
+        /// Which one.
+        transition: Transition,
+        /// Why, for people.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+    },
+    /// The agent, or the whole run, does not go on.
+    Stop {
+        /// Why, for people.
+        reason: String,
+        /// Which of the two.
+        #[serde(default)]
+        scope: Scope,
+    },
+}
+
+/// What is stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// The agent ends with an error; the others go on.
+    #[default]
+    Agent,
+    /// The run pauses, and can go on.
+    Run,
+}
+
+/// The verdict of one plug-in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opinion {
+    /// Its name.
+    pub by: String,
+    /// What it says.
+    pub verdict: Verdict,
+}
+
+/// The opinion that counts; none, if all say to proceed.
+#[must_use]
+pub fn strictest(opinions: Vec<Opinion>) -> Option<Opinion> {
+    let weight = |opinion: &Opinion| match opinion.verdict {
+        Verdict::Proceed => (0, 0),
+        Verdict::Hold { until, .. } => (1, until.0),
+        Verdict::Override { .. } => (2, 0),
+        Verdict::Stop { scope: Scope::Agent, .. } => (3, 0),
+        Verdict::Stop { scope: Scope::Run, .. } => (4, 0),
+    };
+    let counts = opinions.into_iter().rev().max_by_key(weight)?;
+    (counts.verdict != Verdict::Proceed).then_some(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opinion(by: &str, verdict: Verdict) -> Opinion {
+        Opinion { by: by.to_owned(), verdict }
+    }
+
+    fn hold(until: u64) -> Verdict {
+        Verdict::Hold { until: Timestamp(until), reason: String::new() }
+    }
+
+    fn stop(scope: Scope) -> Verdict {
+        Verdict::Stop { reason: "no".to_owned(), scope }
+    }
+
+    #[test]
+    fn the_strictest_counts_and_of_equals_the_first() {
+        let by = |verdicts: &[(&str, Verdict)]| {
+            let opinions = verdicts.iter().map(|(by, verdict)| opinion(by, verdict.clone()));
+            strictest(opinions.collect()).map(|opinion| opinion.by)
+        };
+        assert_eq!(by(&[]), None);
+        assert_eq!(by(&[("a", Verdict::Proceed)]), None);
+        assert_eq!(by(&[("a", hold(1)), ("b", hold(2)), ("c", hold(2))]).as_deref(), Some("b"));
+        assert_eq!(by(&[("a", hold(9)), ("b", stop(Scope::Agent))]).as_deref(), Some("b"));
+        let both = [("a", stop(Scope::Agent)), ("b", stop(Scope::Agent))];
+        assert_eq!(by(&both).as_deref(), Some("a"));
+        let wider = [("a", stop(Scope::Agent)), ("b", stop(Scope::Run))];
+        assert_eq!(by(&wider).as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_verdict_is_read_as_a_plug_in_writes_it() {
+        let read = |json: &str| serde_json::from_str::<Verdict>(json).expect(json);
+        assert_eq!(read(r#"{"verdict":"proceed"}"#), Verdict::Proceed);
+        assert_eq!(read(r#"{"verdict":"stop","reason":"no"}"#), stop(Scope::Agent));
+        let overriding =
+            r#"{"verdict":"override","transition":{"tag":"goto","target":"A.md"},"reason":"x"}"#;
+        assert!(matches!(read(overriding), Verdict::Override { .. }));
+    }
+}

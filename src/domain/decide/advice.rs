@@ -1,0 +1,176 @@
+//! What follows from what plug-ins say, and from what may be spent.
+//!
+//! A verdict is recorded with what it leads to: an override in the step it makes, a stop in the
+//! agent's end or the run's pause, a hold as a record of its own.
+
+use super::failure::Ended;
+use super::{Chosen, Judgement, Report, step_finished};
+use crate::domain::agent::Agent;
+use crate::domain::budget::Whose;
+use crate::domain::consult::{Opinion, SHORTEST_HOLD_MS, Scope, Verdict, strictest};
+use crate::domain::evaluation::Overruled;
+use crate::domain::event::{Event, StepFinished, TurnHeld};
+use crate::domain::id::StateName;
+use crate::domain::money::Usd;
+use crate::domain::policy::Accepted;
+use crate::domain::run::{Pause, Run};
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Transition;
+use crate::domain::turn::{Cause, TurnId};
+
+/// A transition is taken, as far as plug-ins let it.
+pub(super) fn advised(
+    run: &Run,
+    agent: &Agent,
+    mut accepted: Accepted,
+    report: &Report,
+    chosen: Chosen,
+) -> Vec<Event> {
+    let now = chosen.now;
+    let Some(Opinion { by, verdict }) = strictest(report.opinions.clone()) else {
+        return step_finished(run, agent, &accepted, report, chosen);
+    };
+    match verdict {
+        Verdict::Proceed => step_finished(run, agent, &accepted, report, chosen),
+        Verdict::Override { transition, reason } => {
+            overrule(&mut accepted, transition, &by, reason);
+            step_finished(run, agent, &accepted, report, chosen)
+        }
+        Verdict::Stop { reason, scope: Scope::Agent } => vec![stopped(agent, report, &by, &reason)],
+        Verdict::Stop { reason, scope: Scope::Run } => {
+            let mut events = step_finished(run, agent, &accepted, report, chosen);
+            if goes_on(run, agent, &events) {
+                events.push(Event::RunPaused {
+                    pause: Pause::Plugin { plugin: by, because: reason },
+                });
+            }
+            events
+        }
+        Verdict::Hold { until, reason } => {
+            let mut events = step_finished(run, agent, &accepted, report, chosen);
+            if let [Event::StepFinished(step)] = events.as_slice()
+                && let Some(state) = next_state(agent, step)
+            {
+                let turn = TurnId {
+                    step: report.turn.step.saturating_add(1),
+                    turn: 0,
+                    ..report.turn.clone()
+                };
+                let until = no_sooner(until, now);
+                events.push(Event::TurnHeld(TurnHeld { turn, state, by, until, reason }));
+            }
+            events
+        }
+    }
+}
+
+/// A turn did not start, because plug-ins had something against it.
+pub(super) fn not_started(run: &Run, agent: &Agent, report: &Report, chosen: Chosen) -> Vec<Event> {
+    let Some(Opinion { by, verdict }) = strictest(report.opinions.clone()) else {
+        return Vec::new();
+    };
+    match verdict {
+        Verdict::Proceed => Vec::new(),
+        Verdict::Hold { until, reason } => vec![Event::TurnHeld(TurnHeld {
+            turn: report.turn.clone(),
+            state: agent.current_state.clone(),
+            by,
+            until: no_sooner(until, chosen.now),
+            reason,
+        })],
+        Verdict::Override { transition, reason } => {
+            let overruled = Some(Overruled { asked: None, by: plug_in(&by), reason });
+            let accepted = Accepted { transition, implicit: false, overruled };
+            step_finished(run, agent, &accepted, report, chosen)
+        }
+        Verdict::Stop { reason, scope: Scope::Agent } => vec![stopped(agent, report, &by, &reason)],
+        Verdict::Stop { reason, scope: Scope::Run } => {
+            vec![Event::RunPaused { pause: Pause::Plugin { plugin: by, because: reason } }]
+        }
+    }
+}
+
+/// An agent's turn cannot start, because what it may spend is spent.
+#[must_use]
+pub fn out_of_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
+    let amounts = |limit: Usd, spent: Usd| format!("of {limit} is used up: {spent} spent");
+    let why = match whose {
+        Whose::Run => {
+            let limit = run.settings.budget_usd.unwrap_or_default();
+            format!("the run's budget {}", amounts(limit, run.total_cost_usd))
+        }
+        Whose::Share(owner) => {
+            let share = run.shares.get(owner);
+            let amounts =
+                share.map_or(String::new(), |share| amounts(share.limit_usd, share.spent_usd));
+            let state = run.agents.get(owner).map(|owner| owner.birth.state.clone());
+            let place = state.map_or(String::new(), |state| format!(" (`budget` in {state})"));
+            if *owner == agent.id {
+                format!("its budget {amounts}{place}")
+            } else {
+                format!("the budget of {owner}, for it and all it forks, {amounts}{place}")
+            }
+        }
+    };
+    Ended {
+        turn: agent.turn_id(),
+        state: agent.current_state.clone(),
+        cause: Cause::Budget,
+        cost_usd: Usd::ZERO,
+        why,
+    }
+    .fail(false)
+}
+
+/// Puts another transition in the place of the one that was asked for first.
+fn overrule(accepted: &mut Accepted, transition: Transition, by: &str, reason: String) {
+    let asked = std::mem::replace(&mut accepted.transition, transition);
+    let first = accepted.overruled.take().and_then(|overruled| overruled.asked);
+    accepted.overruled = Some(Overruled { asked: first.or(Some(asked)), by: plug_in(by), reason });
+    accepted.implicit = false;
+}
+
+fn plug_in(name: &str) -> String {
+    format!("the plug-in {name}")
+}
+
+fn stopped(agent: &Agent, report: &Report, by: &str, reason: &str) -> Event {
+    let what = match report.judgement {
+        Judgement::NotStarted => "did not let its turn start",
+        _ => "did not let it take its transition",
+    };
+    Ended {
+        turn: report.turn.clone(),
+        state: agent.current_state.clone(),
+        cause: Cause::Stopped,
+        cost_usd: report.cost,
+        why: format!("{} {what}: {reason}", plug_in(by)),
+    }
+    .fail(false)
+}
+
+/// Whether anyone goes on after these events.
+fn goes_on(run: &Run, agent: &Agent, events: &[Event]) -> bool {
+    let ends = |event: &Event| match event {
+        Event::StepFinished(step) => next_state(agent, step).is_none(),
+        Event::AgentFailed(_) => true,
+        _ => false,
+    };
+    run.agents.len() > 1 || !events.iter().any(ends)
+}
+
+/// The state an agent is in after a step; none, if it has ended.
+fn next_state(agent: &Agent, step: &StepFinished) -> Option<StateName> {
+    match &step.transition {
+        Transition::Fork { next, .. } => Some(next.clone()),
+        Transition::Result { .. } => match agent.stack.last() {
+            Some(frame) => Some(frame.state.clone()),
+            None => step.reborn.is_some().then(|| agent.birth.state.clone()),
+        },
+        other => other.target().cloned(),
+    }
+}
+
+fn no_sooner(until: Timestamp, now: Timestamp) -> Timestamp {
+    until.max(now.plus(SHORTEST_HOLD_MS))
+}

@@ -1,0 +1,61 @@
+//! Who answers the prompts of a run, under its settings: Claude Code, or a script.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::error::Error;
+use crate::actor::runner::StepRunner;
+use crate::actor::scripted::Scripted;
+use crate::domain::id::{RunId, StateName};
+use crate::domain::settings::{Answerer, Settings};
+use crate::language::prompt;
+use crate::language::replies::{self, Replies};
+use crate::language::source::{self, Source};
+use crate::process::claude::Claude;
+use crate::process::command::{Marker, locate};
+use crate::store::layout::Root;
+use crate::store::workflow::Directory;
+
+/// Who answers, under a run's settings; the files of its turns go into `steps`.
+///
+/// # Errors
+/// [`Error`] if there is no such program, or no script.
+pub fn runner_for(
+    settings: &Settings,
+    scope: &Directory,
+    steps: PathBuf,
+    root: &Root,
+    run: &RunId,
+) -> Result<Rc<dyn StepRunner>, Error> {
+    match settings.answerer {
+        Answerer::Scripted => {
+            let file = StateName::parse(replies::FILE)?;
+            let path = scope.path(&file);
+            let yaml = scope.read(&file).map_err(|error| match error {
+                source::Error::Missing { path, .. } => Error::NoScript { path },
+                error => prompt::step::Error::from(error).into(),
+            })?;
+            Ok(Rc::new(Scripted::new(
+                path.clone(),
+                Replies::parse(&path, &yaml)?,
+                settings.max_procs,
+            )))
+        }
+        Answerer::Claude => {
+            let search: Option<OsString> = std::env::var_os("PATH");
+            let program = locate(&settings.claude, search.as_deref())
+                .ok_or_else(|| no_claude(&settings.claude))?;
+            let program = std::path::absolute(&program).unwrap_or(program);
+            let marker = Marker { run: run.clone(), dir: root.path().to_owned() };
+            Ok(Rc::new(Claude::new(program, settings.clone(), steps, marker)))
+        }
+    }
+}
+
+fn no_claude(program: &str) -> Error {
+    if program.contains('/') && Path::new(program).exists() {
+        return Error::NotAProgram { program: program.to_owned() };
+    }
+    Error::NoClaude { program: program.to_owned() }
+}

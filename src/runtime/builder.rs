@@ -1,0 +1,236 @@
+//! The library's door: says what is to be run, with what plug-ins, and runs it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, Context, Handler};
+use tokio::sync::mpsc;
+
+use super::create::{Request, create};
+use super::error::Error;
+use super::outcome::Outcome;
+use super::place;
+use super::plugins::{PlugIns, Terms};
+use super::settings::settings_of;
+use super::supervise::{Interrupts, Prepared, supervised};
+use super::workflow::Workflow;
+use crate::actor::message::{Consult, Published};
+use crate::actor::registry::Registry;
+use crate::actor::supervisor::Start;
+use crate::domain::id::RunId;
+use crate::domain::run::Status;
+use crate::domain::settings::Settings;
+use crate::store::layout::Root;
+use crate::store::run_store::RunStore;
+
+/// Where everything begins.
+///
+/// ```no_run
+/// use raymond::Runtime;
+///
+/// # async fn example() -> Result<(), raymond::runtime::Error> {
+/// let outcome = Runtime::builder()
+///     .workflow("workflows/tour")
+///     .input("a short walk")
+///     .configure(|settings| settings.budget_usd = Some(raymond::domain::money::Usd::from_dollars(1.0)))
+///     .run()
+///     .await?;
+/// println!("{} spent", outcome.cost());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Runtime;
+
+impl Runtime {
+    /// A builder that knows nothing yet.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder {
+            target: None,
+            dir: PathBuf::from(".raymond"),
+            request: Request::default(),
+            terms: Terms::default(),
+            configure: Vec::new(),
+            plugins: Vec::new(),
+            interrupts: None,
+        }
+    }
+}
+
+/// What is to be run.
+enum Target {
+    Workflow(PathBuf),
+    Run(String),
+}
+
+type Configure = Box<dyn FnOnce(&mut Settings)>;
+type Plug = Box<dyn FnOnce(&mut PlugIns)>;
+
+/// Says what is to be run, and how.
+#[must_use = "nothing runs before `run`"]
+pub struct Builder {
+    target: Option<Target>,
+    dir: PathBuf,
+    request: Request,
+    terms: Terms,
+    configure: Vec<Configure>,
+    plugins: Vec<Plug>,
+    interrupts: Option<Interrupts>,
+}
+
+impl Builder {
+    /// A workflow, from its beginning: a folder with `START.md`, or a prompt file.
+    pub fn workflow(mut self, path: impl Into<PathBuf>) -> Self {
+        self.target = Some(Target::Workflow(path.into()));
+        self
+    }
+
+    /// A run that was started before.
+    pub fn resume(mut self, run: impl Into<String>) -> Self {
+        self.target = Some(Target::Run(run.into()));
+        self
+    }
+
+    /// The directory of all runs; `.raymond` if nothing is said.
+    pub fn dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.dir = dir.into();
+        self
+    }
+
+    /// The id of a new run; one is chosen if nothing is said.
+    pub fn id(mut self, id: RunId) -> Self {
+        self.request.id = Some(id);
+        self
+    }
+
+    /// The text for `{{input}}` in the first state of a new run.
+    pub fn input(mut self, text: impl Into<String>) -> Self {
+        self.request.input = Some(text.into());
+        self
+    }
+
+    /// Changes the settings: a new run has those of its workflow, one that goes on has its own.
+    pub fn configure(mut self, change: impl FnOnce(&mut Settings) + 'static) -> Self {
+        self.configure.push(Box::new(change));
+        self
+    }
+
+    /// How long the plug-ins that are named from here on may take to answer; two seconds if nothing is
+    /// said. One that does not answer in time is taken to say [`Proceed`](crate::domain::consult::Verdict::Proceed).
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.terms.deadline = deadline;
+        self
+    }
+
+    /// Whether the run needs the plug-ins that are named from here on: it pauses when one of them has
+    /// failed, or does not answer in time.
+    pub fn required(mut self, required: bool) -> Self {
+        self.terms.required = required;
+        self
+    }
+
+    /// A plug-in that looks on: it is told of every record, after it is committed.
+    pub fn observer<A>(mut self, name: &str, actor: A) -> Self
+    where
+        A: Actor<Context = Context<A>> + Handler<Published> + Send,
+    {
+        let (name, terms) = (name.to_owned(), self.terms);
+        self.plugins.push(Box::new(move |plugins| plugins.add_observer(&name, terms, actor)));
+        self
+    }
+
+    /// A plug-in that looks on and has a say: it is asked before a turn starts, and before a transition
+    /// is taken.
+    pub fn adviser<A>(mut self, name: &str, actor: A) -> Self
+    where
+        A: Actor<Context = Context<A>> + Handler<Published> + Handler<Consult> + Send,
+    {
+        let (name, terms) = (name.to_owned(), self.terms);
+        self.plugins.push(Box::new(move |plugins| plugins.add_adviser(&name, terms, actor)));
+        self
+    }
+
+    /// Where to hear that the run is to end: with the first message, running turns have their grace;
+    /// with a second, they are ended.
+    pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
+        self.interrupts = Some(interrupts);
+        self
+    }
+
+    /// Runs it until every agent has ended or the run is paused. Needs an actix system, as under
+    /// `#[actix::main]`. Everything is kept in the directory of all runs, so a run that was paused,
+    /// or whose program was killed, goes on with [`Builder::resume`].
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot begin, or cannot be kept.
+    pub async fn run(mut self) -> Result<Outcome, Error> {
+        if actix::System::try_current().is_none() {
+            return Err(Error::NoSystem);
+        }
+        let root = place::root(&self.dir)?;
+        let (_nobody, silence) = mpsc::unbounded_channel();
+        let mut interrupts = self.interrupts.take().unwrap_or(silence);
+        let mut plugins = PlugIns::default();
+        for plug in std::mem::take(&mut self.plugins) {
+            plug(&mut plugins);
+        }
+        let prepared = match self.prepare(&root)? {
+            Ready::Over(outcome) => return Ok(*outcome),
+            Ready::Goes(prepared) => *prepared,
+        };
+        for warning in &prepared.warnings {
+            tracing::warn!("{warning}");
+        }
+        let registry = Arc::new(Registry::default());
+        let run = supervised(prepared, &root, plugins, registry, &mut interrupts).await?;
+        Ok(Outcome { run })
+    }
+
+    /// The same on this thread, with an actix system of its own.
+    ///
+    /// # Errors
+    /// As [`Builder::run`].
+    pub fn run_here(self) -> Result<Outcome, Error> {
+        actix::System::new().block_on(self.run())
+    }
+
+    fn prepare(self, root: &Root) -> Result<Ready, Error> {
+        let change = |settings: &mut Settings| {
+            for change in self.configure {
+                change(settings);
+            }
+        };
+        match self.target.ok_or(Error::Nothing)? {
+            Target::Workflow(path) => {
+                let workflow = Workflow::open(&path)?;
+                let mut settings = settings_of(&workflow.manifest);
+                change(&mut settings);
+                settings.cwd = place::directory(Path::new(&settings.cwd))?;
+                let prepared = create(root, &workflow, self.request, settings)?;
+                Ok(Ready::Goes(Box::new(prepared)))
+            }
+            Target::Run(id) => {
+                let (store, recovered) = RunStore::open(root, &RunId::parse(&id)?)?;
+                let run = recovered.run;
+                if matches!(run.status, Status::Completed | Status::Failed) {
+                    return Ok(Ready::Over(Box::new(Outcome { run })));
+                }
+                let mut settings = run.settings.clone();
+                change(&mut settings);
+                let start = Start::again(recovered.untouched, settings, &run);
+                let warnings = recovered.warnings;
+                Ok(Ready::Goes(Box::new(Prepared { store, run, start, warnings })))
+            }
+        }
+    }
+}
+
+/// What there is to do.
+enum Ready {
+    /// Nothing: every agent has ended already.
+    Over(Box<Outcome>),
+    /// A run.
+    Goes(Box<Prepared>),
+}

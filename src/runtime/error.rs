@@ -1,0 +1,95 @@
+//! Why a run could not begin, or could not be kept.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::domain::id::{InvalidName, RunId};
+use crate::language::{prompt, replies, yaml};
+use crate::store;
+
+/// Why a run could not begin, or could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nothing was given to run.
+    #[error("there is nothing to run; give the builder a workflow, or a run to go on with")]
+    Nothing,
+    /// There is no such file or folder.
+    #[error("{path}: there is no such file or folder")]
+    NoWorkflow {
+        /// What was looked for.
+        path: PathBuf,
+    },
+    /// There is no actor system on this thread.
+    #[error(
+        "a run needs an actix system on this thread; await it under #[actix::main], or use Builder::run_here"
+    )]
+    NoSystem,
+    /// A path that cannot stand in a journal.
+    #[error("{path}: {what} has to be UTF-8 text")]
+    NotText {
+        /// Which one.
+        path: PathBuf,
+        /// What it is the path of.
+        what: &'static str,
+    },
+    /// A name that cannot be one.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    /// A prompt of the workflow cannot be used.
+    #[error(transparent)]
+    Workflow(#[from] prompt::step::Error),
+    /// The workflow's manifest cannot be used.
+    #[error("{path}:{error}")]
+    Manifest {
+        /// The file.
+        path: String,
+        /// What is wrong in it, and where.
+        error: yaml::Error,
+    },
+    /// The workflow's script cannot be used.
+    #[error(transparent)]
+    Replies(#[from] replies::Error),
+    /// The workflow has no script.
+    #[error(
+        "{path}: --agent scripted needs this file; it lists for each state the replies to its turns, such as `START.md: [\"<result>done</result>\"]`"
+    )]
+    NoScript {
+        /// Where it should be.
+        path: String,
+    },
+    /// There is no Claude Code.
+    #[error("Claude Code is not found: there is no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without it: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
+    NoClaude {
+        /// What was looked for.
+        program: String,
+    },
+    /// There is something else in its place.
+    #[error(
+        "{program} cannot be executed; name Claude Code's program with --claude or RAYMOND_CLAUDE"
+    )]
+    NotAProgram {
+        /// What is no program.
+        program: String,
+    },
+    /// The run's directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The run's directory could not be written any more while the run was on.
+    #[error("{error}; when that is mended, go on: raymond run {id}")]
+    Broken {
+        /// The run.
+        id: RunId,
+        /// What went wrong.
+        error: store::Error,
+    },
+    /// Something else of the system's.
+    #[error("{}: cannot {doing}: {error}", .path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}

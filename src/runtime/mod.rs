@@ -1,0 +1,26 @@
+//! The room of the library: a workflow, options and plug-ins go in, an outcome comes out.
+//!
+//! It puts the other rooms together, so that a program can do what the command line does. It knows
+//! no flags and prints nothing: what is to be seen, a plug-in shows.
+
+mod answerer;
+mod builder;
+mod create;
+mod error;
+mod outcome;
+pub mod place;
+mod plugins;
+mod settings;
+mod supervise;
+mod workflow;
+
+pub use answerer::runner_for;
+pub use builder::{Builder, Runtime};
+pub use create::{Request, create};
+pub use error::Error;
+pub use outcome::Outcome;
+pub use place::directory;
+pub use plugins::{PlugIns, Terms};
+pub use settings::settings_of;
+pub use supervise::{Interrupts, Prepared, supervised};
+pub use workflow::{FIRST, Workflow};

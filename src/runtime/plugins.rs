@@ -1,0 +1,142 @@
+//! The plug-ins of a run: each on a thread of its own, with a mailbox that has an end.
+//!
+//! What comes with raymond shares one thread; a plug-in never shares one with the run or with another
+//! plug-in, so one that blocks its thread holds up nobody. A mailbox that is full makes its owner
+//! miss records, never the run wait.
+
+use std::time::Duration;
+
+use actix::{Actor, Addr, Arbiter, Context, Handler, Recipient};
+
+use crate::actor::adviser::{Adviser, DEADLINE};
+use crate::actor::message::{Consult, Finish, Published};
+use crate::actor::observer::{Kind, Observer};
+
+/// How many records may wait for a plug-in.
+const MAILBOX: usize = 4096;
+
+/// How long the end waits for a plug-in that has still to deal with what it was told.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// The plug-ins of a run.
+pub struct PlugIns {
+    own: Arbiter,
+    others: Vec<Arbiter>,
+    observers: Vec<Observer>,
+    advisers: Vec<Adviser>,
+    finish: Vec<(Recipient<Finish>, Option<Duration>)>,
+}
+
+/// On what terms a plug-in takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// Whether the run pauses when it fails, or does not answer in time.
+    pub required: bool,
+    /// How long it may take to answer.
+    pub deadline: Duration,
+}
+
+impl Default for Terms {
+    /// A plug-in the run can do without, which has two seconds to answer.
+    fn default() -> Self {
+        Self { required: false, deadline: DEADLINE }
+    }
+}
+
+impl Default for PlugIns {
+    fn default() -> Self {
+        Self {
+            own: Arbiter::new(),
+            others: Vec::new(),
+            observers: Vec::new(),
+            advisers: Vec::new(),
+            finish: Vec::new(),
+        }
+    }
+}
+
+impl PlugIns {
+    /// One that comes with raymond: it is told everything, and waited for at the end.
+    pub fn add_own<A>(&mut self, name: &str, actor: A)
+    where
+        A: Actor<Context = Context<A>> + Handler<Published> + Handler<Finish> + Send,
+    {
+        let address: Addr<A> = A::start_in_arbiter(&self.own.handle(), |_| actor);
+        self.observers.push(Observer::new(name, address.clone().recipient(), Kind::Own));
+        self.finish.push((address.recipient(), None));
+    }
+
+    /// A plug-in that looks on.
+    pub fn add_observer<A>(&mut self, name: &str, terms: Terms, actor: A)
+    where
+        A: Actor<Context = Context<A>> + Handler<Published> + Send,
+    {
+        let address = self.start(actor);
+        self.observe(name, terms, address.recipient());
+    }
+
+    /// A plug-in that looks on and has a say.
+    pub fn add_adviser<A>(&mut self, name: &str, terms: Terms, actor: A)
+    where
+        A: Actor<Context = Context<A>> + Handler<Published> + Handler<Consult> + Send,
+    {
+        let address = self.start(actor);
+        self.advise(name, terms, address.clone().recipient());
+        self.observe(name, terms, address.recipient());
+    }
+
+    /// A plug-in that looks on and has a say, and that is waited for a moment at the end.
+    pub fn add_companion<A>(&mut self, name: &str, terms: Terms, actor: A)
+    where
+        A: Actor<Context = Context<A>>
+            + Handler<Published>
+            + Handler<Consult>
+            + Handler<Finish>
+            + Send,
+    {
+        let address = self.start(actor);
+        self.advise(name, terms, address.clone().recipient());
+        self.finish.push((address.clone().recipient(), Some(FAREWELL)));
+        self.observe(name, terms, address.recipient());
+    }
+
+    fn start<A: Actor<Context = Context<A>> + Send>(&mut self, actor: A) -> Addr<A> {
+        let arbiter = Arbiter::new();
+        let address = A::start_in_arbiter(&arbiter.handle(), |ctx: &mut Context<A>| {
+            ctx.set_mailbox_capacity(MAILBOX);
+            actor
+        });
+        self.others.push(arbiter);
+        address
+    }
+
+    fn observe(&mut self, name: &str, terms: Terms, told: Recipient<Published>) {
+        let kind = Kind::PlugIn { required: terms.required };
+        self.observers.push(Observer::new(name, told, kind));
+    }
+
+    fn advise(&mut self, name: &str, terms: Terms, asked: Recipient<Consult>) {
+        self.advisers.push(Adviser::new(name.to_owned(), asked, terms.deadline, terms.required));
+    }
+
+    /// Hands out those who are told and those who are asked.
+    pub(super) fn take(&mut self) -> (Vec<Observer>, Vec<Adviser>) {
+        (std::mem::take(&mut self.observers), std::mem::take(&mut self.advisers))
+    }
+
+    /// Waits until what comes with raymond has dealt with everything, and a moment for the others;
+    /// one that has failed is not waited for.
+    pub(super) async fn finish(self) {
+        for (recipient, patience) in &self.finish {
+            let finished = recipient.send(Finish);
+            match patience {
+                None => drop(finished.await),
+                Some(patience) => drop(tokio::time::timeout(*patience, finished).await),
+            }
+        }
+        self.own.stop();
+        for arbiter in self.others {
+            arbiter.stop();
+        }
+    }
+}

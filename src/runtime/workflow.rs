@@ -1,0 +1,85 @@
+//! A workflow on disk: its folder, its first prompt, and what it says about itself.
+
+use std::path::Path;
+
+use super::error::Error;
+use crate::domain::id::StateName;
+use crate::language::manifest::{self, Manifest};
+use crate::language::prompt::step;
+use crate::language::source::{self, Source};
+use crate::store::workflow::Directory;
+
+/// The prompt a folder begins with.
+pub const FIRST: &str = "START.md";
+
+/// A workflow.
+#[derive(Debug)]
+pub struct Workflow {
+    /// Its directory.
+    pub scope: Directory,
+    /// Its first state.
+    pub entry: StateName,
+    /// What it says about itself.
+    pub manifest: Manifest,
+}
+
+impl Workflow {
+    /// Opens the workflow in a folder, or the one that begins with a prompt file.
+    ///
+    /// # Errors
+    /// [`Error::NoWorkflow`] if there is nothing, [`Error::Workflow`] if it is no prompt,
+    /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`].
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        if path.is_dir() {
+            return Self::within(path, None);
+        }
+        if path.symlink_metadata().is_err() {
+            return Err(Error::NoWorkflow { path: path.to_owned() });
+        }
+        let folder =
+            path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self::within(
+            folder,
+            Some(path.file_name().and_then(|name| name.to_str()).unwrap_or_default()),
+        )
+    }
+
+    fn within(folder: &Path, file: Option<&str>) -> Result<Self, Error> {
+        let scope = Directory::open(folder).map_err(|error| Error::Io {
+            doing: "open the directory",
+            path: folder.to_owned(),
+            error,
+        })?;
+        let manifest = manifest(&scope)?;
+        let file = file.or(manifest.entry.as_deref()).unwrap_or(FIRST).to_owned();
+        let entry = StateName::parse(&file)?;
+        match scope.check(&entry) {
+            Err(source::Error::Missing { .. }) if manifest.entry.as_deref() == Some(&*file) => {
+                let error = format!("its `entry` is {file}, and there is no such file");
+                let path = scope.root().join(manifest::FILE).display().to_string();
+                Err(step::Error::from(source::Error::Unreadable { path, error }).into())
+            }
+            Err(source::Error::Missing { similar, .. }) if file == FIRST => {
+                let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
+                let error = format!(
+                    "there is no {FIRST} in this folder{hint}; a workflow begins with it: make it, or name its first prompt"
+                );
+                let path = folder.display().to_string();
+                Err(step::Error::from(source::Error::Unreadable { path, error }).into())
+            }
+            Err(error) => Err(step::Error::from(error).into()),
+            Ok(()) => Ok(Self { scope, entry, manifest }),
+        }
+    }
+}
+
+/// What a workflow says about itself; nothing, if it has no manifest.
+fn manifest(scope: &Directory) -> Result<Manifest, Error> {
+    let name = StateName::parse(manifest::FILE)?;
+    let path = scope.path(&name);
+    match scope.read(&name) {
+        Ok(text) => manifest::parse(&text).map_err(|error| Error::Manifest { path, error }),
+        Err(source::Error::Missing { .. }) => Ok(Manifest::default()),
+        Err(error) => Err(step::Error::from(error).into()),
+    }
+}

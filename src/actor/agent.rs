@@ -165,6 +165,7 @@ impl Handler<TurnEnded> for Agent {
                     child,
                     turn: ended.turn,
                     cost: reply.cost,
+                    usage: reply.usage,
                     duration_ms: reply.duration_ms,
                     message: reply.message,
                 }

@@ -16,6 +16,7 @@ use super::supervision::{Exhausted, Overrides, Restart, Supervision};
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{Cause, Failure, TurnId};
+use super::usage::Usage;
 
 /// What an agent tells the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Report {
     pub turn: TurnId,
     /// What it cost.
     pub cost: Usd,
+    /// What it took of each model for that.
+    pub usage: Usage,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// Its last message.
@@ -57,6 +60,7 @@ impl Report {
         Self {
             turn,
             cost: failure.cost,
+            usage: failure.usage.clone(),
             duration_ms: 0,
             message: None,
             verdict: Verdict::Failed(failure),
@@ -101,7 +105,11 @@ fn late_cost(run: &Run, report: &Report) -> Vec<Event> {
     if !owing || report.cost == Usd::ZERO {
         return Vec::new();
     }
-    vec![Event::CostCounted { turn: report.turn.clone(), cost_usd: report.cost }]
+    vec![Event::CostCounted {
+        turn: report.turn.clone(),
+        cost_usd: report.cost,
+        usage: report.usage.clone(),
+    }]
 }
 
 fn step_finished(
@@ -137,6 +145,7 @@ fn step_finished(
         transition: accepted.transition.clone(),
         implicit: accepted.implicit,
         cost_usd: report.cost,
+        usage: report.usage.clone(),
         duration_ms: report.duration_ms,
         session_id: agent.session.id.clone(),
         message: report.message.clone(),
@@ -151,6 +160,7 @@ fn step_finished(
         state: agent.birth.state.clone(),
         cause: Cause::Restarts,
         cost_usd: Usd::ZERO,
+        usage: Usage::default(),
         why: format!("it ended once more, and is permanent ({because}; max_restarts allows more)"),
     };
     vec![finished, exhausted_by(ended, then)]
@@ -171,6 +181,7 @@ fn repair(
             violation: violation.to_owned(),
             reminder: reminder.to_owned(),
             cost_usd: report.cost,
+            usage: report.usage.clone(),
             duration_ms: report.duration_ms,
             message: report.message.clone(),
         }),
@@ -208,6 +219,7 @@ fn failed(
             cause: failure.cause,
             message: failure.message.clone(),
             cost_usd: report.cost,
+            usage: report.usage.clone(),
             session: (failure.cause != Cause::Panic).then_some(chosen.session),
             not_before,
             counts,
@@ -218,6 +230,7 @@ fn failed(
         state: agent.current_state.clone(),
         cause: failure.cause,
         cost_usd: report.cost,
+        usage: report.usage.clone(),
         why,
     };
     match reaction {
@@ -262,6 +275,7 @@ struct Ended {
     state: StateName,
     cause: Cause,
     cost_usd: Usd,
+    usage: Usage,
     why: String,
 }
 
@@ -273,6 +287,7 @@ impl Ended {
             state: self.state,
             cause: self.cause,
             cost_usd: self.cost_usd,
+            usage: self.usage,
             ends_run,
         })
     }
@@ -297,6 +312,7 @@ fn give_up(agent: &Agent, report: &Report, cause: Cause, why: String) -> Event {
         state: agent.current_state.clone(),
         cause,
         cost_usd: report.cost,
+        usage: report.usage.clone(),
         why,
     }
     .fail(false)

@@ -28,3 +28,4 @@ pub mod throttle;
 pub mod time;
 pub mod transition;
 pub mod turn;
+pub mod usage;

@@ -19,6 +19,7 @@ use crate::domain::supervision::{Exhausted, Overrides, Restart};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{Cause, Failure};
+use crate::domain::usage::{ModelUse, Usage};
 
 /// Something that may happen next.
 #[derive(Debug, Clone)]
@@ -174,7 +175,9 @@ impl Journal {
         let cost = Usd::from_dollars(f64::from(cents) / 100.0);
         let verdict = verdict.clone();
         let child = differing(cents);
-        Report { turn, cost, duration_ms: u64::from(cents), message, verdict, child }
+        let used = ModelUse { cost_usd: cost, ..ModelUse::default() };
+        let usage = Usage::from_iter([("opus".to_owned(), used)]);
+        Report { turn, cost, usage, duration_ms: u64::from(cents), message, verdict, child }
     }
 
     fn settle(&mut self, report: &Report, chance: f64) {

@@ -15,6 +15,7 @@ use crate::domain::supervision::Overrides;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Tag, Transition, Variables};
 use crate::domain::turn::{Cause, TurnId};
+use crate::domain::usage::Usage;
 
 /// What every turn of a scene costs.
 pub(crate) const CENT: f64 = 0.01;
@@ -112,6 +113,7 @@ impl Scene {
             transition,
             implicit: false,
             cost_usd: Usd::from_dollars(CENT),
+            usage: Usage::default(),
             duration_ms: 0,
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
@@ -134,6 +136,7 @@ impl Scene {
             cause: Cause::Crash,
             message: "crashed".to_owned(),
             cost_usd: Usd::from_dollars(CENT),
+            usage: Usage::default(),
             session: Some(session(self.next())),
             not_before: Some(Timestamp(self.next() * 1000 + 500)),
             counts: true,
@@ -148,6 +151,7 @@ impl Scene {
             cause: Cause::Output,
             error: "unusable".to_owned(),
             cost_usd: Usd::from_dollars(CENT),
+            usage: Usage::default(),
             ends_run: false,
         }
     }

@@ -223,6 +223,7 @@ impl Handler<TurnEnded> for Agent {
                 let report = Report {
                     judgement: self.judge(&terms, &reply),
                     cost: reply.cost,
+                    usage: reply.usage,
                     duration_ms: reply.duration_ms,
                     message: reply.message,
                     ..Report::empty(ended.turn)

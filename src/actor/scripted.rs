@@ -56,7 +56,7 @@ impl Scripted {
             text: filled.text,
             cost: scripted.cost,
             duration_ms: scripted.delay_ms,
-            message: None,
+            ..Reply::default()
         })
     }
 }

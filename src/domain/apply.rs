@@ -112,7 +112,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::TurnRejected(event) => turn_rejected(run, event)?,
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
         Event::AgentFailed(event) => agent_failed(run, event)?,
-        Event::CostCounted { turn, cost_usd } => cost_counted(run, turn, *cost_usd)?,
+        Event::CostCounted { turn, cost_usd, .. } => cost_counted(run, turn, *cost_usd)?,
         Event::AgentParked(event) => agent_parked(run, event)?,
         Event::LimitReached { until, .. } => limit_reached(run, *until),
         Event::RunPaused { pause } => run_paused(run, pause),

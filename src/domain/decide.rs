@@ -21,6 +21,7 @@ use super::supervision::Restart;
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{Cause, Failure, TurnId};
+use super::usage::Usage;
 
 /// What an agent tells the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct Report {
     pub turn: TurnId,
     /// What it cost.
     pub cost: Usd,
+    /// What it took of each model for that.
+    pub usage: Usage,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// Its last message.
@@ -72,7 +75,12 @@ impl Report {
     /// A turn that came to nothing.
     #[must_use]
     pub fn failed(turn: TurnId, failure: Failure) -> Self {
-        Self { cost: failure.cost, judgement: Judgement::Failed(failure), ..Self::empty(turn) }
+        Self {
+            cost: failure.cost,
+            usage: failure.usage.clone(),
+            judgement: Judgement::Failed(failure),
+            ..Self::empty(turn)
+        }
     }
 
     /// A turn of which nothing is known yet but that nobody started it.
@@ -81,6 +89,7 @@ impl Report {
         Self {
             turn,
             cost: Usd::ZERO,
+            usage: Usage::default(),
             duration_ms: 0,
             message: None,
             judgement: Judgement::NotStarted,
@@ -123,6 +132,7 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
                 output: output.clone(),
                 evaluator: evaluator.clone(),
                 cost_usd: report.cost,
+                usage: report.usage.clone(),
                 duration_ms: report.duration_ms,
                 session_id: agent.session.id.clone(),
                 message: report.message.clone(),
@@ -142,7 +152,11 @@ fn late_cost(run: &Run, report: &Report) -> Vec<Event> {
     if !owing || report.cost == Usd::ZERO {
         return Vec::new();
     }
-    vec![Event::CostCounted { turn: report.turn.clone(), cost_usd: report.cost }]
+    vec![Event::CostCounted {
+        turn: report.turn.clone(),
+        cost_usd: report.cost,
+        usage: report.usage.clone(),
+    }]
 }
 
 fn step_finished(
@@ -181,6 +195,7 @@ fn step_finished(
         unasked: report.judgement == Judgement::NotStarted,
         evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
         cost_usd: report.cost,
+        usage: report.usage.clone(),
         duration_ms: report.duration_ms,
         session_id: agent.turn_session().id.clone(),
         message: report.message.clone(),
@@ -195,6 +210,7 @@ fn step_finished(
         state: agent.birth.state.clone(),
         cause: Cause::Restarts,
         cost_usd: Usd::ZERO,
+        usage: Usage::default(),
         why: format!("it ended once more, and is permanent ({because}; max_restarts allows more)"),
     };
     vec![finished, exhausted_by(ended, then)]
@@ -215,6 +231,7 @@ fn repair(
             violation: violation.to_owned(),
             reminder: reminder.to_owned(),
             cost_usd: report.cost,
+            usage: report.usage.clone(),
             duration_ms: report.duration_ms,
             message: report.message.clone(),
         }),

@@ -14,6 +14,7 @@ use super::settings::Settings;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::{Cause, TurnId};
+use super::usage::Usage;
 
 /// An event with its place in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +52,9 @@ pub enum Event {
         turn: TurnId,
         /// What it had cost.
         cost_usd: Usd,
+        /// What was taken of each model for that.
+        #[serde(default, skip_serializing_if = "Usage::is_empty")]
+        usage: Usage,
     },
     /// An agent has used up its restarts and waits for a person.
     AgentParked(AgentParked),
@@ -127,6 +131,9 @@ pub struct StepFinished {
     pub evaluator: Option<StateName>,
     /// What the turn cost.
     pub cost_usd: Usd,
+    /// What was taken of each model for that.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The session it ran in.
@@ -164,6 +171,9 @@ pub struct TransitionProposed {
     pub evaluator: StateName,
     /// What the turn cost.
     pub cost_usd: Usd,
+    /// What it took of each model.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The session it ran in.
@@ -213,6 +223,9 @@ pub struct TurnRejected {
     pub reminder: String,
     /// What the turn cost.
     pub cost_usd: Usd,
+    /// What was taken of each model for that.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The last message of the turn.
@@ -234,6 +247,9 @@ pub struct TurnFailed {
     pub message: String,
     /// What it cost all the same.
     pub cost_usd: Usd,
+    /// What was taken of each model for that.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
     /// The session in which it is run again; absent if the same turn is gone on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -258,6 +274,9 @@ pub struct AgentFailed {
     pub error: String,
     /// What the turn cost.
     pub cost_usd: Usd,
+    /// What was taken of each model for that.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
     /// Whether all other agents end with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_run: bool,

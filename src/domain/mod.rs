@@ -30,3 +30,4 @@ pub mod throttle;
 pub mod time;
 pub mod transition;
 pub mod turn;
+pub mod usage;

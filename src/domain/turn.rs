@@ -15,6 +15,7 @@ use super::settings::Model;
 use super::supervision::Limits;
 use super::time::Timestamp;
 use super::transition::Variables;
+use super::usage::Usage;
 
 /// The version of [`StepInput`] and [`StepOutcome`].
 pub const STEP_VERSION: u32 = 1;
@@ -86,6 +87,9 @@ pub struct Reply {
     pub text: String,
     /// What it cost.
     pub cost: Usd,
+    /// What was taken of each model for that.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The last message of the turn, to which the session can be cut back.
@@ -101,6 +105,9 @@ pub struct Failure {
     pub message: String,
     /// What it cost all the same.
     pub cost: Usd,
+    /// What was taken of each model for that.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
     /// When the limit that was met resets, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets: Option<Timestamp>,
@@ -110,7 +117,13 @@ impl Failure {
     /// A failure that cost nothing.
     #[must_use]
     pub fn new(cause: Cause, message: impl Into<String>) -> Self {
-        Self { cause, message: message.into(), cost: Usd::ZERO, resets: None }
+        Self {
+            cause,
+            message: message.into(),
+            cost: Usd::ZERO,
+            usage: Usage::default(),
+            resets: None,
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub fn sentence(record: &Record) -> String {
             let others = if event.ends_run { "; all other agents end with it" } else { "" };
             format!("{}  failed ({}): {}{others}", event.turn.agent, event.cause, event.error)
         }
-        Event::CostCounted { turn, cost_usd } => {
+        Event::CostCounted { turn, cost_usd, .. } => {
             format!("{}  the turn that was ended with the run had cost {cost_usd}", turn.agent)
         }
         Event::AgentParked(event) => {
@@ -161,6 +161,7 @@ mod tests {
     use crate::domain::time::Timestamp;
     use crate::domain::transition::Tag;
     use crate::domain::turn::TurnId;
+    use crate::domain::usage::Usage;
 
     fn said(tag: Tag, attributes: &[(&str, &str)], body: &str) -> String {
         let owned =
@@ -174,6 +175,7 @@ mod tests {
             unasked: false,
             evaluator: None,
             cost_usd: Usd::from_dollars(0.05),
+            usage: Usage::default(),
             duration_ms: 1234,
             session_id: SessionId::new("s"),
             message: None,

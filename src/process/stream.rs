@@ -14,6 +14,7 @@ use self::line::{Line, Message, Origin, RateLimit, get, text};
 use crate::domain::id::MessageId;
 use crate::domain::money::Usd;
 use crate::domain::passage::Expected;
+use crate::domain::usage::Usage;
 
 /// The longest line, in bytes.
 pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -40,6 +41,8 @@ pub struct TurnResult {
     pub subtype: String,
     /// What the turn has cost.
     pub cost: Usd,
+    /// What the turn has taken of each model.
+    pub usage: Usage,
     /// What the process has cost so far.
     pub spent: Usd,
     /// How long the turn took, in milliseconds.
@@ -262,6 +265,7 @@ impl TurnResult {
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
             cost: Usd::ZERO,
+            usage: Usage::default(),
             spent: Usd::from_dollars(get(event.total_cost_usd).unwrap_or(0.0)),
             duration_ms: millis(get(event.duration_ms).unwrap_or(0.0)),
             api_status: get(event.api_error_status),

@@ -70,6 +70,7 @@ pub fn judge(
         Some(result) => StepOutcome::Replied(Reply {
             text: result.text.clone().unwrap_or_default(),
             cost: result.cost,
+            usage: result.usage.clone(),
             duration_ms: result.duration_ms,
             message: stream.message.clone(),
         }),
@@ -95,6 +96,7 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
         resets: limit.and_then(|limit| limit.resets),
         message: format!("Claude Code reported an error: {said}{hint}"),
         cost: result.cost,
+        usage: result.usage.clone(),
     }
 }
 

@@ -103,8 +103,8 @@ pub(super) fn says(input: &StepInput, text: &str) -> StepOutcome {
     StepOutcome::Replied(Reply {
         text: text.to_owned(),
         cost: Usd::from_dollars(0.01),
-        duration_ms: 0,
         message: Some(MessageId::new(&input.turn.stem())),
+        ..Reply::default()
     })
 }
 

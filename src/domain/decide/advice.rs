@@ -17,6 +17,7 @@ use crate::domain::run::{Pause, Run};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
 use crate::domain::turn::{Cause, TurnId};
+use crate::domain::usage::Usage;
 
 /// A transition is taken, as far as plug-ins let it.
 pub(super) fn advised(
@@ -117,6 +118,7 @@ pub fn out_of_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
         state: agent.current_state.clone(),
         cause: Cause::Budget,
         cost_usd: Usd::ZERO,
+        usage: Usage::default(),
         why,
     }
     .fail(false)
@@ -144,6 +146,7 @@ fn stopped(agent: &Agent, report: &Report, by: &str, reason: &str) -> Event {
         state: agent.current_state.clone(),
         cause: Cause::Stopped,
         cost_usd: report.cost,
+        usage: report.usage.clone(),
         why: format!("{} {what}: {reason}", plug_in(by)),
     }
     .fail(false)

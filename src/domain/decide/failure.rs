@@ -9,6 +9,7 @@ use crate::domain::restart::{Circumstances, Reaction, react};
 use crate::domain::run::Run;
 use crate::domain::supervision::{Exhausted, Supervision};
 use crate::domain::turn::{Cause, Failure, TurnId};
+use crate::domain::usage::Usage;
 
 pub(super) fn failed(
     run: &Run,
@@ -26,6 +27,7 @@ pub(super) fn failed(
             cause: failure.cause,
             message: failure.message.clone(),
             cost_usd: report.cost,
+            usage: report.usage.clone(),
             session: (failure.cause != Cause::Panic).then_some(chosen.session),
             not_before,
             counts,
@@ -36,6 +38,7 @@ pub(super) fn failed(
         state: agent.prompt().clone(),
         cause: failure.cause,
         cost_usd: report.cost,
+        usage: report.usage.clone(),
         why,
     };
     match reaction {
@@ -80,6 +83,7 @@ pub(super) struct Ended {
     pub(super) state: StateName,
     pub(super) cause: Cause,
     pub(super) cost_usd: Usd,
+    pub(super) usage: Usage,
     pub(super) why: String,
 }
 
@@ -91,6 +95,7 @@ impl Ended {
             state: self.state,
             cause: self.cause,
             cost_usd: self.cost_usd,
+            usage: self.usage,
             ends_run,
         })
     }
@@ -115,6 +120,7 @@ pub(super) fn give_up(agent: &Agent, report: &Report, cause: Cause, why: String)
         state: agent.current_state.clone(),
         cause,
         cost_usd: report.cost,
+        usage: report.usage.clone(),
         why,
     }
     .fail(false)

@@ -5,6 +5,7 @@
 
 mod limits;
 mod supervision;
+mod usage;
 
 use super::*;
 use crate::domain::apply::tests::scene::{
@@ -16,6 +17,7 @@ use crate::domain::run::{Pause, Status};
 use crate::domain::session::Session;
 use crate::domain::supervision::{Exhausted, Overrides, Supervision};
 use crate::domain::transition::Tag;
+use crate::domain::usage::ModelUse;
 
 const NOW: Timestamp = Timestamp(100_000);
 
@@ -31,12 +33,19 @@ fn report_of(scene: &Scene, agent: &str, judgement: Judgement) -> Report {
     Report {
         turn: scene.turn(agent),
         cost: Usd::from_dollars(0.25),
+        usage: usage(0.25),
         duration_ms: 1234,
         message: Some(message(9)),
         judgement,
         child: Terms::default(),
         opinions: Vec::new(),
     }
+}
+
+fn usage(dollars: f64) -> Usage {
+    let cost_usd = Usd::from_dollars(dollars);
+    let used = ModelUse { output_tokens: 12, cost_usd, ..ModelUse::default() };
+    Usage::from_iter([("opus".to_owned(), used)])
 }
 
 fn accepted(transition: Transition) -> Judgement {
@@ -90,6 +99,7 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
         unasked: false,
         evaluator: None,
         cost_usd: Usd::from_dollars(0.25),
+        usage: usage(0.25),
         duration_ms: 1234,
         session_id: session(1),
         message: Some(message(9)),

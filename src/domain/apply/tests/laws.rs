@@ -8,6 +8,7 @@ use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
 use crate::domain::agent::Terms;
 use crate::domain::event::AgentFailed;
+use crate::domain::usage::Usage;
 
 /// What all turns have cost is what the agents' turns have cost.
 fn cost_of_agents(run: &Run) -> Usd {
@@ -83,6 +84,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 unasked: false,
                 evaluator: None,
                 cost_usd,
+                usage: Usage::default(),
                 duration_ms: 0,
                 session_id: SessionId::new("s"),
                 message,
@@ -96,6 +98,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 violation: text.clone(),
                 reminder: text,
                 cost_usd,
+                usage: Usage::default(),
                 duration_ms: 0,
                 message,
             }),
@@ -105,6 +108,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 cause: Cause::Crash,
                 message: text,
                 cost_usd,
+                usage: Usage::default(),
                 session,
                 not_before: at,
                 counts: true,
@@ -115,6 +119,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 cause: Cause::Crash,
                 error: text,
                 cost_usd,
+                usage: Usage::default(),
                 ends_run: cents % 2 == 0,
             }),
         }

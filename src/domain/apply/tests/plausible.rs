@@ -20,6 +20,7 @@ use crate::domain::supervision::{Exhausted, Overrides, Restart};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{Cause, Failure};
+use crate::domain::usage::{ModelUse, Usage};
 
 /// Something that may happen next.
 #[derive(Debug, Clone)]
@@ -177,9 +178,12 @@ impl Journal {
         let judgement = judgement.clone();
         let budget_usd = cents.is_multiple_of(3).then_some(cost);
         let child = Terms { supervision: differing(cents), budget_usd };
+        let used = ModelUse { cost_usd: cost, ..ModelUse::default() };
+        let usage = Usage::from_iter([("opus".to_owned(), used)]);
         Report {
             turn,
             cost,
+            usage,
             duration_ms: u64::from(cents),
             message,
             judgement,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::domain::event::AgentFailed;
 use crate::domain::run::Pause;
+use crate::domain::usage::Usage;
 
 /// A run in the middle of things: a pending return, a child, a child that has ended.
 fn busy() -> Scene {
@@ -22,6 +23,7 @@ fn about(scene: &Scene, turn: &TurnId) -> [Event; 4] {
         violation: "no tag".to_owned(),
         reminder: "end with a tag".to_owned(),
         cost_usd: Usd::from_dollars(CENT),
+        usage: Usage::default(),
         duration_ms: 0,
         message: None,
     };

@@ -15,6 +15,7 @@ use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Tag, Transition, Variables};
 use crate::domain::turn::{Cause, TurnId};
+use crate::domain::usage::Usage;
 
 /// What every turn of a scene costs.
 pub(crate) const CENT: f64 = 0.01;
@@ -115,6 +116,7 @@ impl Scene {
             unasked: false,
             evaluator: None,
             cost_usd: Usd::from_dollars(CENT),
+            usage: Usage::default(),
             duration_ms: 0,
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
@@ -137,6 +139,7 @@ impl Scene {
             cause: Cause::Crash,
             message: "crashed".to_owned(),
             cost_usd: Usd::from_dollars(CENT),
+            usage: Usage::default(),
             session: Some(session(self.next())),
             not_before: Some(Timestamp(self.next() * 1000 + 500)),
             counts: true,
@@ -151,6 +154,7 @@ impl Scene {
             cause: Cause::Output,
             error: "unusable".to_owned(),
             cost_usd: Usd::from_dollars(CENT),
+            usage: Usage::default(),
             ends_run: false,
         }
     }

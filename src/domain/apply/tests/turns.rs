@@ -1,6 +1,7 @@
 //! The reducer and turns that do not end a step: reminders, failures, restarts, and what they cost.
 
 use super::*;
+use crate::domain::usage::Usage;
 
 #[test]
 fn the_last_message_flows_into_frames_and_branches() {
@@ -24,6 +25,7 @@ fn rejection(scene: &Scene) -> TurnRejected {
         violation: "no tag".to_owned(),
         reminder: "end with a tag".to_owned(),
         cost_usd: Usd::from_dollars(CENT),
+        usage: Usage::default(),
         duration_ms: 0,
         message: None,
     }

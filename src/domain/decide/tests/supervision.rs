@@ -283,7 +283,11 @@ fn a_turn_that_is_ended_with_the_run_is_paid_for_once() {
     happen(&mut scene, "main.1", failed_by(Cause::Crash));
     let before = scene.run.total_cost_usd;
     let events = decide(&scene.run, &late, chosen());
-    let counted = Event::CostCounted { turn: late.turn.clone(), cost_usd: late.cost };
+    let counted = Event::CostCounted {
+        turn: late.turn.clone(),
+        cost_usd: late.cost,
+        usage: late.usage.clone(),
+    };
     assert_eq!(events, [counted]);
     assert_eq!(scene.happens(events[0].clone()), []);
     let mut paid = before;

@@ -1,0 +1,166 @@
+//! What turns took of each model: tokens, and what they cost.
+//!
+//! A turn can use more than one model: sub-agents have their own, and Claude Code asks a small one for
+//! chores. So use is kept by model, and is added up for a ledger. The program counts for a whole
+//! process, so a turn's use is also a difference; it is never less than nothing.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+use super::money::Usd;
+
+/// What was taken of each model, by the name the program gives it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Usage(BTreeMap<String, ModelUse>);
+
+/// What was taken of one model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelUse {
+    /// Tokens it was given that no cache held or took.
+    pub input_tokens: u64,
+    /// Tokens it wrote.
+    pub output_tokens: u64,
+    /// Tokens it was given from a cache.
+    pub cache_read_tokens: u64,
+    /// Tokens it was given that were put into a cache.
+    pub cache_write_tokens: u64,
+    /// What that cost.
+    pub cost_usd: Usd,
+}
+
+impl Usage {
+    /// Whether nothing is known to have been taken.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each model with what was taken of it, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ModelUse)> {
+        self.0.iter().map(|(model, used)| (model.as_str(), used))
+    }
+
+    /// What was taken of all models together.
+    #[must_use]
+    pub fn total(&self) -> ModelUse {
+        self.0.values().fold(ModelUse::default(), |sum, &used| sum.saturating_add(used))
+    }
+
+    /// What was taken beyond `before`; a model of which nothing was taken since is left out.
+    #[must_use]
+    pub fn saturating_sub(&self, before: &Self) -> Self {
+        let since = |(model, used): (&String, &ModelUse)| {
+            let before = before.0.get(model).copied().unwrap_or_default();
+            (model.clone(), used.saturating_sub(before))
+        };
+        self.0.iter().map(since).collect()
+    }
+}
+
+impl ModelUse {
+    /// The sum, at most what the types hold.
+    #[must_use]
+    pub fn saturating_add(self, other: Self) -> Self {
+        self.with(other, u64::saturating_add, Usd::saturating_add)
+    }
+
+    /// The difference, nothing where `other` is more.
+    #[must_use]
+    pub fn saturating_sub(self, other: Self) -> Self {
+        self.with(other, u64::saturating_sub, Usd::saturating_sub)
+    }
+
+    fn with(self, other: Self, tokens: fn(u64, u64) -> u64, cost: fn(Usd, Usd) -> Usd) -> Self {
+        Self {
+            input_tokens: tokens(self.input_tokens, other.input_tokens),
+            output_tokens: tokens(self.output_tokens, other.output_tokens),
+            cache_read_tokens: tokens(self.cache_read_tokens, other.cache_read_tokens),
+            cache_write_tokens: tokens(self.cache_write_tokens, other.cache_write_tokens),
+            cost_usd: cost(self.cost_usd, other.cost_usd),
+        }
+    }
+}
+
+impl FromIterator<(String, ModelUse)> for Usage {
+    /// A model that comes twice is added up; one of which nothing was taken is left out.
+    fn from_iter<I: IntoIterator<Item = (String, ModelUse)>>(each: I) -> Self {
+        let mut usage = Self::default();
+        each.into_iter().for_each(|(model, used)| usage.add(model, used));
+        usage
+    }
+}
+
+impl AddAssign<&Self> for Usage {
+    fn add_assign(&mut self, other: &Self) {
+        other.0.iter().for_each(|(model, &used)| self.add(model.clone(), used));
+    }
+}
+
+impl Usage {
+    fn add(&mut self, model: String, used: ModelUse) {
+        if used != ModelUse::default() {
+            let sum = self.0.entry(model).or_default();
+            *sum = sum.saturating_add(used);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn used() -> impl Strategy<Value = ModelUse> {
+        let tokens = 0u64..1_000_000;
+        (tokens.clone(), tokens.clone(), tokens.clone(), tokens, 0u32..100).prop_map(
+            |(input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, cents)| {
+                let cost_usd = Usd::from_dollars(f64::from(cents) / 100.0);
+                ModelUse {
+                    input_tokens,
+                    output_tokens,
+                    cache_read_tokens,
+                    cache_write_tokens,
+                    cost_usd,
+                }
+            },
+        )
+    }
+
+    fn usage() -> impl Strategy<Value = Usage> {
+        prop::collection::vec(("[a-d]", used()), 0..4).prop_map(Usage::from_iter)
+    }
+
+    proptest! {
+        #[test]
+        fn what_came_since_and_what_was_before_are_the_whole(before in usage(), since in usage()) {
+            let mut whole = before.clone();
+            whole += &since;
+            prop_assert_eq!(whole.saturating_sub(&before), since.clone());
+            prop_assert_eq!(whole.total(), before.total().saturating_add(since.total()));
+            prop_assert!(before.saturating_sub(&whole).is_empty());
+        }
+
+        #[test]
+        fn json_keeps_it(usage in usage()) {
+            let text = serde_json::to_string(&usage).expect("it is JSON");
+            prop_assert_eq!(serde_json::from_str::<Usage>(&text).expect("it reads back"), usage);
+        }
+    }
+
+    #[test]
+    fn it_reads_as_a_ledger_would_show_it() {
+        let used =
+            ModelUse { output_tokens: 7, cost_usd: Usd::from_dollars(0.5), ..ModelUse::default() };
+        let usage =
+            Usage::from_iter([("opus".to_owned(), used), ("none".to_owned(), ModelUse::default())]);
+        let json = r#"{"opus":{"input_tokens":0,"output_tokens":7,"cache_read_tokens":0,"cache_write_tokens":0,"cost_usd":0.5}}"#;
+        assert_eq!(serde_json::to_string(&usage).expect("it is JSON"), json);
+        assert_eq!(usage.iter().collect::<Vec<_>>(), [("opus", &used)]);
+        let short = serde_json::from_str::<Usage>(r#"{"opus":{"cost_usd":0.5,"new":1}}"#);
+        assert_eq!(short.expect("a part is enough").total().cost_usd, used.cost_usd);
+    }
+}

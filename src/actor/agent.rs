@@ -109,6 +109,7 @@ impl Agent {
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or(self.context.model),
+            most: admitted.most,
             limits: assignment.limits,
             prompt: assignment.reminder.unwrap_or(ask.prompt),
             values: ask.values,

@@ -99,6 +99,8 @@ pub struct Admitted {
     pub begun: bool,
     /// What has been spent, for those who are asked.
     pub spent: Spent,
+    /// What it may spend at the most.
+    pub most: Option<Usd>,
 }
 
 /// To the supervisor: the API asks for fewer requests.

@@ -11,7 +11,7 @@ mod turns;
 use std::collections::BTreeMap;
 
 use self::ends::{agent_failed, cost_counted, retire};
-use self::money::{begin_share, spend};
+use self::money::{Taught, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, Birth, Frame};
@@ -157,7 +157,7 @@ fn step_finished(
     let outcome = take(agent, event, opened, at);
     let id = event.turn.agent.clone();
     if !event.unasked {
-        spend(run, &id, event.prompt(), event.cost_usd, true);
+        spend(run, &id, event.prompt(), event.cost_usd, Taught::Yes);
     }
     Ok(match outcome {
         Taken::GoesOn => vec![Effect::Proceed(id)],

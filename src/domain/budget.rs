@@ -125,6 +125,17 @@ impl Purse<'_> {
         known.copied().unwrap_or_default()
     }
 
+    /// What the process of a turn may spend at the most: what is left, and what such a turn takes,
+    /// because an answer that is cut off is lost. So a turn that runs away ends there.
+    #[must_use]
+    pub fn most(&self, agent: &AgentId, state: &StateName) -> Option<Usd> {
+        let run = self.limit.map(|limit| limit.saturating_sub(self.spent));
+        let shares =
+            self.shares_of(agent).map(|(_, share)| share.limit_usd.saturating_sub(share.spent_usd));
+        let left = run.into_iter().chain(shares).min()?;
+        Some(left.saturating_add(self.reckon(state)))
+    }
+
     /// Whether nothing may start any more, however few are running.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -16,7 +16,7 @@ use super::id::{MessageId, SessionId, StateName};
 use super::money::Usd;
 use super::policy::Accepted;
 use super::restart::{Reaction, restart};
-use super::run::Run;
+use super::run::{Owed, Run};
 use super::supervision::Restart;
 use super::time::Timestamp;
 use super::transition::Transition;
@@ -148,15 +148,31 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
 
 /// A turn that was ended with the whole run is still to be paid for.
 fn late_cost(run: &Run, report: &Report) -> Vec<Event> {
-    let owing = run.finished.iter().any(|ended| ended.owes.as_ref() == Some(&report.turn));
-    if !owing || report.cost == Usd::ZERO {
+    let owed = run.finished.iter().filter_map(|ended| ended.owes.as_ref());
+    let Some(Owed { state, .. }) = owed.into_iter().find(|owed| owed.turn == report.turn) else {
+        return Vec::new();
+    };
+    let (cost_usd, estimated) = settled(run, report, state);
+    if cost_usd == Usd::ZERO && !estimated {
         return Vec::new();
     }
     vec![Event::CostCounted {
         turn: report.turn.clone(),
-        cost_usd: report.cost,
+        cost_usd,
+        estimated,
         usage: report.usage.clone(),
     }]
+}
+
+/// What a turn has cost, and whether that is only an estimate: of one that was ended while the model
+/// was at work, nobody says what it did cost, and it counts as the dearest of its kind.
+fn settled(run: &Run, report: &Report, state: &StateName) -> (Usd, bool) {
+    match &report.judgement {
+        Judgement::Failed(failure) if failure.unsettled => {
+            (report.cost.max(run.purse().reckon(state)), true)
+        }
+        _ => (report.cost, false),
+    }
 }
 
 fn step_finished(
@@ -210,6 +226,7 @@ fn step_finished(
         state: agent.birth.state.clone(),
         cause: Cause::Restarts,
         cost_usd: Usd::ZERO,
+        estimated: false,
         usage: Usage::default(),
         why: format!("it ended once more, and is permanent ({because}; max_restarts allows more)"),
     };

@@ -70,7 +70,7 @@ pub struct Circumstances<'run> {
 pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Reaction {
     let message = || failure.message.clone();
     match failure.cause {
-        Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic => {
+        Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic | Cause::Budget => {
             match around.supervision.restart {
                 Restart::Temporary => Reaction::GiveUp,
                 Restart::Transient | Restart::Permanent => restart(agent, around),
@@ -93,7 +93,6 @@ pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Rea
         | Cause::Protocol
         | Cause::Workflow
         | Cause::Restarts
-        | Cause::Budget
         | Cause::Stopped => Reaction::GiveUp,
         Cause::Storage => Reaction::Pause(Pause::Storage { message: message() }),
         Cause::Authentication => Reaction::Pause(Pause::Authentication { message: message() }),

@@ -146,7 +146,17 @@ pub struct Finished {
     pub cost_usd: Usd,
     /// The turn it may have been at when the whole run ended, whose cost is still to be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owes: Option<TurnId>,
+    pub owes: Option<Owed>,
+}
+
+/// A turn that was running when the whole run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owed {
+    /// Which one.
+    #[serde(flatten)]
+    pub turn: TurnId,
+    /// The prompt it was about.
+    pub state: StateName,
 }
 
 /// How an agent ended.

@@ -62,6 +62,9 @@ pub struct StepInput {
     pub session: Session,
     /// The model, or the one Claude Code would take by itself.
     pub model: Option<Model>,
+    /// What it may spend at the most; then its answer is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<Usd>,
     /// How long it may take.
     pub limits: Limits,
     /// The whole prompt.
@@ -108,6 +111,9 @@ pub struct Failure {
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The model was at work, and nobody said what that cost.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsettled: bool,
     /// When the limit that was met resets, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resets: Option<Timestamp>,
@@ -121,6 +127,7 @@ impl Failure {
             cause,
             message: message.into(),
             cost: Usd::ZERO,
+            unsettled: false,
             usage: Usage::default(),
             resets: None,
         }

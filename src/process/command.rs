@@ -4,11 +4,15 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::domain::id::{AgentId, RunId};
+use crate::domain::money::Usd;
 use crate::domain::session::{Origin, Session};
 use crate::domain::settings::{Model, Permission, Settings};
 
 /// The tool a run without a person cannot answer.
 const NEVER: &str = "AskUserQuestion";
+
+/// What a process may spend at the most, over all its turns: then they end with an error.
+const MOST: &str = "--max-budget-usd";
 
 /// What makes a process take its turns as messages, until there are no more, and repeat them.
 const TOLD: [&str; 3] = ["--input-format", "stream-json", "--replay-user-messages"];
@@ -24,6 +28,7 @@ pub fn arguments(
     model: Option<Model>,
     settings: &Settings,
     told: bool,
+    most: Option<Usd>,
 ) -> Vec<String> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
@@ -39,6 +44,12 @@ pub fn arguments(
         Permission::SkipAll => arguments.push("--dangerously-skip-permissions".to_owned()),
     }
     arguments.extend(["--disallowedTools".to_owned(), NEVER.to_owned()]);
+    let own = |argument: &String| argument.starts_with(MOST);
+    if let Some(most) = most.filter(|most| *most > Usd::ZERO)
+        && !settings.claude_args.iter().any(own)
+    {
+        arguments.extend([MOST.to_owned(), most.dollars().to_string()]);
+    }
     arguments.extend(settings.claude_args.iter().cloned());
     arguments
 }
@@ -122,7 +133,7 @@ mod tests {
     use crate::domain::id::{MessageId, SessionId};
 
     fn shown(session: &Session, model: Option<Model>, settings: &Settings) -> String {
-        arguments(session, model, settings, false).join(" ")
+        arguments(session, model, settings, false, None).join(" ")
     }
 
     #[test]
@@ -143,7 +154,7 @@ mod tests {
     #[test]
     fn a_process_that_stays_is_told_so() {
         let session = Session::fresh(SessionId::new("a"));
-        let line = arguments(&session, None, &Settings::default(), true).join(" ");
+        let line = arguments(&session, None, &Settings::default(), true, None).join(" ");
         assert!(line.starts_with(
             "-p --output-format stream-json --verbose --input-format stream-json --replay-user-messages --session-id a"
         ));

@@ -15,6 +15,7 @@ use super::pool::Slot;
 use super::transcript::ProcessFiles;
 use super::worker::Worker;
 use crate::domain::id::{AgentId, SessionId};
+use crate::domain::money::Usd;
 use crate::domain::session::Session;
 use crate::domain::settings::Model;
 use crate::domain::turn::{Cause, Failure};
@@ -30,6 +31,8 @@ pub(super) struct Launch<'launch> {
     pub(super) agent: Option<&'launch AgentId>,
     pub(super) session: &'launch Session,
     pub(super) model: Option<Model>,
+    /// What it may spend at the most.
+    pub(super) most: Option<Usd>,
     /// What it reads; absent, if it is told things.
     pub(super) prompt: Option<&'launch str>,
 }
@@ -52,7 +55,7 @@ impl Claude {
         let told = launch.prompt.is_none();
         let start = Start {
             program: self.program.clone(),
-            arguments: arguments(launch.session, launch.model, &self.settings, told),
+            arguments: arguments(launch.session, launch.model, &self.settings, told, launch.most),
             cwd: PathBuf::from(&self.settings.cwd),
             environment: self.marker.variables(&launch.name, launch.agent),
         };
@@ -103,6 +106,7 @@ impl Claude {
             agent: None,
             session: &session,
             model: self.settings.model,
+            most: self.settings.budget_usd,
             prompt: None,
         };
         match self.launch(launch).await {

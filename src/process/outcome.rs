@@ -20,6 +20,7 @@ pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) 
     let mut outcome = judged(end, stream, files, limits);
     if let StepOutcome::Failed(failure) = &mut outcome {
         let _ = write!(failure.message, "; see {}", files.stream.display());
+        failure.unsettled = stream.result.is_none() && stream.message.is_some();
     }
     outcome
 }

@@ -97,6 +97,7 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
         message: format!("Claude Code reported an error: {said}{hint}"),
         cost: result.cost,
         usage: result.usage.clone(),
+        unsettled: false,
     }
 }
 
@@ -142,8 +143,10 @@ fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'stati
             "; sessions belong to their working directory and home: go on in the same ones as before",
         );
     }
-    if matches!(result.subtype.as_str(), "error_max_turns" | "error_max_budget_usd") {
-        return (Cause::Rejected, "");
+    match result.subtype.as_str() {
+        "error_max_turns" => return (Cause::Rejected, ""),
+        "error_max_budget_usd" => return (Cause::Budget, ""),
+        _ => {}
     }
     if result.api_status.is_some_and(is_throttle) {
         return (Cause::Throttle, "");

@@ -15,6 +15,7 @@ use crate::actor::message::{
 use crate::actor::registry::AgentView;
 use crate::actor::runner::Stop;
 use crate::domain::admission::Permit;
+use crate::domain::agent::Agent as State;
 use crate::domain::consult::Spent;
 use crate::domain::decide::{Chosen, Judgement, Report, decide, out_of_money};
 use crate::domain::effect::Effect;
@@ -108,7 +109,11 @@ impl Supervisor {
         let permits = self.permits(ctx);
         for Permit { agent, begun } in self.admission.admit(permits, &self.run.purse()) {
             match self.agents.get(&agent) {
-                Some(address) => address.do_send(Admitted { begun, spent: self.spent(&agent) }),
+                Some(address) => {
+                    let state = self.run.agents.get(&agent).map(State::prompt);
+                    let most = state.and_then(|state| self.run.purse().most(&agent, state));
+                    address.do_send(Admitted { begun, spent: self.spent(&agent), most });
+                }
                 None => self.admission.release(&agent),
             }
         }

@@ -215,6 +215,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,
+        most: None,
         limits: Supervision::default().limits(),
         prompt: String::new(),
         values: Variables::new(),
@@ -300,5 +301,5 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
 }
 
 fn admitted() -> Admitted {
-    Admitted { begun: false, spent: Spent::default() }
+    Admitted { begun: false, spent: Spent::default(), most: None }
 }

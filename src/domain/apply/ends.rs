@@ -1,18 +1,19 @@
 //! How agents end: with a result, with an error, or with one whose failure ends the run.
 
-use super::money::{leave_shares, spend, spend_untaught};
+use super::money::{Taught, leave_shares, spend};
 use super::{Refused, due};
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentFailed;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
-use crate::domain::run::{Ending, Finished, Run};
+use crate::domain::run::{Ending, Finished, Owed, Run};
 use crate::domain::turn::{Cause, TurnId};
 
 pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, Refused> {
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost_usd);
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, false);
+    let taught = Taught::failed(event.estimated, event.cost_usd);
+    spend(run, &event.turn.agent, &event.state, event.cost_usd, taught);
     let ending = Ending::Error(event.error.clone());
     let mut effects = retire(run, event.turn.agent.clone(), ending, Some(event.cause));
     if event.ends_run {
@@ -31,7 +32,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
             "ended in {} because {culprit} failed, whose failure ends the run (on_exhausted: fail-run)",
             agent.current_state
         )),
-        owes: Some(agent.turn_id()),
+        owes: Some(Owed { turn: agent.turn_id(), state: agent.prompt().clone() }),
         id: agent.id,
         cause: Some(Cause::Interrupted),
         cost_usd: agent.cost_usd,
@@ -45,11 +46,16 @@ pub(super) fn cost_counted(
     turn: &TurnId,
     cost: Usd,
 ) -> Result<Vec<Effect>, Refused> {
-    let owing = run.finished.iter_mut().find(|ended| ended.owes.as_ref() == Some(turn));
+    let owing = run
+        .finished
+        .iter_mut()
+        .find(|ended| ended.owes.as_ref().is_some_and(|owed| owed.turn == *turn));
     let ended = owing.ok_or_else(|| Refused::NoAgent(turn.agent.clone()))?;
-    ended.owes = None;
+    let owed = ended.owes.take();
     ended.cost_usd += cost;
-    spend_untaught(run, &turn.agent, cost);
+    if let Some(owed) = owed {
+        spend(run, &turn.agent, &owed.state, cost, Taught::No);
+    }
     Ok(Vec::new())
 }
 

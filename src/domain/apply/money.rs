@@ -5,19 +5,28 @@ use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::Run;
 
-/// Counts what a turn has cost. A failed turn whose cost is not known teaches nothing.
-pub(super) fn spend(run: &mut Run, agent: &AgentId, state: &StateName, cost: Usd, answered: bool) {
-    spend_untaught(run, agent, cost);
-    if answered || cost > Usd::ZERO {
-        let most = run.turn_costs_usd.entry(state.clone()).or_default();
-        *most = cost.max(*most);
+/// Whether a cost tells what such a turn takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taught {
+    Yes,
+    No,
+}
+
+impl Taught {
+    /// Of a failed turn: not if its cost is nothing, or was estimated from what others had cost.
+    pub(super) fn failed(estimated: bool, cost: Usd) -> Self {
+        if estimated || cost == Usd::ZERO { Self::No } else { Self::Yes }
     }
 }
 
-/// Counts a cost that says nothing about what such a turn takes.
-pub(super) fn spend_untaught(run: &mut Run, agent: &AgentId, cost: Usd) {
+/// Counts what a turn has cost.
+pub(super) fn spend(run: &mut Run, agent: &AgentId, state: &StateName, cost: Usd, taught: Taught) {
     run.total_cost_usd += cost;
     for_each_share(run, agent, |share| share.spent_usd += cost);
+    if taught == Taught::Yes {
+        let most = run.turn_costs_usd.entry(state.clone()).or_default();
+        *most = cost.max(*most);
+    }
 }
 
 /// An agent is born: it lives in every share of those it descends from, and has its own, if it is

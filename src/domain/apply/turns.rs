@@ -1,6 +1,6 @@
 //! Turns that do not end a step: what is asked again, run again, held back, looked at once more.
 
-use super::money::spend;
+use super::money::{Taught, spend};
 use super::{Refused, due};
 use crate::domain::effect::Effect;
 use crate::domain::evaluation::Proposal;
@@ -27,7 +27,7 @@ pub(super) fn transition_proposed(
         evaluator: event.evaluator.clone(),
         session: Session::fresh(event.opens.clone()),
     }));
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, true);
+    spend(run, &event.turn.agent, &event.state, event.cost_usd, Taught::Yes);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
@@ -48,7 +48,7 @@ pub(super) fn turn_rejected(run: &mut Run, event: &TurnRejected) -> Result<Vec<E
     agent.turn = agent.turn.saturating_add(1);
     agent.reminders = agent.reminders.saturating_add(1);
     agent.reminder = Some(event.reminder.clone());
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, true);
+    spend(run, &event.turn.agent, &event.state, event.cost_usd, Taught::Yes);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
@@ -73,7 +73,8 @@ pub(super) fn turn_failed(
     if event.counts {
         agent.restarts.push(at);
     }
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, false);
+    let taught = Taught::failed(event.estimated, event.cost_usd);
+    spend(run, &event.turn.agent, &event.state, event.cost_usd, taught);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 

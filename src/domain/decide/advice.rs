@@ -118,6 +118,7 @@ pub fn out_of_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
         state: agent.current_state.clone(),
         cause: Cause::Budget,
         cost_usd: Usd::ZERO,
+        estimated: false,
         usage: Usage::default(),
         why,
     }
@@ -146,6 +147,7 @@ fn stopped(agent: &Agent, report: &Report, by: &str, reason: &str) -> Event {
         state: agent.current_state.clone(),
         cause: Cause::Stopped,
         cost_usd: report.cost,
+        estimated: false,
         usage: report.usage.clone(),
         why: format!("{} {what}: {reason}", plug_in(by)),
     }

@@ -1,6 +1,6 @@
 //! What follows when a turn came to nothing, and how an agent that does not go on is recorded.
 
-use super::{Chosen, Report};
+use super::{Chosen, Report, settled};
 use crate::domain::agent::Agent;
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
 use crate::domain::id::StateName;
@@ -20,13 +20,15 @@ pub(super) fn failed(
 ) -> Vec<Event> {
     let supervision = run.supervision_of(agent);
     let reaction = react(agent, failure, circumstances(run, &supervision, &chosen));
+    let (cost_usd, estimated) = settled(run, report, agent.prompt());
     let again = |not_before, counts| {
         Event::TurnFailed(TurnFailed {
             turn: report.turn.clone(),
             state: agent.prompt().clone(),
             cause: failure.cause,
             message: failure.message.clone(),
-            cost_usd: report.cost,
+            cost_usd,
+            estimated,
             usage: report.usage.clone(),
             session: (failure.cause != Cause::Panic).then_some(chosen.session),
             not_before,
@@ -37,7 +39,8 @@ pub(super) fn failed(
         turn: report.turn.clone(),
         state: agent.prompt().clone(),
         cause: failure.cause,
-        cost_usd: report.cost,
+        cost_usd,
+        estimated,
         usage: report.usage.clone(),
         why,
     };
@@ -83,6 +86,7 @@ pub(super) struct Ended {
     pub(super) state: StateName,
     pub(super) cause: Cause,
     pub(super) cost_usd: Usd,
+    pub(super) estimated: bool,
     pub(super) usage: Usage,
     pub(super) why: String,
 }
@@ -95,6 +99,7 @@ impl Ended {
             state: self.state,
             cause: self.cause,
             cost_usd: self.cost_usd,
+            estimated: self.estimated,
             usage: self.usage,
             ends_run,
         })
@@ -120,6 +125,7 @@ pub(super) fn give_up(agent: &Agent, report: &Report, cause: Cause, why: String)
         state: agent.current_state.clone(),
         cause,
         cost_usd: report.cost,
+        estimated: false,
         usage: report.usage.clone(),
         why,
     }

@@ -51,6 +51,7 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
         visit: 0,
         session,
         model: None,
+        most: None,
         limits: Supervision::default().limits(),
         prompt: prompt.to_owned(),
         values: Variables::new(),

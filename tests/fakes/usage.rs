@@ -25,13 +25,13 @@ pub(crate) struct Used {
 impl Usage {
     /// With what a turn takes.
     pub(crate) fn plus(mut self, rule: &Rule, model: &str) -> Self {
-        match &rule.models {
-            Some(models) => models.iter().for_each(|(model, used)| self.add(model, *used)),
-            None => {
-                let plausible =
-                    Used { input: 1_000, output: 100, cost: rule.cost, ..Used::default() };
-                self.add(model, plausible);
+        if let Some(models) = &rule.models {
+            for (model, used) in models {
+                self.add(model, *used);
             }
+        } else {
+            let plausible = Used { input: 1_000, output: 100, cost: rule.cost, ..Used::default() };
+            self.add(model, plausible);
         }
         self
     }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::MessageId;
-use super::money::Usd;
+use super::usage::Spent;
 
 /// A turn's place in a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,8 +16,9 @@ pub struct Passage {
     pub process: String,
     /// The byte of the stream before which nothing belongs to the turn.
     pub from: u64,
-    /// What the process had cost by then, in US dollars.
-    pub spent_usd: Usd,
+    /// What the process had taken by then.
+    #[serde(flatten)]
+    pub spent: Spent,
     /// The id of the message that asks.
     pub message: MessageId,
 }
@@ -58,6 +59,7 @@ impl Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::money::Usd;
 
     #[test]
     fn a_result_that_nobody_asked_for_is_not_the_answer() {
@@ -69,6 +71,15 @@ mod tests {
         assert!(expected.is_ended_by(None));
         expected.repeated("m");
         assert!(expected.is_ended_by(Some("task-notification")) && !expected.is_waiting());
+    }
+
+    #[test]
+    fn one_that_an_earlier_version_kept_is_read() {
+        let old = r#"{"process":"main-1-0","from":7,"spent_usd":0.25,"message":"m"}"#;
+        let passage: Passage = serde_json::from_str(old).expect("a passage");
+        let spent = Spent { cost: Usd::from_dollars(0.25), ..Spent::default() };
+        assert_eq!((passage.from, &passage.spent), (7, &spent));
+        assert_eq!(serde_json::to_string(&passage).expect("it is JSON"), old);
     }
 
     #[test]

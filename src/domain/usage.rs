@@ -16,6 +16,17 @@ use super::money::Usd;
 #[serde(transparent)]
 pub struct Usage(BTreeMap<String, ModelUse>);
 
+/// What a process has taken since it began.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// What it has cost, in US dollars.
+    #[serde(rename = "spent_usd")]
+    pub cost: Usd,
+    /// What it has taken of each model; nothing, if that was not kept.
+    #[serde(default, skip_serializing_if = "Usage::is_empty")]
+    pub usage: Usage,
+}
+
 /// What was taken of one model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -85,6 +96,18 @@ impl ModelUse {
     }
 }
 
+impl Spent {
+    /// What was taken beyond `before`. If it was not kept of which models that was, it is not known
+    /// now: it would be counted twice.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let not_kept = before.cost > Usd::ZERO && before.usage.is_empty();
+        let usage =
+            if not_kept { Usage::default() } else { self.usage.saturating_sub(&before.usage) };
+        Self { cost: self.cost.saturating_sub(before.cost), usage }
+    }
+}
+
 impl FromIterator<(String, ModelUse)> for Usage {
     /// A model that comes twice is added up; one of which nothing was taken is left out.
     fn from_iter<I: IntoIterator<Item = (String, ModelUse)>>(each: I) -> Self {
@@ -149,6 +172,21 @@ mod tests {
             let text = serde_json::to_string(&usage).expect("it is JSON");
             prop_assert_eq!(serde_json::from_str::<Usage>(&text).expect("it reads back"), usage);
         }
+    }
+
+    #[test]
+    fn what_a_process_had_taken_is_not_counted_twice() {
+        let opus = |dollars: f64| {
+            let cost_usd = Usd::from_dollars(dollars);
+            let used = ModelUse { cost_usd, ..ModelUse::default() };
+            Spent { cost: cost_usd, usage: Usage::from_iter([("opus".to_owned(), used)]) }
+        };
+        assert_eq!(opus(0.5).since(&Spent::default()), opus(0.5));
+        assert_eq!(opus(0.5).since(&opus(0.125)), opus(0.375));
+        let old: Spent =
+            serde_json::from_str(r#"{"spent_usd":0.125}"#).expect("as it was kept once");
+        let since = opus(0.5).since(&old);
+        assert_eq!((since.cost, since.usage), (Usd::from_dollars(0.375), Usage::default()));
     }
 
     #[test]

@@ -105,6 +105,7 @@ impl Array {
 mod tests {
     use super::*;
     use crate::domain::id::MessageId;
+    use crate::domain::usage::Spent;
 
     fn extracted(steps: &Path, name: &str) -> Value {
         let out = steps.join("out.json");
@@ -127,7 +128,7 @@ mod tests {
         let passage = Passage {
             process: "main-1-0".to_owned(),
             from: first.len() as u64,
-            spent_usd: Usd::ZERO,
+            spent: Spent::default(),
             message: MessageId::new("m"),
         };
         write("main-2-0.turn", &serde_json::to_string(&passage).expect("written"));

@@ -33,8 +33,8 @@ impl Claude {
         worker.slot = self.pool.free_slot();
         worker.life = Some(self.census.born());
         let stream = passage.map_or_else(Stream::default, |passage| {
-            worker.spent = passage.spent_usd;
-            Stream::answer_to(passage.message, passage.spent_usd)
+            worker.spent = passage.spent.clone();
+            Stream::answer_to(passage.message, passage.spent)
         });
         Ok(Turn { worker, stream, took_over: false, attached: true })
     }

@@ -79,7 +79,7 @@ impl Claude {
         let passage = Passage {
             process: worker.files.name.clone(),
             from: worker.follower.position(),
-            spent_usd: worker.spent,
+            spent: worker.spent.clone(),
             message: new_message(),
         };
         if let Err((path, error)) = files.note(&passage) {
@@ -101,7 +101,7 @@ impl Claude {
             forget(files)?;
             return Ok(None);
         }
-        let stream = Stream::answer_to(passage.message, worker.spent);
+        let stream = Stream::answer_to(passage.message, passage.spent);
         Ok(Some(Turn { worker, stream, took_over: true, attached: false }))
     }
 
@@ -129,7 +129,7 @@ impl Claude {
             let id = new_message();
             worker.tell(&message::prompt(&id, &input.prompt), stop, telling(input)).await;
             point("spawn.asked");
-            stream = Stream::answer_to(id, worker.spent);
+            stream = Stream::answer_to(id, worker.spent.clone());
         }
         if !self.settings.warm {
             drop(worker.stdin.take());

@@ -234,7 +234,9 @@ impl Claude {
         let Turn { mut worker, mut stream, attached, .. } = turn;
         point("rest.before");
         worker.may_leave_others |= attached || stream.used_tools;
-        worker.spent = stream.result.as_ref().map_or(worker.spent, |result| result.spent);
+        if let Some(result) = &stream.result {
+            worker.spent = result.spent.clone();
+        }
         if self.stays(&worker, &stream, &end, stop) {
             let files = worker.files.clone();
             self.keep_for_next(worker, input, &stream);

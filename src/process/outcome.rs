@@ -9,10 +9,10 @@ use super::follow::End;
 use super::stream::Stream;
 use super::transcript::ProcessFiles;
 use super::verdict::{Exit, Moment, judge};
-use crate::domain::money::Usd;
 use crate::domain::supervision::Limits;
 use crate::domain::time::{Timestamp, span};
 use crate::domain::turn::{Cause, Failure, StepOutcome};
+use crate::domain::usage::Spent;
 
 /// What a turn came to; a failure names the process's stream among the `files`.
 #[must_use]
@@ -27,9 +27,10 @@ pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) 
 
 fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> StepOutcome {
     let answered = stream.result.as_ref().is_some_and(|result| !result.is_error);
-    let cost = stream.result.as_ref().map_or(Usd::ZERO, |result| result.cost);
+    let taken = stream.result.as_ref().map(|result| result.taken.clone()).unwrap_or_default();
     let failed = |cause, message: String| {
-        StepOutcome::Failed(Failure { cost, ..Failure::new(cause, message) })
+        let Spent { cost, usage } = taken;
+        StepOutcome::Failed(Failure { cost, usage, ..Failure::new(cause, message) })
     };
     match end {
         End::Unreadable(error) => {
@@ -74,6 +75,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::domain::money::Usd;
     use crate::domain::supervision::Supervision;
 
     fn after(end: End, line: &str) -> StepOutcome {
@@ -84,7 +86,7 @@ mod tests {
     }
 
     const ANSWER: &str = "{\"type\":\"result\",\"is_error\":false,\"result\":\"hi\"}\n";
-    const ERROR: &str = "{\"type\":\"result\",\"is_error\":true,\"subtype\":\"error_during_execution\",\"total_cost_usd\":0.5}\n";
+    const ERROR: &str = "{\"type\":\"result\",\"is_error\":true,\"subtype\":\"error_during_execution\",\"total_cost_usd\":0.5,\"modelUsage\":{\"opus\":{\"costUSD\":0.5}}}\n";
 
     #[test]
     fn an_answer_counts_also_at_the_very_end() {
@@ -102,6 +104,7 @@ mod tests {
         ] {
             let StepOutcome::Failed(failure) = after(end, ERROR) else { panic!("an answer") };
             assert_eq!((failure.cause, failure.cost), (cause, Usd::from_dollars(0.5)));
+            assert_eq!(failure.usage.total().cost_usd, failure.cost);
             assert!(failure.message.ends_with("; see steps/main-1-0.jsonl"));
         }
     }

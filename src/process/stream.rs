@@ -5,6 +5,7 @@
 //! held at a time, and its length is capped.
 
 mod line;
+mod spent;
 
 use memchr::memchr;
 use serde_json::value::RawValue;
@@ -12,9 +13,8 @@ use serde_json::value::RawValue;
 use self::line::{Line, Message, Origin, RateLimit, get, text};
 
 use crate::domain::id::MessageId;
-use crate::domain::money::Usd;
 use crate::domain::passage::Expected;
-use crate::domain::usage::Usage;
+use crate::domain::usage::Spent;
 
 /// The longest line, in bytes.
 pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -39,12 +39,10 @@ pub struct TurnResult {
     pub is_error: bool,
     /// The kind of end, such as `success` or `error_during_execution`.
     pub subtype: String,
-    /// What the turn has cost.
-    pub cost: Usd,
-    /// What the turn has taken of each model.
-    pub usage: Usage,
-    /// What the process has cost so far.
-    pub spent: Usd,
+    /// What the turn has taken.
+    pub taken: Spent,
+    /// What the process has taken so far.
+    pub spent: Spent,
     /// How long the turn took, in milliseconds.
     pub duration_ms: u64,
     /// The status with which the API refused, if it did.
@@ -75,8 +73,8 @@ pub struct Stream {
     pub activity: Option<String>,
     /// Whether it has used tools, which may have left processes behind.
     pub used_tools: bool,
-    /// What the process had cost before.
-    spent_before: Usd,
+    /// What the process had taken before.
+    spent_before: Spent,
     expected: Expected,
     /// What the program does in the background, which may have it go on by itself.
     pub open_tasks: Vec<String>,
@@ -95,9 +93,9 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The part of a stream that answers a message; what the process had cost before is not its cost.
+    /// The part of a stream that answers a message; what the process had taken before is not its own.
     #[must_use]
-    pub fn answer_to(message: MessageId, spent_before: Usd) -> Self {
+    pub fn answer_to(message: MessageId, spent_before: Spent) -> Self {
         let expected = Expected::answer_to(message);
         Self { spent_before, expected, ..Self::default() }
     }
@@ -199,7 +197,7 @@ impl Stream {
     fn api_retry(&mut self, event: &Line<'_>) {
         let attempt: u32 = get(event.attempt).unwrap_or(1);
         self.activity = Some(format!("waiting for the API (attempt {attempt})"));
-        self.retry_delay_ms = millis(get(event.retry_delay_ms).unwrap_or(0.0));
+        self.retry_delay_ms = whole(get(event.retry_delay_ms).unwrap_or(0.0));
         let status: Option<u16> = get(event.error_status);
         let asked = matches!(text(event.error).as_deref(), Some("rate_limit" | "overloaded"));
         if asked || status.is_some_and(is_throttle) {
@@ -217,8 +215,8 @@ impl Stream {
         let origin = get::<Origin<'_>>(event.origin).map(|origin| origin.kind);
         if self.result.is_none() && self.expected.is_ended_by(origin.as_deref()) {
             let read = TurnResult::read(event);
-            let cost = read.spent.saturating_sub(self.spent_before);
-            self.result = Some(TurnResult { cost, ..read });
+            let taken = read.spent.since(&self.spent_before);
+            self.result = Some(TurnResult { taken, ..read });
         }
     }
 
@@ -264,10 +262,9 @@ impl TurnResult {
             text: text(event.result),
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
-            cost: Usd::ZERO,
-            usage: Usage::default(),
-            spent: Usd::from_dollars(get(event.total_cost_usd).unwrap_or(0.0)),
-            duration_ms: millis(get(event.duration_ms).unwrap_or(0.0)),
+            taken: Spent::default(),
+            spent: spent::read(event),
+            duration_ms: whole(get(event.duration_ms).unwrap_or(0.0)),
             api_status: get(event.api_error_status),
             errors: errors
                 .into_iter()
@@ -280,9 +277,9 @@ impl TurnResult {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a float-to-integer cast saturates, and a negative duration counts as none"
+    reason = "a float-to-integer cast saturates, and a negative number counts as none"
 )]
-fn millis(number: f64) -> u64 {
+fn whole(number: f64) -> u64 {
     number.max(0.0) as u64
 }
 

@@ -15,8 +15,8 @@ use super::leftover;
 use super::owned::Process;
 use super::pool::Slot;
 use super::transcript::{Follower, ProcessFiles};
-use crate::domain::money::Usd;
 use crate::domain::settings::Model;
+use crate::domain::usage::Spent;
 use crate::fault::point;
 
 /// A process that used no tools and lived no longer has had no time to leave another one behind.
@@ -33,8 +33,8 @@ pub struct Worker {
     pub follower: Follower,
     /// The model it was last told to use.
     pub model: Option<Model>,
-    /// What it has cost so far.
-    pub spent: Usd,
+    /// What it has taken so far.
+    pub spent: Spent,
     /// Whether it may have left processes behind that are out of reach of a signal to its group.
     pub may_leave_others: bool,
     /// Where it is told things.
@@ -97,7 +97,7 @@ impl Worker {
             files,
             follower,
             model: None,
-            spent: Usd::ZERO,
+            spent: Spent::default(),
             may_leave_others: false,
             slot: None,
             life: None,

@@ -22,6 +22,7 @@ mod session;
 mod stream;
 mod term;
 mod turn;
+mod usage;
 mod warm;
 
 use std::io::{Read, Write};

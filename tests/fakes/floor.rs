@@ -3,6 +3,7 @@
 use crate::flags::Flags;
 use crate::session::new_id;
 use crate::stream::{self, Turn};
+use crate::usage::Usage;
 
 /// A turn without a script.
 pub(crate) fn turn(flags: &Flags) -> Turn {
@@ -13,6 +14,7 @@ pub(crate) fn turn(flags: &Flags) -> Turn {
         model: flags.model.as_deref().unwrap_or(stream::MODEL).to_owned(),
         permission_mode: flags.permission_mode(),
         cost: 0.0,
+        used: Usage::default(),
         replay: None,
     }
 }

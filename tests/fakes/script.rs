@@ -3,10 +3,13 @@
 //! A rule with `times` is used up after so many plays, counted over all processes by files in
 //! `used/` that only one of them can create; then the next rule gets its turn.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::path::Path;
 
 use serde::Deserialize;
+
+use crate::usage::Used;
 
 /// When to answer, and how. All but the reply is for playing something other than a good turn.
 #[derive(Debug, Deserialize)]
@@ -25,6 +28,8 @@ pub(crate) struct Rule {
     pub(crate) cost: f64,
     /// The model that the stream names.
     pub(crate) model: Option<String>,
+    /// What the turn takes of each model; absent, something of its own, for its cost.
+    pub(crate) models: Option<BTreeMap<String, Used>>,
 
     /// Written to stderr first.
     pub(crate) stderr: Option<String>,

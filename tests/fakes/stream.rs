@@ -5,6 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use crate::session::new_id;
+use crate::usage::Usage;
 
 /// The model of a turn that was asked for none.
 pub(crate) const MODEL: &str = "opus";
@@ -21,6 +22,8 @@ pub(crate) struct Turn {
     pub(crate) permission_mode: String,
     /// US dollars, of the whole process.
     pub(crate) cost: f64,
+    /// What was taken of each model, by the whole process.
+    pub(crate) used: Usage,
     /// The message from stdin, when it is to be repeated.
     pub(crate) replay: Option<Value>,
 }
@@ -131,7 +134,7 @@ impl Turn {
 
     pub(crate) fn no_such_session(&self) -> Vec<u8> {
         let errors = [format!("No conversation found with session ID: {}", self.session)];
-        let more = json!({"errors": errors, "total_cost_usd": 0.0});
+        let more = json!({"errors": errors, "total_cost_usd": 0.0, "modelUsage": {}});
         self.end("error_during_execution", true, &more)
     }
 
@@ -139,7 +142,7 @@ impl Turn {
         let mut end = json!({
             "type": "result", "subtype": subtype, "is_error": is_error,
             "session_id": self.session, "total_cost_usd": self.cost, "num_turns": 1,
-            "duration_ms": 1, "duration_api_ms": 1, "usage": usage(), "modelUsage": {},
+            "duration_ms": 1, "duration_api_ms": 1, "usage": usage(), "modelUsage": self.used.printed(),
             "permission_denials": [], "uuid": new_id(2),
         });
         for (key, value) in more.as_object().into_iter().flatten() {

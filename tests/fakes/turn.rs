@@ -8,6 +8,7 @@ use crate::behaviour::{End, Play};
 use crate::flags::Flags;
 use crate::inbox::Wishes;
 use crate::session::{self, Refusal};
+use crate::usage::Usage;
 use crate::{log, script, stream};
 
 /// What all turns of a process have in common.
@@ -38,6 +39,8 @@ pub(crate) struct Warm<'a> {
     pub(crate) session: Option<&'a str>,
     /// What the turns before cost.
     pub(crate) spent: f64,
+    /// What they took of each model.
+    pub(crate) used: &'a Usage,
     pub(crate) wishes: &'a Wishes,
 }
 
@@ -48,6 +51,8 @@ pub(crate) struct Played {
     pub(crate) session: Option<String>,
     /// US dollars, of the whole process.
     pub(crate) cost: f64,
+    /// What was taken of each model, by the whole process.
+    pub(crate) used: Usage,
 }
 
 impl<'a> Asked<'a> {
@@ -72,12 +77,15 @@ impl Process {
         log::started(self, asked, opened.as_ref().ok())?;
         let model = rule.model.as_deref().or(asked.model).unwrap_or(stream::MODEL).to_owned();
         let cost = asked.warm.as_ref().map_or(0.0, |warm| warm.spent) + rule.cost;
+        let before = asked.warm.as_ref().map(|warm| warm.used.clone()).unwrap_or_default();
+        let used = before.plus(&rule, &model);
         let turn = |session: &str| stream::Turn {
             session: session.to_owned(),
             uuid,
             model,
             permission_mode: self.flags.permission_mode(),
             cost,
+            used: used.clone(),
             replay: asked.replay.clone(),
         };
         let mut session = None;
@@ -98,6 +106,6 @@ impl Process {
             }
         };
         log::done(&self.folder)?;
-        Ok(Played { end, session, cost })
+        Ok(Played { end, session, cost, used })
     }
 }

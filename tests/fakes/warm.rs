@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use crate::flags::Flags;
 use crate::inbox::{self, Inbox, Message};
 use crate::turn::{Asked, Process, Warm};
+use crate::usage::Usage;
 use crate::{floor, log, session, stream};
 
 pub(crate) fn play(process: Option<&Process>, flags: &Flags) -> Result<ExitCode, String> {
@@ -17,19 +18,20 @@ pub(crate) fn play(process: Option<&Process>, flags: &Flags) -> Result<ExitCode,
 
 fn scripted(process: &Process, inbox: &Inbox) -> Result<ExitCode, String> {
     log::up(&process.folder)?;
-    let (mut session, mut spent) = (None, 0.0);
+    let (mut session, mut spent, mut used) = (None, 0.0, Usage::default());
     for number in 0.. {
         let Some(message) = inbox.next()? else { break };
+        let wishes = &inbox.wishes;
         let played = process.play(&Asked {
             prompt: &message.text,
             model: message.model.as_deref(),
             replay: replay(&message, &process.flags),
-            warm: Some(Warm { number, session: session.as_deref(), spent, wishes: &inbox.wishes }),
+            warm: Some(Warm { number, session: session.as_deref(), spent, used: &used, wishes }),
         })?;
         if played.end.is_gone() {
             return Ok(ExitCode::from(played.end.code()));
         }
-        (session, spent) = (played.session, played.cost);
+        (session, spent, used) = (played.session, played.cost, played.used);
     }
     log::ended(&process.folder)?;
     Ok(ExitCode::SUCCESS)

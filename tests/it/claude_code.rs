@@ -17,6 +17,7 @@ mod recovery;
 mod running;
 mod sessions;
 mod tools;
+mod usage;
 mod warm;
 
 /// The answer of a run whose only agent ended with `POSITIVE`.

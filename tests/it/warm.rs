@@ -9,6 +9,7 @@ mod kill;
 mod room;
 mod shown;
 mod stop;
+mod used;
 
 use crate::support::{Test, when};
 

@@ -28,6 +28,8 @@ pub(super) struct Line<'line> {
     pub(super) result: Field<'line>,
     #[serde(borrow, default)]
     pub(super) total_cost_usd: Field<'line>,
+    #[serde(borrow, default, rename = "modelUsage")]
+    pub(super) model_usage: Field<'line>,
     #[serde(borrow, default)]
     pub(super) duration_ms: Field<'line>,
     #[serde(borrow, default)]
@@ -108,6 +110,22 @@ pub(super) struct Content<'line> {
     pub(super) id: Field<'line>,
     #[serde(borrow, default)]
     pub(super) tool_use_id: Field<'line>,
+}
+
+/// What the process has taken of one model; the tokens of both caches are counted apart.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ModelUsage<'line> {
+    #[serde(borrow, default)]
+    pub(super) input_tokens: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) output_tokens: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) cache_read_input_tokens: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) cache_creation_input_tokens: Field<'line>,
+    #[serde(borrow, default, rename = "costUSD")]
+    pub(super) cost_usd: Field<'line>,
 }
 
 #[derive(Deserialize)]

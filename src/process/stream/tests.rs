@@ -1,6 +1,7 @@
 //! Streams as they come, whole and broken.
 
 use super::*;
+use crate::domain::money::Usd;
 use proptest::prelude::*;
 
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done <goto>A.md</goto>","total_cost_usd":0.05,"duration_ms":1200,"new_field":{}}"#;
@@ -20,7 +21,7 @@ fn the_result_ends_the_turn() {
     let result = stream.result.expect("a result");
     assert_eq!(result.text.as_deref(), Some("done <goto>A.md</goto>"));
     assert_eq!((result.is_error, result.duration_ms), (false, 1200));
-    assert_eq!(result.cost, Usd::from_dollars(0.05));
+    assert_eq!(result.taken.cost, Usd::from_dollars(0.05));
     assert_eq!((stream.events, stream.garbage), (3, None));
 }
 
@@ -62,7 +63,7 @@ fn half_a_character_or_a_field_of_another_type_costs_no_turn() {
     let odd = r#"{"type":"result","subtype":7,"is_error":false,"result":"ok","total_cost_usd":"free","errors":[{"m":1},"two"],"api_error_status":{}}"#;
     let result = read(odd).result.expect("a result");
     assert_eq!(
-        (result.text.as_deref(), result.cost, result.api_status),
+        (result.text.as_deref(), result.taken.cost, result.api_status),
         (Some("ok"), Usd::ZERO, None)
     );
     assert_eq!(result.errors, ["{\"m\":1}", "two"]);

@@ -50,6 +50,19 @@ impl Rule {
         self.set("cost", usd)
     }
 
+    /// What the turn takes of a model, its part of the cost included: tokens it is given, writes, reads
+    /// from a cache and puts into one. Without any, the model it was asked for has a plausible use.
+    pub(crate) fn takes(mut self, model: &str, tokens: [u64; 4], dollars: f64) -> Self {
+        let [input, output, cache_read, cache_write] = tokens;
+        let taken = json!({
+            "input": input, "output": output, "cache_read": cache_read,
+            "cache_write": cache_write, "cost": dollars,
+        });
+        let models = self.0.entry("models").or_insert_with(|| json!({}));
+        models[model] = taken;
+        self
+    }
+
     /// Tells of so many throttled requests before its answer, and before it holds.
     pub(crate) fn retries(self, number: u32) -> Self {
         self.set("retries", number)

@@ -1,0 +1,88 @@
+//! What a process has taken so far, as a result tells it: the sum and each model's part count from the
+//! start of the process, those of sub-agents included. (`usage` counts the turn, but leaves them out.)
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::line::{Field, Line, ModelUsage, get};
+use super::whole;
+use crate::domain::money::Usd;
+use crate::domain::usage::{ModelUse, Spent};
+
+/// What a result says; what it does not say, or says in another form, counts as nothing.
+pub(super) fn read(event: &Line<'_>) -> Spent {
+    let models: BTreeMap<String, &RawValue> = get(event.model_usage).unwrap_or_default();
+    let used = |(model, used): (String, &RawValue)| Some((model, model_use(&get(Some(used))?)));
+    Spent {
+        cost: dollars(event.total_cost_usd),
+        usage: models.into_iter().filter_map(used).collect(),
+    }
+}
+
+fn model_use(said: &ModelUsage<'_>) -> ModelUse {
+    ModelUse {
+        input_tokens: tokens(said.input_tokens),
+        output_tokens: tokens(said.output_tokens),
+        cache_read_tokens: tokens(said.cache_read_input_tokens),
+        cache_write_tokens: tokens(said.cache_creation_input_tokens),
+        cost_usd: dollars(said.cost_usd),
+    }
+}
+
+fn tokens(field: Field<'_>) -> u64 {
+    whole(get(field).unwrap_or(0.0))
+}
+
+fn dollars(field: Field<'_>) -> Usd {
+    Usd::from_dollars(get(field).unwrap_or(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Stream;
+    use super::*;
+    use crate::domain::id::MessageId;
+    use crate::domain::usage::Usage;
+
+    const LINE: &str = concat!(
+        r#"{"type":"result","total_cost_usd":0.25,"modelUsage":{"claude-opus-4-8":{"inputTokens":2000,"#,
+        r#""outputTokens":200,"cacheReadInputTokens":400,"cacheCreationInputTokens":600,"#,
+        r#""webSearchRequests":0,"costUSD":0.25,"contextWindow":200000,"maxOutputTokens":64000},"#,
+        r#""odd":{"inputTokens":"many","outputTokens":-1,"costUSD":null},"worse":7}}"#,
+        "\n"
+    );
+
+    fn opus(tokens: u64, dollars: f64) -> Spent {
+        let cost = Usd::from_dollars(dollars);
+        let used = ModelUse {
+            input_tokens: tokens * 10,
+            output_tokens: tokens,
+            cache_read_tokens: tokens * 2,
+            cache_write_tokens: tokens * 3,
+            cost_usd: cost,
+        };
+        Spent { cost, usage: Usage::from_iter([("claude-opus-4-8".to_owned(), used)]) }
+    }
+
+    #[test]
+    fn a_turn_has_taken_what_its_process_has_taken_since() {
+        for before in [Spent::default(), opus(150, 0.125)] {
+            let mut stream = Stream::answer_to(MessageId::new("m"), before.clone());
+            stream.feed(LINE.as_bytes()).expect("a short line");
+            let result = stream.result.expect("a result");
+            assert_eq!(result.spent, opus(200, 0.25), "what is odd counts as nothing");
+            assert_eq!(result.taken, opus(200, 0.25).since(&before));
+        }
+    }
+
+    #[test]
+    fn a_result_that_tells_nothing_costs_no_turn() {
+        for usage in ["null", "7", "[]", "{}"] {
+            let mut stream = Stream::default();
+            let line = format!("{{\"type\":\"result\",\"modelUsage\":{usage}}}\n");
+            stream.feed(line.as_bytes()).expect("a short line");
+            assert_eq!(stream.result.expect("a result").taken, Spent::default());
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What the real program says it has taken of each model, turn by turn.
+
+use serde_json::{Value, json};
+
+use crate::api::{on, otherwise};
+
+use super::POSITIVE;
+use super::machine::Machine;
+
+/// START on haiku, NEXT on sonnet with a sub-agent on opus, LAST on haiku again: in one session.
+fn mixed() -> Machine {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: begin.");
+    machine.prompt("NEXT.md", "---\nmodel: sonnet\n---\nBRAVO: delegate.");
+    machine.prompt("LAST.md", "CHARLIE: end.");
+    let task = json!({
+        "description": "a part", "prompt": "DELTA: a part.", "model": "opus",
+        "subagent_type": "general-purpose",
+    });
+    machine.api.script([
+        on("ALPHA").reply("<goto>NEXT.md</goto>").tokens(1_000, 100),
+        on("BRAVO").tool("Agent", task).tokens(2_000, 200),
+        on("DELTA").reply("ECHO").tokens(300, 30).hold(),
+        on("ECHO").reply("<goto>LAST.md</goto>").tokens(2_500, 250),
+        on("CHARLIE").reply("<result>POSITIVE</result>").tokens(4_000, 400),
+        otherwise().reply("Nothing.").tokens(0, 0),
+    ]);
+    machine
+}
+
+/// Each step's tokens by the family of the model, in and out.
+fn tokens(machine: &Machine) -> Vec<Vec<(&'static str, u64, u64)>> {
+    let family = |model: &str| ["haiku", "opus", "sonnet"].into_iter().find(|&n| model.contains(n));
+    let count = |used: &Value, key: &str| used[key].as_u64().unwrap_or(u64::MAX);
+    let of = |step: Value| {
+        let usage = step["usage"].as_object().cloned().unwrap_or_default();
+        let each = usage.iter().map(|(model, used)| {
+            let family = family(model).expect("a model that was asked for");
+            (family, count(used, "input_tokens"), count(used, "output_tokens"))
+        });
+        each.collect()
+    };
+    machine.records("step_finished").into_iter().map(of).collect()
+}
+
+/// The models' parts are the whole, to a millionth of a dollar.
+fn assert_sums(machine: &Machine) {
+    for step in machine.records("step_finished") {
+        let parts = step["usage"].as_object().into_iter().flatten();
+        let sum: f64 = parts.filter_map(|(_, used)| used["cost_usd"].as_f64()).sum();
+        let cost = step["cost_usd"].as_f64().unwrap_or_default();
+        assert!(cost > 0.0 && (sum - cost).abs() < 1e-6, "{step:#}");
+    }
+}
+
+#[test]
+fn each_turn_has_taken_its_own_of_each_model() {
+    let expected = [
+        vec![("haiku", 1_000, 100)],
+        vec![("opus", 300, 30), ("sonnet", 4_500, 450)],
+        vec![("haiku", 4_000, 400)],
+    ];
+    for options in [&[][..], &["--no-warm"]] {
+        let machine = mixed();
+        machine.api.release("DELTA");
+        machine.run(options).exits(0).prints(POSITIVE);
+        assert_eq!(tokens(&machine), expected, "{options:?}");
+        assert_sums(&machine);
+    }
+    let machine = mixed();
+    let run = machine.start(&[]);
+    machine.api.wait_for("DELTA", 1);
+    run.kill();
+    let run = machine.go_on(&[]);
+    machine.until("the run was taken up", || !machine.records("run_resumed").is_empty());
+    machine.api.release("DELTA");
+    run.wait().exits(0).prints(POSITIVE);
+    assert_eq!(tokens(&machine), expected, "the second turn was adopted");
+    assert_sums(&machine);
+}

@@ -49,4 +49,6 @@ pub mod process;
 pub mod runtime;
 pub mod store;
 
+pub use actor::message::{Consult, Published};
+pub use domain::consult::{Question, Scope, Verdict};
 pub use runtime::Runtime;

@@ -1,6 +1,7 @@
 //! Whole runs through the actors, with nothing outside but a run directory: that they come to their
 //! end, that records come first and effects after, that permits are kept.
 
+mod advisers;
 mod late;
 mod limits;
 mod memory;

@@ -172,8 +172,11 @@ pub(super) struct Stage {
     pub(super) root: Root,
     pub(super) registry: Arc<Registry>,
     heard: Arc<Mutex<Vec<Published>>>,
-    advisers: RefCell<Vec<Adviser>>,
+    plugs: RefCell<Vec<Plug>>,
 }
+
+/// Makes a plug-in that has a say, when there is an actor system.
+type Plug = Box<dyn Fn() -> Adviser>;
 
 /// A run that is over.
 pub(super) struct Played {
@@ -189,8 +192,13 @@ impl Stage {
             _place: place,
             registry: Arc::default(),
             heard: Arc::default(),
-            advisers: RefCell::default(),
+            plugs: RefCell::default(),
         }
+    }
+
+    /// Plugs in someone who has a say.
+    pub(super) fn plug(&self, plug: impl Fn() -> Adviser + 'static) {
+        self.plugs.borrow_mut().push(Box::new(plug));
     }
 
     pub(super) fn id() -> RunId {
@@ -246,7 +254,7 @@ impl Stage {
                 runner: Rc::clone(player) as Rc<dyn StepRunner>,
                 registry: Arc::clone(&self.registry),
                 observers: vec![Observer::new("audience", audience.clone().recipient(), Kind::Own)],
-                advisers: self.advisers.borrow_mut().drain(..).collect(),
+                advisers: self.plugs.borrow().iter().map(|plug| plug()).collect(),
             };
             let (_interrupts, mut quiet) = mpsc::unbounded_channel();
             let run = in_time(supervise(launch, &mut quiet)).await.expect("a run that is written");

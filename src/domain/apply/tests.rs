@@ -8,6 +8,7 @@ mod pauses;
 pub(crate) mod plausible;
 mod refusals;
 pub(crate) mod scene;
+mod shares;
 mod turns;
 
 use self::scene::{CENT, Scene, agent_id, goto, message, result, session, state, tag, variables};

@@ -3,13 +3,14 @@
 //! Here are replies, reminders and plain failures; `supervision` has the policies by which agents
 //! are restarted and end, `limits` what the API and the account allow.
 
+mod advice;
 mod limits;
 mod supervision;
 mod usage;
 
 use super::*;
 use crate::domain::apply::tests::scene::{
-    Scene, agent_id, goto, message, result, session, state, tag,
+    CENT, Scene, agent_id, goto, message, result, session, state, tag,
 };
 use crate::domain::effect::Effect;
 use crate::domain::event::{AgentFailed, TurnFailed};

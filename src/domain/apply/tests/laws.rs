@@ -53,6 +53,11 @@ fn check_accepted(before: &Run, record: &Record, after: &Run) -> Result<(), Test
     prop_assert_eq!(cost_of_agents(after), after.total_cost_usd);
     prop_assert!(after.finished.starts_with(&before.finished));
     prop_assert_eq!(after.agents.is_empty(), is_over(after));
+    for (owner, share) in &after.shares {
+        let live = after.agents.keys().filter(|agent| agent.is_within(owner)).count();
+        prop_assert_eq!(share.live as usize, live, "in the share of {}", owner);
+        prop_assert!(live > 0 && share.spent_usd <= after.total_cost_usd);
+    }
     Ok(())
 }
 
@@ -108,6 +113,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 cause: Cause::Crash,
                 message: text,
                 cost_usd,
+                estimated: false,
                 usage: Usage::default(),
                 session,
                 not_before: at,
@@ -119,6 +125,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 cause: Cause::Crash,
                 error: text,
                 cost_usd,
+                estimated: false,
                 usage: Usage::default(),
                 ends_run: cents % 2 == 0,
             }),

@@ -9,6 +9,7 @@ use proptest::sample::{Index, select};
 use super::scene;
 use crate::domain::agent::Terms;
 use crate::domain::apply::{apply, begin};
+use crate::domain::consult::{Opinion, Scope, Verdict};
 use crate::domain::decide::{Chosen, Judgement, Report, decide};
 use crate::domain::event::{Command, Event, Record};
 use crate::domain::id::{MessageId, SessionId, StateName};
@@ -66,19 +67,27 @@ pub(crate) fn transitions() -> impl Strategy<Value = Transition> {
     ]
 }
 
-fn verdicts() -> impl Strategy<Value = Judgement> {
+fn judgements() -> impl Strategy<Value = Judgement> {
     let accepted = (transitions(), any::<bool>()).prop_map(|(transition, implicit)| {
         Judgement::Accepted(Accepted { transition, implicit, overruled: None })
     });
+    let proposed =
+        (transitions(), states(), texts()).prop_map(|(transition, evaluator, output)| {
+            let accepted = Accepted { transition, implicit: false, overruled: None };
+            Judgement::Proposed { accepted, output, evaluator }
+        });
     let violated = (texts(), proptest::option::weighted(0.9, texts()))
         .prop_map(|(violation, reminder)| Judgement::Violated { violation, reminder });
-    let failed = (select(&Cause::ALL[..]), texts())
-        .prop_map(|(cause, message)| Judgement::Failed(Failure::new(cause, message)));
-    prop_oneof![8 => accepted, 2 => violated, 2 => failed]
+    let failed = (select(&Cause::ALL[..]), texts()).prop_map(|(cause, message)| {
+        let unsettled = message.len() % 2 == 1;
+        Judgement::Failed(Failure { unsettled, ..Failure::new(cause, message) })
+    });
+    let unstarted = Just(Judgement::NotStarted);
+    prop_oneof![8 => accepted, 2 => violated, 2 => failed, 1 => proposed, 1 => unstarted]
 }
 
 fn push() -> impl Strategy<Value = Push> {
-    let report = (any::<Index>(), verdicts(), 0u32..500, any::<bool>(), 0.0..1.0f64).prop_map(
+    let report = (any::<Index>(), judgements(), 0u32..500, any::<bool>(), 0.0..1.0f64).prop_map(
         |(agent, judgement, cents, marked, chance)| Push::Report {
             agent,
             judgement,
@@ -125,6 +134,19 @@ pub(crate) struct Journal {
     /// All records, with the run as it was before each but the first.
     pub(crate) records: Vec<(Option<Run>, Record)>,
     last: Option<Report>,
+}
+
+/// What a plug-in says to it: mostly nothing.
+fn opinions(chance: u32, seq: u64) -> Vec<Opinion> {
+    let reason = "because".to_owned();
+    let verdict = match chance % 11 {
+        1 => Verdict::Hold { until: Timestamp(seq * 1000 + 500), reason },
+        2 => Verdict::Override { transition: scene::goto("B.md"), reason },
+        3 => Verdict::Stop { reason, scope: Scope::Agent },
+        4 => Verdict::Stop { reason, scope: Scope::Run },
+        _ => Verdict::Proceed,
+    };
+    vec![Opinion { by: "guard".to_owned(), verdict }]
 }
 
 impl Journal {
@@ -188,7 +210,7 @@ impl Journal {
             message,
             judgement,
             child,
-            opinions: Vec::new(),
+            opinions: opinions(cents, self.run.seq),
         }
     }
 

@@ -139,6 +139,7 @@ impl Scene {
             cause: Cause::Crash,
             message: "crashed".to_owned(),
             cost_usd: Usd::from_dollars(CENT),
+            estimated: false,
             usage: Usage::default(),
             session: Some(session(self.next())),
             not_before: Some(Timestamp(self.next() * 1000 + 500)),
@@ -154,6 +155,7 @@ impl Scene {
             cause: Cause::Output,
             error: "unusable".to_owned(),
             cost_usd: Usd::from_dollars(CENT),
+            estimated: false,
             usage: Usage::default(),
             ends_run: false,
         }

@@ -285,6 +285,7 @@ fn a_turn_that_is_ended_with_the_run_is_paid_for_once() {
     let events = decide(&scene.run, &late, chosen());
     let counted = Event::CostCounted {
         turn: late.turn.clone(),
+        estimated: false,
         cost_usd: late.cost,
         usage: late.usage.clone(),
     };

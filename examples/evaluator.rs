@@ -1,0 +1,72 @@
+//! A plug-in that looks at each result, and sends an agent back whose result is too short.
+//!
+//! `cargo run --example evaluator -- WORKFLOW STATE LENGTH`: an agent that ends with fewer characters
+//! goes on at STATE instead, three times at most.
+
+use std::collections::HashMap;
+
+use actix::{Actor, Context, Handler};
+use raymond::domain::id::{AgentId, StateName};
+use raymond::domain::settings::Answerer;
+use raymond::domain::transition::{Transition, Variables};
+use raymond::runtime::{Error, Outcome};
+use raymond::{Consult, Published, Question, Runtime, Verdict};
+
+/// How long a result has to be, and where an agent goes to make it longer.
+struct Evaluator {
+    least: usize,
+    back_to: StateName,
+    sent_back: HashMap<AgentId, u32>,
+}
+
+impl Actor for Evaluator {
+    type Context = Context<Self>;
+}
+
+impl Handler<Published> for Evaluator {
+    type Result = ();
+
+    fn handle(&mut self, _: Published, _: &mut Self::Context) {}
+}
+
+impl Handler<Consult> for Evaluator {
+    type Result = Verdict;
+
+    fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> Verdict {
+        let Question::Transition(asked) = question else { return Verdict::Proceed };
+        let Transition::Result { payload, .. } = &asked.transition else { return Verdict::Proceed };
+        let times = self.sent_back.entry(asked.turn.agent).or_default();
+        if payload.chars().count() >= self.least || *times == 3 {
+            return Verdict::Proceed;
+        }
+        *times += 1;
+        let reason = format!("{} characters are not enough", payload.chars().count());
+        let target = self.back_to.clone();
+        let transition = Transition::Goto { target, variables: Variables::new() };
+        Verdict::Override { transition, reason }
+    }
+}
+
+pub(crate) fn run(
+    workflow: &str,
+    dir: &str,
+    back_to: StateName,
+    least: usize,
+) -> Result<Outcome, Error> {
+    Runtime::builder()
+        .workflow(workflow)
+        .dir(dir)
+        .configure(|settings| settings.answerer = Answerer::Scripted)
+        .adviser("evaluator", Evaluator { least, back_to, sent_back: HashMap::new() })
+        .run_here()
+}
+
+fn main() -> Result<(), Error> {
+    let mut arguments = std::env::args().skip(1);
+    let workflow = arguments.next().unwrap_or_else(|| "workflows/improve".to_owned());
+    let back_to = StateName::parse(&arguments.next().unwrap_or_else(|| "START.md".to_owned()))?;
+    let least = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let outcome = run(&workflow, ".raymond", back_to, least)?;
+    println!("{:?}, {} spent", outcome.result(&AgentId::main()), outcome.cost());
+    Ok(())
+}

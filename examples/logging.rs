@@ -1,0 +1,58 @@
+//! A plug-in that writes a line for each thing that happens, with the agent's cost so far.
+//!
+//! `cargo run --example logging -- WORKFLOW`; without a word it is the tour, under a script.
+
+use std::io::Write;
+
+use actix::{Actor, Context, Handler};
+use raymond::domain::settings::Answerer;
+use raymond::plugin::sentence::sentence;
+use raymond::runtime::{Error, Outcome};
+use raymond::{Published, Runtime};
+
+/// Writes to anything that can be written to.
+struct Log<W> {
+    to: W,
+}
+
+impl<W: Write + Unpin + 'static> Actor for Log<W> {
+    type Context = Context<Self>;
+}
+
+impl<W: Write + Unpin + 'static> Handler<Published> for Log<W> {
+    type Result = ();
+
+    /// What was missed is told: a plug-in that is too slow misses records, the run never waits.
+    fn handle(&mut self, published: Published, _: &mut Self::Context) {
+        if published.missed > 0 {
+            let _ = writeln!(self.to, "… {} records missed", published.missed);
+        }
+        let spent = published.agent.map_or(published.total_cost, |agent| agent.cost);
+        let _ = writeln!(
+            self.to,
+            "{:>4} {} ({spent})",
+            published.record.seq,
+            sentence(&published.record)
+        );
+    }
+}
+
+pub(crate) fn run(
+    workflow: &str,
+    dir: &str,
+    to: impl Write + Unpin + Send + 'static,
+) -> Result<Outcome, Error> {
+    Runtime::builder()
+        .workflow(workflow)
+        .dir(dir)
+        .configure(|settings| settings.answerer = Answerer::Scripted)
+        .observer("log", Log { to })
+        .run_here()
+}
+
+fn main() -> Result<(), Error> {
+    let workflow = std::env::args().nth(1).unwrap_or_else(|| "workflows/tour".to_owned());
+    let outcome = run(&workflow, ".raymond", std::io::stderr())?;
+    println!("{} spent", outcome.cost());
+    Ok(())
+}

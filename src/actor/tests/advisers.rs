@@ -1,0 +1,176 @@
+//! Plug-ins that have a say in whole runs: what they decide, and that one that fails, is slow or
+//! floods harms nobody.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use actix::{Actor, Context as Ctx, Handler};
+
+use super::stage::{Player, Stage, ended, files, settings};
+use crate::actor::adviser::Adviser;
+use crate::actor::message::Consult;
+use crate::domain::consult::{Question, Scope, Verdict};
+use crate::domain::event::Event;
+use crate::domain::id::StateName;
+use crate::domain::run::{Pause, Status};
+use crate::domain::transition::{Transition, Variables};
+
+const WORKFLOW: &[(&str, &str)] = &[
+    ("A.md", "<goto>B.md</goto>"),
+    ("B.md", "<result>done</result>"),
+    ("OTHER.md", "<result>elsewhere</result>"),
+];
+
+/// A plug-in that a test speaks for, and what it was asked.
+struct Voice(Box<dyn FnMut(&Question) -> Option<Verdict> + Send>);
+
+impl Actor for Voice {
+    type Context = Ctx<Self>;
+}
+
+impl Handler<Consult> for Voice {
+    type Result = actix::ResponseFuture<Verdict>;
+
+    /// Without a verdict it never answers.
+    fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> Self::Result {
+        let verdict = (self.0)(&question);
+        Box::pin(async move {
+            match verdict {
+                Some(verdict) => verdict,
+                None => std::future::pending().await,
+            }
+        })
+    }
+}
+
+/// A stage with such a plug-in.
+fn with(
+    deadline: Duration,
+    required: bool,
+    says: impl FnMut(&Question) -> Option<Verdict> + Send + 'static,
+) -> Stage {
+    let stage = Stage::new();
+    let says = RefCell::new(Some(says));
+    stage.plug(move || {
+        let voice = Voice(Box::new(says.take().expect("plugged in once"))).start();
+        Adviser::new("guard".to_owned(), voice.recipient(), deadline, required)
+    });
+    stage
+}
+
+fn patient(says: impl FnMut(&Question) -> Option<Verdict> + Send + 'static) -> Stage {
+    with(Duration::from_mins(1), false, says)
+}
+
+fn goto(target: &str) -> Transition {
+    let target = StateName::parse(target).expect("a state");
+    Transition::Goto { target, variables: Variables::new() }
+}
+
+fn instead(target: &str) -> Verdict {
+    Verdict::Override { transition: goto(target), reason: "better".to_owned() }
+}
+
+#[test]
+fn it_is_asked_before_each_turn_and_each_transition() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let stage = patient(move |question| {
+        let kind = match question {
+            Question::Start(start) => format!("start {}", start.state),
+            Question::Transition(asked) => format!("{} {}", asked.state, asked.transition),
+        };
+        tell.send(kind).expect("someone listens");
+        Some(Verdict::Proceed)
+    });
+    let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
+    assert_eq!(played.run.finished[0].ending, ended("done"));
+    let asked: Vec<String> = told.try_iter().collect();
+    assert_eq!(
+        asked,
+        ["start A.md", "A.md <goto>B.md</goto>", "start B.md", "B.md <result>…</result>"]
+    );
+}
+
+#[test]
+fn it_overrules_a_transition_and_skips_a_turn() {
+    let stage = patient(|question| match question {
+        Question::Transition(asked) if asked.state.as_str() == "A.md" => Some(instead("A.md")),
+        Question::Start(start) if start.turn.step == 2 => Some(instead("OTHER.md")),
+        _ => Some(Verdict::Proceed),
+    });
+    let player = Player::echo();
+    let played = stage.play(settings(1), files(WORKFLOW), &player);
+    assert_eq!(played.run.finished[0].ending, ended("elsewhere"));
+    assert_eq!(player.names(), ["main#1", "main#3"], "the second was not asked");
+}
+
+#[test]
+fn what_is_not_possible_is_left_out() {
+    let stage = patient(|_| Some(instead("GONE.md")));
+    let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
+    assert_eq!(played.run.finished[0].ending, ended("done"));
+}
+
+#[test]
+fn it_holds_a_turn_and_is_asked_again() {
+    let mut asked = 0;
+    let stage = patient(move |question| {
+        asked += u32::from(matches!(question, Question::Start(_)));
+        let hold = Verdict::Hold { until: crate::actor::clock::now(), reason: "wait".to_owned() };
+        Some(if asked == 1 { hold } else { Verdict::Proceed })
+    });
+    let player = Player::echo();
+    let played = stage.play(settings(1), files(WORKFLOW), &player);
+    assert_eq!(played.run.finished[0].ending, ended("done"));
+    let held = |event: &Event| matches!(event, Event::TurnHeld(_));
+    assert_eq!(played.records.iter().filter(|record| held(&record.event)).count(), 1);
+    assert_eq!(player.names(), ["main#1", "main#2"]);
+}
+
+#[test]
+fn it_stops_the_run_which_pauses() {
+    let stage = patient(|question| match question {
+        Question::Start(start) if start.turn.step == 2 => {
+            Some(Verdict::Stop { reason: "enough".to_owned(), scope: Scope::Run })
+        }
+        _ => Some(Verdict::Proceed),
+    });
+    let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
+    assert_eq!(played.run.status, Status::Paused);
+    let pause = Pause::Plugin { plugin: "guard".to_owned(), because: "enough".to_owned() };
+    assert_eq!(played.run.pause, Some(pause));
+    assert_eq!(played.run.agents.len(), 1, "the agent can go on");
+}
+
+#[test]
+fn one_that_never_answers_is_asked_once_and_the_run_goes_on() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let stage = with(Duration::from_millis(10), false, move |_| {
+        tell.send(()).expect("someone listens");
+        None
+    });
+    let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
+    assert_eq!(played.run.finished[0].ending, ended("done"));
+    assert_eq!(told.try_iter().count(), 1);
+}
+
+#[test]
+fn one_that_panics_harms_nobody() {
+    let stage = patient(|_| panic!("the plug-in of a test fails, as it should"));
+    let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
+    assert_eq!(played.run.finished[0].ending, ended("done"));
+}
+
+#[test]
+fn a_run_that_needs_it_pauses_without_it() {
+    let silent: fn(&Question) -> Option<Verdict> = |_| None;
+    let failing: fn(&Question) -> Option<Verdict> = |_| panic!("the plug-in of a test fails");
+    for (says, why) in [(silent, "did not answer within 10ms"), (failing, "has failed")] {
+        let stage = with(Duration::from_millis(10), true, says);
+        let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
+        let Some(Pause::Plugin { because, .. }) = &played.run.pause else {
+            panic!("{:?}", played.run.pause)
+        };
+        assert!(because.contains("required") && because.contains(why), "{because}");
+    }
+}

@@ -1,0 +1,52 @@
+//! Shares of a budget: who counts to which, and when one is over.
+
+use super::*;
+use crate::domain::agent::Terms;
+
+fn fork(scene: &mut Scene, parent: &str, budget: Option<f64>) {
+    let mut step = scene.step(parent, tag(Tag::Fork, "A.md", "W.md"));
+    step.terms = Terms { budget_usd: budget.map(Usd::from_dollars), ..Terms::default() };
+    scene.happens(Event::StepFinished(step));
+}
+
+/// The shares there are: whose, cents spent, how many live.
+fn shares(scene: &Scene) -> Vec<(String, u32, u32)> {
+    let cents = |usd: Usd| {
+        (0..1000).find(|&cents| Usd::from_dollars(f64::from(cents) * CENT) == usd).expect("cents")
+    };
+    let shares = scene.run.shares.iter();
+    shares.map(|(id, share)| (id.to_string(), cents(share.spent_usd), share.live)).collect()
+}
+
+fn of(expected: &[(&str, u32, u32)]) -> Vec<(String, u32, u32)> {
+    expected.iter().map(|&(id, spent, live)| (id.to_owned(), spent, live)).collect()
+}
+
+#[test]
+fn a_turn_counts_to_every_share_it_stands_in() {
+    let mut scene = Scene::begin();
+    fork(&mut scene, "main", Some(1.0));
+    fork(&mut scene, "main", None);
+    fork(&mut scene, "main.1", Some(0.5));
+    fork(&mut scene, "main.1", None);
+    assert_eq!(shares(&scene), of(&[("main.1", 2, 3), ("main.1.1", 0, 1)]));
+    scene.take("main.1.1", goto("W.md"));
+    scene.take("main.1.2", goto("W.md"));
+    scene.take("main.2", goto("W.md"));
+    assert_eq!(shares(&scene), of(&[("main.1", 4, 3), ("main.1.1", 1, 1)]));
+    let failure = scene.failure("main.1.1");
+    scene.happens(Event::TurnFailed(failure));
+    assert_eq!(shares(&scene), of(&[("main.1", 5, 3), ("main.1.1", 2, 1)]));
+}
+
+#[test]
+fn a_share_is_over_when_nobody_lives_in_it() {
+    let mut scene = Scene::begin();
+    fork(&mut scene, "main", Some(1.0));
+    fork(&mut scene, "main.1", None);
+    scene.take("main.1", result("done"));
+    assert_eq!(shares(&scene), of(&[("main.1", 2, 1)]), "its child still spends from it");
+    let failed = scene.end_badly("main.1.1");
+    scene.happens(Event::AgentFailed(failed));
+    assert_eq!(shares(&scene), []);
+}

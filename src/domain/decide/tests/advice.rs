@@ -1,0 +1,215 @@
+//! What plug-ins say, what it leads to, and what no money leads to.
+
+use super::*;
+use crate::domain::budget::{Share, Whose};
+use crate::domain::consult::{Scope, Verdict};
+use crate::domain::id::AgentId;
+
+fn opinion(verdict: Verdict) -> Vec<Opinion> {
+    vec![Opinion { by: "guard".to_owned(), verdict }]
+}
+
+fn hold(until: u64) -> Verdict {
+    Verdict::Hold { until: Timestamp(until), reason: "later".to_owned() }
+}
+
+fn stop(scope: Scope) -> Verdict {
+    Verdict::Stop { reason: "no more".to_owned(), scope }
+}
+
+fn instead(transition: Transition) -> Verdict {
+    Verdict::Override { transition, reason: "better".to_owned() }
+}
+
+/// What follows when `main` reports this and the plug-in `guard` says that.
+fn events(scene: &Scene, judgement: Judgement, verdict: Verdict) -> Vec<Event> {
+    let report = Report { opinions: opinion(verdict), ..report(scene, judgement) };
+    decide(&scene.run, &report, chosen())
+}
+
+fn paused(event: &Event) -> bool {
+    let pause = Pause::Plugin { plugin: "guard".to_owned(), because: "no more".to_owned() };
+    *event == Event::RunPaused { pause }
+}
+
+#[test]
+fn a_transition_is_overruled_and_both_are_recorded() {
+    let scene = Scene::begin();
+    let said = events(&scene, accepted(goto("B.md")), instead(goto("C.md")));
+    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    let overruled = step.overruled.as_ref().expect("overruled");
+    assert_eq!((&step.transition, overruled.asked.as_ref()), (&goto("C.md"), Some(&goto("B.md"))));
+    assert_eq!((&*overruled.by, &*overruled.reason), ("the plug-in guard", "better"));
+    assert_eq!(step.cost_usd, Usd::from_dollars(0.25));
+    assert!(!step.unasked);
+}
+
+#[test]
+fn what_was_asked_for_first_stays_on_record() {
+    let scene = Scene::begin();
+    let mut evaluated = Accepted { transition: goto("B.md"), implicit: false, overruled: None };
+    evaluated.overruled = Some(crate::domain::evaluation::Overruled {
+        asked: Some(goto("A.md")),
+        by: "the evaluator".to_owned(),
+        reason: String::new(),
+    });
+    let said = events(&scene, Judgement::Accepted(evaluated), instead(goto("C.md")));
+    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    let overruled = step.overruled.as_ref().expect("overruled");
+    assert_eq!(overruled.asked, Some(goto("A.md")));
+}
+
+#[test]
+fn a_step_may_be_taken_without_a_turn() {
+    let mut scene = Scene::begin();
+    let unstarted = Report { cost: Usd::ZERO, ..report(&scene, Judgement::NotStarted) };
+    let report = Report { opinions: opinion(instead(goto("C.md"))), ..unstarted };
+    let said = decide(&scene.run, &report, chosen());
+    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    assert!(step.unasked && step.overruled.as_ref().is_some_and(|by| by.asked.is_none()));
+    scene.happens(said[0].clone());
+    let main = scene.agent("main");
+    assert_eq!((main.current_state.as_str(), main.visits.len()), ("C.md", 0));
+    assert!(scene.run.turn_costs_usd.is_empty(), "what was not asked teaches nothing");
+}
+
+#[test]
+fn a_turn_is_held_back_for_a_second_at_the_least() {
+    let mut scene = Scene::begin();
+    let said = events(&scene, Judgement::NotStarted, hold(0));
+    let [Event::TurnHeld(held)] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!((held.until, held.turn.clone()), (NOW.plus(1000), scene.turn("main")));
+    let due = scene.turn("main");
+    scene.happens(said[0].clone());
+    let main = scene.agent("main");
+    assert_eq!((main.turn_id(), main.not_before), (due, Some(NOW.plus(1000))));
+    assert_eq!(main.held.as_deref(), Some("guard: later"));
+}
+
+#[test]
+fn after_a_transition_the_next_turn_is_held_back_if_there_is_one() {
+    let mut scene = Scene::begin();
+    let until = NOW.0 + 60_000;
+    let said = events(&scene, accepted(goto("B.md")), hold(until));
+    assert_eq!(said.len(), 2);
+    for event in &said {
+        scene.happens(event.clone());
+    }
+    let main = scene.agent("main");
+    assert_eq!((main.current_state.as_str(), main.not_before), ("B.md", Some(Timestamp(until))));
+    let said = events(&scene, accepted(result("done")), hold(until));
+    assert_eq!(said.len(), 1, "an agent that has ended is not held: {said:?}");
+}
+
+#[test]
+fn an_agent_is_stopped_with_its_cost_and_a_reason() {
+    let scene = Scene::begin();
+    for (judgement, what) in [
+        (Judgement::NotStarted, "did not let its turn start"),
+        (accepted(goto("B.md")), "did not let it take its transition"),
+    ] {
+        let said = events(&scene, judgement, stop(Scope::Agent));
+        let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
+        assert_eq!(failed.cause, Cause::Stopped);
+        assert_eq!(failed.error, format!("in A.md: the plug-in guard {what}: no more"));
+        assert_eq!(failed.cost_usd, Usd::from_dollars(0.25));
+    }
+}
+
+#[test]
+fn a_run_is_stopped_but_what_was_paid_for_counts() {
+    let mut scene = Scene::begin();
+    let said = events(&scene, Judgement::NotStarted, stop(Scope::Run));
+    assert!(said.len() == 1 && paused(&said[0]), "{said:?}");
+    let said = events(&scene, accepted(goto("B.md")), stop(Scope::Run));
+    assert!(matches!(said[0], Event::StepFinished(_)) && paused(&said[1]), "{said:?}");
+    let said = events(&scene, accepted(result("x")), stop(Scope::Run));
+    assert_eq!(said.len(), 1, "there is nothing left to stop: {said:?}");
+    scene.take("main", tag(Tag::Fork, "A.md", "W.md"));
+    let said = events(&scene, accepted(result("x")), stop(Scope::Run));
+    assert_eq!(said.len(), 2, "the child lives: {said:?}");
+}
+
+#[test]
+fn nobody_against_it_changes_nothing() {
+    let scene = Scene::begin();
+    let said = events(&scene, accepted(goto("B.md")), Verdict::Proceed);
+    assert_eq!(said, [one(&scene, accepted(goto("B.md")))]);
+}
+
+#[test]
+fn an_agent_without_money_is_told_whose_it_was() {
+    let mut scene = Scene::begin();
+    let mut fork = scene.step("main", tag(Tag::Fork, "A.md", "W.md"));
+    fork.terms.budget_usd = Some(Usd::from_dollars(0.5));
+    scene.happens(Event::StepFinished(fork));
+    scene.take("main.1", tag(Tag::Fork, "W.md", "V.md"));
+    let share =
+        Share { limit_usd: Usd::from_dollars(0.5), spent_usd: Usd::from_dollars(CENT), live: 2 };
+    assert_eq!(scene.run.shares.get(&agent_id("main.1")), Some(&share));
+    let told =
+        |agent: &str, whose: Whose| match out_of_money(&scene.run, scene.agent(agent), &whose) {
+            Event::AgentFailed(failed) => (failed.cause, failed.error),
+            other => panic!("{other:?}"),
+        };
+    let own = |agent: &str| Whose::Share(agent_id(agent) as AgentId);
+    let used = "of $0.50 is used up: $0.01 spent (`budget` in W.md)";
+    assert_eq!(
+        told("main.1", own("main.1")),
+        (Cause::Budget, format!("in W.md: its budget {used}"))
+    );
+    assert_eq!(
+        told("main.1.1", own("main.1")).1,
+        format!("in V.md: the budget of main.1, for it and all it forks, {used}")
+    );
+    assert!(told("main", Whose::Run).1.starts_with("in A.md: the run's budget of"));
+}
+
+#[test]
+fn a_killed_turn_counts_as_the_dearest_of_its_kind() {
+    let mut scene = Scene::begin();
+    scene.take("main", goto("A.md"));
+    let failure = Failure { unsettled: true, ..Failure::new(Cause::Timeout, "too long") };
+    let mut report = report(&scene, Judgement::Failed(failure));
+    report.cost = Usd::ZERO;
+    let said = decide(&scene.run, &report, chosen());
+    let [Event::TurnFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
+    assert_eq!((failed.cost_usd, failed.estimated), (Usd::from_dollars(CENT), true));
+    let known = scene.run.turn_costs_usd.clone();
+    scene.happens(said[0].clone());
+    assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(2.0 * CENT));
+    assert_eq!(scene.run.turn_costs_usd, known, "an estimate teaches nothing");
+}
+
+#[test]
+fn a_proposal_is_looked_at_in_a_session_of_its_own_and_ends_the_step() {
+    let mut scene = Scene::begin();
+    let evaluator = state("CHECK.md");
+    let proposed = Judgement::Proposed {
+        accepted: Accepted { transition: goto("B.md"), implicit: false, overruled: None },
+        output: "the reply".to_owned(),
+        evaluator: evaluator.clone(),
+    };
+    scene.happens(one(&scene, proposed));
+    let main = scene.agent("main").clone();
+    assert_eq!((main.prompt(), main.turn, main.visit()), (&evaluator, 1, 0));
+    assert_eq!(main.turn_session(), &Session::fresh(session(77)));
+    assert_eq!(main.session.checkpoint, Some(message(9)), "its own session is where it was");
+
+    let failed = turn_failed(&scene, Cause::Crash);
+    assert_eq!(failed.state, evaluator, "a crash is the evaluator's");
+    scene.happens(Event::TurnFailed(failed));
+    assert_eq!(scene.agent("main").session, main.session);
+    assert_eq!(scene.turn("main").turn, 2);
+
+    let kept = one(&scene, accepted(goto("B.md")));
+    let Event::StepFinished(step) = &kept else { panic!("{kept:?}") };
+    assert_eq!((step.evaluator.as_ref(), step.session_id.clone()), (Some(&evaluator), session(77)));
+    scene.happens(kept);
+    let main = scene.agent("main");
+    assert_eq!((main.current_state.as_str(), &main.proposal), ("B.md", &None));
+    assert_eq!(main.session, Session::resumed(session(1), Some(message(9))));
+    let asked: Vec<&str> = main.visits.keys().map(StateName::as_str).collect();
+    assert_eq!(asked, ["A.md", "CHECK.md"]);
+    assert!(scene.run.turn_costs_usd.contains_key(&evaluator));
+}

@@ -1,0 +1,128 @@
+//! raymond as a library: the examples, and what a program meets that uses it wrongly.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use raymond::Runtime;
+use raymond::domain::id::{AgentId, StateName};
+use raymond::domain::money::Usd;
+use raymond::domain::run::{Ending, Pause};
+use raymond::domain::settings::Answerer;
+
+use crate::support::Test;
+
+#[expect(dead_code, reason = "its main is for the command line")]
+#[path = "../../examples/budget.rs"]
+mod budget;
+#[expect(dead_code, reason = "its main is for the command line")]
+#[path = "../../examples/evaluator.rs"]
+mod evaluator;
+#[expect(dead_code, reason = "its main is for the command line")]
+#[path = "../../examples/logging.rs"]
+mod logging;
+
+/// Two states, a cent each, under a script.
+fn scripted() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("replies.yaml", "START.md: [{ reply: <goto>NEXT.md</goto>, cost: 0.01 }, { reply: <goto>NEXT.md</goto>, cost: 0.01 }]\nNEXT.md: [{ reply: <result>ab</result>, cost: 0.01 }, { reply: <result>abcdef</result>, cost: 0.01 }]\n")
+}
+
+fn paths(test: &Test) -> (String, String) {
+    (test.flow().display().to_string(), test.dir().display().to_string())
+}
+
+#[test]
+fn a_cost_budget() {
+    let test = scripted();
+    let (flow, dir) = paths(&test);
+    let outcome = budget::run(&flow, &dir, Usd::from_dollars(0.01)).expect("a run");
+    let [main] = outcome.run.finished.as_slice() else { panic!("{:?}", outcome.run) };
+    let Ending::Error(error) = &main.ending else { panic!("{main:?}") };
+    assert_eq!(
+        error,
+        "in NEXT.md: the plug-in budget did not let its turn start: $0.01 of $0.01 spent"
+    );
+    assert_eq!(outcome.cost(), Usd::from_dollars(0.01));
+}
+
+/// Something to write to that can be read.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("nobody panics with it").write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_log() {
+    let test = scripted();
+    let (flow, dir) = paths(&test);
+    let page = Page::default();
+    let outcome = logging::run(&flow, &dir, page.clone()).expect("a run");
+    assert_eq!(outcome.result(&AgentId::main()), Some("ab"));
+    let text = String::from_utf8(page.0.lock().expect("whole").clone()).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(lines[1].contains("START.md → NEXT.md (goto)  $0.01"), "{text}");
+    assert!(lines[2].ends_with("($0.02)"), "{text}");
+}
+
+#[test]
+fn an_evaluator() {
+    let test = scripted();
+    let (flow, dir) = paths(&test);
+    let start = StateName::parse("START.md").expect("a state");
+    let outcome = evaluator::run(&flow, &dir, start, 4).expect("a run");
+    assert_eq!(outcome.result(&AgentId::main()), Some("abcdef"));
+    assert_eq!(outcome.cost(), Usd::from_dollars(0.04));
+}
+
+#[test]
+fn a_run_that_paused_goes_on_with_more() {
+    let test = scripted();
+    let (flow, dir) = paths(&test);
+    let builder = || Runtime::builder().dir(&dir);
+    let limit = |dollars: f64| Some(Usd::from_dollars(dollars));
+    let paused = builder()
+        .workflow(&flow)
+        .configure(move |settings| {
+            settings.answerer = Answerer::Scripted;
+            settings.budget_usd = limit(0.01);
+        })
+        .run_here()
+        .expect("a run");
+    assert!(matches!(paused.pause(), Some(Pause::Budget { .. })), "{:?}", paused.pause());
+    let id = paused.run.workflow_id.to_string();
+    let more = move |dollars| {
+        let id = id.clone();
+        builder().resume(id).configure(move |settings| settings.budget_usd = limit(dollars))
+    };
+    let ended = more(1.0).run_here().expect("it goes on");
+    assert!(ended.is_success() && ended.result(&AgentId::main()) == Some("ab"));
+    let again = more(2.0).run_here().expect("nothing is left to do");
+    assert_eq!(again.run.finished, ended.run.finished);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let test = scripted();
+    let (flow, dir) = paths(&test);
+    let error = |builder: raymond::runtime::Builder| builder.dir(&dir).run_here().expect_err("no");
+    let nothing = error(Runtime::builder());
+    assert!(nothing.to_string().contains("give the builder a workflow"), "{nothing}");
+    let gone = error(Runtime::builder().workflow("no/such/place"));
+    assert_eq!(gone.to_string(), "no/such/place: there is no such file or folder");
+    let run = error(Runtime::builder().resume("none"));
+    assert!(run.to_string().contains("none"), "{run}");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let without = runtime.block_on(Runtime::builder().workflow(&flow).run()).expect_err("no");
+    assert!(without.to_string().contains("#[actix::main]"), "{without}");
+}

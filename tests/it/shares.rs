@@ -1,0 +1,103 @@
+//! Budgets as a tree: a share for what is forked, kept over a kill, and what ends or waits without.
+
+use crate::support::{Test, when};
+
+/// A parent that forks two workers, each of which may spend five cents, and two cents a turn.
+fn workers() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("WORK.md", "---\nbudget: 0.05\n---\nwork")
+        .prompt("MORE.md", "more")
+        .rule(when("start").times(2).reply(r#"<fork next="START.md">WORK.md</fork>"#))
+        .rule(when("start").reply("<result>led</result>"))
+        .rule(when("work").reply("<goto>MORE.md</goto>").cost(0.02))
+}
+
+fn spent(test: &Test) -> f64 {
+    test.status()["total_cost_usd"].as_f64().expect("a number")
+}
+
+#[test]
+fn an_agent_that_has_spent_its_share_ends_and_the_others_go_on() {
+    let test = workers()
+        .rule(when("more").agent("main.1").reply("<goto>MORE.md</goto>").cost(0.02))
+        .rule(when("more").reply("<result>done</result>").cost(0.02));
+    let outcome = test.run(&["START.md", "--max-procs", "1"]);
+    outcome.code(1).ended("main", "led").ended("main.2", "done");
+    assert_eq!(
+        outcome.failed("main.1"),
+        "in MORE.md: its budget of $0.05 is used up: $0.06 spent (`budget` in WORK.md)"
+    );
+    let failed = test.events("agent_failed");
+    assert_eq!((failed.len(), &failed[0]["cause"]), (1, &serde_json::json!("budget")));
+    assert!((spent(&test) - 0.10).abs() < 1e-9);
+}
+
+#[test]
+fn what_an_agent_forks_spends_from_its_share() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("LEAD.md", "---\nbudget: 0.05\n---\nlead")
+        .prompt("WORK.md", "work")
+        .rule(when("start").once().reply(r#"<fork next="START.md">LEAD.md</fork>"#))
+        .rule(when("start").reply("<result>began</result>"))
+        .rule(when("lead").times(20).reply(r#"<fork next="LEAD.md">WORK.md</fork>"#))
+        .rule(when("lead").reply("<result>led</result>"))
+        .rule(when("work").reply("<result>w</result>").cost(0.02));
+    let outcome = test.run(&["START.md", "--max-procs", "8"]);
+    outcome.code(1).ended("main", "began");
+    assert!(spent(&test) < 0.05 + 0.02, "spent {}", spent(&test));
+    outcome.stdout_has("the budget of main.1, for it and all it forks, of $0.05 is used up");
+}
+
+#[test]
+fn a_share_survives_a_kill() {
+    let test = workers().rule(when("more").reply("<goto>MORE.md</goto>").cost(0.02));
+    let test = test.env("RAYMOND_FAILPOINT", "effect.after:9");
+    assert!(test.run(&["START.md", "--max-procs", "1"]).killed());
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    let outcome = test.again(&[]);
+    outcome.code(1);
+    assert!((spent(&test) - 0.12).abs() < 1e-9, "spent {}", spent(&test));
+    for agent in ["main.1", "main.2"] {
+        assert!(outcome.failed(agent).contains("its budget of $0.05 is used up: $0.06 spent"));
+    }
+}
+
+#[test]
+fn without_budget_agents_end_if_that_is_asked_for() {
+    let test = workers().rule(when("more").reply("<goto>MORE.md</goto>").cost(0.02));
+    let arguments = ["START.md", "--budget", "0.03", "--on-budget", "end", "--max-procs", "1"];
+    let outcome = test.run(&arguments);
+    outcome.code(1);
+    assert!(outcome.stdout.contains("the run's budget of $0.03 is used up: $0.04 spent"));
+    assert_eq!(test.events("run_paused").len(), 0);
+}
+
+#[test]
+fn no_process_may_spend_more_than_is_left_and_what_such_a_turn_takes() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").times(2).reply("<goto>START.md</goto>").cost(0.02))
+        .rule(when("start").reply("<result>ok</result>").cost(0.02));
+    test.run(&["START.md", "--budget", "1", "--no-warm"]).ok();
+    let calls = test.calls();
+    let most: Vec<_> = calls.iter().map(|call| call.flag("--max-budget-usd")).collect();
+    // After the first turn 0.98 is left, and such a turn takes 0.02.
+    assert_eq!(most, [Some("1"), Some("1"), Some("0.98")]);
+}
+
+#[test]
+fn a_killed_turn_counts_as_the_dearest_of_its_kind() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").once().reply("<goto>START.md</goto>").cost(0.03))
+        .rule(when("start").once().tool("Bash").hold_tool("never").reply("x"))
+        .rule(when("start").reply("<result>ok</result>").cost(0.01));
+    test.run(&["START.md", "--budget", "1", "--timeout", "1s"]).ok();
+    let failed = test.events("turn_failed");
+    assert_eq!(failed.len(), 1);
+    assert_eq!((&failed[0]["cost_usd"], &failed[0]["estimated"]), (&0.03.into(), &true.into()));
+    assert!((spent(&test) - 0.07).abs() < 1e-9);
+}

@@ -7,6 +7,8 @@
 //!   as events of the target [`PEOPLE`], whatever the level, for the format changes how things are
 //!   said, not which. There is no live view then.
 //!
+//! Only what is wrong with the options themselves is said as ever, because they are not known yet.
+//!
 //! `--log-level`, or else `RAYMOND_LOG`, chooses what is logged; warnings and errors by default.
 
 use std::fs::OpenOptions;
@@ -129,6 +131,15 @@ pub fn tell(text: &str) {
         tracing::info!(target: PEOPLE, "{text}");
     } else {
         let _ = writeln!(stderr(), "{}", printable(text));
+    }
+}
+
+/// Warns of something where no run is supervised yet.
+pub fn warn(text: &str) {
+    if LOG.get().is_some_and(|log| log.apart.is_some()) {
+        tracing::warn!("{text}");
+    } else {
+        tell(&format!("warning: {text}"));
     }
 }
 

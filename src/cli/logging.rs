@@ -18,7 +18,7 @@ pub struct Logging {
     #[arg(long, value_name = "PATH")]
     pub log_file: Option<PathBuf>,
 
-    /// What is logged: this, and what is worse [default: RAYMOND_LOG, or warn]
+    /// What is logged: this, and what is worse [default: `RAYMOND_LOG`, or warn]
     #[arg(long, value_name = "LEVEL")]
     pub log_level: Option<Level>,
 }

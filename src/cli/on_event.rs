@@ -70,15 +70,15 @@ impl OnEvent {
     /// As [`OnEvent::program`].
     pub fn hook(&self) -> Result<Hook, Error> {
         let text = self.text.clone();
-        let tell: Tell = Box::new(move |call, failure| match call {
-            Some(event) => tracing::warn!(event, "--on-event `{text}` {failure}"),
-            None => tracing::warn!("--on-event `{text}` {failure}"),
+        let tell: Tell = Box::new(move |event, failure| {
+            tracing::warn!(event, "--on-event `{text}` {failure}");
         });
         Ok(Hook::new(self.program()?, tell))
     }
 }
 
 /// The actor that calls a hook for a run.
+#[must_use]
 pub fn notify(hook: &Hook, root: &Root, run: &Run) -> Notify<Calls> {
     let calls = Calls {
         hook: hook.clone(),

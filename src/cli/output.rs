@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-pub use super::diagnostics::{complain, tell};
+pub use super::diagnostics::{complain, tell, warn};
 use super::exit::{Error, Exit};
 
 /// Prints a text to stdout.

@@ -39,7 +39,7 @@ pub fn start(args: &RunArgs) -> Result<Exit, Error> {
 /// Lets go of a run, for another process to take up, once its warnings have been given.
 fn release(prepared: &Prepared) -> RunId {
     for warning in &prepared.warnings {
-        output::tell(&format!("warning: {warning}"));
+        output::warn(warning);
     }
     prepared.id().clone()
 }

@@ -312,22 +312,22 @@ mod tests {
         })
     }
 
-    fn view() -> Option<AgentView> {
-        Some(AgentView {
+    fn view() -> AgentView {
+        AgentView {
             id: AgentId::main(),
             state: state("A.md"),
             session: SessionId::new("s"),
             stack: 0,
             phase: crate::actor::registry::Phase::Waiting,
             cost: Usd::default(),
-        })
+        }
     }
 
     #[test]
     fn steps_are_none_and_the_end_of_the_last_agent_is_the_end() {
         let mut occasions = occasions();
         let fork = step(Tag::Fork, &[("next", "A.md")], "B.md");
-        assert_eq!(occasions.of(&published(fork, view())), None);
+        assert_eq!(occasions.of(&published(fork, Some(view()))), None);
         assert_eq!(occasions.of(&published(step(Tag::Result, &[], "x"), None)), None);
         let broken = occasions.at_the_end().expect("one lives");
         assert_eq!((broken.occasion, broken.status), (Occasion::Broken, Status::Running));
@@ -342,7 +342,7 @@ mod tests {
     fn a_failure_is_told_and_counted() {
         let mut occasions = occasions();
         let fork = step(Tag::Fork, &[("next", "A.md")], "B.md");
-        occasions.of(&published(fork, view()));
+        occasions.of(&published(fork, Some(view())));
         let told = occasions.of(&published(failed("it\nfell\0", true), None)).expect("told");
         assert_eq!(told.occasion, Occasion::AgentFailed);
         assert_eq!(

@@ -9,9 +9,9 @@ use serde_json::Value;
 use crate::support::{Test, always, held, pair, when};
 
 /// A script beside the workflow, as someone would write it.
-fn script(test: &Test, text: &str) -> PathBuf {
+fn script(test: &Test, lines: &str) -> PathBuf {
     let path = test.root().join("hook.sh");
-    fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("the script is written");
+    fs::write(&path, format!("#!/bin/sh\n{lines}\n")).expect("the script is written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is a program");
     path
 }
@@ -19,14 +19,14 @@ fn script(test: &Test, text: &str) -> PathBuf {
 /// One that keeps what it is told, and its environment.
 fn keeper(test: &Test) -> String {
     let place = test.root().display();
-    let text = format!("cat >> {place}/told\nenv | grep = > \"{place}/env.$RAYMOND_EVENT\"");
-    script(test, &text).display().to_string()
+    let lines = format!("cat >> {place}/told\nenv | grep = > \"{place}/env.$RAYMOND_EVENT\"");
+    script(test, &lines).display().to_string()
 }
 
 /// What the keeper was told.
 fn told(test: &Test) -> Vec<Value> {
-    let text = fs::read_to_string(test.root().join("told")).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    let said = fs::read_to_string(test.root().join("told")).unwrap_or_default();
+    said.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
 fn events(test: &Test) -> Vec<String> {
@@ -147,8 +147,8 @@ fn a_command_that_hangs_holds_up_neither_the_run_nor_an_interrupt() {
         .rule(when("worker").reply("no tag at all"))
         .rule(when("next").hold_before("go").reply("<result>ok</result>"));
     let begun = test.root().join("begun");
-    let text = format!("touch {}; trap '' TERM; sleep 600", begun.display());
-    let hook = script(&test, &text).display().to_string();
+    let lines = format!("touch {}; trap '' TERM; sleep 600", begun.display());
+    let hook = script(&test, &lines).display().to_string();
     let mut live = test.spawn(&["START.md", "--on-event", &hook]);
     live.wait_file(&begun);
     test.release("go");

@@ -239,14 +239,15 @@ fn paused(run: &RunId, pause: &Pause) -> String {
 mod tests {
     use super::*;
     use crate::actor::registry::AgentView;
+    use crate::domain::agent::Terms;
     use crate::domain::agents::Agents;
     use crate::domain::event::{AgentFailed, Record, StepFinished};
     use crate::domain::id::{AgentId, SessionId, StateName};
     use crate::domain::settings::Settings;
-    use crate::domain::supervision::Overrides;
     use crate::domain::time::Timestamp;
     use crate::domain::transition::Tag;
     use crate::domain::turn::{Cause, TurnId};
+    use crate::domain::usage::Usage;
 
     fn state(name: &str) -> StateName {
         StateName::parse(name).expect("a state")
@@ -264,6 +265,7 @@ mod tests {
             limited_until: None,
             total_cost_usd: Usd::default(),
             turn_costs_usd: std::collections::BTreeMap::new(),
+            shares: std::collections::BTreeMap::new(),
             settings: Settings::default(),
             agents: Agents::default(),
             finished: Vec::new(),
@@ -277,6 +279,7 @@ mod tests {
             line: "{\"seq\":2,\"crc\":\"00000000\"}".into(),
             agent,
             total_cost: Usd::from_dollars(0.05),
+            missed: 0,
         }
     }
 
@@ -296,7 +299,11 @@ mod tests {
             session_id: SessionId::new("s"),
             message: None,
             opens: None,
-            supervision: Overrides::default(),
+            terms: Terms::default(),
+            overruled: None,
+            unasked: false,
+            evaluator: None,
+            usage: Usage::default(),
             reborn: None,
         })
     }
@@ -309,6 +316,7 @@ mod tests {
             error: error.to_owned(),
             cost_usd: Usd::default(),
             ends_run,
+            usage: Usage::default(),
         })
     }
 

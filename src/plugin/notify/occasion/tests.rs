@@ -78,6 +78,7 @@ fn failed(error: &str, ends_run: bool) -> Event {
         cause: Cause::Crash,
         error: error.to_owned(),
         cost_usd: Usd::default(),
+        estimated: false,
         ends_run,
         usage: Usage::default(),
     })

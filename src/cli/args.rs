@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::logging::Logging;
+use super::on_event::OnEvent;
 use super::options::Options;
 use crate::domain::id::RunId;
 use crate::language::prompt::step::RESERVED;
@@ -56,12 +58,33 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// What is logged, and what is run on an event, of those that can be told.
+    #[must_use]
+    pub fn reports(&self) -> Option<(&Logging, Option<&OnEvent>)> {
+        let (logging, on_event) = match self {
+            Self::Run(RunArgs { options, .. })
+            | Self::Start(RunArgs { options, .. })
+            | Self::Resume(ResumeArgs { options, .. }) => (&options.logging, &options.on_event),
+            Self::Recover(args) => (&args.logging, &args.on_event),
+            _ => return None,
+        };
+        Some((logging, on_event.as_ref()))
+    }
+}
+
 const RUN_HELP: &str = "Examples:
   raymond run workflows/tour --agent scripted      try a workflow without calling a model
   raymond run workflows/classify --input \"I like it\" --model haiku
   raymond run workflows/dispatch --budget 2 --max-procs 4
   raymond run dispatch-20260115-143022-1a2b         go on with a run
-  raymond run workflows/tour -- --effort low        what follows -- goes to Claude Code";
+  raymond run workflows/tour -- --effort low        what follows -- goes to Claude Code
+  raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"
+
+Events: paused, agent_parked (waits for someone), agent_failed, limit_reached, ended, and broken (the run
+could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
+RAYMOND_MESSAGE in its environment and all of it, with the record, as a line of JSON on stdin. It has 10s;
+then it and all it has started are ended. It is not given ANTHROPIC_* and CLAUDE_*, which may be keys.";
 
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]
@@ -195,6 +218,14 @@ pub struct RecoverArgs {
     /// Let all of them go on, each in a process of its own, and wait for them
     #[arg(long)]
     pub all: bool,
+
+    /// Run this command when one of them needs someone or ends; see `raymond run --help`
+    #[arg(long, value_name = "CMD", requires = "all")]
+    pub on_event: Option<OnEvent>,
+
+    /// What is logged.
+    #[command(flatten)]
+    pub logging: Logging,
 }
 
 /// Puts `run` in front of a command line that begins with a target or an option of `run`.

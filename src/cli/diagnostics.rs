@@ -1,108 +1,179 @@
-//! Warnings and diagnostics from everywhere, on stderr: `warning: … (agent main, state A.md)`.
+//! Where warnings and diagnostics from everywhere go, and what else this process says on stderr.
 //!
-//! `RAYMOND_LOG` chooses what is shown, as in `RAYMOND_LOG=debug`; warnings and errors by default.
-//! They go through the terminal's hand, so that a live view stays whole.
+//! - By default to stderr: `warning: … (agent main, state A.md)`. They go through the terminal's hand,
+//!   so that a live view stays whole.
+//! - With `--log-file` they go into that file, and what is meant for people goes to stderr as ever.
+//! - With `--log-format json` alone stderr gets JSON and nothing else: what is meant for people comes
+//!   as events of the target [`PEOPLE`], whatever the level, for the format changes how things are
+//!   said, not which. There is no live view then.
+//!
+//! Only what is wrong with the options themselves is said as ever, because they are not known yet.
+//!
+//! `--log-level`, or else `RAYMOND_LOG`, chooses what is logged; warnings and errors by default.
 
-use std::fmt;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{IsTerminal, Write, stderr};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::OnceLock;
 
-use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
-use tracing_subscriber::registry::LookupSpan;
 
+use super::exit::Error;
+use super::log_line::{Records, Sentences, ToTerminal, lost};
+use super::logging::{Format, Logging};
+use crate::plugin::sentence::printable;
 use crate::plugin::terminal::Terminal;
 
-/// Sends all diagnostics of this process to a terminal from now on.
-pub fn show_on(terminal: Terminal) {
-    let filter = EnvFilter::try_from_env("RAYMOND_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .event_format(Sentences)
-        .with_writer(ToTerminal(terminal.clone()))
-        .try_init();
-    std::panic::set_hook(Box::new(move |panic| {
-        terminal.line(&format!("error: raymond itself failed, please report it: {panic}"));
-    }));
+/// The target of the events that are said to people.
+pub const PEOPLE: &str = "raymond::people";
+
+static LOG: OnceLock<Log> = OnceLock::new();
+
+/// What was decided for this process.
+struct Log {
+    filter: String,
+    /// Where the log goes, unless to where people are told things.
+    apart: Option<Terminal>,
+    /// Whether it is on stderr all the same, and nothing else may be there.
+    owns_stderr: bool,
 }
 
-struct Sentences;
-
-impl<S, N> FormatEvent<S, N> for Sentences
-where
-    S: Subscriber + for<'span> LookupSpan<'span>,
-    N: for<'writer> FormatFields<'writer> + 'static,
-{
-    fn format_event(
-        &self,
-        _: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let label = match *event.metadata().level() {
-            Level::ERROR => "error",
-            Level::WARN => "warning",
-            Level::INFO => "info",
-            Level::DEBUG => "debug",
-            Level::TRACE => "trace",
-        };
-        let mut said = Said::default();
-        event.record(&mut said);
-        write!(writer, "{label}: {}", said.message)?;
-        if !said.fields.is_empty() {
-            write!(writer, " ({})", said.fields.join(", "))?;
+/// Decides where the log of this process goes.
+///
+/// # Errors
+/// [`Error::Io`] if the file cannot be written, [`Error::Usage`] for a `RAYMOND_LOG` that says nothing.
+pub fn begin(logging: &Logging) -> Result<(), Error> {
+    let filter = filter(logging)?;
+    let format = logging.log_format.unwrap_or_default();
+    let owns_stderr = logging.log_file.is_none() && format == Format::Json;
+    let apart = match (&logging.log_file, format) {
+        (Some(path), _) => {
+            let mut options = OpenOptions::new();
+            let file = options.append(true).create(true).mode(0o600).open(path);
+            let file = file.map_err(|error| Error::Io {
+                doing: "keep the log of --log-file there",
+                path: path.clone(),
+                error,
+            })?;
+            Some(file).map(|file| match format {
+                Format::Json => Terminal::noting(file, lost),
+                Format::Text => Terminal::plain(file),
+            })
         }
-        Ok(())
+        (None, Format::Json) => Some(Terminal::noting(stderr(), lost)),
+        (None, Format::Text) => None,
+    };
+    if let Some(terminal) = &apart {
+        let people = if owns_stderr { format!("{filter},{PEOPLE}=info") } else { filter.clone() };
+        subscribe(&people, terminal, format, logging.log_file.is_some());
+        std::panic::set_hook(Box::new(move |panic| {
+            complain(&format!("raymond itself failed, please report it: {panic}"));
+        }));
+    }
+    let _ = LOG.set(Log { filter, apart, owns_stderr });
+    Ok(())
+}
+
+/// What is logged, as directives that are known to be such.
+fn filter(logging: &Logging) -> Result<String, Error> {
+    if let Some(level) = logging.log_level {
+        return Ok(level.name().to_owned());
+    }
+    let given = std::env::var("RAYMOND_LOG").unwrap_or_default();
+    if given.trim().is_empty() {
+        return Ok("warn".to_owned());
+    }
+    match EnvFilter::try_new(&given) {
+        Ok(_) => Ok(given),
+        Err(error) => Err(Error::Usage(format!(
+            "RAYMOND_LOG={given}: {error}; write error, warn, info, debug or trace"
+        ))),
     }
 }
 
+fn subscribe(filter: &str, terminal: &Terminal, format: Format, timed: bool) {
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(filter))
+        .with_writer(ToTerminal(terminal.clone()));
+    let _ = match format {
+        Format::Text => builder.event_format(Sentences { timed }).try_init(),
+        Format::Json => builder.event_format(Records).try_init(),
+    };
+}
+
+/// Where a run's progress is told, as a live view if it may be one; what is logged goes there too,
+/// unless it goes elsewhere.
+#[must_use]
+pub fn terminal(may_live: bool) -> Terminal {
+    if owns_stderr() {
+        return Terminal::plain(Events::default());
+    }
+    let live = may_live && stderr().is_terminal();
+    let terminal = if live { Terminal::live() } else { Terminal::plain(stderr()) };
+    if LOG.get().is_none_or(|log| log.apart.is_none()) {
+        let filter = LOG.get().map_or("warn", |log| log.filter.as_str());
+        subscribe(filter, &terminal, Format::Text, false);
+        let terminal = terminal.clone();
+        std::panic::set_hook(Box::new(move |panic| {
+            terminal.line(&format!("error: raymond itself failed, please report it: {panic}"));
+        }));
+    }
+    terminal
+}
+
+fn owns_stderr() -> bool {
+    LOG.get().is_some_and(|log| log.owns_stderr)
+}
+
+/// Tells people something by the way.
+pub fn tell(text: &str) {
+    if owns_stderr() {
+        tracing::info!(target: PEOPLE, "{text}");
+    } else {
+        let _ = writeln!(stderr(), "{}", printable(text));
+    }
+}
+
+/// Warns of something where no run is supervised yet.
+pub fn warn(text: &str) {
+    if LOG.get().is_some_and(|log| log.apart.is_some()) {
+        tracing::warn!("{text}");
+    } else {
+        tell(&format!("warning: {text}"));
+    }
+}
+
+/// Tells people what went wrong; a log that goes elsewhere has it too.
+pub fn complain(text: &str) {
+    if !owns_stderr() {
+        let label = console::style("error").for_stderr().red().bold();
+        let _ = writeln!(stderr(), "{label}: {}", printable(text));
+    }
+    if LOG.get().is_some_and(|log| log.apart.is_some()) {
+        tracing::error!(target: PEOPLE, "{text}");
+    }
+}
+
+/// Waits a moment until everything that was logged is written.
+pub fn flush() {
+    if let Some(terminal) = LOG.get().and_then(|log| log.apart.as_ref()) {
+        terminal.clear();
+    }
+}
+
+/// Lines to people, each as an event.
 #[derive(Default)]
-struct Said {
-    message: String,
-    fields: Vec<String>,
-}
+struct Events(Vec<u8>);
 
-impl Visit for Said {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        if field.name() == "message" {
-            self.message = format!("{value:?}");
-        } else {
-            self.fields.push(format!("{} {value:?}", field.name()));
-        }
-    }
-}
-
-struct ToTerminal(Terminal);
-
-impl<'writer> MakeWriter<'writer> for ToTerminal {
-    type Writer = Line<'writer>;
-
-    fn make_writer(&'writer self) -> Self::Writer {
-        Line { terminal: &self.0, text: String::new() }
-    }
-}
-
-/// One event's text, printed as a line when it is complete.
-struct Line<'terminal> {
-    terminal: &'terminal Terminal,
-    text: String,
-}
-
-impl io::Write for Line<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.text.push_str(&String::from_utf8_lossy(bytes));
+impl Write for Events {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn flush(&mut self) -> std::io::Result<()> {
+        let line = std::mem::take(&mut self.0);
+        tracing::info!(target: PEOPLE, "{}", String::from_utf8_lossy(&line).trim_end());
         Ok(())
-    }
-}
-
-impl Drop for Line<'_> {
-    fn drop(&mut self) {
-        self.terminal.line(self.text.trim_end());
     }
 }

@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser};
 
 use super::args::{self, Cli, Command};
 use super::exit::{Error, Exit};
-use super::{list, log, output, recover, run, start, status, stop};
+use super::{diagnostics, list, log, output, recover, run, start, status, stop};
 
 /// Runs a command line, program name included, and gives its exit code.
 #[must_use]
@@ -19,13 +19,19 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
             return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
         }
     };
-    match dispatch(cli.command) {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            output::complain(&error.to_string());
-            error.exit().into()
-        }
-    }
+    let exit = prepare(&cli.command).and_then(|()| dispatch(cli.command)).unwrap_or_else(|error| {
+        output::complain(&error.to_string());
+        error.exit()
+    });
+    diagnostics::flush();
+    exit.into()
+}
+
+/// Sees to what a command says besides what it does, before it does anything.
+fn prepare(command: &Command) -> Result<(), Error> {
+    let Some((logging, on_event)) = command.reports() else { return Ok(()) };
+    diagnostics::begin(logging)?;
+    on_event.map_or(Ok(()), |on_event| on_event.program().map(drop))
 }
 
 fn dispatch(command: Command) -> Result<Exit, Error> {

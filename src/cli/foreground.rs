@@ -1,12 +1,14 @@
 //! A run in this process, with someone looking on who may want it to end.
 
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::stdout;
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
 use super::exit::{Error, Exit};
+use super::on_event::{self, OnEvent};
+use super::options::Options;
 use super::{diagnostics, output, summary};
 use crate::actor::registry::Registry;
 use crate::domain::run::Run;
@@ -20,16 +22,19 @@ use crate::store::layout::Root;
 ///
 /// # Errors
 /// [`Error`] if it cannot begin, or cannot be kept.
-pub(super) fn supervise_here(json: bool, root: &Root, prepared: Prepared) -> Result<Exit, Error> {
-    let live = stderr().is_terminal() && !json;
-    let terminal = if live { Terminal::live() } else { Terminal::plain(stderr()) };
-    diagnostics::show_on(terminal.clone());
+pub(super) fn supervise_here(
+    options: &Options,
+    root: &Root,
+    prepared: Prepared,
+) -> Result<Exit, Error> {
+    let json = options.json;
+    let terminal = diagnostics::terminal(!json);
     for warning in &prepared.warnings {
         tracing::warn!("{warning}");
     }
     let run = actix::System::new().block_on(async {
         let mut interrupts = signals()?;
-        let run = supervised(json, root, prepared, &terminal, &mut interrupts).await;
+        let run = supervised(options, root, prepared, &terminal, &mut interrupts).await;
         terminal.clear();
         let run = run?;
         if !json {
@@ -42,7 +47,7 @@ pub(super) fn supervise_here(json: bool, root: &Root, prepared: Prepared) -> Res
 }
 
 async fn supervised(
-    json: bool,
+    options: &Options,
     root: &Root,
     prepared: Prepared,
     terminal: &Terminal,
@@ -50,13 +55,21 @@ async fn supervised(
 ) -> Result<Run, Error> {
     let registry = Arc::new(Registry::default());
     let mut plugins = PlugIns::default();
-    if json {
+    if options.json {
         plugins.add_own("lines", Lines::new(stdout()));
     } else {
         let console = Console::new(terminal.clone(), Arc::clone(&registry), &prepared.run);
         plugins.add_own("console", console);
     }
-    Ok(runtime::supervised(prepared, root, plugins, registry, interrupts).await?)
+    let hook = options.on_event.as_ref().map(OnEvent::hook).transpose()?;
+    if let Some(hook) = &hook {
+        plugins.add_own("on-event", on_event::notify(hook, root, &prepared.run));
+    }
+    let ended = runtime::supervised(prepared, root, plugins, registry, interrupts).await;
+    if let Some(hook) = hook {
+        hook.abandon();
+    }
+    Ok(ended?)
 }
 
 /// Prints a text to a reader who may not be reading, until an interrupt says that it is enough.

@@ -1,7 +1,11 @@
 //! The options that a run can take when it starts and each time it goes on, and their values.
 
+use std::ffi::OsString;
+
 use clap::{Args, ValueEnum, builder::PossibleValue};
 
+use super::logging::Logging;
+use super::on_event::OnEvent;
 use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
 use crate::domain::supervision::{Exhausted, Restart};
@@ -49,6 +53,11 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
 
+    /// Run this command when the run needs someone or ends; it is split into words as a shell does,
+    /// but no shell runs it. Not kept with the run, nor read from raymond.yaml: give it each time
+    #[arg(long, value_name = "CMD")]
+    pub on_event: Option<OnEvent>,
+
     /// Further arguments for Claude Code, kept with the run: no secrets here
     #[arg(last = true, value_name = "CLAUDE ARGS")]
     pub claude_args: Vec<String>,
@@ -60,6 +69,25 @@ pub struct Options {
     /// How its agents are supervised.
     #[command(flatten)]
     pub supervision: Supervision,
+
+    /// What is logged.
+    #[command(flatten)]
+    pub logging: Logging,
+}
+
+impl Options {
+    /// Those that are not kept with the run, for another raymond that takes it up.
+    #[must_use]
+    pub fn not_kept(&self) -> Vec<OsString> {
+        let mut arguments = self.logging.arguments();
+        if self.json {
+            arguments.push("--json".into());
+        }
+        if let Some(command) = &self.on_event {
+            arguments.extend(["--on-event".into(), command.text().into()]);
+        }
+        arguments
+    }
 }
 
 /// How many processes there are, and how long they live.

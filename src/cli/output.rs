@@ -1,10 +1,10 @@
-//! Stdout and stderr of the commands that only print. A reader who is gone is not an error.
+//! Stdout of the commands that only print. A reader who is gone is not an error.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+pub use super::diagnostics::{complain, tell, warn};
 use super::exit::{Error, Exit};
-use crate::plugin::sentence::printable;
 
 /// Prints a text to stdout.
 ///
@@ -31,17 +31,6 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<Exit, Error> {
         error: error.into(),
     })?;
     print(&format!("{text}\n"))
-}
-
-/// Tells what went wrong, on stderr.
-pub fn complain(text: &str) {
-    let label = console::style("error").for_stderr().red().bold();
-    let _ = writeln!(io::stderr(), "{label}: {}", printable(text));
-}
-
-/// Tells something by the way, on stderr.
-pub fn tell(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", printable(text));
 }
 
 /// Rows as columns of equal width.

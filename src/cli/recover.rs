@@ -31,13 +31,17 @@ pub fn recover(args: &RecoverArgs) -> Result<Exit, Error> {
 /// Lets runs go on, and shows how they ended; the exit code is the worst of theirs. A run whose
 /// budget is used up cannot: it needs more.
 fn go_on(args: &RecoverArgs, root: &Root, runs: &[Seen]) -> Result<Exit, Error> {
+    let mut further = args.logging.arguments();
+    if let Some(command) = &args.on_event {
+        further.extend(["--on-event".into(), command.text().into()]);
+    }
     let mut going = Vec::new();
     for (id, view) in runs {
         if view.as_ref().is_ok_and(|view| view.run.purse().is_empty()) {
             output::tell(&format!("{id} needs a larger budget: raymond run {id} --budget USD"));
             continue;
         }
-        going.push((id, background::take_up(root, id, &[])?));
+        going.push((id, background::take_up(root, id, &further)?));
         output::tell(&format!("{id} goes on; `raymond log {id} --follow` shows it"));
     }
     if !going.is_empty() {

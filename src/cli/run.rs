@@ -26,7 +26,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
     match target::resolve(&args.target, &root)? {
         Target::Workflow(workflow) => {
             let prepared = create(args, &root, &workflow)?;
-            supervise_here(args.options.json, &root, prepared)
+            supervise_here(&args.options, &root, prepared)
         }
         Target::Run(id) => go_on(&args.birth, &args.options, &root, &id),
     }
@@ -67,7 +67,7 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
     }
     let start = Start::again(recovered.untouched, settings, &recovered.run);
     let prepared = Prepared { store, run: recovered.run, start, warnings: recovered.warnings };
-    supervise_here(options.json, root, prepared)
+    supervise_here(options, root, prepared)
 }
 
 /// Ends what a raymond left running that was killed right after its run had ended.

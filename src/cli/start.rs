@@ -19,7 +19,9 @@ use crate::store::view;
 pub fn start(args: &RunArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
     let (id, further) = match target::resolve(&args.target, &root)? {
-        Target::Workflow(workflow) => (release(&create(args, &root, &workflow)?), Vec::new()),
+        Target::Workflow(workflow) => {
+            (release(&create(args, &root, &workflow)?), args.options.not_kept())
+        }
         Target::Run(id) => {
             let view = view::look(&root, &id)?;
             if view.held {
@@ -37,7 +39,7 @@ pub fn start(args: &RunArgs) -> Result<Exit, Error> {
 /// Lets go of a run, for another process to take up, once its warnings have been given.
 fn release(prepared: &Prepared) -> RunId {
     for warning in &prepared.warnings {
-        output::tell(&format!("warning: {warning}"));
+        output::warn(warning);
     }
     prepared.id().clone()
 }

@@ -137,9 +137,14 @@ pub fn printable(text: &str) -> String {
 /// The beginning of a text, on one line.
 #[must_use]
 pub fn one_line(text: &str) -> String {
-    const LENGTH: usize = 80;
+    flat(text, 80)
+}
+
+/// A text on one line, of which no more than so many bytes are shown.
+#[must_use]
+pub fn flat(text: &str, longest: usize) -> String {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cut = flat.floor_char_boundary(LENGTH);
+    let cut = flat.floor_char_boundary(longest);
     if cut < flat.len() { format!("{}…", &flat[..cut]) } else { flat }
 }
 

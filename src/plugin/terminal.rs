@@ -38,7 +38,13 @@ impl Terminal {
     /// Plain lines, for a pipe or a file.
     #[must_use]
     pub fn plain(stream: impl Write + Send + 'static) -> Self {
-        Self::start(stream, None)
+        Self::noting(stream, lost)
+    }
+
+    /// Plain lines; how many found no room is told in a line that `note` makes.
+    #[must_use]
+    pub fn noting(stream: impl Write + Send + 'static, note: fn(u64) -> String) -> Self {
+        Self::start(stream, None, note)
     }
 
     /// A live area on the terminal behind stderr, which lines are printed above.
@@ -47,17 +53,21 @@ impl Terminal {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         let style = ProgressStyle::with_template("{msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        Self::start(std::io::stderr(), Some(bar))
+        Self::start(std::io::stderr(), Some(bar), lost)
     }
 
-    fn start(stream: impl Write + Send + 'static, bar: Option<ProgressBar>) -> Self {
+    fn start(
+        stream: impl Write + Send + 'static,
+        bar: Option<ProgressBar>,
+        note: fn(u64) -> String,
+    ) -> Self {
         let (says, said) = sync_channel(WAITING);
         let dropped = Arc::new(AtomicU64::new(0));
-        let (live, lost) = (bar.is_some(), Arc::clone(&dropped));
+        let (live, unheard) = (bar.is_some(), Arc::clone(&dropped));
         // Without a thread nothing can be shown, and the run goes on all the same.
         let _ = std::thread::Builder::new()
             .name("terminal".to_owned())
-            .spawn(move || write_all(&said, stream, bar, &lost));
+            .spawn(move || write_all(&said, stream, bar, &unheard, note));
         Self { says, dropped, live }
     }
 
@@ -100,15 +110,12 @@ fn write_all(
     mut stream: impl Write,
     mut bar: Option<ProgressBar>,
     dropped: &AtomicU64,
+    note: fn(u64) -> String,
 ) {
     for said in said {
         let lost = dropped.swap(0, Ordering::Relaxed);
         if lost > 0 {
-            line(
-                &mut stream,
-                bar.as_ref(),
-                &format!("({lost} messages could not be shown in time)"),
-            );
+            line(&mut stream, bar.as_ref(), &note(lost));
         }
         match said {
             Said::Line(text) => line(&mut stream, bar.as_ref(), &text),
@@ -126,6 +133,10 @@ fn write_all(
             }
         }
     }
+}
+
+fn lost(messages: u64) -> String {
+    format!("({messages} messages could not be shown in time)")
 }
 
 fn line(stream: &mut impl Write, bar: Option<&ProgressBar>, text: &str) {

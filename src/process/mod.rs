@@ -12,6 +12,7 @@ pub mod claude;
 pub mod command;
 pub mod follow;
 pub mod group;
+pub mod hook;
 mod launch;
 pub mod leftover;
 pub mod limit;

@@ -3,10 +3,10 @@
 use std::process::{Command, Output, Stdio};
 
 /// Runs the tour on a terminal that `script` makes, and gives all it printed.
-fn on_a_terminal(variables: &[(&str, &str)]) -> String {
+fn on_a_terminal(variables: &[(&str, &str)], options: &str) -> String {
     let place = tempfile::tempdir().expect("a temporary folder");
-    let line =
-        format!("{} run workflows/tour --agent scripted --id t", env!("CARGO_BIN_EXE_raymond"));
+    let raymond = env!("CARGO_BIN_EXE_raymond");
+    let line = format!("{raymond} run workflows/tour --agent scripted --id t {options}");
     let output: Output = Command::new("script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])
         .env_clear()
@@ -25,7 +25,7 @@ fn on_a_terminal(variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn a_terminal_shows_who_is_where_and_ends_with_the_results() {
-    let text = on_a_terminal(&[]);
+    let text = on_a_terminal(&[], "");
     assert!(text.contains("no model is called"), "{text}");
     assert!(text.contains("t · 1 running, 0 waiting · "), "the headline: {text}");
     assert!(text.contains("main.1  POSTCARD.md"), "a worker's row: {text}");
@@ -36,10 +36,17 @@ fn a_terminal_shows_who_is_where_and_ends_with_the_results() {
 
 #[test]
 fn no_color_means_none() {
-    let text = on_a_terminal(&[("NO_COLOR", "1")]);
+    let text = on_a_terminal(&[("NO_COLOR", "1")], "");
     let colours = text.split("\u{1b}[").skip(1).filter(|code| {
         let end = code.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
         code[end..].starts_with('m') && &code[..end] != "0"
     });
     assert_eq!(colours.count(), 0, "{text:?}");
+}
+
+#[test]
+fn a_log_of_json_takes_the_place_of_the_live_view() {
+    let text = on_a_terminal(&[], "--log-format json");
+    assert!(!text.contains("running, 0 waiting") && !text.contains('\u{1b}'), "{text:?}");
+    assert!(text.contains("\"target\":\"raymond::people\""), "{text}");
 }

@@ -1,0 +1,217 @@
+//! How an event of the log is written: a sentence for people, or a line of JSON.
+
+use std::fmt::{self, Write as _};
+use std::io;
+
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::plugin::terminal::Terminal;
+
+/// The names that every line of JSON has.
+const COMMON: [&str; 4] = ["timestamp", "level", "message", "target"];
+
+/// `warning: … (agent main)`, for people.
+pub(super) struct Sentences {
+    /// Whether it says when, as in a file.
+    pub(super) timed: bool,
+}
+
+impl<S, N> FormatEvent<S, N> for Sentences
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let label = match *event.metadata().level() {
+            Level::WARN => "warning",
+            level => name(level),
+        };
+        let said = Said::of(event);
+        if self.timed {
+            write!(writer, "{} ", now())?;
+        }
+        write!(writer, "{label}: {}", said.message)?;
+        let field = |(name, value): &(&str, Value)| match value {
+            Value::String(text) => format!("{name} {text}"),
+            value => format!("{name} {value}"),
+        };
+        if !said.fields.is_empty() {
+            let fields: Vec<String> = said.fields.iter().map(field).collect();
+            write!(writer, " ({})", fields.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// `{"timestamp":…,"level":"warn","message":…,"target":…,"agent":"main"}`, for programs.
+pub(super) struct Records;
+
+impl<S, N> FormatEvent<S, N> for Records
+where
+    S: Subscriber + for<'span> LookupSpan<'span>,
+    N: for<'writer> FormatFields<'writer> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let Said { message, fields } = Said::of(event);
+        let level = name(*event.metadata().level());
+        writer.write_str(&record(level, message, event.metadata().target(), fields))
+    }
+}
+
+/// That so many messages found no room, as a line of JSON among the others.
+pub(super) fn lost(messages: u64) -> String {
+    let message = format!("{messages} messages could not be written in time");
+    record("warn", message, module_path!(), Vec::new())
+}
+
+fn record(level: &str, message: String, target: &str, fields: Vec<(&str, Value)>) -> String {
+    let common = [now().into(), level.into(), message.into(), target.into()];
+    let mut line = String::new();
+    for (name, value) in COMMON.into_iter().zip::<[Value; 4]>(common) {
+        let _ = write!(line, "{}\"{name}\":{value}", if line.is_empty() { '{' } else { ',' });
+    }
+    for (name, value) in fields {
+        let own = if COMMON.contains(&name) { "_" } else { "" };
+        let _ = write!(line, ",{}:{value}", Value::from(format!("{own}{name}")));
+    }
+    line + "}"
+}
+
+fn name(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "error",
+        Level::WARN => "warn",
+        Level::INFO => "info",
+        Level::DEBUG => "debug",
+        Level::TRACE => "trace",
+    }
+}
+
+fn now() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
+}
+
+/// What an event says.
+#[derive(Default)]
+struct Said {
+    message: String,
+    fields: Vec<(&'static str, Value)>,
+}
+
+impl Said {
+    fn of(event: &Event<'_>) -> Self {
+        let mut said = Self::default();
+        event.record(&mut said);
+        said
+    }
+
+    fn take(&mut self, field: &Field, value: impl Into<Value>) {
+        self.fields.push((field.name(), value.into()));
+    }
+}
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.message = format!("{value:?}");
+        } else {
+            self.take(field, format!("{value:?}"));
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            value.clone_into(&mut self.message);
+        } else {
+            self.take(field, value);
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.take(field, value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.take(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.take(field, value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.take(field, value);
+    }
+}
+
+/// Prints each event as a line on a terminal.
+pub(super) struct ToTerminal(pub(super) Terminal);
+
+impl<'writer> MakeWriter<'writer> for ToTerminal {
+    type Writer = Line<'writer>;
+
+    fn make_writer(&'writer self) -> Self::Writer {
+        Line { terminal: &self.0, text: String::new() }
+    }
+}
+
+/// One event's text, printed when it is complete.
+pub(super) struct Line<'terminal> {
+    terminal: &'terminal Terminal,
+    text: String,
+}
+
+impl io::Write for Line<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.push_str(&String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        self.terminal.line(self.text.trim_end());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_has_its_common_fields_first_and_its_own_under_their_names() {
+        let fields = vec![("agent", "main".into()), ("seq", 7.into()), ("level", "x".into())];
+        let line = record("warn", "it \"fell\"\n".to_owned(), "raymond::actor", fields);
+        assert!(line.starts_with("{\"timestamp\":\"2"), "{line}");
+        assert!(line.ends_with(
+            "\"level\":\"warn\",\"message\":\"it \\\"fell\\\"\\n\",\"target\":\"raymond::actor\",\"agent\":\"main\",\"seq\":7,\"_level\":\"x\"}"
+        ), "{line}");
+        assert!(serde_json::from_str::<Value>(&line).is_ok());
+    }
+
+    #[test]
+    fn what_found_no_room_is_a_record_too() {
+        let value: Value = serde_json::from_str(&lost(3)).expect("JSON");
+        assert_eq!(value["message"], "3 messages could not be written in time");
+        assert_eq!(value["level"], "warn");
+    }
+}

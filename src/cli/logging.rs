@@ -1,0 +1,84 @@
+//! The options that say what is logged, how and where.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// What is logged, how and where.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Logging")]
+pub struct Logging {
+    /// How what raymond logs looks; with json and no --log-file, all that stderr gets is JSON, a line
+    /// each, also what is meant for people [default: text]
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<Format>,
+
+    /// Append what raymond logs to this file, instead of showing it on stderr
+    #[arg(long, value_name = "PATH")]
+    pub log_file: Option<PathBuf>,
+
+    /// What is logged: this, and what is worse [default: `RAYMOND_LOG`, or warn]
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<Level>,
+}
+
+/// How a log looks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Sentences for people
+    #[default]
+    Text,
+    /// A JSON object a line
+    Json,
+}
+
+/// How bad something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Level {
+    /// What keeps something from being done
+    Error,
+    /// What someone should know
+    Warn,
+    /// What happens
+    Info,
+    /// What may explain a failure
+    Debug,
+    /// Everything
+    Trace,
+}
+
+impl Level {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+impl Logging {
+    /// The same for another raymond.
+    #[must_use]
+    pub fn arguments(&self) -> Vec<OsString> {
+        let format = self.log_format.map(|format| match format {
+            Format::Text => "text",
+            Format::Json => "json",
+        });
+        let options = [
+            ("--log-format", format.map(OsString::from)),
+            ("--log-file", self.log_file.as_ref().map(|path| path.as_os_str().to_owned())),
+            ("--log-level", self.log_level.map(|level| level.name().into())),
+        ];
+        options
+            .into_iter()
+            .filter_map(|(option, value)| Some([OsString::from(option), value?]))
+            .flatten()
+            .collect()
+    }
+}

@@ -1,0 +1,140 @@
+//! `--on-event`: someone's command, told when the run needs a person or has ended.
+//!
+//! It is given on the command line alone, neither kept with the run nor read from the workflow's own
+//! manifest: what is run on someone's machine besides the agents is theirs to say, each time.
+
+use std::ffi::OsString;
+use std::pin::Pin;
+use std::str::FromStr;
+
+use super::exit::Error;
+use crate::domain::id::RunId;
+use crate::domain::run::Run;
+use crate::plugin::notify::occasion::{Notification, Occasions};
+use crate::plugin::notify::{Deliver, Notify};
+use crate::process::command::locate;
+use crate::process::hook::{Call, Hook, Patience, Program, Tell, environment};
+use crate::store::layout::Root;
+
+/// A command, as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnEvent {
+    text: String,
+    program: String,
+    arguments: Vec<String>,
+}
+
+impl FromStr for OnEvent {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = shlex::split(text)
+            .ok_or("a quote is not closed, or nothing follows the last backslash")?
+            .into_iter();
+        let program = words.next().filter(|word| !word.is_empty()).ok_or("there is no command")?;
+        Ok(Self { text: text.to_owned(), program, arguments: words.collect() })
+    }
+}
+
+impl OnEvent {
+    /// The command as one text, for another raymond.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What is started for it.
+    ///
+    /// # Errors
+    /// [`Error::Usage`], if there is no such program.
+    pub fn program(&self) -> Result<Program, Error> {
+        let search: Option<OsString> = std::env::var_os("PATH");
+        let path = locate(&self.program, search.as_deref()).ok_or_else(|| {
+            let place = if self.program.contains('/') { "" } else { " on the PATH" };
+            Error::Usage(format!(
+                "--on-event: there is no program `{}`{place} that can be executed; a shell's own words need a shell: --on-event \"sh -c '…'\"",
+                self.program
+            ))
+        })?;
+        Ok(Program {
+            path,
+            arguments: self.arguments.clone(),
+            environment: environment(std::env::vars_os()),
+            patience: Patience::default(),
+        })
+    }
+
+    /// Has it ready.
+    ///
+    /// # Errors
+    /// As [`OnEvent::program`].
+    pub fn hook(&self) -> Result<Hook, Error> {
+        let text = self.text.clone();
+        let tell: Tell = Box::new(move |event, failure| {
+            tracing::warn!(event, "--on-event `{text}` {failure}");
+        });
+        Ok(Hook::new(self.program()?, tell))
+    }
+}
+
+/// The actor that calls a hook for a run.
+#[must_use]
+pub fn notify(hook: &Hook, root: &Root, run: &Run) -> Notify<Calls> {
+    let calls = Calls {
+        hook: hook.clone(),
+        run: run.workflow_id.clone(),
+        dir: root.path().display().to_string(),
+    };
+    Notify::new(Occasions::new(run), calls)
+}
+
+/// Makes calls of notifications.
+pub struct Calls {
+    hook: Hook,
+    run: RunId,
+    dir: String,
+}
+
+impl Deliver for Calls {
+    fn deliver(&self, notification: Notification) {
+        let name = notification.occasion.name();
+        let input = format!("{}\n", notification.json(&self.run, &self.dir));
+        let environment = vec![
+            ("RAYMOND_EVENT", name.to_owned()),
+            ("RAYMOND_RUN", self.run.to_string()),
+            ("RAYMOND_DIR", self.dir.clone()),
+            ("RAYMOND_MESSAGE", notification.message),
+        ];
+        self.hook.call(Call { name, input, environment });
+    }
+
+    fn finished(&self) -> Pin<Box<dyn Future<Output = ()>>> {
+        Box::pin(self.hook.clone().finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_split_as_a_shell_does() {
+        let command: OnEvent = "sh -c 'cat >> \"my log\"' a\\ b".parse().expect("a command");
+        assert_eq!(command.program, "sh");
+        assert_eq!(command.arguments, ["-c", "cat >> \"my log\"", "a b"]);
+        for (wrong, why) in [("sh 'x", "quote"), ("", "no command"), ("'' x", "no command")] {
+            let error = wrong.parse::<OnEvent>().expect_err("it is none");
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_said_before_anything_begins() {
+        let command: OnEvent = "/nowhere/hook x".parse().expect("a command");
+        let error = command.program().expect_err("it is not there").to_string();
+        assert!(
+            error.starts_with("--on-event: there is no program `/nowhere/hook` that can be"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Which records someone is told of, and in what words. Pure.
+//!
+//! That a run has ended stands in no record of its own: it follows from how many agents live, and
+//! is told when nothing more comes, so that all it has cost is in the sum.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::actor::message::Published;
+use crate::domain::event::Event;
+use crate::domain::id::RunId;
+use crate::domain::money::Usd;
+use crate::domain::run::{Ending, Pause, Run, Status};
+use crate::domain::transition::Transition;
+use crate::plugin::sentence::{date, flat, printable};
+
+/// How long a sentence may be. It goes into the environment, where there is little room.
+const LONGEST: usize = 2000;
+
+/// What someone is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occasion {
+    /// The run holds still until someone lets it go on.
+    Paused,
+    /// An agent waits for someone; the others go on.
+    AgentParked,
+    /// An agent has ended badly.
+    AgentFailed,
+    /// No turn starts before the usage limit resets.
+    LimitReached,
+    /// All agents have ended.
+    Ended,
+    /// The run has stopped without a word in its journal, which could not be kept any longer.
+    Broken,
+}
+
+impl Occasion {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Paused,
+        Self::AgentParked,
+        Self::AgentFailed,
+        Self::LimitReached,
+        Self::Ended,
+        Self::Broken,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::AgentParked => "agent_parked",
+            Self::AgentFailed => "agent_failed",
+            Self::LimitReached => "limit_reached",
+            Self::Ended => "ended",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+/// What someone is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    /// Of what.
+    pub occasion: Occasion,
+    /// In one sentence.
+    pub message: String,
+    /// How the run stands.
+    pub status: Status,
+    /// What the run has spent.
+    pub spent: Usd,
+    /// The line of the journal it is about; none where it is about the end.
+    pub line: Option<Arc<str>>,
+}
+
+impl Notification {
+    /// As one line of JSON, for a run in a directory of runs.
+    #[must_use]
+    pub fn json(&self, run: &RunId, dir: &str) -> String {
+        let record = self.line.as_deref().and_then(|line| serde_json::from_str(line).ok());
+        let record: Option<&RawValue> = record;
+        let mut text = serde_json::json!({
+            "event": self.occasion.name(),
+            "run": run,
+            "dir": dir,
+            "message": self.message,
+            "status": self.status,
+            "total_cost_usd": self.spent,
+        })
+        .to_string();
+        if let Some(record) = record {
+            text.pop();
+            text.push_str(",\"record\":");
+            text.push_str(record.get());
+            text.push('}');
+        }
+        text
+    }
+}
+
+/// What has to be known of a run to tell when someone should be told.
+#[derive(Debug, Clone)]
+pub struct Occasions {
+    run: RunId,
+    live: usize,
+    ended: usize,
+    failed: usize,
+    paused: bool,
+    spent: Usd,
+}
+
+impl Occasions {
+    /// Of a run as it stands.
+    #[must_use]
+    pub fn new(run: &Run) -> Self {
+        let failed = |ending: &Ending| matches!(ending, Ending::Error(_));
+        Self {
+            run: run.workflow_id.clone(),
+            live: run.agents.len(),
+            ended: run.finished.len(),
+            failed: run.finished.iter().filter(|agent| failed(&agent.ending)).count(),
+            paused: false,
+            spent: run.total_cost_usd,
+        }
+    }
+
+    /// Whether a record is one.
+    pub fn of(&mut self, published: &Published) -> Option<Notification> {
+        self.count(published);
+        let run = &self.run;
+        let (occasion, message) = match &published.record.event {
+            Event::RunPaused { pause } => (Occasion::Paused, paused(run, pause)),
+            Event::AgentParked(event) => (
+                Occasion::AgentParked,
+                format!(
+                    "{} of run {run} waits for someone at {}: {}",
+                    event.turn.agent, event.state, event.because
+                ),
+            ),
+            Event::AgentFailed(event) => {
+                let others = if event.ends_run { "; all other agents end with it" } else { "" };
+                (
+                    Occasion::AgentFailed,
+                    format!(
+                        "{} of run {run} failed at {} ({}): {}{others}",
+                        event.turn.agent, event.state, event.cause, event.error
+                    ),
+                )
+            }
+            Event::LimitReached { until, message } => (
+                Occasion::LimitReached,
+                format!(
+                    "run {run} waits for the usage limit: {message}; no turn starts before {}",
+                    date(*until)
+                ),
+            ),
+            _ => return None,
+        };
+        Some(self.notification(occasion, &message, Some(Arc::clone(&published.line))))
+    }
+
+    /// What is to be told when no further record comes.
+    #[must_use]
+    pub fn at_the_end(&self) -> Option<Notification> {
+        let Self { run, ended, failed, spent, .. } = self;
+        let (occasion, message) = match (self.live, self.failed) {
+            (0, 0) => (Occasion::Ended, format!("run {run} ended well, {spent} spent")),
+            (0, _) => (
+                Occasion::Ended,
+                format!("run {run} ended, {failed} of {ended} agents failed, {spent} spent"),
+            ),
+            _ if self.paused => return None,
+            _ => (
+                Occasion::Broken,
+                format!(
+                    "run {run} has stopped, because it could not be kept any longer; its output tells why; when that is mended, go on: raymond run {run}"
+                ),
+            ),
+        };
+        Some(self.notification(occasion, &message, None))
+    }
+
+    fn notification(
+        &self,
+        occasion: Occasion,
+        message: &str,
+        line: Option<Arc<str>>,
+    ) -> Notification {
+        let status = match (self.live, self.failed) {
+            (0, 0) => Status::Completed,
+            (0, _) => Status::Failed,
+            _ if self.paused => Status::Paused,
+            _ => Status::Running,
+        };
+        let message = flat(&printable(message), LONGEST);
+        Notification { occasion, message, status, spent: self.spent, line }
+    }
+
+    fn count(&mut self, published: &Published) {
+        self.spent = published.total_cost;
+        match &published.record.event {
+            Event::StepFinished(_) if published.agent.is_none() => {
+                self.live = self.live.saturating_sub(1);
+                self.ended += 1;
+            }
+            Event::StepFinished(step) if matches!(step.transition, Transition::Fork { .. }) => {
+                self.live += 1;
+            }
+            Event::AgentFailed(failure) => {
+                let ended = if failure.ends_run { self.live } else { 1 };
+                self.live = self.live.saturating_sub(ended);
+                self.ended += ended;
+                self.failed += ended;
+            }
+            Event::RunPaused { .. } => self.paused = true,
+            Event::RunResumed { .. } => self.paused = false,
+            _ => {}
+        }
+    }
+}
+
+/// That a run holds still, and how it goes on.
+fn paused(run: &RunId, pause: &Pause) -> String {
+    match pause {
+        Pause::Budget { .. } => {
+            format!("run {run} paused: {pause}; go on with more: raymond run {run} --budget USD")
+        }
+        Pause::UsageLimit { resets: Some(resets), .. } => format!(
+            "run {run} paused: {pause}; it resets {}; go on: raymond run {run}",
+            date(*resets)
+        ),
+        _ => format!("run {run} paused: {pause}; go on: raymond run {run}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! What is worth a word, and the words.
+
+use super::*;
+use crate::actor::registry::AgentView;
+use crate::domain::agent::Terms;
+use crate::domain::agents::Agents;
+use crate::domain::event::{AgentFailed, Record, StepFinished};
+use crate::domain::id::{AgentId, SessionId, StateName};
+use crate::domain::settings::Settings;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Tag;
+use crate::domain::turn::{Cause, TurnId};
+use crate::domain::usage::Usage;
+
+fn state(name: &str) -> StateName {
+    StateName::parse(name).expect("a state")
+}
+
+/// Of a run with its first agent, which has spent nothing.
+fn occasions() -> Occasions {
+    let run = Run {
+        version: 1,
+        seq: 1,
+        workflow_id: RunId::parse("t").expect("an id"),
+        scope_dir: String::new(),
+        status: Status::Running,
+        pause: None,
+        limited_until: None,
+        total_cost_usd: Usd::default(),
+        turn_costs_usd: std::collections::BTreeMap::new(),
+        shares: std::collections::BTreeMap::new(),
+        settings: Settings::default(),
+        agents: Agents::default(),
+        finished: Vec::new(),
+    };
+    Occasions { live: 1, ..Occasions::new(&run) }
+}
+
+fn published(event: Event, agent: Option<AgentView>) -> Published {
+    Published {
+        record: Arc::new(Record { seq: 2, at: Timestamp(0), event }),
+        line: "{\"seq\":2,\"crc\":\"00000000\"}".into(),
+        agent,
+        total_cost: Usd::from_dollars(0.05),
+        missed: 0,
+    }
+}
+
+fn turn() -> TurnId {
+    TurnId { agent: AgentId::main(), step: 1, turn: 0 }
+}
+
+fn step(tag: Tag, attributes: &[(&str, &str)], target: &str) -> Event {
+    let owned = attributes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    Event::StepFinished(StepFinished {
+        turn: turn(),
+        state: state("A.md"),
+        transition: Transition::from_parts(tag, owned, target).expect("a transition"),
+        implicit: false,
+        cost_usd: Usd::default(),
+        duration_ms: 1,
+        session_id: SessionId::new("s"),
+        message: None,
+        opens: None,
+        terms: Terms::default(),
+        overruled: None,
+        unasked: false,
+        evaluator: None,
+        usage: Usage::default(),
+        reborn: None,
+    })
+}
+
+fn failed(error: &str, ends_run: bool) -> Event {
+    Event::AgentFailed(AgentFailed {
+        turn: turn(),
+        state: state("A.md"),
+        cause: Cause::Crash,
+        error: error.to_owned(),
+        cost_usd: Usd::default(),
+        estimated: false,
+        ends_run,
+        usage: Usage::default(),
+    })
+}
+
+fn view() -> AgentView {
+    AgentView {
+        id: AgentId::main(),
+        state: state("A.md"),
+        session: SessionId::new("s"),
+        stack: 0,
+        phase: crate::actor::registry::Phase::Waiting,
+        cost: Usd::default(),
+    }
+}
+
+#[test]
+fn steps_are_none_and_the_end_of_the_last_agent_is_the_end() {
+    let mut occasions = occasions();
+    let fork = step(Tag::Fork, &[("next", "A.md")], "B.md");
+    assert_eq!(occasions.of(&published(fork, Some(view()))), None);
+    assert_eq!(occasions.of(&published(step(Tag::Result, &[], "x"), None)), None);
+    let broken = occasions.at_the_end().expect("one lives");
+    assert_eq!((broken.occasion, broken.status), (Occasion::Broken, Status::Running));
+
+    assert_eq!(occasions.of(&published(step(Tag::Result, &[], "x"), None)), None);
+    let ended = occasions.at_the_end().expect("none lives");
+    assert_eq!((ended.occasion, ended.status), (Occasion::Ended, Status::Completed));
+    assert_eq!(ended.message, "run t ended well, $0.05 spent");
+}
+
+#[test]
+fn a_failure_is_told_and_counted() {
+    let mut occasions = occasions();
+    let fork = step(Tag::Fork, &[("next", "A.md")], "B.md");
+    occasions.of(&published(fork, Some(view())));
+    let told = occasions.of(&published(failed("it\nfell\0", true), None)).expect("told");
+    assert_eq!(told.occasion, Occasion::AgentFailed);
+    assert_eq!(
+        told.message,
+        "main of run t failed at A.md (crash): it fell\u{fffd}; all other agents end with it"
+    );
+    let ended = occasions.at_the_end().expect("none lives");
+    assert_eq!(ended.status, Status::Failed);
+    assert_eq!(ended.message, "run t ended, 2 of 2 agents failed, $0.05 spent");
+}
+
+#[test]
+fn a_pause_says_how_to_go_on_and_is_the_last_word() {
+    let mut occasions = occasions();
+    let pause = Pause::Budget { spent: Usd::from_dollars(0.05), limit: Usd::from_dollars(0.04) };
+    let told = occasions.of(&published(Event::RunPaused { pause }, None)).expect("told");
+    assert_eq!((told.occasion, told.status), (Occasion::Paused, Status::Paused));
+    assert_eq!(
+        told.message,
+        "run t paused: the budget of $0.04 is used up: $0.05 spent; go on with more: raymond run t --budget USD"
+    );
+    assert_eq!(occasions.at_the_end(), None);
+}
+
+#[test]
+fn its_json_holds_the_journal_s_own_line() {
+    let mut occasions = occasions();
+    let told = occasions.of(&published(failed("it \"fell\"", false), None)).expect("told");
+    let json = told.json(&RunId::parse("t").expect("an id"), "/x/.raymond");
+    assert!(!json.contains('\n'));
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(value["event"], "agent_failed");
+    assert_eq!((&value["run"], &value["dir"]), (&"t".into(), &"/x/.raymond".into()));
+    assert_eq!(value["record"]["seq"], 2);
+    assert_eq!(value["status"], "failed");
+    assert_eq!(value["total_cost_usd"], 0.05);
+    assert!(value["message"].as_str().is_some_and(|text| text.contains("it \"fell\"")));
+}

@@ -1,0 +1,167 @@
+//! A command that someone wants run when something happens, for which nothing ever waits.
+//!
+//! What it is to be run for stands in a bounded queue, and a thread of its own runs one after the
+//! other, each at the head of a process group that ends with it. What goes wrong is told to whoever
+//! made the hook, and nothing else comes of it. Where more happens than the command can keep up
+//! with, the oldest is left out: the last word on a run is the one that matters.
+//!
+//! A command bears a run's name but no turn's, so no sweep takes it for what a turn left behind.
+
+mod errand;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::{Notify, watch};
+
+pub use self::errand::{Call, Failure, Patience, Program, environment};
+use super::group;
+
+/// How many calls may wait.
+const WAITING: usize = 256;
+
+/// What is done with a failure, and the name of the call it befell, if it was one.
+pub type Tell = Box<dyn Fn(Option<&str>, &Failure) + Send>;
+
+/// A hook, as those see it who have it called.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    shared: Arc<Shared>,
+    over: watch::Receiver<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    calls: VecDeque<Call>,
+    left_out: u64,
+    /// Since then nothing more is expected.
+    closed: Option<Instant>,
+    /// Nobody waits for anything any more.
+    abandoned: bool,
+    /// The process group of the command that runs.
+    running: Option<u32>,
+}
+
+impl Hook {
+    /// Has a command ready, and `tell` hear of its failures.
+    #[must_use]
+    pub fn new(program: Program, tell: Tell) -> Self {
+        let shared = Arc::new(Shared::default());
+        let (ended, over) = watch::channel(false);
+        let queue = Arc::clone(&shared);
+        let tell = Arc::new(Mutex::new(tell));
+        let told = Arc::clone(&tell);
+        let thread = std::thread::Builder::new().name("hook".to_owned()).spawn(move || {
+            let tell = told.lock().unwrap_or_else(PoisonError::into_inner);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            match runtime {
+                Ok(runtime) => runtime.block_on(queue.serve(&program, &tell)),
+                Err(error) => tell(None, &Failure::NoThread(error)),
+            }
+            let _ = ended.send(true);
+        });
+        if let Err(error) = thread {
+            let tell = tell.lock().unwrap_or_else(PoisonError::into_inner);
+            tell(None, &Failure::NoThread(error));
+        }
+        Self { shared, over }
+    }
+
+    /// Has the command run for this, some time.
+    pub fn call(&self, call: Call) {
+        self.shared.change(|queue| {
+            if queue.calls.len() == WAITING {
+                queue.calls.pop_front();
+                queue.left_out += 1;
+            }
+            queue.calls.push_back(call);
+        });
+    }
+
+    /// Comes to pass when the command has been run for everything. Once it has had the time it may
+    /// take for one, only the last of what still waits is not left out.
+    pub async fn finish(mut self) {
+        self.shared.change(|queue| queue.closed = Some(Instant::now()));
+        let _ = self.over.wait_for(|over| *over).await;
+    }
+
+    /// Ends the command if it runs, and lets it run no more.
+    pub fn abandon(&self) {
+        self.shared.change(|queue| {
+            queue.abandoned = true;
+            queue.calls.clear();
+            if let Some(group) = queue.running {
+                group::kill(group);
+            }
+        });
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Queue)) {
+        change(&mut self.queue());
+        self.changed.notify_one();
+    }
+
+    /// Runs the command for each call, until no more can come.
+    async fn serve(&self, program: &Program, tell: &Tell) {
+        while let Some(call) = self.next(program.patience).await {
+            let name = call.name;
+            let started = {
+                let mut queue = self.queue();
+                if queue.abandoned {
+                    break;
+                }
+                let started = program.start(call);
+                queue.running = started.as_ref().ok().and_then(errand::Errand::group);
+                started
+            };
+            let ended = match started {
+                Ok(errand) => errand.end().await,
+                Err(failure) => Err(failure),
+            };
+            self.queue().running = None;
+            if let Err(failure) = ended {
+                tell(Some(name), &failure);
+            }
+        }
+        let left_out = self.queue().left_out;
+        if left_out > 0 {
+            tell(None, &Failure::LeftOut(left_out));
+        }
+    }
+
+    async fn next(&self, patience: Patience) -> Option<Call> {
+        loop {
+            {
+                let mut queue = self.queue();
+                if queue.closed.is_some_and(|since| since.elapsed() > patience.longest) {
+                    let too_many = queue.calls.len().saturating_sub(1);
+                    queue.calls.drain(..too_many);
+                    queue.left_out += too_many as u64;
+                }
+                if let Some(call) = queue.calls.pop_front() {
+                    return Some(call);
+                }
+                if queue.closed.is_some() || queue.abandoned {
+                    return None;
+                }
+            }
+            self.changed.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,295 @@
+//! One run of a hook's command, from its start to the end of its process group.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, Command};
+use tokio::time::timeout;
+
+use crate::process::group;
+use crate::process::verdict::Exit;
+
+/// How much of what a command complains of is kept.
+const COMPLAINT: usize = 400;
+
+/// How long its last words may take to arrive, when it has ended.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// The beginnings of the names of variables that no command is given: the keys of the account, and
+/// what Claude Code tells its own children.
+const SECRET: [&str; 2] = ["ANTHROPIC_", "CLAUDE_"];
+
+/// The variables by which a process belongs to a turn, which a command does not.
+const OF_A_TURN: [&str; 2] = ["RAYMOND_AGENT", "RAYMOND_TURN"];
+
+/// The command.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// What is run.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its environment, but for what a call adds.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How long it may take.
+    pub patience: Patience,
+}
+
+/// How long a command may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Until it is asked to end.
+    pub longest: Duration,
+    /// And then until it is ended.
+    pub grace: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { longest: Duration::from_secs(10), grace: Duration::from_secs(1) }
+    }
+}
+
+/// What the command is run for, once.
+#[derive(Debug)]
+pub struct Call {
+    /// Its name, for people.
+    pub name: &'static str,
+    /// What it reads.
+    pub input: String,
+    /// What its environment has besides.
+    pub environment: Vec<(&'static str, String)>,
+}
+
+/// What went wrong with a command, as what is said of it.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// There is no thread for it.
+    #[error("is never run: {0}")]
+    NoThread(std::io::Error),
+    /// It could not be started.
+    #[error("could not be started: {0}")]
+    NotStarted(std::io::Error),
+    /// It ended badly.
+    #[error("{exit}{complaint}")]
+    Failed {
+        /// How it ended.
+        exit: Exit,
+        /// The end of what it said on its stderr.
+        complaint: String,
+    },
+    /// It took too long.
+    #[error("had not ended after {longest:?} and was ended{complaint}")]
+    TooLong {
+        /// How long it may take.
+        longest: Duration,
+        /// The end of what it said on its stderr.
+        complaint: String,
+    },
+    /// It was not run at all for some calls.
+    #[error("was not run for {0} events: it takes longer than they take to come")]
+    LeftOut(u64),
+}
+
+/// What a command is given of the caller's environment.
+pub fn environment(
+    caller: impl IntoIterator<Item = (OsString, OsString)>,
+) -> Vec<(OsString, OsString)> {
+    let given = |name: &OsString| {
+        let name = name.to_string_lossy();
+        !OF_A_TURN.contains(&&*name) && !SECRET.iter().any(|secret| name.starts_with(secret))
+    };
+    caller.into_iter().filter(|(name, _)| given(name)).collect()
+}
+
+/// A command that runs.
+#[derive(Debug)]
+pub(super) struct Errand {
+    child: Child,
+    patience: Patience,
+    input: String,
+}
+
+impl Program {
+    /// Starts it.
+    pub(super) fn start(&self, call: Call) -> Result<Errand, Failure> {
+        let child = Command::new(&self.path)
+            .args(&self.arguments)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .envs(call.environment)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(Failure::NotStarted)?;
+        Ok(Errand { child, patience: self.patience, input: call.input })
+    }
+}
+
+impl Errand {
+    /// The id of its process group.
+    pub(super) fn group(&self) -> Option<u32> {
+        self.child.id()
+    }
+
+    /// Waits for its end, sees to it if need be, and leaves nothing of its group running.
+    pub(super) async fn end(mut self) -> Result<(), Failure> {
+        let group = self.child.id();
+        let telling = tokio::spawn(tell(self.child.stdin.take(), self.input));
+        let mut hearing = tokio::spawn(hear(self.child.stderr.take()));
+        let exit = wait(&mut self.child, group, self.patience).await;
+        if let Some(group) = group {
+            group::kill(group);
+        }
+        telling.abort();
+        // What has left the group may keep its stderr open for ever.
+        let complaint = timeout(LAST_WORDS, &mut hearing).await;
+        hearing.abort();
+        let complaint = complaint.ok().and_then(Result::ok).unwrap_or_default();
+        match exit {
+            Some(Exit::Code(0)) => Ok(()),
+            Some(exit) => Err(Failure::Failed { exit, complaint }),
+            None => Err(Failure::TooLong { longest: self.patience.longest, complaint }),
+        }
+    }
+}
+
+/// How a command ended by itself; none, if it had to be ended.
+async fn wait(child: &mut Child, group: Option<u32>, patience: Patience) -> Option<Exit> {
+    if let Ok(ended) = timeout(patience.longest, child.wait()).await {
+        return Some(ended.map_or(Exit::Unseen, exit));
+    }
+    if let Some(group) = group {
+        group::terminate(group);
+        if timeout(patience.grace, child.wait()).await.is_err() {
+            group::kill(group);
+        }
+    }
+    let _ = child.wait().await;
+    None
+}
+
+fn exit(status: ExitStatus) -> Exit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, Some(signal)) => Exit::Signal(signal),
+        (None, None) => Exit::Unseen,
+    }
+}
+
+/// Tells a command what it is run for. It need not listen.
+async fn tell(stdin: Option<ChildStdin>, input: String) {
+    if let Some(mut stdin) = stdin {
+        let _ = stdin.write_all(input.as_bytes()).await;
+    }
+}
+
+/// The end of what a command says, as it follows what is said of the command.
+async fn hear(stderr: Option<ChildStderr>) -> String {
+    let Some(mut stderr) = stderr else { return String::new() };
+    let mut said = Vec::new();
+    let mut part = [0; 1024];
+    while let Ok(length @ 1..) = stderr.read(&mut part).await {
+        said.extend_from_slice(&part[..length]);
+        said.drain(..said.len().saturating_sub(COMPLAINT));
+    }
+    let said = String::from_utf8_lossy(&said);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    if said.is_empty() { said } else { format!(": {said}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, patience: Patience) -> Program {
+        Program {
+            path: "/bin/sh".into(),
+            arguments: vec!["-c".to_owned(), script.to_owned()],
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            patience,
+        }
+    }
+
+    async fn run(program: &Program, input: &str) -> Result<(), String> {
+        let environment = vec![("RAYMOND_EVENT", "ended".to_owned())];
+        let call = Call { name: "ended", input: input.to_owned(), environment };
+        let errand = program.start(call).map_err(|failure| failure.to_string())?;
+        errand.end().await.map_err(|failure| failure.to_string())
+    }
+
+    #[tokio::test]
+    async fn it_reads_what_it_is_told_and_knows_what_for() {
+        let place = tempfile::tempdir().expect("a directory");
+        let out = place.path().join("out");
+        let script = format!("read line; echo \"$RAYMOND_EVENT $line\" > {}", out.display());
+        run(&shell(&script, Patience::default()), "{}\n").await.expect("it ends well");
+        assert_eq!(std::fs::read_to_string(out).expect("written"), "ended {}\n");
+    }
+
+    #[tokio::test]
+    async fn how_it_fails_is_said_with_its_own_last_words() {
+        let program = shell("echo no network >&2; exit 3", Patience::default());
+        let failure = run(&program, "never read").await.expect_err("it fails");
+        assert_eq!(failure, "exited with code 3: no network");
+
+        let missing = Program { path: "/nowhere/hook".into(), ..program };
+        let failure = run(&missing, "").await.expect_err("it is not there");
+        assert!(failure.starts_with("could not be started: No such file"), "{failure}");
+    }
+
+    #[tokio::test]
+    async fn one_that_takes_too_long_is_ended_with_all_it_has_started() {
+        let place = tempfile::tempdir().expect("a directory");
+        let pid = place.path().join("pid");
+        let script = format!("trap '' TERM; sleep 600 & echo $! > {}; wait; wait", pid.display());
+        let brief = Duration::from_millis(300);
+        let program = shell(&script, Patience { longest: brief, grace: brief });
+        let failure = run(&program, "").await.expect_err("it is ended");
+        assert_eq!(failure, "had not ended after 300ms and was ended");
+        assert_is_gone(&pid).await;
+    }
+
+    #[tokio::test]
+    async fn what_it_leaves_behind_is_ended() {
+        let place = tempfile::tempdir().expect("a directory");
+        let pid = place.path().join("pid");
+        let script = format!("sleep 600 & echo $! > {}", pid.display());
+        run(&shell(&script, Patience::default()), "").await.expect("it ends well");
+        assert_is_gone(&pid).await;
+    }
+
+    /// A killed process that is nobody's child any more takes a moment to be gone.
+    async fn assert_is_gone(pid: &std::path::Path) {
+        let pid = std::fs::read_to_string(pid).expect("it was started");
+        let stat = std::path::Path::new("/proc").join(pid.trim()).join("stat");
+        let lives = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        let gone = async {
+            while lives() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(30), gone).await.expect("it is gone");
+    }
+
+    #[test]
+    fn keys_and_the_marks_of_a_turn_are_kept_back() {
+        let names = [
+            "PATH",
+            "ANTHROPIC_API_KEY",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "RAYMOND_TURN",
+            "RAYMOND_AGENT",
+            "MY_CLAUDE_",
+        ];
+        let caller = names.map(|name| (OsString::from(name), OsString::from("x")));
+        let kept: Vec<OsString> = environment(caller).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(kept, ["PATH", "MY_CLAUDE_"]);
+    }
+}

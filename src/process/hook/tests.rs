@@ -1,0 +1,127 @@
+//! A hook's queue: everything in its order, bounded, and over when it is said to be.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::*;
+
+fn call(name: &'static str) -> Call {
+    Call { name, input: format!("{name}\n"), environment: Vec::new() }
+}
+
+/// A hook that runs a script, and what is told of its failures.
+fn hook(script: &str, patience: Patience) -> (Hook, mpsc::Receiver<String>) {
+    let program = Program {
+        path: "/bin/sh".into(),
+        arguments: vec!["-c".to_owned(), script.to_owned()],
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        patience,
+    };
+    let (tell, told) = mpsc::channel();
+    let tell: Tell = Box::new(move |call, failure| {
+        let _ = tell.send(format!("{} {failure}", call.unwrap_or("-")));
+    });
+    (Hook::new(program, tell), told)
+}
+
+/// A directory, and in it the file that is written and the one that is waited for.
+fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {
+    let place = tempfile::tempdir().expect("a directory");
+    let (out, go) = (place.path().join("out"), place.path().join("go"));
+    (place, out, go)
+}
+
+fn said(out: &Path) -> String {
+    std::fs::read_to_string(out).unwrap_or_default()
+}
+
+/// Waits until the condition holds.
+fn patiently(mut holds: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !holds() {
+        assert!(since.elapsed() < Duration::from_secs(30), "it never came about");
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn calls_are_answered_one_after_the_other_and_all_before_the_end() {
+    let (_place, out, _) = place();
+    let (hook, told) = hook(&format!("cat >> {}", out.display()), Patience::default());
+    for name in ["one", "two", "three"] {
+        hook.call(call(name));
+    }
+    hook.finish().await;
+    assert_eq!(said(&out), "one\ntwo\nthree\n");
+    assert_eq!(told.try_iter().count(), 0);
+}
+
+#[tokio::test]
+async fn a_failure_is_told_with_the_call_it_befell_and_the_next_is_answered() {
+    let (hook, told) = hook("read call; test $call = two", Patience::default());
+    for name in ["one", "two"] {
+        hook.call(call(name));
+    }
+    hook.finish().await;
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), ["one exited with code 1"]);
+}
+
+#[tokio::test]
+async fn of_too_many_the_oldest_are_left_out() {
+    let (_place, out, go) = place();
+    let script = format!(
+        "echo x >> {0}; until test -e {1}; do sleep 0.01; done; cat >> {0}",
+        out.display(),
+        go.display()
+    );
+    let (hook, told) = hook(&script, Patience::default());
+    hook.call(call("first"));
+    patiently(|| !said(&out).is_empty());
+    for _ in 0..WAITING {
+        hook.call(call("old"));
+    }
+    for _ in 0..WAITING - 1 {
+        hook.call(call("new"));
+    }
+    hook.call(call("last"));
+    std::fs::write(&go, "").expect("it may go on");
+    hook.finish().await;
+    let said = said(&out);
+    assert!(said.starts_with("x\nfirst\n") && said.ends_with("last\n"), "{said}");
+    assert!(!said.contains("old"), "{said}");
+    let left_out = "- was not run for 256 events: it takes longer than they take to come";
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [left_out]);
+}
+
+#[tokio::test]
+async fn at_the_end_the_last_call_is_answered_however_slow_those_before_it_are() {
+    let (_place, out, _) = place();
+    let script =
+        format!("read call; echo $call >> {}; test $call = last || sleep 600", out.display());
+    let brief = Duration::from_millis(500);
+    let (hook, told) = hook(&script, Patience { longest: brief, grace: brief });
+    hook.call(call("first"));
+    patiently(|| !said(&out).is_empty());
+    for _ in 0..9 {
+        hook.call(call("slow"));
+    }
+    hook.call(call("last"));
+    hook.finish().await;
+    assert!(said(&out).ends_with("last\n"), "{}", said(&out));
+    let told: Vec<String> = told.try_iter().collect();
+    assert!(told.iter().any(|told| told.starts_with("- was not run for ")), "{told:?}");
+}
+
+#[tokio::test]
+async fn one_that_is_abandoned_is_ended_at_once() {
+    let (_place, out, _) = place();
+    let (hook, _told) =
+        hook(&format!("echo $$ >> {}; sleep 600", out.display()), Patience::default());
+    hook.call(call("one"));
+    hook.call(call("two"));
+    patiently(|| said(&out).ends_with('\n'));
+    hook.abandon();
+    hook.finish().await;
+    assert_eq!(said(&out).lines().count(), 1);
+}

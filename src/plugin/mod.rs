@@ -7,6 +7,7 @@ pub mod console;
 pub mod debug;
 pub mod extract;
 pub mod lines;
+pub mod part;
 pub mod screen;
 pub mod sentence;
 pub mod terminal;

@@ -1,11 +1,15 @@
 //! The command line's grammar, and the texts of its help.
 
+pub mod readers;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::readers::{COSTS_HELP, CostsArgs, SHOW_HELP, ShowArgs, TREE_HELP, TreeArgs};
 use super::options::Options;
+use super::whose::Whose;
 use crate::domain::id::RunId;
 use crate::language::prompt::step::RESERVED;
 
@@ -44,7 +48,17 @@ pub enum Command {
     /// Show all runs
     List(AllRuns),
     /// Show what happened in a run
+    #[command(after_help = LOG_HELP)]
     Log(LogArgs),
+    /// Show the agents of a run: who forked whom, where each is, what keeps it
+    #[command(after_help = TREE_HELP)]
+    Tree(TreeArgs),
+    /// Show what an agent was asked, answered and cost, step by step
+    #[command(after_help = SHOW_HELP)]
+    Show(ShowArgs),
+    /// Show what a run's money went into: by state, model and agent
+    #[command(after_help = COSTS_HELP)]
+    Costs(CostsArgs),
     /// Ask a run to stop; it can go on later
     Stop(StopArgs),
     /// Show the runs that can go on, or let them all go on
@@ -62,6 +76,12 @@ const RUN_HELP: &str = "Examples:
   raymond run workflows/dispatch --budget 2 --max-procs 4
   raymond run dispatch-20260115-143022-1a2b         go on with a run
   raymond run workflows/tour -- --effort low        what follows -- goes to Claude Code";
+
+const LOG_HELP: &str = "Examples:
+  raymond log RUN --follow               what happened, and what happens
+  raymond log RUN --agent main.2         only an agent's own records
+  raymond log RUN --agent 'main.2.*'     the same, and those of all its descendants
+  raymond log RUN --json                 the records as the journal has them, a line each";
 
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]
@@ -173,6 +193,9 @@ pub struct LogArgs {
     /// Stay, and show what happens until the run ends or holds still
     #[arg(long, short)]
     pub follow: bool,
+    /// Only the records of this agent; with `.*` at the end, of its descendants too
+    #[arg(long, value_parser = Whose::parse)]
+    pub agent: Option<Whose>,
 }
 
 /// Options of `stop`.

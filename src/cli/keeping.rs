@@ -47,6 +47,9 @@ impl<'run> Keeping<'run> {
 pub fn sentence(keeps: Keeps<'_>) -> String {
     match keeps {
         Keeps::Backoff(until) => format!("is run again {}", date(until)),
+        Keeps::Plugin(held, until) => {
+            format!("held until {} by the plug-in {}", date(until), one_line(held))
+        }
         Keeps::Person(because) => format!("waits for someone: {}", one_line(because)),
         other => in_common(other),
     }
@@ -60,6 +63,7 @@ pub fn in_common(keeps: Keeps<'_>) -> String {
         Keeps::Permit => "waits for a free process".to_owned(),
         Keeps::Limit(until) => format!("waits for the usage limit until {}", date(until)),
         Keeps::Backoff(_) => "run again after a pause".to_owned(),
+        Keeps::Plugin(..) => "held by a plug-in".to_owned(),
         Keeps::Person(_) => "waits for someone".to_owned(),
         Keeps::Due | Keeps::Run => String::new(),
     }
@@ -71,6 +75,10 @@ pub fn as_json(keeps: Keeps<'_>) -> Value {
     let mut value = json!({ "by": keeps.name() });
     match keeps {
         Keeps::Backoff(until) | Keeps::Limit(until) => value["until"] = json!(rfc3339(until)),
+        Keeps::Plugin(because, until) => {
+            value["until"] = json!(rfc3339(until));
+            value["because"] = json!(because);
+        }
         Keeps::Person(because) => value["because"] = json!(because),
         Keeps::AtWork | Keeps::Permit | Keeps::Due | Keeps::Run => {}
     }

@@ -120,7 +120,9 @@ impl Shown<'_> {
             let is_new = place == 0 || turns[place - 1].id != turn.id;
             let said = if is_new && !self.is_scripted() { self.said(turn)? } else { None };
             if is_new {
-                let _ = writeln!(text, "  turn {}  session {}", turn.id.turn + 1, turn.session);
+                let whose = turn.evaluator.as_ref().map(|asked| format!("  evaluator {asked}"));
+                let (number, whose) = (turn.id.turn + 1, whose.unwrap_or_default());
+                let _ = writeln!(text, "  turn {number}{whose}  session {}", turn.session);
             }
             if let Some(said) = said {
                 let asked = if turn.reminder.is_some() { "reminder" } else { "prompt" };
@@ -222,6 +224,9 @@ impl Shown<'_> {
         value["session_id"] = json!(turn.session);
         value["prompt"] = json!(said.prompt);
         value["answer"] = json!(said.answer);
+        if let Some(evaluator) = &turn.evaluator {
+            value["evaluator"] = json!(evaluator);
+        }
         Ok(value)
     }
 }

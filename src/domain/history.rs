@@ -34,6 +34,8 @@ pub struct Turn {
     pub session: SessionId,
     /// What it was told instead of the state's prompt, if it was reminded.
     pub reminder: Option<String>,
+    /// The evaluator's prompt, if it is the evaluator's turn and not the agent's own.
+    pub evaluator: Option<StateName>,
     /// What became of it; nothing yet for the turn that is due.
     pub end: Option<Record>,
 }
@@ -85,8 +87,9 @@ impl History {
         };
         let turn = Turn {
             id: agent.turn_id(),
-            session: agent.session.id.clone(),
-            reminder: agent.reminder.clone(),
+            session: agent.turn_session().id.clone(),
+            reminder: agent.reminder.clone().filter(|_| agent.proposal.is_none()),
+            evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
             end: None,
         };
         Some((step, turn))

@@ -18,6 +18,8 @@ pub enum Keeps<'run> {
     Due,
     /// The pause before it is run again.
     Backoff(Timestamp),
+    /// A plug-in, with its reason.
+    Plugin(&'run str, Timestamp),
     /// The usage limit.
     Limit(Timestamp),
     /// Someone, for this reason.
@@ -44,7 +46,10 @@ impl<'run> Keeps<'run> {
             (Some(because), ..) => Self::Person(because),
             _ if run.status != Status::Running || !seen.held => Self::Run,
             (_, _, Some(true), ..) => Self::AtWork,
-            (_, _, _, Some(until), _) => Self::Backoff(until),
+            (_, _, _, Some(until), _) => match &agent.held {
+                Some(held) => Self::Plugin(held, until),
+                None => Self::Backoff(until),
+            },
             (_, _, _, _, Some(until)) => Self::Limit(until),
             (_, _, Some(false), ..) => Self::Permit,
             (_, _, None, ..) => Self::Due,
@@ -59,6 +64,7 @@ impl<'run> Keeps<'run> {
             Self::Permit => "permit",
             Self::Due => "due",
             Self::Backoff(_) => "backoff",
+            Self::Plugin(..) => "plug_in",
             Self::Limit(_) => "usage_limit",
             Self::Person(_) => "person",
             Self::Run => "run",

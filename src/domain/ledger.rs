@@ -20,8 +20,8 @@ const DUST: f64 = 1e-6;
 pub struct Charge<'event> {
     /// The turn it was spent for.
     pub turn: &'event TurnId,
-    /// The state that ran in, if the record says so.
-    pub state: Option<&'event StateName>,
+    /// What was asked, if the record says so: the state's prompt, or its evaluator's.
+    pub prompt: Option<&'event StateName>,
     /// How much.
     pub cost: Usd,
     /// What was taken of each model for it.
@@ -33,8 +33,10 @@ pub struct Charge<'event> {
 /// What money was spent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
-    /// A turn that led on.
-    Step,
+    /// A turn whose reply was taken.
+    Answer,
+    /// No turn at all: a plug-in had decided before.
+    Nothing,
     /// A turn whose reply was refused.
     Rejected,
     /// A turn that failed.
@@ -49,36 +51,44 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
     match event {
         Event::StepFinished(event) => Some(Charge {
             turn: &event.turn,
-            state: Some(&event.state),
+            prompt: Some(event.prompt()),
             cost: event.cost_usd,
             usage: &event.usage,
-            on: On::Step,
+            on: if event.unasked { On::Nothing } else { On::Answer },
+        }),
+        Event::TransitionProposed(event) => Some(Charge {
+            turn: &event.turn,
+            prompt: Some(&event.state),
+            cost: event.cost_usd,
+            usage: &event.usage,
+            on: On::Answer,
         }),
         Event::TurnRejected(event) => Some(Charge {
             turn: &event.turn,
-            state: Some(&event.state),
+            prompt: Some(&event.state),
             cost: event.cost_usd,
             usage: &event.usage,
             on: On::Rejected,
         }),
         Event::TurnFailed(event) => Some(Charge {
             turn: &event.turn,
-            state: Some(&event.state),
+            prompt: Some(&event.state),
             cost: event.cost_usd,
             usage: &event.usage,
             on: On::Failed(event.cause),
         }),
         Event::AgentFailed(event) => Some(Charge {
             turn: &event.turn,
-            state: Some(&event.state),
+            prompt: Some(&event.state),
             cost: event.cost_usd,
             usage: &event.usage,
             on: On::Failed(event.cause),
         }),
         Event::CostCounted { turn, cost_usd, usage } => {
-            Some(Charge { turn, state: None, cost: *cost_usd, usage, on: On::Late })
+            Some(Charge { turn, prompt: None, cost: *cost_usd, usage, on: On::Late })
         }
         Event::RunStarted(_)
+        | Event::TurnHeld(_)
         | Event::AgentParked(_)
         | Event::LimitReached { .. }
         | Event::RunPaused { .. }
@@ -109,7 +119,7 @@ pub struct Ledger {
     pub total: Line,
     /// By agent.
     pub agents: BTreeMap<AgentId, Line>,
-    /// By the state the turns ran in.
+    /// By what was asked: a state's prompt, or its evaluator's.
     pub states: BTreeMap<StateName, Line>,
     /// By model, and under no model what was not told of any. A turn counts for each model it used.
     pub models: BTreeMap<Option<String>, Line>,
@@ -124,14 +134,14 @@ impl Ledger {
             && failure.ends_run
         {
             let places = before.agents.values();
-            let places = places.map(|agent| (agent.id.clone(), agent.current_state.clone()));
+            let places = places.map(|agent| (agent.id.clone(), agent.prompt().clone()));
             self.ended.extend(places);
         }
         let Some(charge) = cost_of(event) else { return };
         let line = Line::of(&charge);
         self.total.add(line);
         self.agents.entry(charge.turn.agent.clone()).or_default().add(line);
-        if let Some(state) = charge.state.or_else(|| self.ended.get(&charge.turn.agent)) {
+        if let Some(state) = charge.prompt.or_else(|| self.ended.get(&charge.turn.agent)) {
             self.states.entry(state.clone()).or_default().add(line);
         }
         self.count_models(&charge, line);
@@ -154,14 +164,14 @@ impl Line {
     fn of(charge: &Charge<'_>) -> Self {
         let used = ModelUse { cost_usd: charge.cost, ..charge.usage.total() };
         let (ran, failed, reminded) = match charge.on {
-            On::Step => (true, false, false),
+            On::Answer => (true, false, false),
             On::Rejected => (true, false, true),
-            On::Failed(cause) => (ran(cause), ran(cause), false),
-            On::Late => (false, false, false),
+            On::Failed(cause) => (ran(cause, charge), ran(cause, charge), false),
+            On::Nothing | On::Late => (false, false, false),
         };
         let untold = match charge.on {
             On::Failed(cause) => charge.cost == Usd::ZERO && may_have_cost(cause),
-            On::Step | On::Rejected | On::Late => false,
+            On::Answer | On::Nothing | On::Rejected | On::Late => false,
         };
         Self {
             turns: ran.into(),
@@ -197,9 +207,16 @@ impl Line {
     }
 }
 
-/// Whether there was a turn at all, where a failure has this cause.
-fn ran(cause: Cause) -> bool {
-    !matches!(cause, Cause::Workflow | Cause::Restarts | Cause::Storage | Cause::Unavailable)
+/// Whether there was a turn at all, where a failure has this cause. A plug-in can stop an agent before
+/// its turn, or after.
+fn ran(cause: Cause, charge: &Charge<'_>) -> bool {
+    match cause {
+        Cause::Workflow | Cause::Restarts | Cause::Budget | Cause::Storage | Cause::Unavailable => {
+            false
+        }
+        Cause::Stopped => charge.cost > Usd::ZERO || !charge.usage.is_empty(),
+        _ => true,
+    }
 }
 
 /// Whether a turn that told no cost may have had one: its process was ended, or died, before its
@@ -219,6 +236,8 @@ fn may_have_cost(cause: Cause) -> bool {
         | Cause::Protocol
         | Cause::Workflow
         | Cause::Restarts
+        | Cause::Budget
+        | Cause::Stopped
         | Cause::Storage
         | Cause::Authentication
         | Cause::Unavailable => false,

@@ -12,8 +12,8 @@ pub(super) const TREE_HELP: &str = "Examples:
 
 --json prints { workflow_id, status, total_cost_usd, agents }: all agents, each after its parent, with
 id, parent, live, cost_usd, cost_with_descendants_usd, descendants; those that live with state, step
-and keeps (by: at_work, permit, due, backoff, usage_limit, person or run), the others with result, or
-error and cause.";
+and keeps (by: at_work, permit, due, backoff, plug_in, usage_limit, person or run), the others with
+result, or error and cause.";
 
 pub(super) const SHOW_HELP: &str = "Examples:
   raymond show RUN main                  each step of an agent: what it was asked, answered, cost
@@ -22,7 +22,8 @@ pub(super) const SHOW_HELP: &str = "Examples:
 
 --json prints { workflow_id, agent, parent, live, cost_usd, scripted, steps }, and result, or error and
 cause; a step has step, state, since, cost_usd and turns. A turn is its record as `raymond log --json`
-has it, with session_id, prompt and answer; the turn that is due has the event `due`.";
+has it, with session_id, prompt and answer, and evaluator, if its evaluator was asked; the turn that is
+due has the event `due`.";
 
 pub(super) const COSTS_HELP: &str = "Examples:
   raymond costs RUN                      by state, by model, and by agent, the dearest first

@@ -5,8 +5,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::apply::apply;
 use crate::domain::apply::tests::plausible::{Journal, pushes};
-use crate::domain::apply::tests::scene::{CENT, Scene, goto, state, tag};
-use crate::domain::event::{AgentFailed, Record, TurnFailed, TurnRejected};
+use crate::domain::apply::tests::scene::{CENT, Scene, goto, session, state, tag};
+use crate::domain::event::{
+    AgentFailed, Record, StepFinished, TransitionProposed, TurnFailed, TurnRejected,
+};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Tag;
 
@@ -79,6 +81,41 @@ fn a_reminder_is_a_turn_that_was_paid_for() {
     let book = ledger(&mut scene, [Event::TurnRejected(rejected)]);
     let Line { turns, failed, reminders, .. } = book.total;
     assert_eq!((turns, failed, reminders, dollars(&book.total).as_str()), (1, 0, 1, "$0.01"));
+}
+
+#[test]
+fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
+    let mut scene = Scene::begin();
+    let first = scene.step("main", goto("B.md"));
+    let proposed = TransitionProposed {
+        turn: first.turn.clone(),
+        state: state("A.md"),
+        transition: first.transition.clone(),
+        implicit: false,
+        output: String::new(),
+        evaluator: state("CHECK.md"),
+        cost_usd: Usd::from_dollars(CENT),
+        usage: Usage::default(),
+        duration_ms: 0,
+        session_id: first.session_id.clone(),
+        message: None,
+        opens: session(7),
+    };
+    let checked = StepFinished {
+        turn: TurnId { turn: 1, ..first.turn.clone() },
+        evaluator: Some(state("CHECK.md")),
+        ..first
+    };
+    let mut book = ledger(
+        &mut scene,
+        [Event::TransitionProposed(Box::new(proposed)), Event::StepFinished(checked)],
+    );
+    let unasked =
+        StepFinished { unasked: true, cost_usd: Usd::ZERO, ..scene.step("main", goto("C.md")) };
+    book.count(&scene.run, &Event::StepFinished(unasked));
+    let turns = |name: &str| book.states.get(&state(name)).map_or(0, |line| line.turns);
+    assert_eq!((turns("A.md"), turns("CHECK.md"), turns("B.md")), (1, 1, 0));
+    assert_eq!((book.total.turns, dollars(&book.total).as_str()), (2, "$0.02"));
 }
 
 #[test]

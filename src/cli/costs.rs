@@ -100,9 +100,13 @@ impl Costs<'_> {
         if self.is_scripted() {
             text.push_str("\nanswered by a script: no model was called, the costs are made up\n");
         } else if untold > 0 {
+            let estimated = match self.ledger.total.estimated {
+                Usd::ZERO => "what they cost is not in the sums".to_owned(),
+                some => format!("for them {some} is in the sums, by what such turns have cost"),
+            };
             let _ = writeln!(
                 text,
-                "\nended before they told a cost: {untold} of the turns that failed; what they cost is not in the sums"
+                "\nended before they told a cost: {untold} of the turns that failed; {estimated}"
             );
         }
         if owing > 0 {
@@ -153,6 +157,7 @@ fn as_json(line: &Line, whole: Usd) -> Value {
         "failed": line.failed,
         "reminders": line.reminders,
         "untold": line.untold,
+        "estimated_usd": line.estimated,
         "input_tokens": line.used.input_tokens,
         "output_tokens": line.used.output_tokens,
         "cache_read_tokens": line.used.cache_read_tokens,

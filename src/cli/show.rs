@@ -174,7 +174,8 @@ impl Shown<'_> {
         let _ = writeln!(out, "    {}  {said}", date(record.at));
         let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else { return };
         if !matches!(record.event, Event::StepFinished(_)) && charge.cost > Usd::ZERO {
-            let _ = writeln!(out, "    it cost {}", charge.cost);
+            let known = if charge.estimated { "it told no cost, and counts as" } else { "it cost" };
+            let _ = writeln!(out, "    {known} {}", charge.cost);
         }
         for (model, used) in charge.usage.iter() {
             let _ = writeln!(out, "    {model}: {}", tokens(used));

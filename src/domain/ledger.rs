@@ -3,7 +3,7 @@
 //! The sums by agent and by state are the run's total to the last billionth. Those by model are what
 //! the program told of each turn; what it did not tell of is kept apart, under no model.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::event::Event;
 use super::id::{AgentId, StateName};
@@ -24,6 +24,8 @@ pub struct Charge<'event> {
     pub prompt: Option<&'event StateName>,
     /// How much.
     pub cost: Usd,
+    /// Whether that is what such a turn has cost at the most before, because nobody said what it was.
+    pub estimated: bool,
     /// What was taken of each model for it.
     pub usage: &'event Usage,
     /// What it was spent on.
@@ -41,7 +43,7 @@ pub enum On {
     Rejected,
     /// A turn that failed.
     Failed(Cause),
-    /// A turn that was counted as failed when the run ended, before its cost was known.
+    /// A turn that was ended with the whole run.
     Late,
 }
 
@@ -53,6 +55,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             turn: &event.turn,
             prompt: Some(event.prompt()),
             cost: event.cost_usd,
+            estimated: false,
             usage: &event.usage,
             on: if event.unasked { On::Nothing } else { On::Answer },
         }),
@@ -60,6 +63,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             turn: &event.turn,
             prompt: Some(&event.state),
             cost: event.cost_usd,
+            estimated: false,
             usage: &event.usage,
             on: On::Answer,
         }),
@@ -67,6 +71,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             turn: &event.turn,
             prompt: Some(&event.state),
             cost: event.cost_usd,
+            estimated: false,
             usage: &event.usage,
             on: On::Rejected,
         }),
@@ -74,6 +79,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             turn: &event.turn,
             prompt: Some(&event.state),
             cost: event.cost_usd,
+            estimated: event.estimated,
             usage: &event.usage,
             on: On::Failed(event.cause),
         }),
@@ -81,12 +87,18 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             turn: &event.turn,
             prompt: Some(&event.state),
             cost: event.cost_usd,
+            estimated: event.estimated,
             usage: &event.usage,
             on: On::Failed(event.cause),
         }),
-        Event::CostCounted { turn, cost_usd, usage } => {
-            Some(Charge { turn, prompt: None, cost: *cost_usd, usage, on: On::Late })
-        }
+        Event::CostCounted { turn, cost_usd, estimated, usage } => Some(Charge {
+            turn,
+            prompt: None,
+            cost: *cost_usd,
+            estimated: *estimated,
+            usage,
+            on: On::Late,
+        }),
         Event::RunStarted(_)
         | Event::TurnHeld(_)
         | Event::AgentParked(_)
@@ -106,8 +118,10 @@ pub struct Line {
     pub failed: u64,
     /// Those of them whose reply was refused, and the agent reminded.
     pub reminders: u64,
-    /// Those of them that may have cost something that nobody told.
+    /// Those of them that were ended before they told what they had cost.
     pub untold: u64,
+    /// How much of the cost is only an estimate of what those had cost.
+    pub estimated: Usd,
     /// What was taken, and what it cost. The cost is that of the turns, not the sum over models.
     pub used: ModelUse,
 }
@@ -123,25 +137,18 @@ pub struct Ledger {
     pub states: BTreeMap<StateName, Line>,
     /// By model, and under no model what was not told of any. A turn counts for each model it used.
     pub models: BTreeMap<Option<String>, Line>,
-    /// Where agents were that ended with the run.
-    ended: HashMap<AgentId, StateName>,
 }
 
 impl Ledger {
     /// Takes a record's event, with the run as it was before it.
     pub fn count(&mut self, before: &Run, event: &Event) {
-        if let Event::AgentFailed(failure) = event
-            && failure.ends_run
-        {
-            let places = before.agents.values();
-            let places = places.map(|agent| (agent.id.clone(), agent.prompt().clone()));
-            self.ended.extend(places);
-        }
         let Some(charge) = cost_of(event) else { return };
         let line = Line::of(&charge);
         self.total.add(line);
         self.agents.entry(charge.turn.agent.clone()).or_default().add(line);
-        if let Some(state) = charge.prompt.or_else(|| self.ended.get(&charge.turn.agent)) {
+        let owed = || before.finished.iter().filter_map(|ended| ended.owes.as_ref());
+        let late = || owed().find(|owed| owed.turn == *charge.turn).map(|owed| &owed.state);
+        if let Some(state) = charge.prompt.or_else(late) {
             self.states.entry(state.clone()).or_default().add(line);
         }
         self.count_models(&charge, line);
@@ -149,7 +156,7 @@ impl Ledger {
 
     fn count_models(&mut self, charge: &Charge<'_>, line: Line) {
         for (model, &used) in charge.usage.iter() {
-            let line = Line { used, ..line };
+            let line = Line { used, estimated: Usd::ZERO, ..line };
             self.models.entry(Some(model.to_owned())).or_default().add(line);
         }
         let untold = charge.cost.saturating_sub(charge.usage.total().cost_usd);
@@ -167,17 +174,21 @@ impl Line {
             On::Answer => (true, false, false),
             On::Rejected => (true, false, true),
             On::Failed(cause) => (ran(cause, charge), ran(cause, charge), false),
-            On::Nothing | On::Late => (false, false, false),
+            On::Late => (true, true, false),
+            On::Nothing => (false, false, false),
         };
-        let untold = match charge.on {
+        let silent = match charge.on {
             On::Failed(cause) => charge.cost == Usd::ZERO && may_have_cost(cause),
             On::Answer | On::Nothing | On::Rejected | On::Late => false,
         };
+        let untold = charge.estimated || silent;
+        let estimated = if charge.estimated { charge.cost } else { Usd::ZERO };
         Self {
             turns: ran.into(),
             failed: failed.into(),
             reminders: reminded.into(),
             untold: untold.into(),
+            estimated,
             used,
         }
     }
@@ -197,6 +208,7 @@ impl Line {
         self.failed += other.failed;
         self.reminders += other.reminders;
         self.untold += other.untold;
+        self.estimated += other.estimated;
         self.used = self.used.saturating_add(other.used);
     }
 

@@ -31,10 +31,11 @@ pub(super) const COSTS_HELP: &str = "Examples:
   raymond costs RUN --json | jq '.states[] | {state, cost_usd, share}'
 
 --json prints { workflow_id, status, total_cost_usd, budget_usd, scripted, owing, total, states, models,
-agents }. A line has turns, failed, reminders, untold, the tokens, cost_usd and share (of the whole, 0 to
-1). `untold` are turns that ended before they told a cost; `owing` are agents that ended with the run
-and may have been at a turn. A turn that used two models counts for both; what no model is known for
-has the model null.";
+agents }. A line has turns, failed, reminders, untold, the tokens, cost_usd, estimated_usd and share (of
+the whole, 0 to 1). `untold` are turns that ended before they told a cost, `estimated_usd` is what is
+counted for them; `owing` are agents that ended with the run and may have been at a turn. Under the
+states are the prompts of evaluators, too. A turn that used two models counts for both; what no model
+is known for has the model null.";
 
 /// Options of `tree`.
 #[derive(Debug, Clone, Args)]

@@ -104,7 +104,7 @@ fn who_ends_with_the_run_is_told_by_whom_and_what_it_cost_later() {
     let failure = AgentFailed { ends_run: true, ..seen.scene.end_badly("main.1") };
     seen.happens(Event::AgentFailed(failure));
     let cost_usd = Usd::from_dollars(0.5);
-    seen.happens(Event::CostCounted { turn, cost_usd, usage: Usage::default() });
+    seen.happens(Event::CostCounted { turn, cost_usd, estimated: false, usage: Usage::default() });
     let steps = seen.history.steps(&seen.scene.run);
     let ends: Vec<_> = steps[1].turns.iter().filter_map(|turn| turn.end.as_ref()).collect();
     assert_eq!(ends.len(), 2);

@@ -143,11 +143,14 @@ fn what_comes_after_the_end_is_counted_in_the_state_it_was_spent_in() {
     let counted = Event::CostCounted {
         turn: late,
         cost_usd: Usd::from_dollars(CENT),
+        estimated: true,
         usage: Usage::default(),
     };
     let book = ledger(&mut scene, [Event::AgentFailed(failure), counted]);
     assert_eq!(dollars(&book.states[&state("N.md")]), "$0.01");
-    assert_eq!((book.total.turns, dollars(&book.total).as_str()), (1, "$0.02"));
+    let Line { turns, failed, untold, estimated, .. } = book.total;
+    assert_eq!((turns, failed, untold), (2, 2, 1));
+    assert_eq!((dollars(&book.total).as_str(), estimated), ("$0.02", Usd::from_dollars(CENT)));
 }
 
 proptest! {

@@ -1,13 +1,17 @@
 //! The command line's grammar, and the texts of its help.
 
+pub mod readers;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::readers::{COSTS_HELP, CostsArgs, SHOW_HELP, ShowArgs, TREE_HELP, TreeArgs};
 use super::logging::Logging;
 use super::on_event::OnEvent;
 use super::options::Options;
+use super::whose::Whose;
 use crate::domain::id::RunId;
 use crate::language::prompt::step::RESERVED;
 
@@ -46,7 +50,17 @@ pub enum Command {
     /// Show all runs
     List(AllRuns),
     /// Show what happened in a run
+    #[command(after_help = LOG_HELP)]
     Log(LogArgs),
+    /// Show the agents of a run: who forked whom, where each is, what keeps it
+    #[command(after_help = TREE_HELP)]
+    Tree(TreeArgs),
+    /// Show what an agent was asked, answered and cost, step by step
+    #[command(after_help = SHOW_HELP)]
+    Show(ShowArgs),
+    /// Show what a run's money went into: by state, model and agent
+    #[command(after_help = COSTS_HELP)]
+    Costs(CostsArgs),
     /// Ask a run to stop; it can go on later
     Stop(StopArgs),
     /// Show the runs that can go on, or let them all go on
@@ -85,6 +99,12 @@ Events: paused, agent_parked (waits for someone), agent_failed, limit_reached, e
 could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
 RAYMOND_MESSAGE in its environment and all of it, with the record, as a line of JSON on stdin. It has 10s;
 then it and all it has started are ended. It is not given ANTHROPIC_* and CLAUDE_*, which may be keys.";
+
+const LOG_HELP: &str = "Examples:
+  raymond log RUN --follow               what happened, and what happens
+  raymond log RUN --agent main.2         only an agent's own records
+  raymond log RUN --agent 'main.2.*'     the same, and those of all its descendants
+  raymond log RUN --json                 the records as the journal has them, a line each";
 
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]
@@ -196,6 +216,9 @@ pub struct LogArgs {
     /// Stay, and show what happens until the run ends or holds still
     #[arg(long, short)]
     pub follow: bool,
+    /// Only the records of this agent; with `.*` at the end, of its descendants too
+    #[arg(long, value_parser = Whose::parse)]
+    pub agent: Option<Whose>,
 }
 
 /// Options of `stop`.

@@ -7,7 +7,7 @@ use clap::{CommandFactory, Parser};
 
 use super::args::{self, Cli, Command};
 use super::exit::{Error, Exit};
-use super::{diagnostics, list, log, output, recover, run, start, status, stop};
+use super::{costs, diagnostics, list, log, output, recover, run, show, start, status, stop, tree};
 
 /// Runs a command line, program name included, and gives its exit code.
 #[must_use]
@@ -42,6 +42,9 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Status(args) => status::status(&args),
         Command::List(args) => list::list(&args),
         Command::Log(args) => log::log(&args),
+        Command::Tree(args) => tree::tree(&args),
+        Command::Show(args) => show::show(&args),
+        Command::Costs(args) => costs::costs(&args),
         Command::Stop(args) => stop::stop(&args),
         Command::Recover(args) => recover::recover(&args),
         Command::Completions { shell } => {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::domain::id::InvalidName;
+use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::domain::run::{Pause, Run, Status};
 use crate::runtime;
 use crate::store;
@@ -90,6 +90,16 @@ pub enum Error {
     /// A name that cannot be one.
     #[error(transparent)]
     Name(#[from] InvalidName),
+    /// The run has no such agent.
+    #[error("the run {run} has no agent {agent}; {}`raymond tree {run}` shows those it has", .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
+    NoSuchAgent {
+        /// The run.
+        run: RunId,
+        /// The agent that was asked for.
+        agent: AgentId,
+        /// One with a similar id.
+        similar: Option<AgentId>,
+    },
     /// A run could not begin, or could not be kept.
     #[error(transparent)]
     Runtime(#[from] runtime::Error),
@@ -113,7 +123,7 @@ impl Error {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) | Self::Name(_) => Exit::Usage,
+            Self::Usage(_) | Self::Name(_) | Self::NoSuchAgent { .. } => Exit::Usage,
             Self::Runtime(error) => of_runtime(error),
             Self::Io { .. } => Exit::Io,
             Self::Store(error) => of_store(error),

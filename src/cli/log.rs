@@ -1,4 +1,4 @@
-//! `raymond log`: what happened in a run, as it happens if asked to.
+//! `raymond log`: what happened in a run, or to an agent, as it happens if asked to.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Write, stdout};
@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use super::args::LogArgs;
 use super::exit::{Error, Exit};
+use super::whose::must_exist;
 use crate::plugin::sentence::{printable, sentence};
 use crate::store::layout::Root;
-use crate::store::view::no_such_run;
+use crate::store::view::{look, no_such_run};
 use crate::store::{self, lock, record};
 
 /// How often a journal that is followed is looked at.
@@ -18,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// `raymond log`
 ///
 /// # Errors
-/// [`Error`] if there is no such run, or a record is damaged.
+/// [`Error`] if there is no such run, a record is damaged, or there has been no such agent.
 pub fn log(args: &LogArgs) -> Result<Exit, Error> {
     let root = Root::new(&args.one.dir.dir);
     let dir = root.run(&args.one.run);
@@ -35,25 +36,39 @@ pub fn log(args: &LogArgs) -> Result<Exit, Error> {
     loop {
         let held = args.follow && lock::is_held(&dir.lock())?.is_some();
         while let Some(line) = journal.next(&path)? {
-            if !show(&line, journal.seq, &path, args.one.json)? {
+            let text = text(line, journal.seq, &path, args)?;
+            if !text.map_or(Ok(true), |text| show(&text))? {
                 return Ok(Exit::Success);
             }
         }
         if !held {
-            return Ok(Exit::Success);
+            break;
         }
         std::thread::sleep(LOOK);
     }
+    if let Some(whose) = &args.agent {
+        must_exist(&look(&root, &args.one.run)?.run, whose.agent())?;
+    }
+    Ok(Exit::Success)
+}
+
+/// What is shown of a record; nothing, if it is about another agent.
+fn text(line: String, seq: u64, path: &Path, args: &LogArgs) -> Result<Option<String>, Error> {
+    if args.one.json && args.agent.is_none() {
+        return Ok(Some(line));
+    }
+    let record = record::decode(&line).map_err(|flaw| damaged(path, seq, &flaw))?;
+    if args.agent.as_ref().is_some_and(|whose| !whose.is_about(&record.event)) {
+        return Ok(None);
+    }
+    if args.one.json {
+        return Ok(Some(line));
+    }
+    Ok(Some(format!("{}  {}", record::rfc3339(record.at), printable(&sentence(&record)))))
 }
 
 /// Prints a record; tells whether anyone still reads.
-fn show(line: &str, seq: u64, path: &Path, json: bool) -> Result<bool, Error> {
-    let text = if json {
-        line.to_owned()
-    } else {
-        let record = record::decode(line).map_err(|flaw| damaged(path, seq, &flaw))?;
-        format!("{}  {}", record::rfc3339(record.at), printable(&sentence(&record)))
-    };
+fn show(text: &str) -> Result<bool, Error> {
     let mut stdout = stdout().lock();
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),

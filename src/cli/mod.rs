@@ -3,10 +3,12 @@
 
 pub mod args;
 pub mod background;
+pub mod costs;
 pub mod diagnostics;
 mod dispatch;
 pub mod exit;
 mod foreground;
+pub mod keeping;
 pub mod list;
 pub mod log;
 mod log_line;
@@ -17,10 +19,13 @@ pub mod output;
 pub mod recover;
 pub mod run;
 pub mod settings;
+pub mod show;
 pub mod start;
 pub mod status;
 pub mod stop;
 pub mod summary;
 pub mod target;
+pub mod tree;
+pub mod whose;
 
 pub use dispatch::main;

@@ -4,7 +4,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 pub use super::diagnostics::{complain, tell, warn};
+use serde_json::{Value, json};
+
 use super::exit::{Error, Exit};
+use crate::domain::run::{Ending, Finished};
+
+/// A cell that is wider than this does not widen its column.
+const WIDEST: usize = 80;
 
 /// Prints a text to stdout.
 ///
@@ -33,6 +39,17 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<Exit, Error> {
     print(&format!("{text}\n"))
 }
 
+/// Adds to an agent's JSON how it ended.
+pub fn add_ending(value: &mut Value, agent: &Finished) {
+    match &agent.ending {
+        Ending::Result(payload) => value["result"] = json!(payload),
+        Ending::Error(error) => {
+            value["error"] = json!(error);
+            value["cause"] = json!(agent.cause);
+        }
+    }
+}
+
 /// Rows as columns of equal width.
 #[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
@@ -41,6 +58,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
         rows.iter()
             .filter_map(|row| row.get(column))
             .map(|cell| cell.chars().count())
+            .filter(|&width| width <= WIDEST)
             .max()
             .unwrap_or(0)
     };

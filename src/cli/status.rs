@@ -51,7 +51,9 @@ fn as_json(view: &View) -> Value {
     value
 }
 
-fn as_text(view: &View) -> String {
+/// Where a run stands, in a few lines.
+#[must_use]
+pub fn headline(view: &View) -> String {
     let run = &view.run;
     let mut text = format!(
         "{}  {}  {} spent  {}\n",
@@ -68,6 +70,12 @@ fn as_text(view: &View) -> String {
         text.push_str(&waiting(until));
         text.push('\n');
     }
+    text
+}
+
+fn as_text(view: &View) -> String {
+    let run = &view.run;
+    let mut text = headline(view);
     if !run.agents.is_empty() {
         let head = ["agent", "state", "step", "stack", "cost", ""].map(str::to_owned).to_vec();
         let rows = run.agents.values().map(|agent| {

@@ -40,8 +40,10 @@ pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
 
 /// Nothing has this name: perhaps something similar does.
 fn nothing(target: &str, root: &Root) -> String {
-    const COMMANDS: [&str; 8] =
-        ["run", "resume", "start", "status", "list", "log", "stop", "recover"];
+    const COMMANDS: [&str; 11] = [
+        "run", "resume", "start", "status", "list", "log", "tree", "show", "costs", "stop",
+        "recover",
+    ];
     let ids = view::ids(root).unwrap_or_default();
     let folder = Path::new(target)
         .parent()

@@ -1,24 +1,13 @@
 //! What Claude Code printed in one turn, taken out of its stream as a JSON array.
-//!
-//! A process that stays writes all its turns into one stream; where a further one begins stands in a
-//! file of its own, and each ends with its result. A process that was given its prompt as a file had
-//! one turn only, and all it printed is of that turn.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::part::Part;
 use crate::domain::money::Usd;
-use crate::domain::passage::{Expected, Passage};
-
-/// A turn's part of a stream.
-struct Part {
-    stream: BufReader<File>,
-    /// What its end is known by; absent, if it ends with the stream.
-    expected: Option<Expected>,
-}
 
 /// Writes what was printed in the turn of that name, a line at a time. A turn without a stream, as a
 /// script's is, gets its cost.
@@ -29,54 +18,13 @@ pub fn copy_turn(steps: &Path, name: &str, cost: Usd, out: File) -> io::Result<(
     let mut array = Array { out: BufWriter::new(out), separator: "[\n" };
     match Part::find(steps, name) {
         None => array.push(&json!({ "type": "result", "total_cost_usd": cost }))?,
-        Some(part) => part.copy(&mut array)?,
+        Some(part) => {
+            for line in part {
+                array.push(&line?)?;
+            }
+        }
     }
     array.end()
-}
-
-impl Part {
-    fn find(steps: &Path, name: &str) -> Option<Self> {
-        let file = |name: &str, ending: &str| steps.join(format!("{name}.{ending}"));
-        if let Ok(stream) = File::open(file(name, "jsonl")) {
-            let alone = file(name, "prompt").exists();
-            let expected = (!alone).then(Expected::default);
-            return Some(Self { stream: BufReader::new(stream), expected });
-        }
-        let passage = std::fs::read(file(name, "turn")).ok()?;
-        let passage: Passage = serde_json::from_slice(&passage).ok()?;
-        let mut stream = File::open(file(&passage.process, "jsonl")).ok()?;
-        stream.seek(SeekFrom::Start(passage.from)).ok()?;
-        let expected = Some(Expected::answer_to(passage.message));
-        Some(Self { stream: BufReader::new(stream), expected })
-    }
-
-    fn copy(mut self, array: &mut Array) -> io::Result<()> {
-        for line in self.stream.split(b'\n') {
-            let line = line?;
-            let text = String::from_utf8_lossy(&line);
-            if text.is_empty() {
-                continue;
-            }
-            let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
-            array.push(&value)?;
-            if self.expected.as_mut().is_some_and(|expected| ends(expected, &value)) {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether a line is the last of the turn.
-fn ends(expected: &mut Expected, line: &Value) -> bool {
-    match line["type"].as_str() {
-        Some("user") => {
-            expected.repeated(line["uuid"].as_str().unwrap_or_default());
-            false
-        }
-        Some("result") => expected.is_ended_by(line["origin"]["kind"].as_str()),
-        _ => false,
-    }
 }
 
 /// A JSON array that is written as it comes.
@@ -105,6 +53,7 @@ impl Array {
 mod tests {
     use super::*;
     use crate::domain::id::MessageId;
+    use crate::domain::passage::Passage;
     use crate::domain::usage::Spent;
 
     fn extracted(steps: &Path, name: &str) -> Value {

@@ -8,6 +8,7 @@ pub mod debug;
 pub mod extract;
 pub mod lines;
 pub mod notify;
+pub mod part;
 pub mod screen;
 pub mod sentence;
 pub mod terminal;

@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 
 use super::layout::Root;
 use super::run_store::replay;
-use super::{Error, lock};
+use super::{Error, journal, lock, record};
+use crate::domain::apply::{Refused, apply, begin};
+use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::language::hint::closest;
@@ -31,6 +33,34 @@ pub fn look(root: &Root, id: &RunId) -> Result<View, Error> {
     }
     let holder = lock::is_held(&dir.lock())?;
     Ok(View { run: replay(&dir)?.run, held: holder.is_some(), holder: holder.flatten() })
+}
+
+/// Looks at one run from its beginning: `visit` gets each record that there is now, with the run as it
+/// was before it. The first record, before which there was none, is not among them.
+///
+/// # Errors
+/// As [`look`].
+pub fn story(root: &Root, id: &RunId, mut visit: impl FnMut(&Run, &Record)) -> Result<View, Error> {
+    let dir = root.run(id);
+    if !dir.path().is_dir() {
+        return Err(no_such_run(root, id));
+    }
+    let holder = lock::is_held(&dir.lock())?;
+    let mut run = None;
+    journal::scan(&dir.journal(), |_, line| {
+        let record = record::decode(line)?;
+        let refused = |refused: Refused| record::Flaw::Meaning(refused.to_string());
+        match &mut run {
+            None => run = Some(begin(&record).map_err(refused)?.0),
+            Some(run) => {
+                visit(run, &record);
+                apply(run, &record).map_err(refused)?;
+            }
+        }
+        Ok(())
+    })?;
+    let run = run.ok_or_else(|| Error::Empty { path: dir.journal() })?;
+    Ok(View { run, held: holder.is_some(), holder: holder.flatten() })
 }
 
 /// The ids of all runs, sorted.

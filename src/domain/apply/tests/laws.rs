@@ -193,7 +193,7 @@ proptest! {
             let Some(mut run) = before else { continue };
             apply(&mut run, &record).expect("it could happen");
             let goes_on = matches!(&record.event, Event::TurnFailed(e) if e.session.is_none())
-                || matches!(&record.event, Event::AgentParked(_));
+                || matches!(&record.event, Event::AgentParked(_) | Event::TurnHeld(_));
             if record.event.agent().is_some() && !goes_on {
                 let after = run.clone();
                 let repeated = Record { seq: run.seq + 1, ..record };

@@ -1,0 +1,74 @@
+//! The arguments of the commands that tell what a run's agents did and cost, and their help.
+
+use clap::Args;
+
+use super::OneRun;
+use crate::domain::id::AgentId;
+
+pub(super) const TREE_HELP: &str = "Examples:
+  raymond tree RUN                       who forked whom, where each is, what it cost and waits for
+  raymond tree RUN --all                 each of many that are alike in a line of its own
+  raymond tree RUN --json | jq '.agents[] | select(.keeps.by == \"person\") | .id'
+
+--json prints { workflow_id, status, total_cost_usd, agents }: all agents, each after its parent, with
+id, parent, live, cost_usd, cost_with_descendants_usd, descendants; those that live with state, step
+and keeps (by: at_work, permit, due, backoff, plug_in, usage_limit, person or run), the others with
+result, or error and cause.";
+
+pub(super) const SHOW_HELP: &str = "Examples:
+  raymond show RUN main                  each step of an agent: what it was asked, answered, cost
+  raymond show RUN main.2 --step 3       one step, with its texts whole
+  raymond show RUN main --json | jq -r '.steps[].turns[].answer'
+
+--json prints { workflow_id, agent, parent, live, cost_usd, scripted, steps }, and result, or error and
+cause; a step has step, state, since, cost_usd and turns. A turn is its record as `raymond log --json`
+has it, with session_id, prompt and answer, and evaluator, if its evaluator was asked; the turn that is
+due has the event `due`.";
+
+pub(super) const COSTS_HELP: &str = "Examples:
+  raymond costs RUN                      by state, by model, and by agent, the dearest first
+  raymond costs RUN --all                every agent, not only the dearest
+  raymond costs RUN --json | jq '.states[] | {state, cost_usd, share}'
+
+--json prints { workflow_id, status, total_cost_usd, budget_usd, scripted, owing, total, states, models,
+agents }. A line has turns, failed, reminders, untold, the tokens, cost_usd, estimated_usd and share (of
+the whole, 0 to 1). `untold` are turns that ended before they told a cost, `estimated_usd` is what is
+counted for them; `owing` are agents that ended with the run and may have been at a turn. Under the
+states are the prompts of evaluators, too. A turn that used two models counts for both; what no model
+is known for has the model null.";
+
+/// Options of `tree`.
+#[derive(Debug, Clone, Args)]
+pub struct TreeArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub one: OneRun,
+    /// Show each agent, also of many siblings that are alike
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// Options of `show`.
+#[derive(Debug, Clone, Args)]
+pub struct ShowArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub one: OneRun,
+    /// The agent's id, as in `main.2`
+    #[arg(value_parser = AgentId::parse)]
+    pub agent: AgentId,
+    /// Only this step, with its texts whole
+    #[arg(long, value_name = "N")]
+    pub step: Option<u64>,
+}
+
+/// Options of `costs`.
+#[derive(Debug, Clone, Args)]
+pub struct CostsArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub one: OneRun,
+    /// Show each agent, not only the dearest
+    #[arg(long)]
+    pub all: bool,
+}

@@ -1,0 +1,205 @@
+//! `raymond costs`: what a run's money went into, and what of it is not known.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::args::readers::CostsArgs;
+use super::exit::{Error, Exit};
+use super::{output, status};
+use crate::domain::ledger::{Ledger, Line};
+use crate::domain::money::Usd;
+use crate::domain::settings::Answerer;
+use crate::plugin::sentence::printable;
+use crate::store::layout::Root;
+use crate::store::view::{View, story};
+
+/// So many agents are shown where not all are asked for.
+const DEAREST: usize = 10;
+
+/// `raymond costs`
+///
+/// # Errors
+/// [`Error`] if the run cannot be read.
+pub fn costs(args: &CostsArgs) -> Result<Exit, Error> {
+    let mut ledger = Ledger::default();
+    let root = Root::new(&args.one.dir.dir);
+    let view = story(&root, &args.one.run, |before, record| ledger.count(before, &record.event))?;
+    let costs = Costs { view: &view, ledger: &ledger };
+    if args.one.json {
+        return output::print_json(&costs.as_json());
+    }
+    output::print(&printable(&costs.as_text(if args.all { usize::MAX } else { DEAREST })))
+}
+
+struct Costs<'run> {
+    view: &'run View,
+    ledger: &'run Ledger,
+}
+
+impl Costs<'_> {
+    fn whole(&self) -> Usd {
+        self.ledger.total.used.cost_usd
+    }
+
+    fn is_scripted(&self) -> bool {
+        self.view.run.settings.answerer == Answerer::Scripted
+    }
+
+    /// How many agents ended with the run, perhaps in the midst of a turn.
+    fn owing(&self) -> usize {
+        self.view.run.finished.iter().filter(|ended| ended.owes.is_some()).count()
+    }
+
+    fn as_text(&self, most: usize) -> String {
+        let mut text = status::headline(self.view);
+        let mut parts = vec![("", vec![("in all".to_owned(), self.ledger.total)])];
+        let states = dearest(&self.ledger.states).into_iter();
+        let states = states.map(|(state, line)| (state.to_string(), *line));
+        parts.push(("state", states.collect()));
+        let model = |(model, line): (&Option<String>, &Line)| {
+            (model.clone().unwrap_or_else(|| "not known".to_owned()), *line)
+        };
+        if !self.is_scripted() {
+            parts.push(("model", dearest(&self.ledger.models).into_iter().map(model).collect()));
+        }
+        let agents = dearest(&self.ledger.agents);
+        let shown = &agents[..agents.len().min(most)];
+        let rest = &agents[shown.len()..];
+        let mut lines: Vec<(String, Line)> =
+            shown.iter().map(|(agent, line)| (agent.to_string(), **line)).collect();
+        if !rest.is_empty() {
+            lines.push((format!("{} others (--all)", rest.len()), Line::sum(rest)));
+        }
+        parts.push(("agent", lines));
+        text.push_str(&self.table(&parts));
+        text + &self.not_known()
+    }
+
+    fn table(&self, parts: &[(&str, Vec<(String, Line)>)]) -> String {
+        let has_tokens = self.ledger.models.keys().any(Option::is_some);
+        let mut rows = Vec::new();
+        for (what, lines) in parts {
+            rows.push(if what.is_empty() { head("", has_tokens) } else { Vec::new() });
+            if !what.is_empty() {
+                rows.push(head(what, has_tokens));
+            }
+            rows.extend(lines.iter().map(|(name, line)| row(name, line, self.whole(), has_tokens)));
+        }
+        output::table(&to_the_right(rows))
+    }
+
+    /// What the sums do not hold.
+    fn not_known(&self) -> String {
+        let mut text = String::new();
+        let (untold, owing) = (self.ledger.total.untold, self.owing());
+        if self.view.held && !self.view.run.agents.is_empty() {
+            text.push_str("\na turn that still runs is counted when it has ended\n");
+        }
+        if self.is_scripted() {
+            text.push_str("\nanswered by a script: no model was called, the costs are made up\n");
+        } else if untold > 0 {
+            let estimated = match self.ledger.total.estimated {
+                Usd::ZERO => "what they cost is not in the sums".to_owned(),
+                some => format!("for them {some} is in the sums, by what such turns have cost"),
+            };
+            let _ = writeln!(
+                text,
+                "\nended before they told a cost: {untold} of the turns that failed; {estimated}"
+            );
+        }
+        if owing > 0 {
+            let _ = writeln!(
+                text,
+                "\nended with the run, perhaps in a turn whose cost is not known: {owing} agents"
+            );
+        }
+        text
+    }
+
+    fn as_json(&self) -> Value {
+        let run = &self.view.run;
+        let named = |what: &str, name: Value, line: &Line| {
+            let mut value = as_json(line, self.whole());
+            value[what] = name;
+            value
+        };
+        let ledger = self.ledger;
+        let states = dearest(&ledger.states).into_iter();
+        let models = dearest(&ledger.models).into_iter();
+        let agents = dearest(&ledger.agents).into_iter();
+        json!({
+            "workflow_id": run.workflow_id,
+            "status": status::word(self.view),
+            "total_cost_usd": run.total_cost_usd,
+            "budget_usd": run.settings.budget_usd,
+            "scripted": self.is_scripted(),
+            "owing": self.owing(),
+            "total": as_json(&ledger.total, self.whole()),
+            "states": states.map(|(name, line)| named("state", json!(name), line)).collect::<Vec<_>>(),
+            "models": models.map(|(name, line)| named("model", json!(name), line)).collect::<Vec<_>>(),
+            "agents": agents.map(|(name, line)| named("agent", json!(name), line)).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// The lines, the dearest first.
+fn dearest<N: Ord>(lines: &BTreeMap<N, Line>) -> Vec<(&N, &Line)> {
+    let mut lines: Vec<_> = lines.iter().collect();
+    lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.used.cost_usd));
+    lines
+}
+
+fn as_json(line: &Line, whole: Usd) -> Value {
+    json!({
+        "turns": line.turns,
+        "failed": line.failed,
+        "reminders": line.reminders,
+        "untold": line.untold,
+        "estimated_usd": line.estimated,
+        "input_tokens": line.used.input_tokens,
+        "output_tokens": line.used.output_tokens,
+        "cache_read_tokens": line.used.cache_read_tokens,
+        "cache_write_tokens": line.used.cache_write_tokens,
+        "cost_usd": line.used.cost_usd,
+        "share": line.share(whole),
+    })
+}
+
+fn head(what: &str, has_tokens: bool) -> Vec<String> {
+    let tokens: &[&str] =
+        if has_tokens { &["in", "out", "cache read", "cache write"] } else { &[] };
+    let all = [&[what, "turns", "failed", "reminders"], tokens, &["cost", "share"]];
+    all.concat().into_iter().map(str::to_owned).collect()
+}
+
+fn row(name: &str, line: &Line, whole: Usd, has_tokens: bool) -> Vec<String> {
+    let used = line.used;
+    let mut row = vec![name.to_owned()];
+    row.extend([line.turns, line.failed, line.reminders].map(|count| count.to_string()));
+    if has_tokens {
+        let tokens = [
+            used.input_tokens,
+            used.output_tokens,
+            used.cache_read_tokens,
+            used.cache_write_tokens,
+        ];
+        row.extend(tokens.map(|count| count.to_string()));
+    }
+    row.extend([used.cost_usd.to_string(), format!("{:.0}%", line.share(whole) * 100.0)]);
+    row
+}
+
+/// The same cells, all but the first in a row at the right of their column.
+fn to_the_right(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    for column in 1..columns {
+        let cells = || rows.iter().filter_map(|row| row.get(column));
+        let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            *cell = format!("{cell:>width$}");
+        }
+    }
+    rows
+}

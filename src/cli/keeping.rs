@@ -1,0 +1,86 @@
+//! What keeps the agents of a run, as its records and the files of its turns tell, for people and for
+//! programs.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::actor::clock::now;
+use crate::domain::agent::Agent;
+use crate::domain::keeps::{Keeps, Seen};
+use crate::domain::settings::Answerer;
+use crate::plugin::sentence::{date, one_line};
+use crate::process::transcript::TurnFiles;
+use crate::store::layout::RunDir;
+use crate::store::record::rfc3339;
+use crate::store::view::View;
+
+/// What is asked when someone asks what keeps an agent.
+pub struct Keeping<'run> {
+    view: &'run View,
+    steps: PathBuf,
+    seen: Seen,
+}
+
+impl<'run> Keeping<'run> {
+    /// Of a run as it is seen now.
+    #[must_use]
+    pub fn of(view: &'run View, dir: &RunDir) -> Self {
+        Self { view, steps: dir.steps(), seen: Seen { now: now(), held: view.held } }
+    }
+
+    /// What keeps an agent. Where it is as good as nobody's, its files are not looked for.
+    #[must_use]
+    pub fn keeps(&self, agent: &'run Agent) -> Keeps<'run> {
+        let run = &self.view.run;
+        let begun = || TurnFiles::of(&self.steps, &agent.turn_id()).are_there();
+        let begun = match run.settings.answerer {
+            Answerer::Claude => Some(self.seen.held && begun()),
+            Answerer::Scripted => None,
+        };
+        Keeps::of(run, agent, self.seen, begun)
+    }
+}
+
+/// What keeps an agent; that the run holds still is said once for all of them.
+#[must_use]
+pub fn sentence(keeps: Keeps<'_>) -> String {
+    match keeps {
+        Keeps::Backoff(until) => format!("is run again {}", date(until)),
+        Keeps::Plugin(held, until) => {
+            format!("held until {} by the plug-in {}", date(until), one_line(held))
+        }
+        Keeps::Person(because) => format!("waits for someone: {}", one_line(because)),
+        other => in_common(other),
+    }
+}
+
+/// The same without what differs from agent to agent.
+#[must_use]
+pub fn in_common(keeps: Keeps<'_>) -> String {
+    match keeps {
+        Keeps::AtWork => "at work".to_owned(),
+        Keeps::Permit => "waits for a free process".to_owned(),
+        Keeps::Limit(until) => format!("waits for the usage limit until {}", date(until)),
+        Keeps::Backoff(_) => "run again after a pause".to_owned(),
+        Keeps::Plugin(..) => "held by a plug-in".to_owned(),
+        Keeps::Person(_) => "waits for someone".to_owned(),
+        Keeps::Due | Keeps::Run => String::new(),
+    }
+}
+
+/// The same for programs.
+#[must_use]
+pub fn as_json(keeps: Keeps<'_>) -> Value {
+    let mut value = json!({ "by": keeps.name() });
+    match keeps {
+        Keeps::Backoff(until) | Keeps::Limit(until) => value["until"] = json!(rfc3339(until)),
+        Keeps::Plugin(because, until) => {
+            value["until"] = json!(rfc3339(until));
+            value["because"] = json!(because);
+        }
+        Keeps::Person(because) => value["because"] = json!(because),
+        Keeps::AtWork | Keeps::Permit | Keeps::Due | Keeps::Run => {}
+    }
+    value
+}

@@ -1,0 +1,262 @@
+//! `raymond show`: what an agent was asked, answered and cost, step by step.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::args::readers::ShowArgs;
+use super::exit::{Error, Exit};
+use super::keeping::{self, Keeping};
+use super::output;
+use super::whose::must_exist;
+use crate::domain::event::Event;
+use crate::domain::history::{History, Step, Turn};
+use crate::domain::id::AgentId;
+use crate::domain::ledger::cost_of;
+use crate::domain::money::Usd;
+use crate::domain::run::{Ending, Finished};
+use crate::domain::settings::Answerer;
+use crate::domain::usage::ModelUse;
+use crate::plugin::part::{Part, Said};
+use crate::plugin::sentence::{date, one_line, printable, sentence};
+use crate::store::layout::{Root, RunDir};
+use crate::store::record::rfc3339;
+use crate::store::view::{View, story};
+
+/// So much of a text is shown where it is not asked for whole.
+const LINES: usize = 8;
+const BYTES: usize = 600;
+
+/// An agent of a run.
+struct Shown<'run> {
+    view: &'run View,
+    dir: RunDir,
+    agent: &'run AgentId,
+    /// Whether one step was asked for, and so its whole texts.
+    whole: bool,
+}
+
+/// `raymond show`
+///
+/// # Errors
+/// [`Error`] if the run cannot be read, or there is no such agent or step.
+pub fn show(args: &ShowArgs) -> Result<Exit, Error> {
+    let root = Root::new(&args.one.dir.dir);
+    let mut history = History::of(args.agent.clone());
+    let view = story(&root, &args.one.run, |before, record| history.see(before, record))?;
+    must_exist(&view.run, &args.agent)?;
+    let mut steps = history.steps(&view.run);
+    if let Some(number) = args.step {
+        let last = steps.last().map_or(0, |step| step.number);
+        steps.retain(|step| step.number == number);
+        if steps.is_empty() {
+            let agent = &args.agent;
+            let why = format!("{agent} has no step {number}: its last one is step {last}");
+            return Err(Error::Usage(why));
+        }
+    }
+    let dir = root.run(&args.one.run);
+    let shown = Shown { view: &view, dir, agent: &args.agent, whole: args.step.is_some() };
+    if args.one.json {
+        return output::print_json(&shown.as_json(&steps)?);
+    }
+    let mut text = shown.head();
+    for step in &steps {
+        text.push_str(&shown.step(step)?);
+    }
+    output::print(&printable(&text))
+}
+
+impl Shown<'_> {
+    fn is_scripted(&self) -> bool {
+        self.view.run.settings.answerer == Answerer::Scripted
+    }
+
+    fn ended(&self) -> Option<&Finished> {
+        self.view.run.finished.iter().find(|ended| ended.id == *self.agent)
+    }
+
+    fn cost(&self) -> Usd {
+        let live = || self.view.run.agents.get(self.agent).map(|agent| agent.cost_usd);
+        self.ended().map(|ended| ended.cost_usd).or_else(live).unwrap_or_default()
+    }
+
+    /// What has left a trace of a turn; nothing at all, if it has left no files.
+    fn said(&self, turn: &Turn) -> Result<Option<Said>, Error> {
+        let steps = self.dir.steps();
+        let said = Part::find(&steps, &turn.id.stem()).map(Part::said).transpose();
+        said.map_err(|error| Error::Io { doing: "read the files in", path: steps, error })
+    }
+
+    fn head(&self) -> String {
+        let mut text =
+            format!("{}  of {}  {}  ", self.agent, self.view.run.workflow_id, self.cost());
+        match (self.ended(), self.view.run.agents.get(self.agent)) {
+            (Some(Finished { ending: Ending::Result(payload), .. }), _) => {
+                let _ = writeln!(text, "ended: {}", one_line(payload));
+            }
+            (Some(Finished { ending: Ending::Error(error), .. }), _) => {
+                let _ = writeln!(text, "failed: {error}");
+            }
+            (None, Some(agent)) => {
+                let _ = writeln!(text, "at {}, step {}", agent.current_state, agent.step);
+            }
+            (None, None) => text.push('\n'),
+        }
+        if self.is_scripted() {
+            text.push_str(
+                "answered by a script: of its turns neither prompts nor answers are kept\n",
+            );
+        }
+        text
+    }
+
+    fn step(&self, step: &Step) -> Result<String, Error> {
+        let Step { number, state, since, turns } = step;
+        let mut text =
+            format!("\nstep {number}  {state}  since {}  {}\n", date(*since), step.cost());
+        let mut is_cut = false;
+        for (place, turn) in turns.iter().enumerate() {
+            let is_new = place == 0 || turns[place - 1].id != turn.id;
+            let said = if is_new && !self.is_scripted() { self.said(turn)? } else { None };
+            if is_new {
+                let whose = turn.evaluator.as_ref().map(|asked| format!("  evaluator {asked}"));
+                let (number, whose) = (turn.id.turn + 1, whose.unwrap_or_default());
+                let _ = writeln!(text, "  turn {number}{whose}  session {}", turn.session);
+            }
+            if let Some(said) = said {
+                let asked = if turn.reminder.is_some() { "reminder" } else { "prompt" };
+                is_cut |= self.quote(&mut text, asked, said.prompt.as_deref());
+                is_cut |= self.quote(&mut text, "answer", said.answer.as_deref());
+            } else if let Some(reminder) = turn.reminder.as_deref().filter(|_| is_new) {
+                is_cut |= self.quote(&mut text, "reminder", Some(reminder));
+            }
+            self.end(&mut text, turn);
+        }
+        if is_cut {
+            let (run, agent) = (&self.view.run.workflow_id, self.agent);
+            let _ = writeln!(text, "  texts are cut: raymond show {run} {agent} --step {number}");
+        }
+        Ok(text)
+    }
+
+    /// Quotes a text, or its beginning; tells whether something was left out.
+    fn quote(&self, out: &mut String, what: &str, text: Option<&str>) -> bool {
+        let Some(text) = text else { return false };
+        let shown = if self.whole { text } else { beginning(text) };
+        let _ = writeln!(out, "    {what}");
+        for line in shown.lines() {
+            let _ = writeln!(out, "{}", format!("      {line}").trim_end());
+        }
+        let left = text.len() - shown.len();
+        if left > 0 {
+            let _ = writeln!(out, "      … {left} more bytes");
+        }
+        left > 0
+    }
+
+    /// Whether what ended a turn is the agent's own, and not a failure that ended all.
+    fn is_own(&self, turn: &Turn) -> bool {
+        turn.end.as_ref().is_some_and(|end| end.event.agent() == Some(self.agent))
+    }
+
+    /// What became of a turn.
+    fn end(&self, out: &mut String, turn: &Turn) {
+        let Some(record) = &turn.end else {
+            let live = self.view.run.agents.get(self.agent);
+            let keeps = live.map(|agent| Keeping::of(self.view, &self.dir).keeps(agent));
+            let keeps = keeps.map(keeping::sentence).filter(|keeps| !keeps.is_empty());
+            let _ = writeln!(out, "    {}", keeps.as_deref().unwrap_or("not ended yet"));
+            return;
+        };
+        let said = sentence(record);
+        let said = said.strip_prefix(&format!("{}  ", self.agent)).unwrap_or(&said);
+        let _ = writeln!(out, "    {}  {said}", date(record.at));
+        let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else { return };
+        if !matches!(record.event, Event::StepFinished(_)) && charge.cost > Usd::ZERO {
+            let known = if charge.estimated { "it told no cost, and counts as" } else { "it cost" };
+            let _ = writeln!(out, "    {known} {}", charge.cost);
+        }
+        for (model, used) in charge.usage.iter() {
+            let _ = writeln!(out, "    {model}: {}", tokens(used));
+        }
+    }
+
+    fn as_json(&self, steps: &[Step]) -> Result<Value, Error> {
+        let parent = Some(self.agent.family()).filter(|parent| !parent.is_empty());
+        let mut all = Vec::new();
+        for step in steps {
+            let turns = step.turns.iter().map(|turn| self.turn_json(step, turn));
+            all.push(json!({
+                "step": step.number,
+                "state": step.state,
+                "since": rfc3339(step.since),
+                "cost_usd": step.cost(),
+                "turns": turns.collect::<Result<Vec<_>, _>>()?,
+            }));
+        }
+        let mut value = json!({
+            "workflow_id": self.view.run.workflow_id,
+            "agent": self.agent,
+            "parent": parent,
+            "live": self.ended().is_none(),
+            "cost_usd": self.cost(),
+            "scripted": self.is_scripted(),
+            "steps": all,
+        });
+        if let Some(ended) = self.ended() {
+            output::add_ending(&mut value, ended);
+        }
+        Ok(value)
+    }
+
+    fn turn_json(&self, step: &Step, turn: &Turn) -> Result<Value, Error> {
+        let mut value = match &turn.end {
+            Some(end) if self.is_own(turn) => serde_json::to_value(&end.event).unwrap_or_default(),
+            Some(end) => json!({ "event": "ended_with_run", "by": end.event.agent() }),
+            None => json!({ "event": "due" }),
+        };
+        let said = self.said(turn)?.unwrap_or_default();
+        value["agent"] = json!(turn.id.agent);
+        value["step"] = json!(turn.id.step);
+        value["turn"] = json!(turn.id.turn);
+        value["state"] = json!(step.state);
+        value["at"] = json!(turn.end.as_ref().map(|end| rfc3339(end.at)));
+        value["session_id"] = json!(turn.session);
+        value["prompt"] = json!(said.prompt);
+        value["answer"] = json!(said.answer);
+        if let Some(evaluator) = &turn.evaluator {
+            value["evaluator"] = json!(evaluator);
+        }
+        Ok(value)
+    }
+}
+
+/// What a text begins with.
+fn beginning(text: &str) -> &str {
+    let lines = text.match_indices('\n').nth(LINES - 1).map_or(text.len(), |(end, _)| end);
+    &text[..lines.min(text.floor_char_boundary(BYTES))]
+}
+
+fn tokens(used: &ModelUse) -> String {
+    let mut text = format!("{} tokens in, {} out", used.input_tokens, used.output_tokens);
+    if used.cache_read_tokens > 0 {
+        let _ = write!(text, ", {} from cache", used.cache_read_tokens);
+    }
+    if used.cache_write_tokens > 0 {
+        let _ = write!(text, ", {} into cache", used.cache_write_tokens);
+    }
+    format!("{text}, {}", used.cost_usd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_beginning_of_a_long_text_is_shown() {
+        assert_eq!(beginning("a\nb"), "a\nb");
+        assert_eq!(beginning(&"a\n".repeat(20)).lines().count(), LINES);
+        assert_eq!(beginning(&"ü".repeat(1000)).len(), BYTES);
+    }
+}

@@ -1,0 +1,94 @@
+//! Whose records are wanted: those of an agent, or with `.*` at the end those of its descendants too.
+
+use super::exit::Error;
+use crate::domain::event::Event;
+use crate::domain::id::{AgentId, InvalidName};
+use crate::domain::run::Run;
+use crate::language::hint::closest;
+
+/// An agent, or an agent with all its descendants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Whose {
+    agent: AgentId,
+    descendants: bool,
+}
+
+impl Whose {
+    /// Takes `main.2`, or `main.2.*`.
+    ///
+    /// # Errors
+    /// [`InvalidName::Agent`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let (agent, descendants) = match text.strip_suffix(".*") {
+            Some(agent) => (agent, true),
+            None => (text, false),
+        };
+        Ok(Self { agent: AgentId::parse(agent)?, descendants })
+    }
+
+    /// The agent itself.
+    #[must_use]
+    pub fn agent(&self) -> &AgentId {
+        &self.agent
+    }
+
+    /// Whether an event is one of theirs. What happens to the run as a whole is nobody's.
+    #[must_use]
+    pub fn is_about(&self, event: &Event) -> bool {
+        event.agent().is_some_and(|agent| {
+            let rest = agent.as_str().strip_prefix(self.agent.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || (self.descendants && rest.starts_with('.')))
+        })
+    }
+}
+
+/// Whether a run has, or had, an agent.
+///
+/// # Errors
+/// [`Error::NoSuchAgent`], with one that may have been meant.
+pub fn must_exist(run: &Run, agent: &AgentId) -> Result<(), Error> {
+    let ended = run.finished.iter().map(|ended| &ended.id);
+    let all: Vec<&AgentId> = run.agents.keys().chain(ended).collect();
+    if all.contains(&agent) {
+        return Ok(());
+    }
+    let similar = closest(agent.as_str(), all.into_iter().map(AgentId::as_str));
+    Err(Error::NoSuchAgent {
+        run: run.workflow_id.clone(),
+        agent: agent.clone(),
+        similar: similar.and_then(|similar| AgentId::parse(similar).ok()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::event::AgentParked;
+    use crate::domain::id::StateName;
+    use crate::domain::run::Pause;
+    use crate::domain::turn::TurnId;
+
+    fn about(whose: &str, agent: &str) -> bool {
+        let agent = AgentId::parse(agent).expect("an id");
+        let turn = TurnId { agent, step: 1, turn: 0 };
+        let state = StateName::parse("A.md").expect("a state");
+        let event = Event::AgentParked(AgentParked { turn, state, because: String::new() });
+        Whose::parse(whose).expect("an agent").is_about(&event)
+    }
+
+    #[test]
+    fn an_agent_is_meant_alone_unless_its_descendants_are_asked_for() {
+        assert!(about("main.1", "main.1") && about("main.1.*", "main.1"));
+        assert!(!about("main.1", "main.1.2") && about("main.1.*", "main.1.2.3"));
+        assert!(!about("main.1.*", "main.10") && !about("main.1.*", "main"));
+        let all = Whose::parse("main.*").expect("an agent");
+        assert!(!all.is_about(&Event::RunPaused { pause: Pause::Stopped }));
+    }
+
+    #[test]
+    fn anything_else_is_no_agent() {
+        for bad in ["*", "main*", "main.**", "1", ".*", ""] {
+            assert!(Whose::parse(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Histories by hand and by chance.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::domain::apply::tests::plausible::{Journal, pushes};
+use crate::domain::apply::tests::scene::{
+    CENT, Scene, agent_id, goto, result, session, state, tag,
+};
+use crate::domain::event::{AgentFailed, TurnRejected};
+use crate::domain::transition::Tag;
+use crate::domain::usage::Usage;
+
+/// The session of each turn, and whether that has ended.
+type Turns = Vec<(String, bool)>;
+
+/// A scene whose records an agent's history sees.
+struct Seen {
+    scene: Scene,
+    history: History,
+}
+
+impl Seen {
+    fn of(agent: &str) -> Self {
+        Self { scene: Scene::begin(), history: History::of(agent_id(agent)) }
+    }
+
+    fn happens(&mut self, event: Event) {
+        let seq = self.scene.next();
+        let record = Record { seq, at: Timestamp(seq * 1000), event: event.clone() };
+        self.history.see(&self.scene.run, &record);
+        self.scene.happens(event);
+    }
+
+    /// The steps: number, state, and the sessions of its turns with whether each has ended.
+    fn steps(&self) -> Vec<(u64, String, Turns)> {
+        let steps = self.history.clone().steps(&self.scene.run);
+        let turn = |turn: &Turn| (turn.session.to_string(), turn.end.is_some());
+        steps
+            .iter()
+            .map(|step| {
+                (step.number, step.state.to_string(), step.turns.iter().map(turn).collect())
+            })
+            .collect()
+    }
+}
+
+fn turns(turns: &[(u64, bool)]) -> Turns {
+    turns.iter().map(|&(number, ended)| (session(number).to_string(), ended)).collect()
+}
+
+#[test]
+fn a_step_has_its_turns_in_their_sessions() {
+    let mut seen = Seen::of("main");
+    let failure = seen.scene.failure("main");
+    seen.happens(Event::TurnFailed(failure));
+    let reminder = "end with a tag".to_owned();
+    let rejected = TurnRejected {
+        turn: seen.scene.turn("main"),
+        state: state("A.md"),
+        violation: String::new(),
+        reminder: reminder.clone(),
+        cost_usd: Usd::from_dollars(CENT),
+        usage: Usage::default(),
+        duration_ms: 0,
+        message: None,
+    };
+    seen.happens(Event::TurnRejected(rejected));
+    let step = seen.scene.step("main", goto("B.md"));
+    seen.happens(Event::StepFinished(step));
+    assert_eq!(
+        seen.steps(),
+        [
+            (1, "A.md".to_owned(), turns(&[(1, true), (2, true), (2, true)])),
+            (2, "B.md".to_owned(), turns(&[(2, false)])),
+        ]
+    );
+    let steps = seen.history.steps(&seen.scene.run);
+    let reminders: Vec<_> = steps[0].turns.iter().map(|turn| turn.reminder.clone()).collect();
+    assert_eq!(reminders, [None, None, Some(reminder)]);
+    assert_eq!((steps[0].cost(), steps[1].cost()), (Usd::from_dollars(0.03), Usd::ZERO));
+    assert_eq!((steps[0].since, steps[1].since), (Timestamp(1000), Timestamp(4000)));
+}
+
+#[test]
+fn a_child_begins_at_its_birth_and_a_sibling_is_nobody() {
+    let mut seen = Seen::of("main.1");
+    let fork = seen.scene.step("main", tag(Tag::Fork, "N.md", "W.md"));
+    seen.happens(Event::StepFinished(fork));
+    let other = seen.scene.step("main", goto("B.md"));
+    seen.happens(Event::StepFinished(other));
+    assert_eq!(seen.steps(), [(1, "W.md".to_owned(), turns(&[(2, false)]))]);
+    let end = seen.scene.step("main.1", result("done"));
+    seen.happens(Event::StepFinished(end));
+    assert_eq!(seen.steps(), [(1, "W.md".to_owned(), turns(&[(2, true)]))]);
+}
+
+#[test]
+fn who_ends_with_the_run_is_told_by_whom_and_what_it_cost_later() {
+    let mut seen = Seen::of("main");
+    let fork = seen.scene.step("main", tag(Tag::Fork, "N.md", "W.md"));
+    seen.happens(Event::StepFinished(fork));
+    let turn = seen.scene.turn("main");
+    let failure = AgentFailed { ends_run: true, ..seen.scene.end_badly("main.1") };
+    seen.happens(Event::AgentFailed(failure));
+    let cost_usd = Usd::from_dollars(0.5);
+    seen.happens(Event::CostCounted { turn, cost_usd, estimated: false, usage: Usage::default() });
+    let steps = seen.history.steps(&seen.scene.run);
+    let ends: Vec<_> = steps[1].turns.iter().filter_map(|turn| turn.end.as_ref()).collect();
+    assert_eq!(ends.len(), 2);
+    assert_eq!(ends[0].event.agent(), Some(&agent_id("main.1")));
+    assert_eq!(steps[1].cost(), cost_usd);
+}
+
+proptest! {
+    #[test]
+    fn the_costs_of_its_steps_are_the_agents(pushes in pushes(60)) {
+        let journal = Journal::of(&pushes);
+        let run = &journal.run;
+        let ended = run.finished.iter().map(|agent| (agent.id.clone(), agent.cost_usd));
+        let live = run.agents.values().map(|agent| (agent.id.clone(), agent.cost_usd));
+        for (agent, cost) in ended.chain(live) {
+            let mut history = History::of(agent.clone());
+            for (before, record) in &journal.records {
+                if let Some(before) = before {
+                    history.see(before, record);
+                }
+            }
+            let steps = history.steps(run);
+            let sum = steps.iter().fold(Usd::ZERO, |sum, step| sum.saturating_add(step.cost()));
+            prop_assert_eq!(sum, cost);
+            prop_assert!(steps.is_sorted_by(|a, b| a.number < b.number), "{:?}", agent);
+            let due = steps.iter().flat_map(|step| &step.turns).filter(|turn| turn.end.is_none());
+            prop_assert_eq!(due.count(), usize::from(run.agents.contains_key(&agent)));
+        }
+    }
+}

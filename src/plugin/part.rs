@@ -1,0 +1,202 @@
+//! A turn's part of a stream, line by line, and what was said in it.
+//!
+//! A process that stays writes all its turns into one stream; where a further one begins stands in a
+//! file of its own, and each ends with its result. A process that was given its prompt as a file had
+//! one turn only, and all it printed is of that turn.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::domain::id::MessageId;
+use crate::domain::passage::{Expected, Passage};
+
+/// A turn's part of a stream: its lines, in order. One that is no JSON is a text.
+pub struct Part {
+    stream: BufReader<File>,
+    /// What its end is known by; absent, if it ends with the stream.
+    expected: Option<Expected>,
+    over: bool,
+    /// The message that asked, if that is known.
+    message: Option<MessageId>,
+    /// Where the prompt is, if it was given as a file.
+    prompt: Option<PathBuf>,
+}
+
+/// What was said in a turn, as far as it has left a trace.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Said {
+    /// What the agent was told.
+    pub prompt: Option<String>,
+    /// Its final message; of a turn that has not ended, the last that it wrote.
+    pub answer: Option<String>,
+}
+
+impl Part {
+    /// The part of the turn of that name; none, if it has left no stream, as a script's does not.
+    #[must_use]
+    pub fn find(steps: &Path, name: &str) -> Option<Self> {
+        let file = |name: &str, ending: &str| steps.join(format!("{name}.{ending}"));
+        let part = |stream, expected, message, prompt| Self {
+            stream: BufReader::new(stream),
+            expected,
+            over: false,
+            message,
+            prompt,
+        };
+        if let Ok(stream) = File::open(file(name, "jsonl")) {
+            let prompt = Some(file(name, "prompt")).filter(|prompt| prompt.exists());
+            let expected = prompt.is_none().then(Expected::default);
+            return Some(part(stream, expected, None, prompt));
+        }
+        let passage = std::fs::read(file(name, "turn")).ok()?;
+        let passage: Passage = serde_json::from_slice(&passage).ok()?;
+        let mut stream = File::open(file(&passage.process, "jsonl")).ok()?;
+        stream.seek(SeekFrom::Start(passage.from)).ok()?;
+        let expected = Some(Expected::answer_to(passage.message.clone()));
+        Some(part(stream, expected, Some(passage.message), None))
+    }
+
+    /// What was said in it.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn said(mut self) -> io::Result<Said> {
+        let mut said = Said::default();
+        if let Some(prompt) = self.prompt.take() {
+            said.prompt = Some(String::from_utf8_lossy(&std::fs::read(prompt)?).into_owned());
+        }
+        let message = self.message.take();
+        let mut wrote = None;
+        for line in self {
+            let line = line?;
+            match line["type"].as_str() {
+                Some("user") if said.prompt.is_none() && asks(&line, message.as_ref()) => {
+                    said.prompt = text(&line["message"]["content"]);
+                }
+                Some("assistant") if line["parent_tool_use_id"].is_null() => {
+                    wrote = text(&line["message"]["content"]).or(wrote);
+                }
+                Some("result") => said.answer = line["result"].as_str().map(str::to_owned),
+                _ => {}
+            }
+        }
+        said.answer = said.answer.or(wrote);
+        Ok(said)
+    }
+
+    fn next_line(&mut self) -> io::Result<Option<Value>> {
+        let mut line = Vec::new();
+        while !self.over && self.stream.read_until(b'\n', &mut line)? > 0 {
+            let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
+            if !text.is_empty() {
+                let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
+                self.over = self.expected.as_mut().is_some_and(|expected| ends(expected, &value));
+                return Ok(Some(value));
+            }
+            line.clear();
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Part {
+    type Item = io::Result<Value>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let line = self.next_line();
+        self.over |= line.is_err();
+        line.transpose()
+    }
+}
+
+/// Whether a line is the last of the turn.
+fn ends(expected: &mut Expected, line: &Value) -> bool {
+    match line["type"].as_str() {
+        Some("user") => {
+            expected.repeated(line["uuid"].as_str().unwrap_or_default());
+            false
+        }
+        Some("result") => expected.is_ended_by(line["origin"]["kind"].as_str()),
+        _ => false,
+    }
+}
+
+/// Whether a line repeats the message that asked: that of this id, else the first that is repeated.
+fn asks(line: &Value, message: Option<&MessageId>) -> bool {
+    match message {
+        Some(message) => line["uuid"] == message.as_str(),
+        None => line["isReplay"] == true,
+    }
+}
+
+/// The text of a message, without what else it holds; nothing, if it has none.
+fn text(content: &Value) -> Option<String> {
+    let text = match content {
+        Value::String(text) => text.clone(),
+        content => {
+            let blocks = content.as_array()?.iter();
+            blocks.filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::usage::Spent;
+
+    fn said(steps: &Path, name: &str) -> Said {
+        Part::find(steps, name).expect("it has left a stream").said().expect("it can be read")
+    }
+
+    fn asked(id: &str, text: &str) -> String {
+        let content = json!([{ "type": "text", "text": text }]);
+        let line = json!({ "type": "user", "uuid": id, "isReplay": true, "message": { "content": content } });
+        format!("{line}\n")
+    }
+
+    fn wrote(text: &str) -> String {
+        let message = json!({ "content": [{ "type": "text", "text": text }] });
+        format!("{}\n", json!({ "type": "assistant", "message": message }))
+    }
+
+    #[test]
+    fn each_turn_of_a_process_has_its_own_words() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let write = |name: &str, text: &str| {
+            std::fs::write(steps.path().join(name), text).expect("written");
+        };
+        let tool = "{\"type\":\"user\",\"uuid\":\"t\",\"message\":{\"content\":[{\"type\":\"tool_result\"}]}}\n";
+        let result = "{\"type\":\"result\",\"result\":\"one\"}\n";
+        let first = [&asked("a", "first"), tool, &wrote("thinking aloud"), result].concat();
+        let second = [&asked("m", "second"), &wrote("two"), "{\"type\":\"assi"].concat();
+        write("main-1-0.jsonl", &format!("{first}{second}"));
+        let passage = Passage {
+            process: "main-1-0".to_owned(),
+            from: first.len() as u64,
+            spent: Spent::default(),
+            message: MessageId::new("m"),
+        };
+        write("main-2-0.turn", &serde_json::to_string(&passage).expect("written"));
+        let pair = |said: Said| (said.prompt.unwrap_or_default(), said.answer.unwrap_or_default());
+        assert_eq!(pair(said(steps.path(), "main-1-0")), ("first".into(), "one".into()));
+        assert_eq!(pair(said(steps.path(), "main-2-0")), ("second".into(), "two".into()));
+        assert!(Part::find(steps.path(), "main-9-0").is_none());
+    }
+
+    #[test]
+    fn a_long_prompt_is_in_a_file_of_its_own() {
+        let steps = tempfile::tempdir().expect("a directory");
+        std::fs::write(steps.path().join("main-1-0.jsonl"), wrote("half a")).expect("written");
+        std::fs::write(steps.path().join("main-1-0.prompt"), "long").expect("written");
+        let said = said(steps.path(), "main-1-0");
+        assert_eq!(
+            (said.prompt.as_deref(), said.answer.as_deref()),
+            (Some("long"), Some("half a"))
+        );
+    }
+}

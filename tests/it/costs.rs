@@ -1,0 +1,99 @@
+//! `raymond costs`: where the money went, and what of it is not known.
+
+use serde_json::{Value, json};
+
+use crate::support::{Test, pair, when};
+
+fn costs(test: &Test) -> Value {
+    test.raymond(&["costs", "t", "--json"]).ok().json()
+}
+
+/// A line of the ledger: turns and cost.
+fn line(lines: &Value, what: &str, name: &str) -> (u64, f64) {
+    let lines = lines.as_array().expect("lines");
+    let line = lines.iter().find(|line| line[what] == name).cloned().unwrap_or_default();
+    (line["turns"].as_u64().unwrap_or(0), line["cost_usd"].as_f64().unwrap_or(0.0))
+}
+
+#[test]
+fn the_ledger_is_by_state_and_by_agent_and_its_sum_is_the_runs() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    let costs = costs(&test);
+    assert_eq!(costs["total_cost_usd"], test.status()["total_cost_usd"]);
+    assert_eq!(costs["total"]["cost_usd"], costs["total_cost_usd"]);
+    assert_eq!((&costs["total"]["turns"], &costs["total"]["share"]), (&json!(3), &json!(1.0)));
+    assert_eq!(line(&costs["states"], "state", "START.md"), (1, 0.02));
+    assert_eq!(line(&costs["agents"], "agent", "main"), (2, 0.03));
+    assert_eq!(line(&costs["agents"], "agent", "main.1"), (1, 0.01));
+    assert_eq!(costs["agents"][0]["share"], json!(0.75));
+    assert_eq!((&costs["scripted"], &costs["owing"]), (&json!(false), &json!(0)));
+    test.raymond(&["costs", "t"])
+        .ok()
+        .stdout_has("START.md")
+        .stdout_has("main.1")
+        .stdout_has("75%")
+        .stdout_lacks("not in the sums");
+}
+
+#[test]
+fn a_turn_that_never_told_its_cost_is_counted_and_said() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(when("start").once().exit(3))
+        .rule(when("start").reply("<result>ok</result>").cost(0.25));
+    test.run(&["START.md"]).ok();
+    let total = &costs(&test)["total"];
+    assert_eq!(
+        (&total["turns"], &total["failed"], &total["untold"]),
+        (&json!(2), &json!(1), &json!(1))
+    );
+    test.raymond(&["costs", "t"])
+        .ok()
+        .stdout_has("ended before they told a cost: 1 of the turns that failed")
+        .stdout_has("not in the sums");
+}
+
+#[test]
+fn the_costs_of_a_script_are_made_up() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .file("replies.yaml", b"START.md: [{ reply: '<result>ok</result>', cost: 0.5 }]\n");
+    test.run(&["START.md", "--agent", "scripted"]).ok();
+    assert_eq!(costs(&test)["scripted"], true);
+    test.raymond(&["costs", "t"]).ok().stdout_has("made up").stdout_has("$0.50");
+}
+
+#[test]
+fn only_the_dearest_of_many_are_named_unless_all_are_asked_for() {
+    let fork = r#"<fork next="START.md">WORKER.md</fork>"#;
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("WORKER.md", "work")
+        .rule(when("start").times(14).reply(fork).cost(0.01))
+        .rule(when("start").reply("<result>ok</result>"))
+        .rule(when("work").agent("main.9").reply("<result>dear</result>").cost(0.5))
+        .rule(when("work").reply("<result>ok</result>").cost(0.01));
+    test.run(&["START.md"]).ok();
+    let short = test.raymond(&["costs", "t"]);
+    short.ok().stdout_has("5 others (--all)").stdout_has("main.9 ");
+    let all = test.raymond(&["costs", "t", "--all"]);
+    let named = all.ok().stdout.lines().filter(|line| line.starts_with("main")).count();
+    assert_eq!(named, 15);
+}
+
+#[test]
+fn beside_a_live_run_it_counts_what_has_ended() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply("<goto>NEXT.md</goto>").cost(0.5))
+        .rule(when("next").hold_before("go").reply("<result>ok</result>").cost(0.5));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_event("step_finished", 1);
+    let total = &costs(&test)["total"];
+    assert_eq!((&total["turns"], &total["cost_usd"]), (&json!(1), &json!(0.5)));
+    test.release("go");
+    live.wait().ok();
+    assert_eq!(costs(&test)["total"]["cost_usd"], json!(1.0));
+}

@@ -1,0 +1,158 @@
+//! `raymond show`: what an agent was asked and answered, and `raymond log --agent`.
+
+use serde_json::{Value, json};
+
+use crate::support::{Test, always, pair, when};
+
+const NEXT: &str = "---\nallowed_transitions:\n  - { tag: result }\n---\nnext";
+
+/// A turn that crashes, one that leads on, one that is rejected, one that ends; the first with a
+/// prompt too long to be shown.
+fn troubled() -> Test {
+    let long: Vec<String> = (0..40).map(|line| format!("line {line} of start")).collect();
+    Test::new()
+        .prompt("START.md", &long.join("\n"))
+        .prompt("NEXT.md", NEXT)
+        .rule(when("of start").once().exit(3))
+        .rule(when("of start").reply("off we go <goto>NEXT.md</goto>").cost(0.02))
+        .rule(when("next").once().reply("no tag").cost(0.01))
+        .rule(always().reply("<result>done</result>").cost(0.01))
+}
+
+fn turns(shown: &Value) -> Vec<Value> {
+    let steps = shown["steps"].as_array().expect("steps");
+    steps.iter().flat_map(|step| step["turns"].as_array().cloned().unwrap_or_default()).collect()
+}
+
+#[test]
+fn every_turn_is_told_with_what_was_said() {
+    let test = troubled();
+    test.run(&["START.md"]).ok();
+    let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
+    assert_eq!((&shown["agent"], &shown["result"]), (&json!("main"), &json!("done")));
+    assert_eq!((&shown["live"], &shown["cost_usd"]), (&json!(false), &json!(0.04)));
+    let turns = turns(&shown);
+    let events: Vec<&Value> = turns.iter().map(|turn| &turn["event"]).collect();
+    assert_eq!(events, ["turn_failed", "step_finished", "turn_rejected", "step_finished"]);
+    let asked: Vec<&str> = turns.iter().filter_map(|turn| turn["prompt"].as_str()).collect();
+    let prompts = test.prompts();
+    assert_eq!(asked.iter().map(|asked| asked.trim()).collect::<Vec<_>>(), prompts);
+    assert_eq!(turns[1]["answer"], "off we go <goto>NEXT.md</goto>");
+    assert_eq!(turns[2]["answer"], "no tag");
+    assert_eq!(turns[3]["answer"], "<result>done</result>");
+    let sessions: Vec<Option<String>> = test.calls().into_iter().map(|call| call.session).collect();
+    let told: Vec<Option<String>> =
+        turns.iter().map(|turn| turn["session_id"].as_str().map(str::to_owned)).collect();
+    assert_eq!(told[1..], sessions[1..]);
+    assert_eq!(shown["steps"][1]["cost_usd"], json!(0.02));
+}
+
+#[test]
+fn a_long_text_is_cut_with_a_hint_and_whole_where_its_step_is_asked_for() {
+    let test = troubled();
+    test.run(&["START.md"]).ok();
+    test.raymond(&["show", "t", "main"])
+        .ok()
+        .stdout_has("line 0 of start")
+        .stdout_lacks("line 39 of start")
+        .stdout_has("raymond show t main --step 1")
+        .stdout_has("crash")
+        .stdout_has("off we go")
+        .stdout_has("reminder")
+        .stdout_has("ended: done");
+    test.raymond(&["show", "t", "main", "--step", "1"])
+        .ok()
+        .stdout_has("line 39 of start")
+        .stdout_lacks("NEXT.md  since");
+    let one = test.raymond(&["show", "t", "main", "--step", "2", "--json"]).ok().json();
+    assert_eq!(one["steps"].as_array().map(Vec::len), Some(1));
+    test.raymond(&["show", "t", "main", "--step", "9"])
+        .code(64)
+        .stderr_has("main has no step 9: its last one is step 2");
+}
+
+#[test]
+fn a_process_that_stays_and_one_for_each_turn_tell_the_same() {
+    for flag in ["--warm-for=5m", "--no-warm"] {
+        let test = troubled();
+        test.run(&["START.md", flag]).ok();
+        let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
+        let answers: Vec<Value> = turns(&shown).iter().map(|turn| turn["answer"].clone()).collect();
+        assert_eq!(answers[2..], [json!("no tag"), json!("<result>done</result>")], "{flag}");
+    }
+}
+
+#[test]
+fn beside_a_live_run_the_turn_that_is_due_is_told() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply("<goto>NEXT.md</goto>"))
+        .rule(when("next").hold_before("go").reply("<result>ok</result>"));
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_for("the held turn", |test| test.calls_with("next").len() == 1);
+    live.wait_event("step_finished", 1);
+    let due = || {
+        let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
+        turns(&shown).pop().unwrap_or_default()
+    };
+    crate::support::patiently("its prompt", || due()["prompt"] == "next");
+    let due = due();
+    assert_eq!((&due["event"], &due["state"]), (&json!("due"), &json!("NEXT.md")));
+    assert_eq!((&due["answer"], &due["at"]), (&Value::Null, &Value::Null));
+    test.raymond(&["show", "t", "main"]).ok().stdout_has("at NEXT.md").stdout_has("at work");
+    test.release("go");
+    live.wait().ok();
+}
+
+#[test]
+fn a_script_keeps_no_texts_and_that_is_said() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .file("replies.yaml", b"START.md: [{ reply: '<result>ok</result>', cost: 0.5 }]\n");
+    test.run(&["START.md", "--agent", "scripted"]).ok();
+    test.raymond(&["show", "t", "main"])
+        .ok()
+        .stdout_has("answered by a script: of its turns neither prompts nor answers are kept")
+        .stdout_has("$0.50");
+    let shown = test.raymond(&["show", "t", "main", "--json"]).ok().json();
+    assert_eq!((&shown["scripted"], &turns(&shown)[0]["prompt"]), (&json!(true), &Value::Null));
+}
+
+#[test]
+fn an_agent_that_is_none_is_refused_with_one_that_is() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    for command in [&["show", "t", "main.7"][..], &["log", "t", "--agent", "main.7"]] {
+        test.raymond(command).code(64).stderr_has(
+            "the run t has no agent main.7; did you mean main.1? `raymond tree t` shows",
+        );
+    }
+    test.raymond(&["show", "t", "worker"]).code(64).stderr_has("is not an agent id");
+}
+
+#[test]
+fn what_an_agent_says_cannot_steer_the_terminal() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().reply("\u{1b}[2J<result>\u{1b}]0;owned\u{7}</result>"));
+    test.run(&["START.md"]).ok();
+    for command in [&["show", "t", "main"][..], &["tree", "t"], &["costs", "t"]] {
+        test.raymond(command).ok().stdout_lacks("\u{1b}");
+    }
+}
+
+#[test]
+fn the_log_of_one_agent_or_of_its_family() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    let records = |whose: &str| {
+        let log = test.raymond(&["log", "t", "--json", "--agent", whose]);
+        log.ok().json_lines().iter().map(|record| record["agent"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(records("main.1"), ["main.1"]);
+    assert_eq!(records("main"), ["main", "main"]);
+    assert_eq!(records("main.*").len(), 3);
+    test.raymond(&["log", "t", "--agent", "main.1"]).ok().stdout_has("worked").stdout_lacks("led");
+    test.raymond(&["log", "t", "--follow", "--agent", "main.1"]).ok().stdout_has("worked");
+}

@@ -1,0 +1,142 @@
+//! `raymond tree` beside a live run, on a dead one, on a scripted one, and on ten thousand agents.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use raymond::domain::event::{Event, Record};
+use raymond::domain::time::Timestamp;
+use raymond::store::record;
+use serde_json::{Value, json};
+
+use crate::support::{Test, pair, when};
+
+/// START forks a worker that is held, and calls for someone it cannot have.
+fn family() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("LAST.md", "last")
+        .prompt("WORKER.md", "work")
+        .rule(when("start").reply(r#"<fork next="NEXT.md">WORKER.md</fork>"#).cost(0.02))
+        .rule(when("next").reply(r#"<fork next="LAST.md">WORKER.md</fork>"#).cost(0.03))
+        .rule(when("work").agent("main.1").reply("<result>worked</result>").cost(0.01))
+        .rule(when("work").hold_before("go").reply("<result>worked at last</result>").cost(0.05))
+        .rule(when("last").reply("no tag at all").cost(0.04))
+}
+
+/// The agents by id.
+fn agent(tree: &Value, id: &str) -> Value {
+    let agents = tree["agents"].as_array().expect("agents");
+    agents.iter().find(|agent| agent["id"] == id).cloned().unwrap_or_default()
+}
+
+#[test]
+fn each_agent_stands_below_its_parent_with_what_keeps_it() {
+    let test = family();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_event("agent_failed", 1).wait_event("step_finished", 3);
+    live.wait_for("the held turn", |test| test.calls_with("work").len() == 2);
+
+    let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
+    assert_eq!((tree["workflow_id"].as_str(), &tree["status"]), (Some("t"), &json!("running")));
+    let main = agent(&tree, "main");
+    assert_eq!((&main["live"], &main["cause"]), (&json!(false), &json!("protocol")));
+    assert!(main["error"].as_str().is_some_and(|error| error.contains("LAST.md")), "{main}");
+    assert_eq!(
+        (&main["cost_usd"], &main["cost_with_descendants_usd"]),
+        (&json!(0.09), &json!(0.1))
+    );
+    let done = agent(&tree, "main.1");
+    assert_eq!((&done["parent"], &done["result"]), (&json!("main"), &json!("worked")));
+    let held = agent(&tree, "main.2");
+    assert_eq!((&held["state"], &held["step"]), (&json!("WORKER.md"), &json!(1)));
+    assert_eq!((&held["live"], &held["keeps"]["by"]), (&json!(true), &json!("at_work")));
+
+    let shown = test.raymond(&["tree", "t"]);
+    let lines: Vec<&str> = shown.ok().stdout.lines().collect();
+    assert!(lines[2].starts_with("main    "), "{lines:#?}");
+    assert!(lines[2].contains("failed (protocol)") && lines[2].contains("$0.09"), "{lines:#?}");
+    assert!(lines[3].starts_with("  main.1  ended") && lines[3].ends_with("worked"), "{lines:#?}");
+    assert!(lines[4].starts_with("  main.2  WORKER.md") && lines[4].ends_with("at work"));
+    test.release("go");
+    live.wait().code(1);
+    let after = test.raymond(&["tree", "t", "--json"]).ok().json();
+    assert_eq!(agent(&after, "main")["cost_with_descendants_usd"], json!(0.15));
+    assert_eq!(after["total_cost_usd"], json!(0.15));
+}
+
+#[test]
+fn of_a_run_that_nobody_carries_on_it_says_so() {
+    let test = family();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_event("agent_failed", 1);
+    live.wait_for("the held turn", |test| test.calls_with("work").len() == 2);
+    live.kill9();
+    let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
+    assert_eq!(tree["status"], "interrupted");
+    assert_eq!(agent(&tree, "main.2")["keeps"], json!({ "by": "run" }));
+    test.raymond(&["tree", "t"]).ok().stdout_has("raymond run t").stdout_lacks("at work");
+    test.release("go");
+    test.again(&[]).code(1);
+}
+
+#[test]
+fn a_scripted_run_has_a_tree_too() {
+    let test = pair().file(
+        "replies.yaml",
+        b"START.md: ['<fork next=\"NEXT.md\">WORKER.md</fork>']\nWORKER.md: ['<result>w</result>']\nNEXT.md: ['<result>n</result>']\n",
+    );
+    test.run(&["START.md", "--agent", "scripted"]).ok();
+    test.raymond(&["tree", "t"]).ok().stdout_has("main.1").stdout_has("ended");
+}
+
+/// Makes of the run `t` one whose `main` has forked so many workers, none of which has begun.
+fn grow(test: &Test, workers: usize) {
+    let path = test.journal_file();
+    let first = fs::read_to_string(&path).expect("a journal");
+    let mut lines = format!("{}\n", first.lines().next().expect("a first record"));
+    for step in 1..=workers {
+        let event: Event = serde_json::from_value(json!({
+            "event": "step_finished", "agent": "main", "step": step, "turn": 0,
+            "state": if step == 1 { "START.md" } else { "NEXT.md" },
+            "transition": { "tag": "fork", "target": "WORKER.md", "next": "NEXT.md" },
+            "cost_usd": 0.001, "duration_ms": 1, "session_id": "s", "opens": format!("s{step}"),
+        }))
+        .expect("an event");
+        let seq = step as u64 + 1;
+        let record = Record { seq, at: Timestamp(1_768_487_422_123 + seq), event };
+        let _ = writeln!(lines, "{}", record::encode(&record).expect("a line"));
+    }
+    fs::write(&path, lines).expect("the journal is written");
+    fs::remove_file(test.run_dir().join("state.json")).expect("there was a snapshot");
+}
+
+#[test]
+fn ten_thousand_that_are_alike_are_one_line() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    grow(&test, 10_000);
+    let folded = test.raymond(&["tree", "t"]);
+    let lines: Vec<&str> = folded.ok().stdout.lines().collect();
+    assert!(lines.len() < 9, "{lines:#?}");
+    folded.stdout_has("10000 agents, main.1 to main.10000").stdout_has("$10.00");
+    let all = test.raymond(&["tree", "t", "--all"]);
+    let workers = all.ok().stdout.lines().filter(|line| line.starts_with("  main.")).count();
+    assert_eq!(workers, 10_000);
+    let json = test.raymond(&["tree", "t", "--json"]).ok().json();
+    assert_eq!(json["agents"].as_array().map(Vec::len), Some(10_001));
+    test.unheard(&["tree", "t", "--all"]).ok();
+    test.raymond(&["show", "t", "main.10001"])
+        .code(64)
+        .stderr_has("the run t has no agent main.10001; did you mean main.100")
+        .stderr_has("raymond tree t");
+}
+
+#[test]
+fn a_run_that_is_not_there_is_named() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    for command in [&["tree", "tt"][..], &["show", "tt", "main"], &["costs", "tt"]] {
+        test.raymond(command).code(64).stderr_has("there is no run tt");
+    }
+}

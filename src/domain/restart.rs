@@ -4,7 +4,9 @@
 //! used up its restarts within the period; then its policy says who ends, or that it waits for a
 //! person. A turn that was lost with an earlier runtime, or ended because the run was stopped, is run
 //! again and does not count, and neither do the limits of the API and the account: they are nobody's
-//! failure. What would fail the same way a second time ends the agent; what keeps every agent from
+//! failure. A turn that Claude Code cut off because it would have spent too much counts under each
+//! policy: where its agent has no money left it waits for that, and else it could cut off for ever.
+//! What would fail the same way a second time ends the agent; what keeps every agent from
 //! working pauses the whole run.
 
 use super::agent::Agent;
@@ -70,12 +72,13 @@ pub struct Circumstances<'run> {
 pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Reaction {
     let message = || failure.message.clone();
     match failure.cause {
-        Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic | Cause::Budget => {
+        Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic => {
             match around.supervision.restart {
                 Restart::Temporary => Reaction::GiveUp,
                 Restart::Transient | Restart::Permanent => restart(agent, around),
             }
         }
+        Cause::Budget => restart(agent, around),
         Cause::Interrupted | Cause::Lost => Reaction::Again { not_before: None, counts: false },
         Cause::Throttle => {
             let wait = backoff(around.supervision, agent.throttles as usize, around.chance);

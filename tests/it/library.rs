@@ -122,7 +122,10 @@ fn mistakes_are_named() {
     assert_eq!(gone.to_string(), "no/such/place: there is no such file or folder");
     let run = error(Runtime::builder().resume("none"));
     assert!(run.to_string().contains("none"), "{run}");
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-    let without = runtime.block_on(Runtime::builder().workflow(&flow).run()).expect_err("no");
+    let elsewhere = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(Runtime::builder().workflow(&flow).run()).expect_err("no")
+    });
+    let without = elsewhere.join().expect("no panic");
     assert!(without.to_string().contains("#[actix::main]"), "{without}");
 }

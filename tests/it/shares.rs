@@ -25,7 +25,7 @@ fn an_agent_that_has_spent_its_share_ends_and_the_others_go_on() {
     let outcome = test.run(&["START.md", "--max-procs", "1"]);
     outcome.code(1).ended("main", "led").ended("main.2", "done");
     assert_eq!(
-        outcome.failed("main.1"),
+        outcome.failed("main.1").trim_end(),
         "in MORE.md: its budget of $0.05 is used up: $0.06 spent (`budget` in WORK.md)"
     );
     let failed = test.events("agent_failed");

@@ -46,6 +46,7 @@ fn each_cause_has_its_reaction_under_each_policy() {
                         (counted.clone(), exhausted.clone())
                     }
                 }
+                Cause::Budget => (counted.clone(), exhausted.clone()),
                 _ => (after(cause, &[]), after(cause, &[])),
             };
             assert_eq!((fresh, spent), expected, "{cause} under {restart:?}");

@@ -196,7 +196,8 @@ impl Journal {
         let live: Vec<_> = self.run.agents.values().collect();
         let turn = live[agent.index(live.len())].turn_id();
         let message = marked.then(|| MessageId::new(&format!("m{}", self.run.seq + 1)));
-        let cost = Usd::from_dollars(f64::from(cents) / 100.0);
+        let started = *judgement != Judgement::NotStarted;
+        let cost = Usd::from_dollars(if started { f64::from(cents) / 100.0 } else { 0.0 });
         let judgement = judgement.clone();
         let budget_usd = cents.is_multiple_of(3).then_some(cost);
         let child = Terms { supervision: differing(cents), budget_usd };

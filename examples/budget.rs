@@ -3,6 +3,8 @@
 //! `cargo run --example budget -- WORKFLOW DOLLARS`; without a word it is the tour, under a script,
 //! at a cent for each agent.
 
+#![expect(clippy::print_stdout, reason = "a program that shows what came of it")]
+
 use actix::{Actor, Context, Handler};
 use raymond::domain::money::Usd;
 use raymond::domain::settings::Answerer;

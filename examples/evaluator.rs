@@ -3,6 +3,8 @@
 //! `cargo run --example evaluator -- WORKFLOW STATE LENGTH`: an agent that ends with fewer characters
 //! goes on at STATE instead, three times at most.
 
+#![expect(clippy::print_stdout, reason = "a program that shows what came of it")]
+
 use std::collections::HashMap;
 
 use actix::{Actor, Context, Handler};

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --example logging -- WORKFLOW`; without a word it is the tour, under a script.
 
+#![expect(clippy::print_stdout, reason = "a program that shows what came of it")]
+
 use std::io::Write;
 
 use actix::{Actor, Context, Handler};

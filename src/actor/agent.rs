@@ -39,7 +39,7 @@ enum Work {
     Consulting(TurnId),
     Asking {
         turn: TurnId,
-        terms: Terms,
+        terms: Box<Terms>,
         _process: Addr<Process>,
     },
 }
@@ -125,7 +125,7 @@ impl Agent {
         let turn = input.turn.clone();
         let own = ctx.address().recipient();
         let process = Process::launch(input, Rc::clone(&self.context), own);
-        self.work = Work::Asking { turn, terms, _process: process };
+        self.work = Work::Asking { turn, terms: Box::new(terms), _process: process };
     }
 
     fn judge(&self, terms: &Terms, reply: &Reply) -> Judgement {

@@ -160,7 +160,7 @@ impl Admission {
                 self.queue.pop(false);
                 continue;
             };
-            match purse.means((agent, state), self.holders.iter()) {
+            match purse.means((agent, state), &self.holders.iter()) {
                 Means::Enough => admitted.extend(self.serve()),
                 Means::Reserved(Whose::Share(owner)) => self.set_aside(owner),
                 Means::Spent(whose @ Whose::Share(_)) => self.turn_away(whose),

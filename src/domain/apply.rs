@@ -223,7 +223,7 @@ fn take(
             let birth = Birth {
                 state: target.clone(),
                 variables: variables.clone(),
-                terms: event.terms.clone(),
+                terms: (*event.terms).clone(),
             };
             Taken::Forked(Box::new(Agent::born(id, birth, opened, at)))
         }

@@ -70,7 +70,7 @@ impl Purse<'_> {
     pub fn means<'turn>(
         &self,
         (agent, state): Running<'_>,
-        running: impl Iterator<Item = Running<'turn>> + Clone,
+        running: &(impl Iterator<Item = Running<'turn>> + Clone),
     ) -> Means {
         if let Some(limit) = self.limit {
             if self.spent >= limit {
@@ -176,7 +176,7 @@ mod tests {
         running.extend(further.iter().map(|name| state(name)));
         let main = AgentId::main();
         let running = running.iter().map(|state| (&main, state));
-        purse.means((&main, &state("W.md")), running) == Means::Enough
+        purse.means((&main, &state("W.md")), &running) == Means::Enough
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         let purse = Purse { spent, limit: None, known: &known, shares: &NO_SHARES };
         let (main, worker) = (AgentId::main(), state("W.md"));
         let running = std::iter::repeat_n((&main, &worker), 1000);
-        assert_eq!(purse.means((&main, &worker), running), Means::Enough);
+        assert_eq!(purse.means((&main, &worker), &running), Means::Enough);
         assert!(!purse.is_empty());
     }
 
@@ -241,7 +241,7 @@ mod tests {
         let worker = state("W.md");
         let means = |agent: &str, running: &[&str]| {
             let running: Vec<AgentId> = running.iter().map(|agent| id(agent)).collect();
-            purse.means((&id(agent), &worker), running.iter().map(|agent| (agent, &worker)))
+            purse.means((&id(agent), &worker), &running.iter().map(|agent| (agent, &worker)))
         };
         let of = |agent: &str| Whose::Share(id(agent));
         assert_eq!(means("main.1.4", &["main.1"]), Means::Enough);
@@ -258,7 +258,7 @@ mod tests {
         let shares =
             [(AgentId::main(), Share { limit_usd: limit, spent_usd: Usd::ZERO, live: 1 })].into();
         let purse = Purse { spent: limit, limit: Some(limit), known: &known, shares: &shares };
-        let means = purse.means((&AgentId::main(), &worker), std::iter::empty());
+        let means = purse.means((&AgentId::main(), &worker), &std::iter::empty());
         assert_eq!(means, Means::Spent(Whose::Run));
     }
 }

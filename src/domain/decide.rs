@@ -207,7 +207,7 @@ fn step_finished(
         state: agent.current_state.clone(),
         transition: accepted.transition.clone(),
         implicit: accepted.implicit,
-        overruled: accepted.overruled.clone().map(Box::new),
+        overruled: accepted.overruled.clone(),
         unasked: report.judgement == Judgement::NotStarted,
         evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
         cost_usd: report.cost,
@@ -216,7 +216,7 @@ fn step_finished(
         session_id: agent.turn_session().id.clone(),
         message: report.message.clone(),
         opens,
-        terms: report.child.clone(),
+        terms: Box::new(report.child.clone()),
         reborn: reborn.map(|not_before| Reborn { not_before }),
     });
     let Some((because, then)) = exhausted else { return vec![finished] };

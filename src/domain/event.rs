@@ -155,7 +155,7 @@ pub struct StepFinished {
     pub opens: Option<SessionId>,
     /// Under which terms the agent lives that is born here.
     #[serde(flatten)]
-    pub terms: Terms,
+    pub terms: Box<Terms>,
     /// A permanent agent begins again after its result, in the session that is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reborn: Option<Reborn>,

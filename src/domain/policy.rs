@@ -34,7 +34,7 @@ pub struct Accepted {
     /// The reply had no tag and the policy left only one way.
     pub implicit: bool,
     /// What was asked for instead, and who overruled it.
-    pub overruled: Option<Overruled>,
+    pub overruled: Option<Box<Overruled>>,
 }
 
 /// How a reply breaks the protocol. An agent can repair it when its state has a policy.

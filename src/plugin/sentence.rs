@@ -160,7 +160,6 @@ pub fn destination(transition: &Transition) -> Option<&StateName> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::agent::Terms;
     use crate::domain::id::{AgentId, SessionId};
     use crate::domain::money::Usd;
     use crate::domain::time::Timestamp;
@@ -185,7 +184,7 @@ mod tests {
             session_id: SessionId::new("s"),
             message: None,
             opens: None,
-            terms: Terms::default(),
+            terms: Box::default(),
             reborn: None,
         };
         sentence(&Record { seq: 1, at: Timestamp(0), event: Event::StepFinished(event) })

@@ -45,7 +45,6 @@ pub struct Runtime;
 
 impl Runtime {
     /// A builder that knows nothing yet.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder {
             target: None,

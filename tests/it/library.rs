@@ -63,8 +63,8 @@ impl Write for Page {
 
 #[test]
 fn a_log() {
-    let test = scripted();
-    let (flow, dir) = paths(&test);
+    let place = scripted();
+    let (flow, dir) = paths(&place);
     let page = Page::default();
     let outcome = logging::run(&flow, &dir, page.clone()).expect("a run");
     assert_eq!(outcome.result(&AgentId::main()), Some("ab"));

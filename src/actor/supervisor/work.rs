@@ -213,11 +213,10 @@ impl Supervisor {
         }
         match &report.judgement {
             Judgement::Failed(failure) if failure.cause == Cause::Throttle => self.slow_down(),
-            Judgement::Failed(_) => {}
+            Judgement::Failed(_) | Judgement::NotStarted => {}
             Judgement::Accepted(_) | Judgement::Proposed { .. } | Judgement::Violated { .. } => {
                 self.throttle.succeeded();
             }
-            Judgement::NotStarted => {}
         }
         self.admission.release(&report.turn.agent);
         self.commit_all(events, ctx);

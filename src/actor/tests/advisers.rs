@@ -22,7 +22,9 @@ const WORKFLOW: &[(&str, &str)] = &[
 ];
 
 /// A plug-in that a test speaks for, and what it was asked.
-struct Voice(Box<dyn FnMut(&Question) -> Option<Verdict> + Send>);
+struct Voice(Box<Says>);
+
+type Says = dyn FnMut(&Question) -> Option<Verdict> + Send;
 
 impl Actor for Voice {
     type Context = Ctx<Self>;
@@ -98,10 +100,10 @@ fn it_overrules_a_transition_and_skips_a_turn() {
         Question::Start(start) if start.turn.step == 2 => Some(instead("OTHER.md")),
         _ => Some(Verdict::Proceed),
     });
-    let player = Player::echo();
-    let played = stage.play(settings(1), files(WORKFLOW), &player);
+    let echo = Player::echo();
+    let played = stage.play(settings(1), files(WORKFLOW), &echo);
     assert_eq!(played.run.finished[0].ending, ended("elsewhere"));
-    assert_eq!(player.names(), ["main#1", "main#3"], "the second was not asked");
+    assert_eq!(echo.names(), ["main#1", "main#3"], "the second was not asked");
 }
 
 #[test]
@@ -119,12 +121,12 @@ fn it_holds_a_turn_and_is_asked_again() {
         let hold = Verdict::Hold { until: crate::actor::clock::now(), reason: "wait".to_owned() };
         Some(if asked == 1 { hold } else { Verdict::Proceed })
     });
-    let player = Player::echo();
-    let played = stage.play(settings(1), files(WORKFLOW), &player);
+    let echo = Player::echo();
+    let played = stage.play(settings(1), files(WORKFLOW), &echo);
     assert_eq!(played.run.finished[0].ending, ended("done"));
     let held = |event: &Event| matches!(event, Event::TurnHeld(_));
     assert_eq!(played.records.iter().filter(|record| held(&record.event)).count(), 1);
-    assert_eq!(player.names(), ["main#1", "main#2"]);
+    assert_eq!(echo.names(), ["main#1", "main#2"]);
 }
 
 #[test]

@@ -129,7 +129,9 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
     );
     assert_eq!((admission.waiting(), admission.is_idle()), (1, false));
     admission.release(&poor.child(1));
-    shares.values_mut().for_each(|share| share.spent_usd = usd(0.3));
+    for share in shares.values_mut() {
+        share.spent_usd = usd(0.3);
+    }
     assert!(
         admit(&mut admission, 3, &Purse { shares: &shares, known: &known, ..UNLIMITED }).is_empty()
     );

@@ -80,7 +80,7 @@ pub(super) fn not_started(run: &Run, agent: &Agent, report: &Report, chosen: Cho
             reason,
         })],
         Verdict::Override { transition, reason } => {
-            let overruled = Some(Overruled { asked: None, by: plug_in(&by), reason });
+            let overruled = Some(Box::new(Overruled { asked: None, by: plug_in(&by), reason }));
             let accepted = Accepted { transition, implicit: false, overruled };
             step_finished(run, agent, &accepted, report, chosen)
         }
@@ -129,7 +129,8 @@ pub fn out_of_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
 fn overrule(accepted: &mut Accepted, transition: Transition, by: &str, reason: String) {
     let asked = std::mem::replace(&mut accepted.transition, transition);
     let first = accepted.overruled.take().and_then(|overruled| overruled.asked);
-    accepted.overruled = Some(Overruled { asked: first.or(Some(asked)), by: plug_in(by), reason });
+    let overruled = Overruled { asked: first.or(Some(asked)), by: plug_in(by), reason };
+    accepted.overruled = Some(Box::new(overruled));
     accepted.implicit = false;
 }
 

@@ -105,7 +105,7 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
         session_id: session(1),
         message: Some(message(9)),
         opens: None,
-        terms: Terms::default(),
+        terms: Box::default(),
         reborn: None,
     };
     assert_eq!(one(&scene, judgement), Event::StepFinished(expected));

@@ -188,7 +188,7 @@ fn overruled(asked: Accepted, instead: Transition, by: &str, reason: String) -> 
         return asked;
     }
     let overruled = Overruled { asked: Some(asked.transition), by: by.to_owned(), reason };
-    Accepted { transition: instead, implicit: false, overruled: Some(overruled) }
+    Accepted { transition: instead, implicit: false, overruled: Some(Box::new(overruled)) }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use proptest::prelude::*;
 
 use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
-use crate::domain::agent::Terms;
 use crate::domain::event::AgentFailed;
 use crate::domain::usage::Usage;
 
@@ -94,7 +93,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 session_id: SessionId::new("s"),
                 message,
                 opens: session,
-                terms: Terms::default(),
+                terms: Box::default(),
                 reborn: None,
             }),
             2 => Event::TurnRejected(TurnRejected {

@@ -121,7 +121,7 @@ impl Scene {
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
             opens: opens.then(|| session(self.next())),
-            terms: Terms::default(),
+            terms: Box::default(),
             reborn: None,
         }
     }

@@ -1,11 +1,10 @@
 //! Shares of a budget: who counts to which, and when one is over.
 
 use super::*;
-use crate::domain::agent::Terms;
 
 fn fork(scene: &mut Scene, parent: &str, budget: Option<f64>) {
     let mut step = scene.step(parent, tag(Tag::Fork, "A.md", "W.md"));
-    step.terms = Terms { budget_usd: budget.map(Usd::from_dollars), ..Terms::default() };
+    step.terms.budget_usd = budget.map(Usd::from_dollars);
     scene.happens(Event::StepFinished(step));
 }
 

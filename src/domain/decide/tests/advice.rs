@@ -3,6 +3,7 @@
 use super::*;
 use crate::domain::budget::{Share, Whose};
 use crate::domain::consult::{Scope, Verdict};
+use crate::domain::evaluation::Overruled;
 use crate::domain::id::AgentId;
 
 fn opinion(verdict: Verdict) -> Vec<Opinion> {
@@ -48,11 +49,11 @@ fn a_transition_is_overruled_and_both_are_recorded() {
 fn what_was_asked_for_first_stays_on_record() {
     let scene = Scene::begin();
     let mut evaluated = Accepted { transition: goto("B.md"), implicit: false, overruled: None };
-    evaluated.overruled = Some(crate::domain::evaluation::Overruled {
+    evaluated.overruled = Some(Box::new(Overruled {
         asked: Some(goto("A.md")),
         by: "the evaluator".to_owned(),
         reason: String::new(),
-    });
+    }));
     let said = events(&scene, Judgement::Accepted(evaluated), instead(goto("C.md")));
     let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
     let overruled = step.overruled.as_ref().expect("overruled");

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::actor::registry::AgentView;
-use crate::domain::agent::Terms;
 use crate::domain::agents::Agents;
 use crate::domain::event::{AgentFailed, Record, StepFinished};
 use crate::domain::id::{AgentId, SessionId, StateName};
@@ -62,7 +61,7 @@ fn step(tag: Tag, attributes: &[(&str, &str)], target: &str) -> Event {
         session_id: SessionId::new("s"),
         message: None,
         opens: None,
-        terms: Terms::default(),
+        terms: Box::default(),
         overruled: None,
         unasked: false,
         evaluator: None,

@@ -61,6 +61,9 @@ pub enum Command {
     /// Show what a run's money went into: by state, model and agent
     #[command(after_help = COSTS_HELP)]
     Costs(CostsArgs),
+    /// Watch what every agent does, on the whole screen
+    #[command(after_help = TOP_HELP)]
+    Top(TopArgs),
     /// Ask a run to stop; it can go on later
     Stop(StopArgs),
     /// Show the runs that can go on, or let them all go on
@@ -105,6 +108,10 @@ const LOG_HELP: &str = "Examples:
   raymond log RUN --agent main.2         only an agent's own records
   raymond log RUN --agent 'main.2.*'     the same, and those of all its descendants
   raymond log RUN --json                 the records as the journal has them, a line each";
+
+const TOP_HELP: &str = "The stuck come first, then those that run. Many that do the same are one row: Enter opens it.
+Keys: arrows choose, Enter shows an agent's last messages, / filters, s stops the run after a
+question, ? tells all of them, q leaves. It only reads, so it works on a run that nobody holds, too.";
 
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]
@@ -219,6 +226,17 @@ pub struct LogArgs {
     /// Only the records of this agent; with `.*` at the end, of its descendants too
     #[arg(long, value_parser = Whose::parse)]
     pub agent: Option<Whose>,
+}
+
+/// Options of `top`.
+#[derive(Debug, Clone, Args)]
+pub struct TopArgs {
+    /// The run's id [default: the run that goes on, or the newest]
+    #[arg(value_name = "RUN", value_parser = RunId::parse)]
+    pub run: Option<RunId>,
+    /// Where the runs are.
+    #[command(flatten)]
+    pub dir: Dir,
 }
 
 /// Options of `stop`.

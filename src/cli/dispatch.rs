@@ -7,7 +7,9 @@ use clap::{CommandFactory, Parser};
 
 use super::args::{self, Cli, Command};
 use super::exit::{Error, Exit};
-use super::{costs, diagnostics, list, log, output, recover, run, show, start, status, stop, tree};
+use super::{
+    costs, diagnostics, list, log, output, recover, run, show, start, status, stop, top, tree,
+};
 
 /// Runs a command line, program name included, and gives its exit code.
 #[must_use]
@@ -46,6 +48,7 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Show(args) => show::show(&args),
         Command::Costs(args) => costs::costs(&args),
         Command::Stop(args) => stop::stop(&args),
+        Command::Top(args) => top::top(&args),
         Command::Recover(args) => recover::recover(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -1,17 +1,17 @@
 //! `raymond log`: what happened in a run, or to an agent, as it happens if asked to.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Write, stdout};
-use std::path::Path;
+use std::io::{ErrorKind, Write, stdout};
 use std::time::Duration;
 
 use super::args::LogArgs;
 use super::exit::{Error, Exit};
 use super::whose::must_exist;
 use crate::plugin::sentence::{printable, sentence};
+use crate::store::journal::Journal;
 use crate::store::layout::Root;
+use crate::store::record::Flaw;
 use crate::store::view::{look, no_such_run};
-use crate::store::{self, lock, record};
+use crate::store::{lock, record};
 
 /// How often a journal that is followed is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -26,17 +26,11 @@ pub fn log(args: &LogArgs) -> Result<Exit, Error> {
     if !dir.path().is_dir() {
         return Err(no_such_run(&root, &args.one.run).into());
     }
-    let path = dir.journal();
-    let failed = |error| Error::Io { doing: "read", path: path.clone(), error };
-    let mut journal = Journal {
-        reader: BufReader::new(File::open(&path).map_err(failed)?),
-        seq: 0,
-        partial: Vec::new(),
-    };
+    let mut journal = Journal::open(&dir.journal())?;
     loop {
         let held = args.follow && lock::is_held(&dir.lock())?.is_some();
-        while let Some(line) = journal.next(&path)? {
-            let text = text(line, journal.seq, &path, args)?;
+        while let Some((seq, line)) = journal.read()? {
+            let text = text(line, args).map_err(|flaw| journal.damaged(seq, &flaw))?;
             if !text.map_or(Ok(true), |text| show(&text))? {
                 return Ok(Exit::Success);
             }
@@ -53,11 +47,11 @@ pub fn log(args: &LogArgs) -> Result<Exit, Error> {
 }
 
 /// What is shown of a record; nothing, if it is about another agent.
-fn text(line: String, seq: u64, path: &Path, args: &LogArgs) -> Result<Option<String>, Error> {
+fn text(line: String, args: &LogArgs) -> Result<Option<String>, Flaw> {
     if args.one.json && args.agent.is_none() {
         return Ok(Some(line));
     }
-    let record = record::decode(&line).map_err(|flaw| damaged(path, seq, &flaw))?;
+    let record = record::decode(&line)?;
     if args.agent.as_ref().is_some_and(|whose| !whose.is_about(&record.event)) {
         return Ok(None);
     }
@@ -74,31 +68,5 @@ fn show(text: &str) -> Result<bool, Error> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Error::Io { doing: "write", path: "stdout".into(), error }),
-    }
-}
-
-fn damaged(path: &Path, seq: u64, flaw: &record::Flaw) -> Error {
-    store::Error::Damaged { path: path.to_owned(), line: seq, record: seq, why: flaw.to_string() }
-        .into()
-}
-
-struct Journal {
-    reader: BufReader<File>,
-    seq: u64,
-    partial: Vec<u8>,
-}
-
-impl Journal {
-    /// The next whole record; what is still being written, or was torn, is left for later.
-    fn next(&mut self, path: &Path) -> Result<Option<String>, Error> {
-        let read = self.reader.read_until(b'\n', &mut self.partial);
-        read.map_err(|error| Error::Io { doing: "read", path: path.to_owned(), error })?;
-        let Some(line) = self.partial.strip_suffix(b"\n") else { return Ok(None) };
-        self.seq += 1;
-        let text = record::check(line, self.seq)
-            .map_err(|flaw| damaged(path, self.seq, &flaw))?
-            .to_owned();
-        self.partial.clear();
-        Ok(Some(text))
     }
 }

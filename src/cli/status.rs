@@ -30,8 +30,13 @@ pub fn status(args: &OneRun) -> Result<Exit, Error> {
 /// The status as people see it: a run that should go on, but that nobody holds, is interrupted.
 #[must_use]
 pub fn word(view: &View) -> &'static str {
-    match view.run.status {
-        Status::Running if view.held => "running",
+    standing(view.run.status, view.held)
+}
+
+/// The same of a run that is followed.
+pub(super) fn standing(status: Status, held: bool) -> &'static str {
+    match status {
+        Status::Running if held => "running",
         Status::Running => "interrupted",
         Status::Paused => "paused",
         Status::Completed => "completed",

@@ -15,9 +15,9 @@ use super::status::{left_running, word};
 use crate::actor::clock::now;
 use crate::domain::event::Command;
 use crate::runtime::place;
-use crate::store::layout::Root;
+use crate::store::layout::{Root, RunDir};
 use crate::store::view::look;
-use crate::store::{inbox, lock};
+use crate::store::{self, inbox, lock};
 
 /// How often it is looked whether the run is let go.
 const LOOK: Duration = Duration::from_millis(50);
@@ -32,8 +32,7 @@ pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
     let view = look(&root, id)?;
     let dir = root.run(id);
     if view.held {
-        let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
-        inbox::put(&dir.inbox(), &name, &Command::Stop)?;
+        ask(&dir)?;
         while args.wait && lock::is_held(&dir.lock())?.is_some() {
             std::thread::sleep(LOOK);
         }
@@ -51,4 +50,10 @@ pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
     };
     let running = left_running(&place::root(&args.one.dir.dir)?, &after);
     output::print(&format!("{said}\n{running}"))
+}
+
+/// Puts the request into the run's inbox.
+pub(super) fn ask(dir: &RunDir) -> Result<(), store::Error> {
+    let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
+    inbox::put(&dir.inbox(), &name, &Command::Stop)
 }

@@ -19,6 +19,7 @@ pub mod limit;
 pub mod machine;
 pub mod message;
 pub mod notice;
+pub mod onlooker;
 pub mod outcome;
 pub mod owned;
 pub mod pool;

@@ -4,6 +4,7 @@
 //! remembered for the error message, and bytes that are not UTF-8 are replaced. Only one line is
 //! held at a time, and its length is capped.
 
+pub mod glimpse;
 mod line;
 mod spent;
 

@@ -1,18 +1,23 @@
-//! Reads a journal from its beginning, judging every line.
+//! Reads a journal from its beginning, judging every line, and later what has been appended since.
 //!
 //! A bad last line is a write that was torn when the machine stopped: nobody was told of it, so it
-//! is cut off. A bad line with others after it is damage, and nothing is guessed. Only what is there
-//! when it is opened is read, so a journal that is being written can be read too. It is one file that
-//! only grows: a snapshot shortens recovery, and the story stays whole for who asks for it.
+//! is cut off. A bad line with others after it is damage, and nothing is guessed. A look reads only
+//! what is there when it begins, so a journal that is being written can be read too: what is not
+//! whole yet is left for the next look. It is one file that only grows: a snapshot shortens recovery,
+//! and the story stays whole for who asks for it.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
-use std::path::Path;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::record::{Flaw, check, has_more};
 
-/// What a journal holds.
+/// How much is read at a time, in bytes.
+const CHUNK: usize = 256 * 1024;
+
+/// What of a journal has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
     /// The number of its last record.
@@ -23,56 +28,130 @@ pub struct Extent {
     pub torn: u64,
 }
 
-/// Reads all records in order; `visit` gets each line that is whole.
-///
-/// # Errors
-/// [`Error::Damaged`] for a bad record that is not the last, [`Error::Io`], and whatever `visit`
-/// finds wrong.
-pub fn scan(
-    path: &Path,
-    mut visit: impl FnMut(u64, &str) -> Result<(), Flaw>,
-) -> Result<Extent, Error> {
-    let file = File::open(path).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => Error::Empty { path: path.to_owned() },
-        _ => Error::io("open", path)(error),
-    })?;
-    let length = file.metadata().map_err(Error::io("read", path))?.len();
-    let mut reader = BufReader::with_capacity(256 * 1024, file.take(length));
-    let mut extent = Extent { last: 0, end: 0, torn: 0 };
-    let (mut line, mut moment, mut position) = (Vec::new(), Vec::new(), 0);
-    while next(&mut reader, &mut line).map_err(Error::io("read", path))? {
-        let seq = extent.last + moment.len() as u64 + 1;
-        let damaged = |flaw: Flaw| Error::Damaged {
-            path: path.to_owned(),
-            line: seq,
-            record: seq,
-            why: flaw.to_string(),
-        };
-        position += line.len() as u64;
-        match line.strip_suffix(b"\n").ok_or(Flaw::NoChecksum).and_then(|line| check(line, seq)) {
-            Ok(text) if has_more(text) => moment.push(text.to_owned()),
-            Ok(text) => {
-                for (seq, earlier) in (extent.last + 1..).zip(moment.drain(..)) {
-                    visit(seq, &earlier).map_err(damaged)?;
-                }
-                visit(seq, text).map_err(damaged)?;
-                (extent.last, extent.end) = (seq, position);
-            }
-            Err(Flaw::NoChecksum | Flaw::Checksum) if position == length => break,
-            Err(flaw) => return Err(damaged(flaw)),
-        }
-    }
-    extent.torn = position - extent.end;
-    Ok(extent)
+/// A journal that is read, also while it is written.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    reader: BufReader<File>,
+    extent: Extent,
+    /// How long the file was when this look at it began, and how far the look has come.
+    length: u64,
+    position: u64,
+    line: Vec<u8>,
+    /// What has been read of a whole moment and not been given out.
+    moment: VecDeque<String>,
 }
 
-/// Reads a line, with its end if it has one; tells whether there was any.
-fn next(reader: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
-    line.clear();
-    loop {
-        match reader.read_until(b'\n', line) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            read => return read.map(|_| !line.is_empty()),
+impl Journal {
+    /// Opens a journal at its beginning.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] if there is none, [`Error::Io`].
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = File::open(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::Empty { path: path.to_owned() },
+            _ => Error::io("open", path)(error),
+        })?;
+        Ok(Self {
+            path: path.to_owned(),
+            reader: BufReader::with_capacity(CHUNK, file),
+            extent: Extent { last: 0, end: 0, torn: 0 },
+            length: 0,
+            position: 0,
+            line: Vec::new(),
+            moment: VecDeque::new(),
+        })
+    }
+
+    /// The line of the next record; nothing, if there is none yet. Asked after that it looks again.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] for a bad record that is not the last, [`Error::Io`].
+    pub fn read(&mut self) -> Result<Option<(u64, String)>, Error> {
+        if self.moment.is_empty() && !self.read_moment()? {
+            return Ok(None);
         }
+        let seq = self.extent.last + 1 - self.moment.len() as u64;
+        Ok(self.moment.pop_front().map(|line| (seq, line)))
+    }
+
+    /// Reads all that is there by now; `visit` gets each line, and says what is wrong with it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and [`Error::Damaged`] for what `visit` finds wrong.
+    pub fn read_all(
+        &mut self,
+        mut visit: impl FnMut(u64, &str) -> Result<(), Flaw>,
+    ) -> Result<Extent, Error> {
+        while let Some((seq, line)) = self.read()? {
+            visit(seq, &line).map_err(|flaw| self.damaged(seq, &flaw))?;
+        }
+        Ok(self.extent)
+    }
+
+    /// The error for a record with something wrong in it.
+    #[must_use]
+    pub fn damaged(&self, seq: u64, flaw: &Flaw) -> Error {
+        Error::Damaged { path: self.path.clone(), line: seq, record: seq, why: flaw.to_string() }
+    }
+
+    /// Reads the records that were decided at one moment; tells whether they are all there.
+    fn read_moment(&mut self) -> Result<bool, Error> {
+        if self.position == self.length && !self.look_again()? {
+            return Ok(false);
+        }
+        while self.read_line().map_err(Error::io("read", &self.path))? {
+            let seq = self.extent.last + self.moment.len() as u64 + 1;
+            let line = self.line.strip_suffix(b"\n").ok_or(Flaw::NoChecksum);
+            match line.and_then(|line| check(line, seq)) {
+                Ok(text) => {
+                    let more = has_more(text);
+                    self.moment.push_back(text.to_owned());
+                    if !more {
+                        self.extent = Extent { last: seq, end: self.position, torn: 0 };
+                        return Ok(true);
+                    }
+                }
+                Err(Flaw::NoChecksum | Flaw::Checksum) if self.position == self.length => break,
+                Err(flaw) => return Err(self.damaged(seq, &flaw)),
+            }
+        }
+        self.moment.clear();
+        self.position = self.length;
+        self.extent.torn = self.length - self.extent.end;
+        Ok(false)
+    }
+
+    /// Begins a look behind the last whole record; tells whether there is anything new. What was torn
+    /// may have been cut off and written over by then.
+    fn look_again(&mut self) -> Result<bool, Error> {
+        let failed = || Error::io("read", &self.path);
+        let length = self.reader.get_ref().metadata().map_err(failed())?.len();
+        if length < self.extent.end {
+            let gone = Flaw::Meaning("it is gone: the file has become shorter".to_owned());
+            return Err(self.damaged(self.extent.last, &gone));
+        }
+        if length == self.extent.end {
+            (self.position, self.length, self.extent.torn) = (length, length, 0);
+            return Ok(false);
+        }
+        self.reader.seek(SeekFrom::Start(self.extent.end)).map_err(failed())?;
+        (self.position, self.length) = (self.extent.end, length);
+        Ok(true)
+    }
+
+    /// Reads a line, with its end if it has one; tells whether there was any.
+    fn read_line(&mut self) -> std::io::Result<bool> {
+        self.line.clear();
+        let mut rest = self.reader.by_ref().take(self.length - self.position);
+        loop {
+            match rest.read_until(b'\n', &mut self.line) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(_) => break,
+            }
+        }
+        self.position += self.line.len() as u64;
+        Ok(!self.line.is_empty())
     }
 }

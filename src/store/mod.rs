@@ -6,6 +6,7 @@
 
 pub mod error;
 pub mod files;
+pub mod follow;
 pub mod inbox;
 pub mod journal;
 pub mod layout;

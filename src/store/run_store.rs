@@ -3,12 +3,13 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::journal::{Extent, Journal};
 use super::layout::{Root, RunDir};
 use super::lock::{self, Lock};
 use super::snapshot::{self, Found, Growth};
 use super::view::no_such_run;
 use super::writer::{Outcome, Target, Writer};
-use super::{Error, files, inbox, journal, record};
+use super::{Error, files, inbox, record};
 use crate::domain::apply::{Refused, apply, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
@@ -182,6 +183,7 @@ impl RunStore {
 /// A run as its directory tells it.
 pub(super) struct Replayed {
     pub(super) run: Run,
+    pub(super) journal: Journal,
     pub(super) end: u64,
     pub(super) torn: u64,
     pub(super) untouched: Option<Record>,
@@ -204,7 +206,8 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
     };
     let known = run.as_ref().map_or(0, |run| run.seq);
     let mut untouched = None;
-    let extent = journal::scan(&dir.journal(), |seq, line| {
+    let mut journal = Journal::open(&dir.journal())?;
+    let extent = journal.read_all(|seq, line| {
         untouched = if seq == 1 { Some(record::decode(line)?) } else { None };
         if seq <= known {
             return Ok(());
@@ -219,7 +222,8 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
     })?;
     match run {
         Some(run) if run.seq == extent.last => {
-            Ok(Replayed { run, end: extent.end, torn: extent.torn, untouched, warnings })
+            let Extent { end, torn, .. } = extent;
+            Ok(Replayed { run, journal, end, torn, untouched, warnings })
         }
         Some(run) if extent.last > 0 => Err(Error::Damaged {
             path: dir.journal(),

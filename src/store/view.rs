@@ -2,9 +2,10 @@
 
 use std::io::ErrorKind;
 
+use super::journal::Journal;
 use super::layout::Root;
 use super::run_store::replay;
-use super::{Error, journal, lock, record};
+use super::{Error, lock, record};
 use crate::domain::apply::{Refused, apply, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
@@ -47,7 +48,7 @@ pub fn story(root: &Root, id: &RunId, mut visit: impl FnMut(&Run, &Record)) -> R
     }
     let holder = lock::is_held(&dir.lock())?;
     let mut run = None;
-    journal::scan(&dir.journal(), |_, line| {
+    Journal::open(&dir.journal())?.read_all(|_, line| {
         let record = record::decode(line)?;
         let refused = |refused: Refused| record::Flaw::Meaning(refused.to_string());
         match &mut run {

@@ -40,6 +40,7 @@ mod supervision;
 mod support;
 mod terminal;
 mod throttle;
+mod top;
 mod tree;
 mod usage_limit;
 mod warm;

@@ -95,7 +95,11 @@ impl Visitor<'_> for LossyVisitor {
 #[derive(Deserialize)]
 pub(super) struct Message<'line> {
     #[serde(borrow, default)]
+    pub(super) id: Field<'line>,
+    #[serde(borrow, default)]
     pub(super) model: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) usage: Field<'line>,
     #[serde(borrow, default)]
     pub(super) content: Vec<Content<'line>>,
 }
@@ -110,6 +114,12 @@ pub(super) struct Content<'line> {
     pub(super) id: Field<'line>,
     #[serde(borrow, default)]
     pub(super) tool_use_id: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) text: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) input: Field<'line>,
+    #[serde(borrow, default, rename = "content")]
+    pub(super) answer: Field<'line>,
 }
 
 /// What the process has taken of one model; the tokens of both caches are counted apart.

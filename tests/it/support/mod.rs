@@ -2,7 +2,7 @@
 //! be questioned comes out.
 //!
 //! [`Test`] owns a temporary place with everything in it, [`Rule`] says how the stand-in answers,
-//! [`Outcome`] is a finished `raymond`, [`Live`] a running one, [`Call`] a start of the stand-in.
+//! [`Outcome`] is a finished `raymond`, [`Live`] a running one, [`Screen`] one on a terminal, [`Call`] a start of the stand-in.
 
 mod call;
 mod live;
@@ -10,6 +10,7 @@ mod outcome;
 mod place;
 mod rule;
 mod scene;
+mod screen;
 
 pub(crate) use call::{Call, alive, most_at_once};
 pub(crate) use live::{Live, kill, patiently};

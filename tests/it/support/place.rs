@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::outcome::start_of;
 use super::{Call, Live, Outcome, Rule, kill, patiently};
 
-const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
+pub(super) const RAYMOND: &str = env!("CARGO_BIN_EXE_raymond");
 const FAKE: &str = env!("CARGO_BIN_EXE_fake-claude");
 
 /// A workflow in `flow/` (where raymond is started), the stand-in's folder `fake/`, the run `t` in
@@ -179,7 +179,7 @@ impl Test {
         self.launch_into(command, arguments, writer.into()).wait()
     }
 
-    fn command(&self, program: &str) -> Command {
+    pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .env_clear()

@@ -1,0 +1,174 @@
+//! `raymond top`: what every agent of a run does, on a screen that stays calm with ten thousand.
+//!
+//! It reads the journal and the transcripts and nothing else, so it works beside a live run and on
+//! one that nobody holds. What is shown is made by pure functions (`agents`, `rows`, `text`); a
+//! key changes the screen's data (`keys`); only here and in `watch` is anything touched.
+
+mod agents;
+mod choose;
+mod draw;
+mod keys;
+mod messages;
+mod rows;
+mod screen;
+mod text;
+mod watch;
+
+use std::io::{IsTerminal, stdin, stdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event, KeyEventKind, poll, read};
+use ratatui::DefaultTerminal;
+use signal_hook::consts::{SIGHUP, SIGTERM};
+
+use self::agents::{Entry, entries};
+use self::draw::{Picture, draw, room};
+use self::keys::{Order, press};
+use self::rows::{Row, rows};
+use self::screen::{Screen, View};
+use self::text::Tone;
+use self::watch::Watch;
+use super::args::TopArgs;
+use super::exit::{Error, Exit};
+use super::stop;
+use crate::store::layout::Root;
+
+/// How often it is looked whether something has changed.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How often the screen is drawn again, because time itself is on it.
+const REDRAW: Duration = Duration::from_secs(1);
+
+/// `raymond top`
+///
+/// # Errors
+/// [`Error`] if there is no such run or no terminal.
+pub fn top(args: &TopArgs) -> Result<Exit, Error> {
+    if !stdin().is_terminal() || !stdout().is_terminal() {
+        return Err(Error::Usage(
+            "raymond top draws on a terminal, and here is none; `raymond tree RUN` and `raymond status RUN` print"
+                .to_owned(),
+        ));
+    }
+    let root = Root::new(&args.dir.dir);
+    let (id, others) = choose::choose(&root, args.run.as_ref())?;
+    let watch = Watch::open(root.run(&id))?;
+    let told = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&told)).map_err(failed)?;
+    }
+    let notice = (others > 0).then(|| {
+        format!("this is the newest of {} runs that go on; `raymond list` names them", others + 1)
+    });
+    let top = Top {
+        watch,
+        screen: Screen::telling(notice),
+        entries: Vec::new(),
+        rows: Vec::new(),
+        messages: Vec::new(),
+        drawn: None,
+    };
+    let terminal = ratatui::try_init().map_err(failed)?;
+    let came_to = top.show(terminal, &told);
+    let _ = ratatui::try_restore();
+    came_to
+}
+
+struct Top {
+    watch: Watch,
+    screen: Screen,
+    entries: Vec<Entry>,
+    rows: Vec<Row>,
+    messages: Vec<(Tone, String)>,
+    drawn: Option<Instant>,
+}
+
+impl Top {
+    /// Shows the run until someone has seen enough.
+    fn show(mut self, mut terminal: DefaultTerminal, told: &AtomicBool) -> Result<Exit, Error> {
+        let mut looked = Instant::now();
+        while !told.load(Ordering::Relaxed) {
+            if looked.elapsed() >= LOOK {
+                looked = Instant::now();
+                if self.watch.look()? {
+                    self.drawn = None;
+                    if !self.watch.known().held {
+                        self.screen.notice = None;
+                    }
+                }
+            }
+            if self.drawn.is_none_or(|drawn| drawn.elapsed() >= REDRAW) {
+                self.draw(&mut terminal)?;
+            }
+            let mut wait = LOOK.saturating_sub(looked.elapsed());
+            while poll(wait).map_err(failed)? {
+                if self.take(&read().map_err(failed)?)? == Some(Order::Leave) {
+                    return Ok(Exit::Success);
+                }
+                wait = Duration::ZERO;
+            }
+        }
+        Ok(Exit::Interrupted)
+    }
+
+    /// Takes note of a key, or of the terminal's new size.
+    fn take(&mut self, event: &Event) -> Result<Option<Order>, Error> {
+        self.drawn = None;
+        let Some(key) = event.as_key_event().filter(|key| key.kind != KeyEventKind::Release) else {
+            return Ok(None);
+        };
+        let filter = self.screen.filter.clone();
+        let opened = self.screen.opened.len();
+        let order = press(&mut self.screen, key, &self.entries, &self.rows);
+        if order == Some(Order::Stop) {
+            self.screen.notice = Some(self.stop()?);
+        }
+        if filter != self.screen.filter || opened != self.screen.opened.len() {
+            self.rows = rows(&self.entries, &self.screen.filter, &self.screen.opened);
+        }
+        self.watch.read_messages_of(match &self.screen.view {
+            View::Messages { agent, .. } => Some(agent),
+            _ => None,
+        });
+        Ok(order)
+    }
+
+    /// Asks the run to stop, as `raymond stop` does.
+    fn stop(&self) -> Result<String, Error> {
+        if !self.watch.known().held {
+            return Ok("it stands still already: no raymond holds it".to_owned());
+        }
+        stop::ask(self.watch.dir())?;
+        Ok("it is asked to stop: its running turns may finish".to_owned())
+    }
+
+    fn draw(&mut self, terminal: &mut DefaultTerminal) -> Result<(), Error> {
+        let size = terminal.size().map_err(failed)?;
+        let known = self.watch.known();
+        self.screen.room = room(size.height);
+        self.entries = entries(known);
+        self.rows = rows(&self.entries, &self.screen.filter, &self.screen.opened);
+        self.screen.settle(&self.entries, &self.rows);
+        self.messages = messages::lines(self.watch.messages(), size.width.into());
+        if let View::Messages { back, .. } = &mut self.screen.view {
+            *back = (*back).min(self.messages.len().saturating_sub(self.screen.room));
+        }
+        let picture = Picture {
+            known,
+            entries: &self.entries,
+            rows: &self.rows,
+            messages: &self.messages,
+            colours: console::colors_enabled(),
+        };
+        let drawn = terminal.draw(|frame| draw(frame, &picture, &self.screen));
+        drawn.map_err(failed)?;
+        self.drawn = Some(Instant::now());
+        Ok(())
+    }
+}
+
+fn failed(error: std::io::Error) -> Error {
+    Error::Io { doing: "draw on", path: "the terminal".into(), error }
+}

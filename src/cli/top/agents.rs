@@ -1,0 +1,251 @@
+//! What each agent of a run does now, from the run and what is seen of its turns. Pure.
+//!
+//! It is made anew for all agents whenever something has changed, so an [`Entry`] is small, and texts
+//! are left where they are until a row is drawn.
+
+use std::collections::HashMap;
+use std::mem::{Discriminant, discriminant};
+
+use crate::domain::agent::Agent;
+use crate::domain::budget::{Means, Running};
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::run::{Ending, Finished, Run, Status};
+use crate::domain::settings::Answerer;
+use crate::domain::time::Timestamp;
+
+/// What is seen of a turn that has been begun.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// What it was last seen doing.
+    pub(super) doing: Option<String>,
+    /// The tokens it has taken so far.
+    pub(super) tokens: u64,
+    /// Whether a tool is at work.
+    pub(super) at_work: bool,
+    /// When something of it last came.
+    pub(super) progressed: Timestamp,
+}
+
+/// What is known of a run from outside.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known<'run> {
+    /// The run.
+    pub(super) run: &'run Run,
+    /// Whether a raymond holds it.
+    pub(super) held: bool,
+    /// What is seen of the turns that are due and have been begun.
+    pub(super) seen: &'run HashMap<AgentId, Seen>,
+    /// The time.
+    pub(super) now: Timestamp,
+}
+
+/// What an agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Its turn runs, but has been silent for so long that it may be ended.
+    Silent,
+    /// It waits for someone, who has to let the run go on.
+    Someone,
+    /// Its turn runs.
+    Running,
+    /// Its turn was begun by a raymond that is gone.
+    Left,
+    /// It waits.
+    Waiting(Why),
+    /// It ended with an error.
+    Failed,
+    /// It ended with a result.
+    Ended,
+}
+
+/// Why an agent waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// For one of the run's permits.
+    Permit,
+    /// For a permit, or it is at work: a script's turns leave no trace.
+    Script,
+    /// What is left of a budget is reserved by turns that run.
+    Budget,
+    /// Until its turn is run again.
+    Backoff(Timestamp),
+    /// A plug-in holds it back until then.
+    PlugIn(Timestamp),
+    /// Until the account's usage limit resets.
+    UsageLimit(Timestamp),
+    /// The run is paused.
+    Paused,
+    /// No raymond holds the run.
+    Nobody,
+}
+
+/// What an agent does, whenever it began and however long it lasts.
+pub(super) type Class = (Discriminant<Doing>, Option<Discriminant<Why>>);
+
+/// The kinds of agents that can be shown alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Running,
+    Waiting,
+    Stuck,
+    Failed,
+    Ended,
+}
+
+impl Doing {
+    /// The kind it belongs to.
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Self::Silent | Self::Someone => Kind::Stuck,
+            Self::Running => Kind::Running,
+            Self::Left | Self::Waiting(_) => Kind::Waiting,
+            Self::Failed => Kind::Failed,
+            Self::Ended => Kind::Ended,
+        }
+    }
+
+    /// Its place among others: the stuck first, then the busy.
+    pub(super) fn rank(self) -> u8 {
+        match self {
+            Self::Silent | Self::Someone => 0,
+            Self::Running => 1,
+            Self::Left => 2,
+            Self::Waiting(Why::Backoff(_) | Why::PlugIn(_)) => 3,
+            Self::Waiting(_) => 4,
+            Self::Failed => 5,
+            Self::Ended => 6,
+        }
+    }
+
+    /// What those that do the same have in common.
+    pub(super) fn class(self) -> Class {
+        let why = if let Self::Waiting(why) = self { Some(discriminant(&why)) } else { None };
+        (discriminant(&self), why)
+    }
+
+    /// Whether many of it say no more than one: each turn that runs is another.
+    pub(super) fn folds(self) -> bool {
+        !matches!(self, Self::Silent | Self::Running)
+    }
+}
+
+/// An agent as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Its id.
+    pub(super) id: AgentId,
+    /// The state it is in; none, if it has ended.
+    pub(super) state: Option<StateName>,
+    /// What it does.
+    pub(super) doing: Doing,
+    /// When it last made progress; none, if it has ended.
+    pub(super) since: Option<Timestamp>,
+    /// What its turns have cost.
+    pub(super) spent: Usd,
+    /// Where it stands among those that have ended.
+    pub(super) ended: Option<usize>,
+}
+
+/// Whether there is money for a turn, asked once a state if no agent has a share of its own.
+struct Money<'run> {
+    run: &'run Run,
+    running: Vec<Running<'run>>,
+    by_state: HashMap<&'run StateName, bool>,
+}
+
+impl<'run> Money<'run> {
+    fn of(known: Known<'run>) -> Self {
+        let running = known.seen.keys().filter_map(|id| known.run.agents.get(id));
+        let running = running.map(|agent| (&agent.id, &agent.current_state)).collect();
+        Self { run: known.run, running, by_state: HashMap::new() }
+    }
+
+    fn is_short_for(&mut self, agent: &'run Agent) -> bool {
+        let run = self.run;
+        let ask = || {
+            let running = self.running.iter().copied();
+            run.purse().means((&agent.id, &agent.current_state), running) != Means::Enough
+        };
+        match (run.settings.budget_usd, run.shares.is_empty()) {
+            (None, true) => false,
+            (Some(_), true) => *self.by_state.entry(&agent.current_state).or_insert_with(ask),
+            (_, false) => ask(),
+        }
+    }
+}
+
+/// All agents of a run, those that have ended too.
+pub(super) fn entries(known: Known<'_>) -> Vec<Entry> {
+    let mut money = Money::of(known);
+    let live = known.run.agents.values().map(|agent| live(known, &mut money, agent));
+    let ended = known.run.finished.iter().enumerate().map(|(place, agent)| ended(place, agent));
+    live.chain(ended).collect()
+}
+
+fn live<'run>(known: Known<'run>, money: &mut Money<'run>, agent: &'run Agent) -> Entry {
+    let seen = known.seen.get(&agent.id);
+    let doing = match doing(known, agent, seen) {
+        Doing::Waiting(Why::Permit) if money.is_short_for(agent) => Doing::Waiting(Why::Budget),
+        doing => doing,
+    };
+    let turns = matches!(doing, Doing::Silent | Doing::Running);
+    let progressed = seen.filter(|_| turns).map(|seen| seen.progressed);
+    Entry {
+        id: agent.id.clone(),
+        state: Some(agent.current_state.clone()),
+        doing,
+        since: Some(progressed.map_or(agent.since, |progressed| progressed.max(agent.since))),
+        spent: agent.cost_usd,
+        ended: None,
+    }
+}
+
+fn ended(place: usize, agent: &Finished) -> Entry {
+    Entry {
+        id: agent.id.clone(),
+        state: None,
+        doing: match agent.ending {
+            Ending::Error(_) => Doing::Failed,
+            Ending::Result(_) => Doing::Ended,
+        },
+        since: None,
+        spent: agent.cost_usd,
+        ended: Some(place),
+    }
+}
+
+fn doing(known: Known<'_>, agent: &Agent, seen: Option<&Seen>) -> Doing {
+    let Known { run, held, now, .. } = known;
+    if agent.parked.is_some() {
+        return Doing::Someone;
+    }
+    if let Some(until) = agent.not_before.filter(|&until| held && until > now) {
+        let plug_in = agent.held.is_some();
+        return Doing::Waiting(if plug_in { Why::PlugIn(until) } else { Why::Backoff(until) });
+    }
+    match seen {
+        Some(seen) if held && is_silent(run, agent, seen, now) => return Doing::Silent,
+        Some(_) if held => return Doing::Running,
+        Some(_) => return Doing::Left,
+        None => {}
+    }
+    Doing::Waiting(match run.limited(now) {
+        _ if run.status == Status::Paused => Why::Paused,
+        _ if !held => Why::Nobody,
+        Some(until) => Why::UsageLimit(until),
+        None if run.settings.answerer == Answerer::Scripted => Why::Script,
+        None => Why::Permit,
+    })
+}
+
+/// Whether a turn has been silent for half of the time after which its supervision ends it. A tool
+/// at work is no silence, so then the time for the whole turn counts.
+fn is_silent(run: &Run, agent: &Agent, seen: &Seen, now: Timestamp) -> bool {
+    let limits = run.supervision_of(agent).limits();
+    let granted = if seen.at_work { limits.timeout_ms } else { limits.idle_timeout_ms };
+    now.since(seen.progressed.max(agent.since)) > granted / 2
+}
+
+#[cfg(test)]
+mod tests;

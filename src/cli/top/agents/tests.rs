@@ -1,0 +1,124 @@
+//! What is said of an agent, case by case.
+
+use super::*;
+use crate::cli::top::rows::Row;
+use crate::cli::top::text::{cells, headline, what};
+use crate::domain::apply::tests::scene::{Scene, agent_id, tag};
+use crate::domain::budget::Share;
+use crate::domain::event::{AgentParked, Event, TurnFailed};
+use crate::domain::money::Usd;
+use crate::domain::run::Pause;
+use crate::domain::supervision::Supervision;
+use crate::domain::transition::Tag;
+
+const MINUTE: u64 = 60_000;
+
+/// A run with an agent that waits in WORK.md beside one in NEXT.md.
+fn scene() -> Scene {
+    let mut scene = Scene::begin();
+    scene.take("main", tag(Tag::Fork, "NEXT.md", "WORK.md"));
+    scene
+}
+
+/// What one agent does, and how that is put.
+fn told(known: Known<'_>, id: &str) -> (Doing, String) {
+    let entries = entries(known);
+    let entry = entries.iter().find(|entry| entry.id.as_str() == id).expect("it is there");
+    (entry.doing, what(known, entry))
+}
+
+fn seen(doing: &str, at_work: bool, progressed: Timestamp) -> HashMap<AgentId, Seen> {
+    let seen = Seen { doing: Some(doing.to_owned()), tokens: 7, at_work, progressed };
+    [(agent_id("main.1"), seen)].into()
+}
+
+#[test]
+fn a_turn_that_runs_is_stuck_when_it_is_silent_for_half_of_what_it_may() {
+    let scene = scene();
+    let begun = Timestamp(10 * MINUTE);
+    let after = |minutes: u64, at_work: bool| {
+        let seen = seen("Bash: make", at_work, begun);
+        let now = begun.plus(minutes * MINUTE);
+        told(Known { run: &scene.run, held: true, seen: &seen, now }, "main.1")
+    };
+    let limits = Supervision::default().limits();
+    assert_eq!((limits.idle_timeout_ms, limits.timeout_ms), (10 * MINUTE, 30 * MINUTE));
+    assert_eq!(after(4, false), (Doing::Running, "Bash: make".into()));
+    assert_eq!(after(6, false), (Doing::Silent, "silent since: Bash: make".into()));
+    assert_eq!(after(14, true).0, Doing::Running, "a tool takes as long as it takes");
+    assert_eq!(after(16, true).0, Doing::Silent);
+}
+
+#[test]
+fn why_an_agent_waits_is_told() {
+    let mut scene = scene();
+    let now = Timestamp(10 * MINUTE);
+    let none = HashMap::new();
+    let why = |run: &Run, held: bool| told(Known { run, held, seen: &none, now }, "main.1");
+    assert_eq!(why(&scene.run, true).1, "waits for a permit");
+    assert_eq!(why(&scene.run, false).1, "waits for a raymond");
+
+    scene.run.limited_until = Some(now.plus(MINUTE));
+    let (doing, text) = why(&scene.run, true);
+    assert_eq!(doing, Doing::Waiting(Why::UsageLimit(now.plus(MINUTE))));
+    assert!(text.starts_with("waits for the usage limit until Jan 1"), "{text}");
+    scene.run.limited_until = None;
+
+    scene.run.settings.answerer = Answerer::Scripted;
+    assert_eq!(why(&scene.run, true).1, "a script answers it");
+
+    let not_before = Some(now.plus(5000));
+    let failed = TurnFailed { not_before, ..scene.failure("main.1") };
+    scene.happens(Event::TurnFailed(failed));
+    assert_eq!(why(&scene.run, true).1, "is run again in 0:05");
+
+    let (turn, state) = (scene.turn("main.1"), scene.agent("main.1").current_state.clone());
+    let because = "it crashed".to_owned();
+    scene.happens(Event::AgentParked(AgentParked { turn, state, because }));
+    assert_eq!(why(&scene.run, true), (Doing::Someone, "waits for someone: it crashed".into()));
+
+    (scene.run.status, scene.run.pause) = (Status::Paused, Some(Pause::Stopped));
+    let known = Known { run: &scene.run, held: false, seen: &none, now };
+    assert_eq!(told(known, "main").1, "waits: the run is paused");
+}
+
+#[test]
+fn nobody_is_said_to_run_without_a_raymond() {
+    let scene = scene();
+    let seen = seen("Bash", true, Timestamp(0));
+    let known = Known { run: &scene.run, held: false, seen: &seen, now: Timestamp(MINUTE) };
+    assert_eq!(told(known, "main.1").0, Doing::Left);
+    assert!(headline(known, &entries(known)).starts_with("r  interrupted  0 running, 2 waiting"));
+}
+
+#[test]
+fn the_headline_counts_and_tells_what_is_spent_of_the_budget() {
+    let mut scene = scene();
+    scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
+    let seen = seen("Bash", true, Timestamp(0));
+    let known = Known { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
+    assert_eq!(
+        headline(known, &entries(known)),
+        "r  running  1 running, 1 waiting  $0.01 of $5.00 spent"
+    );
+}
+
+#[test]
+fn money_that_is_reserved_is_waited_for_and_a_share_is_shown() {
+    let mut scene = scene();
+    scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
+    let seen = seen("Bash", true, Timestamp(0));
+    let known = Known { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
+    let (doing, text) = told(known, "main");
+    assert_eq!(doing, Doing::Waiting(Why::Budget), "of two states nobody knows one goes first");
+    assert_eq!(text, "waits for money that running turns have reserved");
+
+    let (limit_usd, spent_usd) = (Usd::from_dollars(2.0), Usd::from_dollars(0.5));
+    scene.run.shares.insert(agent_id("main.1"), Share { limit_usd, spent_usd, live: 1 });
+    let now = Timestamp(MINUTE);
+    let known = Known { run: &scene.run, held: true, seen: &seen, now };
+    let entries = entries(known);
+    let place = entries.iter().position(|entry| entry.id.as_str() == "main.1").expect("there");
+    let row = cells(known, &entries, &Row::Agent { entry: place, depth: 0 });
+    assert_eq!((&*row.spent, &*row.tokens), ("$0.50 of $2.00", "7"));
+}

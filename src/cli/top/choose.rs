@@ -1,0 +1,36 @@
+//! Which run is looked at when none is named: the one that goes on, or the one that did last.
+
+use std::path::Path;
+
+use crate::cli::exit::Error;
+use crate::domain::id::RunId;
+use crate::process::onlooker::changed;
+use crate::store::layout::Root;
+use crate::store::lock;
+use crate::store::view::{ids, no_such_run};
+
+/// The run to look at, and how many others go on besides.
+///
+/// # Errors
+/// [`Error::Usage`] if there is no run at all, and if there is none of that name.
+pub(super) fn choose(root: &Root, named: Option<&RunId>) -> Result<(RunId, usize), Error> {
+    if let Some(id) = named {
+        let is_there = root.run(id).path().is_dir();
+        return if is_there { Ok((id.clone(), 0)) } else { Err(no_such_run(root, id).into()) };
+    }
+    let mut live = Vec::new();
+    let mut all = ids(root)?;
+    for id in &all {
+        if lock::is_held(&root.run(id).lock())?.is_some() {
+            live.push(id.clone());
+        }
+    }
+    let others = live.len().saturating_sub(1);
+    let from = if live.is_empty() { &mut all } else { &mut live };
+    let newest = from.drain(..).max_by_key(|id| changed(&root.run(id).journal()));
+    newest.map(|id| (id, others)).ok_or_else(|| Error::Usage(none(root.path())))
+}
+
+fn none(dir: &Path) -> String {
+    format!("there is no run in {}; start one: raymond run PATH", dir.join("runs").display())
+}

@@ -1,0 +1,161 @@
+//! Draws the screen: two lines about the run, the rows or what stands in their place, a line of keys.
+
+use console::{pad_str, truncate_str};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+
+use super::agents::{Entry, Known};
+use super::keys::HELP;
+use super::rows::Row;
+use super::screen::{Screen, View};
+use super::text::{Cells, Tone, cells, headline, situation};
+
+/// What is drawn.
+pub(super) struct Picture<'run> {
+    /// What is known of the run.
+    pub(super) known: Known<'run>,
+    /// Its agents.
+    pub(super) entries: &'run [Entry],
+    /// The rows of all of them.
+    pub(super) rows: &'run [Row],
+    /// The last messages of the agent that is looked at.
+    pub(super) messages: &'run [(Tone, String)],
+    /// Whether colours are wanted.
+    pub(super) colours: bool,
+}
+
+/// The lines that are no rows.
+const AROUND: u16 = 4;
+
+/// The widest columns for ids, states and amounts.
+const NAME: usize = 40;
+const STATE: usize = 28;
+const MONEY: usize = 20;
+
+/// How many rows there is room for.
+pub(super) fn room(height: u16) -> usize {
+    usize::from(height.saturating_sub(AROUND))
+}
+
+/// Draws it.
+pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture<'_>, screen: &Screen) {
+    let area = frame.area();
+    let mut place = Place { frame, area, colours: picture.colours };
+    let known = picture.known;
+    place.line(0, &headline(known, picture.entries), Style::new().add_modifier(Modifier::BOLD));
+    let told = screen
+        .notice
+        .clone()
+        .unwrap_or_else(|| situation(known, &screen.filter, picture.rows.len()));
+    place.line(1, &told, place.style(Tone::Bad));
+    match &screen.view {
+        View::Messages { agent, back } => {
+            place.line(2, &format!("the last messages of {agent}"), place.style(Tone::Faint));
+            place.messages(picture.messages, *back, screen.room);
+        }
+        View::Help => place.help(),
+        View::Agents | View::Typing | View::Asking => place.table(picture, screen),
+    }
+    place.foot(screen, known);
+}
+
+struct Place<'frame, 'terminal> {
+    frame: &'frame mut Frame<'terminal>,
+    area: Rect,
+    colours: bool,
+}
+
+impl Place<'_, '_> {
+    fn style(&self, tone: Tone) -> Style {
+        let style = Style::new();
+        match tone {
+            Tone::Bad if self.colours => style.fg(Color::Red),
+            Tone::Good if self.colours => style.fg(Color::Green),
+            Tone::Faint => style.add_modifier(Modifier::DIM),
+            Tone::Bad | Tone::Good | Tone::Plain => style,
+        }
+    }
+
+    /// Writes a line at some height from the top, if there is room.
+    fn line(&mut self, at: usize, text: &str, style: Style) {
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        if at < self.area.height {
+            let line = Line::styled(truncate_str(text, self.area.width.into(), "…"), style);
+            let area = Rect { y: self.area.y + at, height: 1, ..self.area };
+            self.frame.render_widget(line, area);
+        }
+    }
+
+    fn table(&mut self, picture: &Picture<'_>, screen: &Screen) {
+        let seen = picture.rows.iter().skip(screen.first).take(screen.room);
+        let cells: Vec<Cells> =
+            seen.map(|row| cells(picture.known, picture.entries, row)).collect();
+        let widest = |texts: &mut dyn Iterator<Item = &str>, least: usize, most: usize| {
+            texts.map(console::measure_text_width).max().unwrap_or(0).clamp(least, most)
+        };
+        let name = widest(&mut cells.iter().map(|cells| &*cells.name), 12, NAME);
+        let state = widest(&mut cells.iter().map(|cells| &*cells.state), 8, STATE);
+        let money = widest(&mut cells.iter().map(|cells| &*cells.spent), 8, MONEY);
+        let row = |cells: &Cells| {
+            let Cells { quiet, tokens, spent, what, .. } = cells;
+            let name = pad_str(&cells.name, name, console::Alignment::Left, Some("…"));
+            let state = pad_str(&cells.state, state, console::Alignment::Left, Some("…"));
+            format!("{name}  {state}  {quiet:>7}  {tokens:>6}  {spent:>money$}  {what}")
+        };
+        let heads = row(&Cells {
+            name: "agent".into(),
+            state: "state".into(),
+            quiet: "quiet".into(),
+            tokens: "tokens".into(),
+            spent: "spent".into(),
+            what: "what it does".into(),
+            tone: Tone::Faint,
+        });
+        self.line(2, &heads, self.style(Tone::Faint));
+        for (number, cells) in cells.iter().enumerate() {
+            let chosen = screen.first + number == screen.at;
+            let style = self.style(cells.tone);
+            let style = if chosen { style.add_modifier(Modifier::REVERSED) } else { style };
+            self.line(3 + number, &row(cells), style);
+        }
+    }
+
+    fn messages(&mut self, lines: &[(Tone, String)], back: usize, room: usize) {
+        let end = lines.len().saturating_sub(back);
+        for (number, (tone, line)) in lines[end.saturating_sub(room)..end].iter().enumerate() {
+            self.line(3 + number, line, self.style(*tone));
+        }
+        if lines.is_empty() {
+            self.line(3, "nothing has been seen of it yet", self.style(Tone::Faint));
+        }
+    }
+
+    fn help(&mut self) {
+        for (number, (keys, what)) in HELP.iter().enumerate() {
+            let keys = pad_str(keys, 10, console::Alignment::Left, None);
+            self.line(2 + number, &format!("{keys}  {what}"), Style::new());
+        }
+    }
+
+    fn foot(&mut self, screen: &Screen, known: Known<'_>) {
+        let text = match &screen.view {
+            View::Typing => {
+                format!("show only: {}▏  (Enter keeps it, Esc drops it)", screen.filter.text)
+            }
+            View::Asking if known.held => {
+                "stop the run? what runs may finish, and it can go on later: y or n".to_owned()
+            }
+            View::Asking => "no raymond holds the run: it stands still already".to_owned(),
+            View::Messages { .. } => "↑ ↓ scroll   q Esc back".to_owned(),
+            View::Help => "any key: back".to_owned(),
+            View::Agents => {
+                "↑↓ choose  Enter messages  / filter  r w u f a kinds  s stop  ? help  q leave"
+                    .to_owned()
+            }
+        };
+        let style = self.style(Tone::Faint);
+        self.line(usize::from(self.area.height.saturating_sub(1)), &text, style);
+    }
+}

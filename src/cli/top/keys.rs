@@ -1,0 +1,129 @@
+//! What a key does: the screen as it is then, and what is to be done besides. Pure.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::agents::{Entry, Kind};
+use super::rows::{Filter, Row};
+use super::screen::{Screen, View};
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Leave the screen; the run goes on.
+    Leave,
+    /// Ask the run to stop.
+    Stop,
+}
+
+/// The keys, as they are explained.
+pub(super) const HELP: &[(&str, &str)] = &[
+    ("↑ ↓  j k", "choose a row; PgUp PgDn by a page; g and Home the first, G and End the last"),
+    ("Enter", "the last messages of an agent; opens and closes a row of many"),
+    ("/", "type a part of an id or a state: only such agents are shown; Esc shows all again"),
+    ("r w u f", "only those that run, wait, are stuck, have failed"),
+    ("a", "all agents again"),
+    ("s p", "stop the run, after a question: what runs may finish, and it can go on later"),
+    ("?", "this help"),
+    ("q  Ctrl-C", "leave; the run goes on"),
+    ("", ""),
+    ("!", "stuck: it waits for someone, or has been silent for half of the time it may be"),
+    ("▶ ·", "its turn runs; it waits"),
+    ("✗ ✓", "it has failed; it has ended well"),
+    ("▸ ▾", "many that do the same, folded and opened"),
+];
+
+/// Presses a key.
+pub(super) fn press(
+    screen: &mut Screen,
+    key: KeyEvent,
+    entries: &[Entry],
+    rows: &[Row],
+) -> Option<Order> {
+    screen.notice = None;
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return (key.code == KeyCode::Char('c')).then_some(Order::Leave);
+    }
+    match &mut screen.view {
+        View::Agents => return in_agents(screen, key.code, entries, rows),
+        View::Typing => typing(screen, key.code),
+        View::Asking => {
+            screen.view = View::Agents;
+            return matches!(key.code, KeyCode::Char('y' | 'Y')).then_some(Order::Stop);
+        }
+        View::Messages { back, .. } => {
+            let page = screen.room.max(1);
+            match key.code {
+                KeyCode::Up | KeyCode::Char('k') => *back += 1,
+                KeyCode::Down | KeyCode::Char('j') => *back = back.saturating_sub(1),
+                KeyCode::PageUp => *back += page,
+                KeyCode::PageDown => *back = back.saturating_sub(page),
+                KeyCode::End | KeyCode::Char('G') => *back = 0,
+                KeyCode::Char('q') | KeyCode::Esc | KeyCode::Enter => screen.view = View::Agents,
+                _ => {}
+            }
+        }
+        View::Help => screen.view = View::Agents,
+    }
+    None
+}
+
+fn in_agents(screen: &mut Screen, key: KeyCode, entries: &[Entry], rows: &[Row]) -> Option<Order> {
+    let page = isize::try_from(screen.room.max(1)).unwrap_or(1);
+    match key {
+        KeyCode::Char('q') => return Some(Order::Leave),
+        KeyCode::Up | KeyCode::Char('k') => screen.go(entries, rows, -1),
+        KeyCode::Down | KeyCode::Char('j') => screen.go(entries, rows, 1),
+        KeyCode::PageUp => screen.go(entries, rows, -page),
+        KeyCode::PageDown => screen.go(entries, rows, page),
+        KeyCode::Home | KeyCode::Char('g') => screen.go_to_top(),
+        KeyCode::End | KeyCode::Char('G') => screen.go(entries, rows, isize::MAX),
+        KeyCode::Enter => open(screen, entries, rows),
+        KeyCode::Char('/') => screen.view = View::Typing,
+        KeyCode::Char('?') => screen.view = View::Help,
+        KeyCode::Char('s' | 'p') => screen.view = View::Asking,
+        KeyCode::Char('r') => only(screen, Some(Kind::Running)),
+        KeyCode::Char('w') => only(screen, Some(Kind::Waiting)),
+        KeyCode::Char('u') => only(screen, Some(Kind::Stuck)),
+        KeyCode::Char('f') => only(screen, Some(Kind::Failed)),
+        KeyCode::Char('a') | KeyCode::Esc => screen.show(Filter::default()),
+        _ => {}
+    }
+    None
+}
+
+fn only(screen: &mut Screen, kind: Option<Kind>) {
+    screen.show(Filter { kind, ..screen.filter.clone() });
+}
+
+fn open(screen: &mut Screen, entries: &[Entry], rows: &[Row]) {
+    match rows.get(screen.at) {
+        Some(Row::Agent { entry, .. }) => {
+            screen.view = View::Messages { agent: entries[*entry].id.clone(), back: 0 };
+        }
+        Some(Row::Many { alike, .. }) => {
+            if !screen.opened.remove(alike) {
+                screen.opened.insert(alike.clone());
+            }
+            screen.go(entries, rows, 0);
+        }
+        None => {}
+    }
+}
+
+fn typing(screen: &mut Screen, key: KeyCode) {
+    let mut text = screen.filter.text.clone();
+    match key {
+        KeyCode::Enter => screen.view = View::Agents,
+        KeyCode::Esc => {
+            screen.view = View::Agents;
+            text.clear();
+        }
+        KeyCode::Backspace => drop(text.pop()),
+        KeyCode::Char(typed) => text.extend(typed.to_lowercase()),
+        _ => {}
+    }
+    screen.show(Filter { text, kind: screen.filter.kind });
+}
+
+#[cfg(test)]
+mod tests;

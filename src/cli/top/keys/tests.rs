@@ -1,0 +1,134 @@
+//! Keys, and what is on the screen after them.
+
+use super::*;
+use crate::cli::top::agents::{Doing, Why};
+use crate::cli::top::rows::rows;
+use crate::cli::top::rows::tests::{entry, shown};
+
+/// Ten agents that wait in each of three states, one that runs, and `main`; three rows at a time.
+struct Scene {
+    screen: Screen,
+    entries: Vec<Entry>,
+    rows: Vec<Row>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let waits = Doing::Waiting(Why::Permit);
+        let mut entries = vec![entry("main", "PLAN.md", waits)];
+        for (number, state) in ["A.md", "B.md", "C.md"].iter().cycle().take(30).enumerate() {
+            entries.push(entry(&format!("main.{}", number + 1), state, waits));
+        }
+        entries.push(entry("main.31", "D.md", Doing::Running));
+        let mut screen = Screen::telling(None);
+        screen.room = 3;
+        let mut scene = Self { screen, entries, rows: Vec::new() };
+        scene.settle();
+        scene
+    }
+
+    fn settle(&mut self) {
+        self.rows = rows(&self.entries, &self.screen.filter, &self.screen.opened);
+        self.screen.settle(&self.entries, &self.rows);
+    }
+
+    fn press(&mut self, key: KeyCode) -> Option<Order> {
+        let key = KeyEvent::new(key, KeyModifiers::NONE);
+        let order = press(&mut self.screen, key, &self.entries, &self.rows);
+        self.settle();
+        order
+    }
+
+    fn type_in(&mut self, keys: &str) -> Option<Order> {
+        keys.chars().fold(None, |_, key| self.press(KeyCode::Char(key)))
+    }
+
+    fn chosen(&self) -> String {
+        shown(&self.entries, &self.rows)[self.screen.at].clone()
+    }
+}
+
+#[test]
+fn what_is_chosen_stays_chosen_when_others_come_and_go() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.chosen(), "0 main");
+    scene.type_in("jj");
+    assert_eq!(scene.chosen(), "1 main.1*10");
+    scene.entries.push(entry("main.40", "D.md", Doing::Silent));
+    scene.settle();
+    assert_eq!((&*scene.chosen(), scene.screen.at, scene.screen.first), ("1 main.1*10", 3, 1));
+    scene.type_in("k");
+    assert_eq!(scene.chosen(), "1 main.31");
+    scene.entries.retain(|entry| entry.id.as_str() != "main.31");
+    scene.settle();
+    assert_eq!(scene.chosen(), "1 main.1*10", "what stands in its place");
+    scene.type_in("g");
+    scene.entries.insert(0, entry("main.9.1", "D.md", Doing::Silent));
+    scene.settle();
+    assert_eq!((&*scene.chosen(), scene.screen.first), ("0 main", 0));
+}
+
+#[test]
+fn the_chosen_row_is_always_seen() {
+    let mut scene = Scene::new();
+    scene.press(KeyCode::End);
+    assert_eq!((scene.screen.at, scene.screen.first), (4, 2));
+    scene.press(KeyCode::PageUp);
+    assert_eq!((scene.screen.at, scene.screen.first), (1, 1));
+    scene.press(KeyCode::PageUp);
+    assert_eq!((scene.screen.at, scene.screen.first), (0, 0));
+    scene.screen.room = 0;
+    scene.type_in("jjj");
+    assert_eq!(scene.screen.at, 3);
+}
+
+#[test]
+fn a_row_of_many_is_opened_and_closed_and_an_agent_tells_what_it_said() {
+    let mut scene = Scene::new();
+    scene.type_in("jj");
+    scene.press(KeyCode::Enter);
+    assert_eq!(scene.rows.len(), 15);
+    assert_eq!(scene.chosen(), "1 main.1*10");
+    scene.press(KeyCode::Enter);
+    assert_eq!(scene.rows.len(), 5);
+    scene.type_in("k");
+    scene.press(KeyCode::Enter);
+    let View::Messages { agent, back: 0 } = &scene.screen.view else { panic!("messages") };
+    assert_eq!(agent.as_str(), "main.31");
+    scene.type_in("kk");
+    assert!(matches!(scene.screen.view, View::Messages { back: 2, .. }));
+    assert_eq!(scene.type_in("q"), None, "it leads back, not out");
+    assert_eq!(scene.screen.view, View::Agents);
+}
+
+#[test]
+fn a_filter_is_typed_and_dropped() {
+    let mut scene = Scene::new();
+    scene.type_in("/PLANx");
+    assert!(scene.rows.is_empty());
+    scene.press(KeyCode::Backspace);
+    assert_eq!(scene.screen.filter.text, "plan");
+    assert_eq!(shown(&scene.entries, &scene.rows), ["0 main"]);
+    scene.press(KeyCode::Enter);
+    scene.type_in("r");
+    assert!(scene.rows.is_empty());
+    scene.press(KeyCode::Esc);
+    assert!(!scene.screen.filter.is_set() && scene.rows.len() == 5);
+    scene.type_in("/q");
+    scene.press(KeyCode::Esc);
+    assert_eq!((&scene.screen.view, scene.screen.filter.is_set()), (&View::Agents, false));
+}
+
+#[test]
+fn only_a_yes_stops_the_run_and_only_q_and_control_c_leave() {
+    let mut scene = Scene::new();
+    assert_eq!(scene.type_in("s"), None);
+    assert_eq!(scene.type_in("q"), None, "that is no yes");
+    assert_eq!(scene.type_in("py"), Some(Order::Stop));
+    assert_eq!(scene.type_in("?"), None);
+    assert_eq!(scene.type_in("q"), None);
+    assert_eq!(scene.type_in("q"), Some(Order::Leave));
+    let control = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    scene.type_in("/");
+    assert_eq!(press(&mut scene.screen, control, &[], &[]), Some(Order::Leave));
+}

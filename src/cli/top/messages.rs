@@ -1,0 +1,85 @@
+//! The last messages of an agent as lines of a given width. Pure.
+
+use super::text::Tone;
+use crate::plugin::sentence::printable;
+use crate::process::stream::glimpse::Said;
+
+/// So many lines of what a tool gave are shown.
+const ANSWER: usize = 4;
+
+/// All that is kept of what was said, wrapped.
+pub(super) fn lines<'said>(
+    said: impl IntoIterator<Item = &'said Said>,
+    width: usize,
+) -> Vec<(Tone, String)> {
+    let mut lines = Vec::new();
+    for said in said {
+        let (tone, first, rest, text, most) = match said {
+            Said::Text(text) => (Tone::Plain, "", "", text, usize::MAX),
+            Said::Tool(text) => (Tone::Good, "▸ ", "  ", text, usize::MAX),
+            Said::Answer(text) => (Tone::Faint, "  → ", "    ", text, ANSWER),
+            Said::Note(text) => (Tone::Faint, "— ", "  ", text, usize::MAX),
+        };
+        let wrapped = wrap(&printable(text), width.saturating_sub(rest.len()).max(1));
+        let more = wrapped.len() > most;
+        for (number, line) in wrapped.into_iter().take(most).enumerate() {
+            let ahead = if number == 0 { first } else { rest };
+            lines.push((tone, format!("{ahead}{line}")));
+        }
+        if more {
+            lines.push((tone, format!("{rest}…")));
+        }
+        if matches!(said, Said::Text(_)) {
+            lines.push((Tone::Plain, String::new()));
+        }
+    }
+    lines
+}
+
+/// Breaks a text into lines no wider than that, between words where it can.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.trim_end().lines() {
+        let paragraph = paragraph.replace('\t', "    ");
+        let mut rest = paragraph.as_str();
+        loop {
+            let fits = console::truncate_str(rest, width, "").len();
+            if fits >= rest.len() {
+                lines.push(rest.to_owned());
+                break;
+            }
+            let cut = match rest[..fits].rfind(' ') {
+                Some(space) if space > 0 => space,
+                _ if fits > 0 => fits,
+                _ => rest.chars().next().map_or(rest.len(), char::len_utf8),
+            };
+            lines.push(rest[..cut].to_owned());
+            rest = rest[cut..].trim_start();
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_never_exceed_the_width() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("a\n\nb\n", 4), ["a", "", "b"]);
+        assert_eq!(wrap("漢字漢字", 1), ["漢", "字", "漢", "字"], "wider than there is room for");
+        assert_eq!(wrap("漢字漢字", 4), ["漢字", "漢字"]);
+    }
+
+    #[test]
+    fn what_steers_a_terminal_is_taken_out_and_long_answers_are_cut() {
+        let said = [Said::Text("a\u{1b}[2Jb".into()), Said::Answer("1\n2\n3\n4\n5".into())];
+        let lines: Vec<String> = lines(&said, 40).into_iter().map(|(_, line)| line).collect();
+        assert_eq!(lines, ["a\u{fffd}[2Jb", "", "  → 1", "    2", "    3", "    4", "    …"]);
+    }
+}

@@ -1,0 +1,240 @@
+//! What the screen says: the headline, and a row for those agents that are seen. Pure.
+
+use super::agents::{Doing, Entry, Kind, Known, Why};
+use super::rows::{Filter, Row};
+use crate::cli::status::standing;
+use crate::domain::run::{Ending, Status};
+use crate::domain::time::Timestamp;
+use crate::plugin::screen::clock;
+use crate::plugin::sentence::{date, one_line, printable, waiting};
+
+/// How a text is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    /// Look here.
+    Bad,
+    /// It goes on.
+    Good,
+    /// As it is.
+    Plain,
+    /// By the way.
+    Faint,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cells {
+    /// The mark, the indentation and the id; or how many.
+    pub(super) name: String,
+    /// The state.
+    pub(super) state: String,
+    /// For how long there was no progress.
+    pub(super) quiet: String,
+    /// The tokens of the turn that runs.
+    pub(super) tokens: String,
+    /// What was spent.
+    pub(super) spent: String,
+    /// What it does.
+    pub(super) what: String,
+    /// How it is meant.
+    pub(super) tone: Tone,
+}
+
+/// No row is indented by more levels.
+const DEEPEST: usize = 8;
+
+/// The kinds in the order of the headline, and the words for them.
+const KINDS: [(Kind, &str); 5] = [
+    (Kind::Stuck, "stuck"),
+    (Kind::Running, "running"),
+    (Kind::Waiting, "waiting"),
+    (Kind::Failed, "failed"),
+    (Kind::Ended, "ended"),
+];
+
+/// The run, how many agents do what, and what is spent.
+pub(super) fn headline(known: Known<'_>, entries: &[Entry]) -> String {
+    let run = known.run;
+    let counts = KINDS.iter().filter_map(|&(kind, word)| {
+        let count = entries.iter().filter(|entry| entry.doing.kind() == kind).count();
+        (count > 0 || kind == Kind::Running).then(|| format!("{count} {word}"))
+    });
+    let counts: Vec<String> = counts.collect();
+    let spent = match run.settings.budget_usd {
+        Some(budget) => format!("{} of {budget}", run.total_cost_usd),
+        None => run.total_cost_usd.to_string(),
+    };
+    let word = match (run.status, known.held) {
+        (Status::Paused, true) => "pausing",
+        (status, held) => standing(status, held),
+    };
+    format!("{}  {word}  {}  {spent} spent", run.workflow_id, counts.join(", "))
+}
+
+/// Why the run does not go on, if it does not, and what is left out of the rows.
+pub(super) fn situation(known: Known<'_>, filter: &Filter, shown: usize) -> String {
+    let run = known.run;
+    let mut parts = Vec::new();
+    if filter.is_set() {
+        let kind = KINDS.iter().find(|&&(kind, _)| Some(kind) == filter.kind);
+        let kind = kind.map_or("agents".to_owned(), |&(_, word)| format!("{word} agents"));
+        let text =
+            if filter.text.is_empty() { String::new() } else { format!(" with `{}`", filter.text) };
+        parts.push(format!("only {kind}{text}: {shown}; a or Esc shows all"));
+    }
+    match (&run.pause, run.limited(known.now)) {
+        (Some(pause), _) => parts.push(one_line(&format!("paused: {pause}"))),
+        (None, Some(until)) if run.status == Status::Running => parts.push(waiting(until)),
+        _ if run.status == Status::Running && !known.held => {
+            parts.push(format!("no raymond holds it: `raymond run {}` goes on", run.workflow_id));
+        }
+        _ => {}
+    }
+    printable(&parts.join("  "))
+}
+
+/// A row.
+pub(super) fn cells(known: Known<'_>, entries: &[Entry], row: &Row) -> Cells {
+    match row {
+        Row::Agent { entry, depth } => agent(known, &entries[*entry], *depth),
+        Row::Many { count, entry, open, depth, .. } => {
+            let first = &entries[*entry];
+            let mark = if *open { '▾' } else { '▸' };
+            Cells {
+                name: format!("{}{mark} {count} agents", indented(*depth)),
+                what: what_many(first.doing).to_owned(),
+                tone: tone(first.doing),
+                quiet: String::new(),
+                tokens: String::new(),
+                spent: String::new(),
+                state: state(first),
+            }
+        }
+    }
+}
+
+fn agent(known: Known<'_>, entry: &Entry, depth: usize) -> Cells {
+    let quiet = entry.since.map(|since| clock(known.now.since(since)));
+    let tokens = known.seen.get(&entry.id).map(|seen| seen.tokens).filter(|&tokens| tokens > 0);
+    Cells {
+        name: format!("{}{} {}", indented(depth), mark(entry.doing), entry.id),
+        state: state(entry),
+        quiet: quiet.unwrap_or_default(),
+        tokens: tokens.map(short).unwrap_or_default(),
+        spent: spent(known, entry),
+        what: printable(&what(known, entry)),
+        tone: tone(entry.doing),
+    }
+}
+
+/// What its turns have cost; with a share of the budget, what it and all it forked have spent of it.
+fn spent(known: Known<'_>, entry: &Entry) -> String {
+    match known.run.shares.get(&entry.id) {
+        Some(share) => format!("{} of {}", share.spent_usd, share.limit_usd),
+        None => entry.spent.to_string(),
+    }
+}
+
+fn indented(depth: usize) -> String {
+    "  ".repeat(depth.min(DEEPEST))
+}
+
+fn state(entry: &Entry) -> String {
+    entry.state.as_ref().map(ToString::to_string).unwrap_or_default()
+}
+
+fn mark(doing: Doing) -> char {
+    match doing.kind() {
+        Kind::Stuck => '!',
+        Kind::Running => '▶',
+        Kind::Waiting => '·',
+        Kind::Failed => '✗',
+        Kind::Ended => '✓',
+    }
+}
+
+fn tone(doing: Doing) -> Tone {
+    match doing.kind() {
+        Kind::Stuck | Kind::Failed => Tone::Bad,
+        Kind::Running => Tone::Good,
+        Kind::Waiting => Tone::Plain,
+        Kind::Ended => Tone::Faint,
+    }
+}
+
+/// What an agent does, or why it does not.
+pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
+    let agent = known.run.agents.get(&entry.id);
+    let doing = || {
+        let seen = known.seen.get(&entry.id).and_then(|seen| seen.doing.as_deref());
+        seen.unwrap_or("starting").to_owned()
+    };
+    match entry.doing {
+        Doing::Silent => format!("silent since: {}", doing()),
+        Doing::Running if agent.is_some_and(|agent| agent.proposal.is_some()) => {
+            format!("is evaluated: {}", doing())
+        }
+        Doing::Running => doing(),
+        Doing::Someone => {
+            let because = agent.and_then(|agent| agent.parked.as_deref()).unwrap_or_default();
+            format!("waits for someone: {}", one_line(because))
+        }
+        Doing::Left => "was at work when its raymond ended".to_owned(),
+        Doing::Waiting(Why::PlugIn(until)) => {
+            let by = agent.and_then(|agent| agent.held.as_deref()).unwrap_or("a plug-in");
+            format!("held by {} until {}", one_line(by), date(until))
+        }
+        Doing::Waiting(why) => wait(why, known.now),
+        Doing::Failed | Doing::Ended => {
+            let Some(ended) = entry.ended.and_then(|place| known.run.finished.get(place)) else {
+                return String::new();
+            };
+            match (&ended.ending, ended.cause) {
+                (Ending::Result(payload), _) => one_line(payload),
+                (Ending::Error(error), Some(cause)) => format!("{cause}: {}", one_line(error)),
+                (Ending::Error(error), None) => one_line(error),
+            }
+        }
+    }
+}
+
+fn wait(why: Why, now: Timestamp) -> String {
+    match why {
+        Why::Permit => "waits for a permit".to_owned(),
+        Why::Script => "a script answers it".to_owned(),
+        Why::Budget => "waits for money that running turns have reserved".to_owned(),
+        Why::PlugIn(until) => format!("held by a plug-in until {}", date(until)),
+        Why::Backoff(until) => format!("is run again in {}", clock(until.since(now))),
+        Why::UsageLimit(until) => format!("waits for the usage limit until {}", date(until)),
+        Why::Paused => "waits: the run is paused".to_owned(),
+        Why::Nobody => "waits for a raymond".to_owned(),
+    }
+}
+
+fn what_many(doing: Doing) -> &'static str {
+    match doing {
+        Doing::Silent | Doing::Running => "run",
+        Doing::Someone => "wait for someone",
+        Doing::Left => "were at work when their raymond ended",
+        Doing::Waiting(Why::Permit) => "wait for a permit",
+        Doing::Waiting(Why::Script) => "a script answers them",
+        Doing::Waiting(Why::Budget) => "wait for money that running turns have reserved",
+        Doing::Waiting(Why::PlugIn(_)) => "held by a plug-in",
+        Doing::Waiting(Why::Backoff(_)) => "are run again",
+        Doing::Waiting(Why::UsageLimit(_)) => "wait for the usage limit",
+        Doing::Waiting(Why::Paused) => "wait: the run is paused",
+        Doing::Waiting(Why::Nobody) => "wait for a raymond",
+        Doing::Failed => "have failed",
+        Doing::Ended => "have ended well",
+    }
+}
+
+/// A number in four characters: `950`, `12k`, `3.4M`.
+pub(super) fn short(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        1000..10_000 => format!("{}.{}k", number / 1000, number % 1000 / 100),
+        10_000..1_000_000 => format!("{}k", number / 1000),
+        _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
+    }
+}

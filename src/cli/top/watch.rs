@@ -1,0 +1,193 @@
+//! Keeps what is known of a run up to date: from its journal, its lock, and the files of the turns
+//! that run. It only reads.
+//!
+//! What costs little is looked at often. The directory of the turns has a file for each turn there
+//! ever was, so it is looked through only when something in it has changed, at the most once a second,
+//! and never for more than a twentieth of the time.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use super::agents::{Known, Seen};
+use crate::actor::clock::now;
+use crate::domain::id::AgentId;
+use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
+use crate::domain::turn::TurnId;
+use crate::process::onlooker::{self, Onlooker};
+use crate::process::stream::glimpse::Said;
+use crate::store::follow::Follow;
+use crate::store::layout::RunDir;
+use crate::store::{Error, lock};
+
+/// How often the lock and the directory of the turns are looked at.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A look through the directory is followed by a pause of so many times its length.
+const PAUSES: u32 = 20;
+
+/// What changed last may change again within the same tick of the file system's clock.
+const TICK_MS: u64 = 1000;
+
+/// How many of the last messages are kept of the agent that is looked at.
+const MESSAGES: usize = 200;
+
+/// What is known of a run.
+pub(super) struct Watch {
+    dir: RunDir,
+    follow: Follow,
+    held: bool,
+    next_look: Instant,
+    /// When the directory of the turns had last changed, as far as it has been looked through.
+    steps: Option<Timestamp>,
+    turns: HashMap<AgentId, (TurnId, Onlooker)>,
+    seen: HashMap<AgentId, Seen>,
+    reading: Option<Reading>,
+}
+
+/// The agent whose messages are read.
+struct Reading {
+    agent: AgentId,
+    turn: Option<TurnId>,
+    onlooker: Option<Onlooker>,
+}
+
+impl Watch {
+    /// Begins to watch a run.
+    ///
+    /// # Errors
+    /// What is wrong with its directory.
+    pub(super) fn open(dir: RunDir) -> Result<Self, Error> {
+        let follow = Follow::open(&dir)?;
+        let mut watch = Self {
+            dir,
+            follow,
+            held: false,
+            next_look: Instant::now(),
+            steps: None,
+            turns: HashMap::new(),
+            seen: HashMap::new(),
+            reading: None,
+        };
+        watch.look()?;
+        Ok(watch)
+    }
+
+    /// What is known now.
+    pub(super) fn known(&self) -> Known<'_> {
+        Known { run: self.follow.run(), held: self.held, seen: &self.seen, now: now() }
+    }
+
+    /// Where the run is.
+    pub(super) fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+
+    /// Looks at all that may have changed; tells whether anything has.
+    ///
+    /// # Errors
+    /// What is wrong with the run's directory.
+    pub(super) fn look(&mut self) -> Result<bool, Error> {
+        let mut changed = false;
+        if !self.follow.advance()?.is_empty() {
+            let run = self.follow.run();
+            let still_due = |turn: &TurnId| is_due(run, turn);
+            self.turns.retain(|_, (turn, _)| still_due(turn));
+            (self.steps, changed) = (None, true);
+        }
+        if self.next_look <= Instant::now() {
+            let begin = Instant::now();
+            let held = lock::is_held(&self.dir.lock())?.is_some();
+            changed |= held != self.held;
+            self.held = held;
+            changed |= self.look_for_turns().map_err(Error::io("read", &self.dir.steps()))?;
+            self.next_look = Instant::now() + SECOND.max(begin.elapsed() * PAUSES);
+        }
+        changed |= self.look_at_turns();
+        changed |= self.read();
+        Ok(changed)
+    }
+
+    /// Finds the turns that have been begun of those that are due.
+    fn look_for_turns(&mut self) -> std::io::Result<bool> {
+        let steps = self.dir.steps();
+        let changed = onlooker::changed(&steps);
+        if changed.is_some() && changed == self.steps {
+            return Ok(false);
+        }
+        let settled = changed.filter(|changed| now().since(*changed) > TICK_MS);
+        let run = self.follow.run();
+        let due: HashMap<String, TurnId> = run
+            .agents
+            .values()
+            .filter(|agent| !self.turns.contains_key(&agent.id))
+            .map(|agent| (agent.turn_id().stem(), agent.turn_id()))
+            .collect();
+        let turns = &mut self.turns;
+        let before = turns.len();
+        onlooker::begun(&steps, |stem| {
+            if let Some(turn) = due.get(stem) {
+                let look_on = || (turn.clone(), Onlooker::of(&steps, turn, 0));
+                turns.entry(turn.agent.clone()).or_insert_with(look_on);
+            }
+        })?;
+        self.steps = settled;
+        Ok(self.turns.len() != before)
+    }
+
+    /// Sees what the turns do that have been begun. One whose file cannot be read shows nothing new.
+    fn look_at_turns(&mut self) -> bool {
+        let mut changed = false;
+        self.seen.retain(|agent, _| self.turns.contains_key(agent));
+        for (agent, (_, onlooker)) in &mut self.turns {
+            changed |= onlooker.look().unwrap_or(false);
+            let seen = Seen {
+                doing: onlooker.glimpse.doing.clone(),
+                tokens: onlooker.glimpse.tokens,
+                at_work: onlooker.glimpse.is_at_work(),
+                progressed: onlooker.progressed,
+            };
+            self.seen.insert(agent.clone(), seen);
+        }
+        changed
+    }
+
+    /// Reads the messages of this agent from now on, or of none.
+    pub(super) fn read_messages_of(&mut self, agent: Option<&AgentId>) {
+        if self.reading.as_ref().map(|reading| &reading.agent) == agent {
+            return;
+        }
+        self.reading = agent.map(|agent| {
+            let turn = onlooker::last(&self.dir.steps(), agent).ok().flatten();
+            self.reading_of(agent, turn)
+        });
+        while self.read() {}
+    }
+
+    /// What the agent said last that is looked at.
+    pub(super) fn messages(&self) -> impl Iterator<Item = &Said> {
+        let onlooker = self.reading.as_ref().and_then(|reading| reading.onlooker.as_ref());
+        onlooker.into_iter().flat_map(|onlooker| &onlooker.glimpse.said)
+    }
+
+    fn reading_of(&self, agent: &AgentId, turn: Option<TurnId>) -> Reading {
+        let steps = self.dir.steps();
+        let onlooker = turn.as_ref().map(|turn| Onlooker::of(&steps, turn, MESSAGES));
+        Reading { agent: agent.clone(), turn, onlooker }
+    }
+
+    /// Reads on, in the agent's next turn once that has begun.
+    fn read(&mut self) -> bool {
+        let Some(reading) = &self.reading else { return false };
+        let begun = self.turns.get(&reading.agent).map(|(turn, _)| turn);
+        if begun.is_some() && begun != reading.turn.as_ref() {
+            self.reading = Some(self.reading_of(&reading.agent, begun.cloned()));
+        }
+        let onlooker = self.reading.as_mut().and_then(|reading| reading.onlooker.as_mut());
+        onlooker.is_some_and(|onlooker| onlooker.look().unwrap_or(false))
+    }
+}
+
+fn is_due(run: &Run, turn: &TurnId) -> bool {
+    run.agents.get(&turn.agent).is_some_and(|agent| agent.turn_id() == *turn)
+}

@@ -1,0 +1,186 @@
+//! Turns as they are seen from outside: by the files they leave, without a word to their runtime.
+//!
+//! Who has a permit stands in no journal. But a turn that is begun has a file from then on, so one
+//! look at the directory of all of them tells which of the turns that are due have been begun.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::stream::glimpse::Glimpse;
+use super::transcript::TurnFiles;
+use crate::domain::id::AgentId;
+use crate::domain::time::Timestamp;
+use crate::domain::turn::TurnId;
+
+/// How much of a stream is read at a look, so that many long ones hold nobody up.
+const GLANCE: u64 = 1024 * 1024;
+
+/// Names each turn that has been begun, by its [stem](TurnId::stem); some of them twice.
+///
+/// # Errors
+/// What the system said; a directory that is not there is empty.
+pub fn begun(steps: &Path, mut visit: impl FnMut(&str)) -> std::io::Result<()> {
+    let entries = match std::fs::read_dir(steps) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let name = entry?.file_name();
+        let name = name.to_str().and_then(|name| name.rsplit_once('.'));
+        if let Some((stem, "jsonl" | "turn")) = name {
+            visit(stem);
+        }
+    }
+    Ok(())
+}
+
+/// The last turn of an agent that was begun, if any was.
+///
+/// # Errors
+/// What the system said.
+pub fn last(steps: &Path, agent: &AgentId) -> std::io::Result<Option<TurnId>> {
+    let own = agent.file_name();
+    let mut last = None;
+    begun(steps, |stem| {
+        let number = stem.strip_prefix(&*own).and_then(|rest| {
+            let (step, turn) = rest.strip_prefix('-')?.split_once('-')?;
+            Some((step.parse::<u64>().ok()?, turn.parse::<u32>().ok()?))
+        });
+        last = last.max(number);
+    })?;
+    Ok(last.map(|(step, turn)| TurnId { agent: agent.clone(), step, turn }))
+}
+
+/// Someone who looks on at a turn.
+#[derive(Debug)]
+pub struct Onlooker {
+    path: PathBuf,
+    stream: Option<File>,
+    position: u64,
+    /// What has been seen of it.
+    pub glimpse: Glimpse,
+    /// When something of it last came, or when it was begun.
+    pub progressed: Timestamp,
+}
+
+impl Onlooker {
+    /// Looks on at a turn that was begun, keeping so many of the last things it says.
+    #[must_use]
+    pub fn of(steps: &Path, turn: &TurnId, keep: usize) -> Self {
+        let files = TurnFiles::of(steps, turn);
+        let passage = files.passage();
+        let stem = passage.as_ref().map_or_else(|| turn.stem(), |passage| passage.process.clone());
+        Self {
+            path: steps.join(format!("{stem}.jsonl")),
+            stream: None,
+            position: passage.map_or(0, |passage| passage.from),
+            glimpse: Glimpse::keeping(keep),
+            progressed: changed(&files.passage).unwrap_or_default(),
+        }
+    }
+
+    /// Reads what has come since; tells whether anything has.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn look(&mut self) -> std::io::Result<bool> {
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            None => match File::open(&self.path) {
+                Ok(mut file) => {
+                    file.seek(SeekFrom::Start(self.position))?;
+                    self.stream.insert(file)
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+                Err(error) => return Err(error),
+            },
+        };
+        let file = stream.metadata()?;
+        self.progressed = self.progressed.max(file.modified().map(timestamp).unwrap_or_default());
+        if self.glimpse.ended || file.len() <= self.position {
+            return Ok(false);
+        }
+        let mut bytes = Vec::new();
+        let count = stream.take(GLANCE).read_to_end(&mut bytes)?;
+        self.position += count as u64;
+        self.glimpse.feed(&bytes);
+        Ok(count > 0)
+    }
+}
+
+/// When a file was last written, if it is there.
+#[must_use]
+pub fn changed(path: &Path) -> Option<Timestamp> {
+    std::fs::metadata(path).and_then(|file| file.modified()).map(timestamp).ok()
+}
+
+fn timestamp(time: SystemTime) -> Timestamp {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::domain::id::MessageId;
+    use crate::domain::passage::Passage;
+    use crate::domain::usage::Spent;
+
+    fn turn(agent: &AgentId, step: u64, turn: u32) -> TurnId {
+        TurnId { agent: agent.clone(), step, turn }
+    }
+
+    fn tool(name: &str) -> String {
+        let block = format!(r#"{{"type":"tool_use","id":"{name}","name":"{name}","input":{{}}}}"#);
+        format!("{{\"type\":\"assistant\",\"message\":{{\"content\":[{block}]}}}}\n")
+    }
+
+    #[test]
+    fn the_directory_tells_which_turns_were_begun() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let agent = AgentId::main().child(1);
+        for name in
+            ["main.1-2-0.jsonl", "main.1-10-1.turn", "main.1-11-0.prompt", "main-30-0.jsonl", "x"]
+        {
+            File::create(steps.path().join(name)).expect("made");
+        }
+        let mut found = Vec::new();
+        begun(steps.path(), |stem| found.push(stem.to_owned())).expect("read");
+        found.sort();
+        assert_eq!(found, ["main-30-0", "main.1-10-1", "main.1-2-0"]);
+        assert_eq!(last(steps.path(), &agent).expect("read"), Some(turn(&agent, 10, 1)));
+        assert_eq!(last(steps.path(), &agent.child(1)).expect("read"), None);
+        assert_eq!(last(&steps.path().join("none"), &agent).expect("read"), None);
+    }
+
+    #[test]
+    fn a_later_turn_of_a_process_is_seen_from_where_it_begins() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let (first, second) = (turn(&AgentId::main(), 1, 0), turn(&AgentId::main(), 2, 0));
+        let path = steps.path().join("main-1-0.jsonl");
+        let mut stream = File::create(&path).expect("made");
+        let earlier = format!("{}{{\"type\":\"result\"}}\n", tool("Read"));
+        stream.write_all(earlier.as_bytes()).expect("written");
+        let passage = Passage {
+            process: "main-1-0".into(),
+            from: earlier.len() as u64,
+            spent: Spent::default(),
+            message: MessageId::new("m"),
+        };
+        TurnFiles::of(steps.path(), &second).note(&passage).expect("noted");
+        let mut onlooker = Onlooker::of(steps.path(), &second, 0);
+        assert!(!onlooker.look().expect("read"));
+        stream.write_all(tool("Bash").as_bytes()).expect("written");
+        assert!(onlooker.look().expect("read") && !onlooker.look().expect("read"));
+        assert_eq!(onlooker.glimpse.doing.as_deref(), Some("Bash"));
+        assert!(onlooker.progressed > Timestamp::default());
+
+        let mut onlooker = Onlooker::of(steps.path(), &first, 0);
+        while onlooker.look().expect("read") {}
+        assert!(onlooker.glimpse.ended);
+    }
+}

@@ -1,0 +1,171 @@
+//! A `raymond` on a terminal of its own, as a person has it: keys go in, what stands on the screen
+//! can be read.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::Child;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+use super::place::RAYMOND;
+use super::{Test, kill};
+
+const DEADLINE: Duration = Duration::from_mins(1);
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// A `raymond` on a terminal; it is killed if the test does not see to its end.
+pub(crate) struct Screen {
+    child: Child,
+    terminal: Arc<OwnedFd>,
+    seen: Arc<Mutex<Seen>>,
+}
+
+struct Seen {
+    parser: vt100::Parser,
+    bytes: Vec<u8>,
+}
+
+impl Test {
+    /// `raymond ARGS` on a terminal of that many rows and columns.
+    pub(crate) fn on_screen(&self, arguments: &[&str], (rows, columns): (u16, u16)) -> Screen {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&terminal).expect("granted");
+        unlockpt(&terminal).expect("unlocked");
+        let name = ptsname(&terminal, Vec::new()).expect("a name").into_string().expect("text");
+        let line = || File::options().read(true).write(true).open(&name).expect("its other end");
+        tcsetwinsize(&terminal, size(rows, columns)).expect("sized");
+        let mut command = self.command("setsid");
+        command.args(["--ctty", RAYMOND]).args(arguments).env("TERM", "xterm-256color");
+        command.stdin(line()).stdout(line()).stderr(line());
+        let child = command.spawn().expect("setsid, of util-linux, starts");
+        let parser = vt100::Parser::new(some(rows), some(columns), 0);
+        let screen = Screen {
+            child,
+            terminal: Arc::new(terminal),
+            seen: Arc::new(Mutex::new(Seen { parser, bytes: Vec::new() })),
+        };
+        screen.read();
+        screen
+    }
+}
+
+fn size(rows: u16, columns: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
+
+fn some(number: u16) -> NonZero<u16> {
+    NonZero::new(number).expect("a terminal has rows and columns")
+}
+
+impl Screen {
+    /// Has a thread read what is written to the terminal, until nobody has it open any more.
+    fn read(&self) {
+        let seen = Arc::clone(&self.seen);
+        let mut terminal = File::from(self.terminal.try_clone().expect("one more handle"));
+        std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(count @ 1..) = terminal.read(&mut chunk) {
+                let mut seen = seen.lock().expect("nobody has failed with it");
+                seen.parser.process(&chunk[..count]);
+                seen.bytes.extend_from_slice(&chunk[..count]);
+            }
+        });
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().expect("nobody has failed with it")
+    }
+
+    /// What stands on it.
+    pub(crate) fn text(&self) -> String {
+        self.seen().parser.screen().contents()
+    }
+
+    /// All that was ever written to it.
+    pub(crate) fn written(&self) -> String {
+        String::from_utf8_lossy(&self.seen().bytes).into_owned()
+    }
+
+    /// The row that has this on it.
+    pub(crate) fn row(&self, part: &str) -> String {
+        let text = self.text();
+        let row = text.lines().find(|line| line.contains(part));
+        row.unwrap_or_else(|| panic!("no {part:?} on the screen:\n{text}")).to_owned()
+    }
+
+    /// Waits until all of these stand on it.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, parts: &[&str]) -> &Self {
+        self.wait_until(&format!("{parts:?}"), |text| parts.iter().all(|part| text.contains(part)))
+    }
+
+    /// Waits until it looks like that.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, what: &str, holds: impl Fn(&str) -> bool) -> &Self {
+        let start = Instant::now();
+        while !holds(&self.text()) {
+            assert!(start.elapsed() < DEADLINE, "never seen: {what}\n{}", self.text());
+            std::thread::sleep(GLANCE);
+        }
+        self
+    }
+
+    /// Types on its keyboard.
+    pub(crate) fn keys(&self, keys: &str) -> &Self {
+        let terminal = self.terminal.try_clone().expect("one more handle");
+        File::from(terminal).write_all(keys.as_bytes()).expect("typed");
+        self
+    }
+
+    /// Makes it larger or smaller.
+    pub(crate) fn resize(&self, rows: u16, columns: u16) -> &Self {
+        self.seen().parser.screen_mut().set_size(some(rows), some(columns));
+        tcsetwinsize(&self.terminal, size(rows, columns)).expect("sized");
+        self
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> &Self {
+        kill(i32::try_from(self.child.id()).expect("a pid fits"), signal);
+        self
+    }
+
+    /// Waits for its end; gives the exit code, once the terminal is as it was before.
+    #[track_caller]
+    pub(crate) fn left(&mut self) -> Option<i32> {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                break status;
+            }
+            assert!(start.elapsed() < DEADLINE, "it never ended:\n{}", self.text());
+            std::thread::sleep(GLANCE);
+        };
+        let is_as_before = || {
+            let modes = tcgetattr(self.terminal.as_fd()).expect("modes").local_modes;
+            let seen = self.seen();
+            let screen = seen.parser.screen();
+            let shown = !screen.alternate_screen() && !screen.hide_cursor();
+            shown && modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+        };
+        while !is_as_before() {
+            assert!(start.elapsed() < DEADLINE, "the terminal is not as before:\n{}", self.text());
+            std::thread::sleep(GLANCE);
+        }
+        status.code()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.signal(Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `raymond top` on a terminal, as a person has it: beside a live run, on a dead one, key by key.
+
+use rustix::process::Signal;
+
+use crate::support::{Test, always, held, pair, when};
+
+const SIZE: (u16, u16) = (24, 100);
+const ENTER: &str = "\r";
+const ESCAPE: &str = "\u{1b}";
+const CONTROL_C: &str = "\u{3}";
+
+/// An agent whose tool works, and one whose turn has said nothing yet; both until `go`.
+fn at_work() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("WORKER.md", "work")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply(r#"<fork next="NEXT.md">WORKER.md</fork>"#).cost(0.25))
+        .rule(when("work").tool("Grep").hold_tool("go").reply("<result>found it</result>"))
+        .rule(when("next").hold_before("go").reply("<result>led</result>"))
+}
+
+#[test]
+fn a_live_run_shows_who_does_what_and_then_how_it_ended() {
+    let test = at_work();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(3);
+    let mut screen = test.on_screen(&["top"], SIZE);
+    screen.wait_for(&["t  running", "2 running", "$0.25 spent", "Grep"]);
+    assert!(screen.row("▶ main.1").contains("WORKER.md"), "{}", screen.text());
+    assert!(screen.row("▶ main ").contains("NEXT.md"), "{}", screen.text());
+
+    screen.keys("j").keys(ENTER).wait_for(&["the last messages of main.1", "▸ Grep"]);
+    test.release("go");
+    screen.wait_for(&["→ done", "found it", "the turn is over"]);
+    live.wait().ok();
+    screen.keys(ESCAPE).wait_for(&["t  completed", "✓ main", "✓ main.1", "found it"]);
+    screen.keys("q");
+    assert_eq!(screen.left(), Some(0));
+    assert!(!screen.text().contains("main.1"), "{}", screen.text());
+}
+
+#[test]
+fn a_filter_leaves_only_what_was_asked_for() {
+    let test = at_work();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(3);
+    let mut screen = test.on_screen(&["top", "t"], SIZE);
+    screen.wait_for(&["WORKER.md", "NEXT.md"]);
+    let only = |text: &str| text.contains("main.1") && !text.contains("NEXT.md");
+    screen.keys("/WORK").wait_until("only the worker", only).wait_for(&["show only: work"]);
+    screen.keys(ENTER).wait_for(&["only agents with `work`: 1"]);
+    screen.keys(ESCAPE).wait_for(&["NEXT.md"]);
+    screen.keys("f").wait_for(&["only failed agents: 0"]);
+    screen.keys("r").wait_for(&["only running agents: 2", "main.1", "NEXT.md"]);
+    screen.keys("?").wait_for(&["any key: back", "stop the run, after a question"]);
+    screen.keys("x").wait_for(&["only running agents: 2"]);
+    screen.keys(CONTROL_C);
+    assert_eq!(screen.left(), Some(0));
+    test.release("go");
+    live.wait().ok();
+}
+
+#[test]
+fn the_run_is_stopped_by_a_key_after_a_question() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    let mut screen = test.on_screen(&["top"], SIZE);
+    screen.wait_for(&["1 running"]).keys("s").wait_for(&["stop the run?"]);
+    screen.keys("n").wait_for(&["q leave"]);
+    assert!(test.events("command_received").is_empty());
+    screen.keys("s").wait_for(&["stop the run?"]).keys("y").wait_for(&["it is asked to stop"]);
+    live.wait_event("command_received", 1);
+    test.release("go");
+    live.wait().code(130);
+    screen.wait_for(&["t  paused", "paused: stopped on request", "waits: the run is paused"]);
+    screen.keys("sy").wait_for(&["no raymond holds it"]).keys("q");
+    assert_eq!(screen.left(), Some(0));
+}
+
+#[test]
+fn a_run_whose_raymond_was_killed_is_shown_and_what_takes_it_up_too() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.kill9();
+    let mut screen = test.on_screen(&["top"], SIZE);
+    screen.wait_for(&["t  interrupted", "was at work when", "`raymond run t` goes on"]);
+    screen.keys(ENTER).wait_for(&["nothing has been seen of it yet"]).keys(ESCAPE);
+    test.release("go");
+    test.again(&[]).ok();
+    screen.wait_for(&["t  completed", "✓ main"]).keys(ENTER).wait_for(&["<result>ok</result>"]);
+    screen.keys("qq");
+    assert_eq!(screen.left(), Some(0));
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_signal_and_a_new_size_leave_no_mess() {
+    let test = pair().env("NO_COLOR", "1");
+    test.run(&["START.md"]).ok();
+    let mut screen = test.on_screen(&["top"], SIZE);
+    screen.wait_for(&["t  completed", "✓ main.1", "q leave"]);
+    screen.resize(5, 30).wait_until("a small screen", |text| {
+        text.lines().next().is_some_and(|line| line.ends_with('…')) && !text.contains("main.1")
+    });
+    screen.resize(24, 100).wait_for(&["✓ main.1", "q leave"]);
+    screen.signal(Signal::TERM);
+    assert_eq!(screen.left(), Some(130));
+    let written = screen.written();
+    let colours = written.split("\u{1b}[").skip(1).filter(|code| {
+        let end = code.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
+        let is_colour = |part: &str| matches!(part.parse(), Ok(30..=38 | 40..=48 | 90..=107));
+        code[end..].starts_with('m') && code[..end].split(';').any(is_colour)
+    });
+    assert_eq!(colours.count(), 0, "{written:?}");
+}
+
+#[test]
+fn of_several_runs_the_newest_that_goes_on_is_shown() {
+    let test = held();
+    test.run(&["NEXT.md", "--id", "old"]).ok();
+    let mut first = test.spawn(&["START.md", "--id", "first"]);
+    first.wait_calls(2);
+    let mut second = test.spawn(&["START.md", "--id", "second"]);
+    second.wait_calls(3);
+    let mut screen = test.on_screen(&["top"], SIZE);
+    screen.wait_for(&["second  running", "the newest of 2 runs that go on"]).keys("q");
+    assert_eq!(screen.left(), Some(0));
+    test.release("go");
+    first.wait().ok();
+    second.wait().ok();
+}
+
+#[test]
+fn what_cannot_be_shown_is_named() {
+    let test = Test::new().rule(always().reply("x"));
+    test.raymond(&["top"]).code(64).stderr_has("raymond tree RUN").stderr_has("status RUN");
+    let mut screen = test.on_screen(&["top"], SIZE);
+    screen.wait_for(&["there is no run in", "raymond run PATH"]);
+    assert_eq!(screen.left(), Some(64));
+    let mut screen = test.on_screen(&["top", "none"], SIZE);
+    screen.wait_for(&["there is no run none"]);
+    assert_eq!(screen.left(), Some(64));
+}

@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::exit::{Error, Exit};
 use super::on_event::{self, OnEvent};
 use super::options::Options;
-use super::{diagnostics, output, summary};
+use super::{diagnostics, output, summary, telemetry};
 use crate::actor::registry::Registry;
 use crate::domain::run::Run;
 use crate::plugin::console::Console;
@@ -64,6 +64,9 @@ async fn supervised(
     let hook = options.on_event.as_ref().map(OnEvent::hook).transpose()?;
     if let Some(hook) = &hook {
         plugins.add_own("on-event", on_event::notify(hook, root, &prepared.run));
+    }
+    if let Some(telemetry) = telemetry::exporter(options.otlp.as_deref(), &prepared) {
+        plugins.add_own("telemetry", telemetry);
     }
     let ended = runtime::supervised(prepared, root, plugins, registry, interrupts).await;
     if let Some(hook) = hook {

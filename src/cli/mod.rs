@@ -25,6 +25,7 @@ pub mod status;
 pub mod stop;
 pub mod summary;
 pub mod target;
+mod telemetry;
 pub mod top;
 pub mod tree;
 pub mod whose;

@@ -12,6 +12,10 @@ use crate::domain::supervision::{Exhausted, Restart};
 use crate::language::duration::millis;
 use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs};
 use crate::language::supervision::{restarts, some_time};
+use crate::plugin::telemetry::config::url as collector;
+
+const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; \
+    the usual OTEL_ variables ask for it too";
 
 /// What can be changed when a run goes on.
 #[derive(Debug, Clone, Args)]
@@ -58,6 +62,10 @@ pub struct Options {
     #[arg(long, value_name = "CMD")]
     pub on_event: Option<OnEvent>,
 
+    /// Where a trace and metrics go.
+    #[arg(long, value_name = "URL", value_parser = collector, help = OTLP)]
+    pub otlp: Option<String>,
+
     /// Further arguments for Claude Code, kept with the run: no secrets here
     #[arg(last = true, value_name = "CLAUDE ARGS")]
     pub claude_args: Vec<String>,
@@ -85,6 +93,9 @@ impl Options {
         }
         if let Some(command) = &self.on_event {
             arguments.extend(["--on-event".into(), command.text().into()]);
+        }
+        if let Some(url) = &self.otlp {
+            arguments.extend(["--otlp".into(), url.into()]);
         }
         arguments
     }

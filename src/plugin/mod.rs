@@ -11,4 +11,5 @@ pub mod notify;
 pub mod part;
 pub mod screen;
 pub mod sentence;
+pub mod telemetry;
 pub mod terminal;

@@ -38,6 +38,7 @@ mod soak;
 mod stall;
 mod supervision;
 mod support;
+mod telemetry;
 mod terminal;
 mod throttle;
 mod top;

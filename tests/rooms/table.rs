@@ -99,7 +99,22 @@ const TABLE: &[Row] = &[
     Row {
         room: "plugin",
         rooms: &["domain", "actor::message", "actor::registry", "actor::clock"],
-        crates: &["actix", "console", "indicatif", "jiff", "serde_json", "tracing"],
+        crates: &[
+            "actix",
+            "async_trait",
+            "console",
+            "indicatif",
+            "jiff",
+            "opentelemetry",
+            "opentelemetry_http",
+            "opentelemetry_otlp",
+            "opentelemetry_sdk",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tracing",
+            "ureq",
+        ],
         never: &["std::env", "std::process", "std::net"],
     },
     // Puts the others together; nothing of it prints.

@@ -165,7 +165,7 @@ impl<'run> Money<'run> {
         let run = self.run;
         let ask = || {
             let running = self.running.iter().copied();
-            run.purse().means((&agent.id, &agent.current_state), running) != Means::Enough
+            run.purse().means((&agent.id, &agent.current_state), &running) != Means::Enough
         };
         match (run.settings.budget_usd, run.shares.is_empty()) {
             (None, true) => false,

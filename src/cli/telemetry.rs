@@ -1,0 +1,49 @@
+//! Sees whether telemetry is wanted, and prepares it: what cannot be exported never stops a run.
+
+use uuid::Uuid;
+
+use crate::plugin::telemetry::actor::Telemetry;
+use crate::plugin::telemetry::config::Config;
+use crate::plugin::telemetry::trace::Trace;
+use crate::runtime::Prepared;
+use crate::store::journal::Journal;
+use crate::store::run_store::RunStore;
+use crate::store::{self, record};
+
+/// Who exports a run's telemetry, if `--otlp` or the environment asks for it.
+pub(super) fn exporter(option: Option<&str>, prepared: &Prepared) -> Option<Telemetry> {
+    let config = match Config::of(option, |name| std::env::var(name).ok()) {
+        Ok(Some(config)) => config,
+        Ok(None) => {
+            if option.is_some() {
+                tracing::warn!(
+                    "telemetry is not exported: OTEL_SDK_DISABLED or OTEL_…_EXPORTER turns it off in spite of --otlp"
+                );
+            }
+            return None;
+        }
+        Err(problem) => return refused(&problem),
+    };
+    let trace = match recalled(&prepared.store) {
+        Ok(trace) => trace,
+        Err(error) => return refused(&error),
+    };
+    let instance = Uuid::new_v4().to_string();
+    Telemetry::start(&config, prepared.id(), trace, instance)
+        .map_or_else(|problem| refused(&problem), Some)
+}
+
+/// What the journal tells of the run so far.
+fn recalled(store: &RunStore) -> Result<Trace, store::Error> {
+    let mut trace = Trace::default();
+    Journal::open(&store.dir().journal())?.read_all(|_, line| {
+        trace.recall(&record::decode(line)?);
+        Ok(())
+    })?;
+    Ok(trace)
+}
+
+fn refused(why: &dyn std::fmt::Display) -> Option<Telemetry> {
+    tracing::warn!("telemetry is not exported: {why}");
+    None
+}

@@ -1,0 +1,72 @@
+//! The actor that looks on and exports.
+
+use actix::{Actor, Context, Handler, ResponseFuture};
+
+use super::config::{Config, Problem};
+use super::export::Export;
+use super::trace::Trace;
+use crate::actor::message::{Finish, Published};
+use crate::domain::id::RunId;
+
+/// Exports a run's trace and metrics.
+#[derive(Debug)]
+pub struct Telemetry {
+    trace: Trace,
+    export: Option<Export>,
+}
+
+impl Telemetry {
+    /// Of a run whose records so far `trace` has taken in. `instance` tells this process from every
+    /// other.
+    ///
+    /// # Errors
+    /// [`Problem`] if what is asked for cannot be done.
+    pub fn start(
+        config: &Config,
+        run: &RunId,
+        trace: Trace,
+        instance: String,
+    ) -> Result<Self, Problem> {
+        let export = Export::start(config, run, instance)?;
+        if let Some(meters) = &export.meters {
+            meters.show(&trace);
+        }
+        Ok(Self { trace, export: Some(export) })
+    }
+}
+
+impl Actor for Telemetry {
+    type Context = Context<Self>;
+}
+
+impl Handler<Published> for Telemetry {
+    type Result = ();
+
+    fn handle(&mut self, published: Published, _: &mut Self::Context) {
+        let spans = self.trace.see(&published.record);
+        let Some(export) = &mut self.export else { return };
+        for span in spans {
+            export.send(span);
+        }
+        if let Some(meters) = &export.meters {
+            meters.count(&published.record, &self.trace);
+        }
+    }
+}
+
+impl Handler<Finish> for Telemetry {
+    type Result = ResponseFuture<()>;
+
+    /// Sends the rest on another thread, so that no other observer waits for the collector.
+    fn handle(&mut self, _: Finish, _: &mut Self::Context) -> Self::Result {
+        let spans = self.trace.finish();
+        let export = self.export.take();
+        Box::pin(async move {
+            let Some(mut export) = export else { return };
+            for span in spans {
+                export.send(span);
+            }
+            let _ = tokio::task::spawn_blocking(move || export.finish()).await;
+        })
+    }
+}

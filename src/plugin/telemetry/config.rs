@@ -1,0 +1,255 @@
+//! Whether telemetry is wanted, and where it goes: `--otlp` and OpenTelemetry's own variables.
+//!
+//! Nothing is sent unless somebody asks. Asked is with the option, with a variable that names an
+//! endpoint, or with `OTEL_TRACES_EXPORTER=otlp` (or `…METRICS…`), which means the collector of this
+//! machine. What the option says goes over what variables say, but `OTEL_SDK_DISABLED=true` and
+//! `OTEL_TRACES_EXPORTER=none` always hold, so that who runs a machine has the last word.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ureq::http::Uri;
+
+/// Where a collector listens if nobody says.
+const HERE: &str = "http://localhost:4318";
+
+/// What is sent where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Where the spans go.
+    pub(super) traces: Option<Endpoint>,
+    /// Where the metrics go.
+    pub(super) metrics: Option<Endpoint>,
+    /// The name of the service, if it is not the program's.
+    pub(super) service: Option<String>,
+}
+
+/// Where one kind of data goes. What it shows of itself holds no secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Endpoint {
+    pub(super) url: String,
+    pub(super) timeout: Duration,
+    /// The file of the certificates that are trusted instead of the public ones.
+    pub(super) certificate: Option<PathBuf>,
+    /// Whether somebody says how many spans may wait.
+    pub(super) queue_is_set: bool,
+}
+
+/// Why nothing can be exported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// It is no address of a collector.
+    #[error(
+        "{name} is not the address of a collector: {why}; write for example http://localhost:4318"
+    )]
+    Url {
+        /// The option or the variable.
+        name: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Another protocol is asked for.
+    #[error(
+        "{name} asks for {protocol}, and raymond speaks http/protobuf only; name the port of the collector for that, often 4318"
+    )]
+    Protocol {
+        /// The variable.
+        name: String,
+        /// The protocol.
+        protocol: String,
+    },
+    /// The certificate cannot be used.
+    #[error("the certificates in {} cannot be used: {why}", path.display())]
+    Certificate {
+        /// The file that the variable names.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The exporter refuses its configuration.
+    #[error("{0}")]
+    Exporter(String),
+}
+
+/// Checks the value of `--otlp`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn url(text: &str) -> Result<String, String> {
+    checked(text).map(|()| text.to_owned()).map_err(str::to_owned)
+}
+
+impl Config {
+    /// What an option and the variables of an environment ask for; `None` if nobody asks.
+    ///
+    /// # Errors
+    /// [`Problem`] if what is asked for cannot be done.
+    pub fn of(
+        option: Option<&str>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, Problem> {
+        let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return Ok(None);
+        }
+        let traces = endpoint("TRACES", "v1/traces", option, &variable)?;
+        let metrics = endpoint("METRICS", "v1/metrics", option, &variable)?;
+        if traces.is_none() && metrics.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Self { traces, metrics, service: variable("OTEL_SERVICE_NAME") }))
+    }
+}
+
+/// Where one kind of data goes, if it goes anywhere.
+fn endpoint(
+    kind: &str,
+    path: &str,
+    option: Option<&str>,
+    variable: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<Endpoint>, Problem> {
+    let exporter = variable(&format!("OTEL_{kind}_EXPORTER")).unwrap_or_default();
+    let mut exporters = exporter.split(',').map(str::trim);
+    if !exporter.is_empty() && !exporters.clone().any(|exporter| exporter == "otlp") {
+        return Ok(None);
+    }
+    let own = |what: &str| named(&format!("OTEL_EXPORTER_OTLP_{kind}_{what}"), variable);
+    let common = |what: &str| named(&format!("OTEL_EXPORTER_OTLP_{what}"), variable);
+    let either = |what: &str| own(what).or_else(|| common(what));
+    let joined = |base: &str| format!("{}/{path}", base.trim_end_matches('/'));
+    let (name, url) = if let Some(base) = option {
+        ("--otlp".to_owned(), joined(base))
+    } else if let Some((name, url)) = own("ENDPOINT") {
+        (name, url)
+    } else if let Some((name, base)) = common("ENDPOINT") {
+        (name, joined(&base))
+    } else if exporters.any(|exporter| exporter == "otlp") {
+        (String::new(), joined(HERE))
+    } else {
+        return Ok(None);
+    };
+    checked(&url).map_err(|why| Problem::Url { name: name.clone(), why })?;
+    if let Some((name, protocol)) = either("PROTOCOL")
+        && protocol != "http/protobuf"
+        && option.is_none()
+    {
+        return Err(Problem::Protocol { name, protocol });
+    }
+    let millis = either("TIMEOUT").and_then(|(_, millis)| millis.parse().ok()).unwrap_or(10_000);
+    let certificate = either("CERTIFICATE").map(|(_, path)| path.into());
+    let queue_is_set = variable("OTEL_BSP_MAX_QUEUE_SIZE").is_some();
+    Ok(Some(Endpoint { url, timeout: Duration::from_millis(millis), certificate, queue_is_set }))
+}
+
+/// The value of a variable, with its name.
+fn named(name: &str, variable: &impl Fn(&str) -> Option<String>) -> Option<(String, String)> {
+    Some((name.to_owned(), variable(name)?.trim().to_owned()))
+}
+
+fn checked(url: &str) -> Result<(), &'static str> {
+    let uri: Uri = url.parse().map_err(|_| "it is not a URL")?;
+    match uri.scheme_str() {
+        Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(()),
+        Some("http" | "https") => Err("it names no host"),
+        Some(_) => Err("only http:// and https:// can be used"),
+        None => Err("it does not begin with http:// or https://"),
+    }
+}
+
+impl Endpoint {
+    /// The address as it may be shown: without a user, a password or a query.
+    pub(super) fn shown(&self) -> String {
+        let Ok(uri) = self.url.parse::<Uri>() else { return "the collector".to_owned() };
+        let port = uri.port().map(|port| format!(":{port}")).unwrap_or_default();
+        let (scheme, host) = (uri.scheme_str().unwrap_or("http"), uri.host().unwrap_or_default());
+        format!("{scheme}://{host}{port}{}", uri.path())
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(option: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<Config>, Problem> {
+        Config::of(option, |name| {
+            variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    /// Where spans and metrics go.
+    fn urls(option: Option<&str>, variables: &[(&str, &str)]) -> [Option<String>; 2] {
+        let config = config(option, variables).expect("it can be done");
+        let url = |endpoint: Option<Endpoint>| endpoint.map(|endpoint| endpoint.url);
+        config.map_or([None, None], |config| [url(config.traces), url(config.metrics)])
+    }
+
+    const BASE: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1/base/");
+
+    #[test]
+    fn nothing_is_sent_unless_it_is_asked_for() {
+        for variables in [&[][..], &[("OTEL_SERVICE_NAME", "x")], &[(BASE.0, " ")]] {
+            assert_eq!(config(None, variables), Ok(None), "{variables:?}");
+        }
+        for off in [("OTEL_SDK_DISABLED", "TRUE"), ("OTEL_SDK_DISABLED", "true")] {
+            assert_eq!(config(Some("http://c"), &[BASE, off]), Ok(None));
+        }
+    }
+
+    #[test]
+    fn both_kinds_go_below_one_address() {
+        let both = |base: &str| ["traces", "metrics"].map(|kind| Some(format!("{base}/v1/{kind}")));
+        assert_eq!(urls(Some("https://c"), &[BASE]), both("https://c"));
+        assert_eq!(urls(None, &[BASE]), both("http://c:1/base"));
+    }
+
+    #[test]
+    fn an_address_of_one_kind_is_taken_as_it_stands_and_asks_for_no_other() {
+        let traces = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t/here");
+        assert_eq!(urls(None, &[traces]), [Some("http://t/here".to_owned()), None]);
+        let metrics = Some("http://c:1/base/v1/metrics".to_owned());
+        assert_eq!(urls(None, &[traces, BASE]), [Some("http://t/here".to_owned()), metrics]);
+    }
+
+    #[test]
+    fn an_exporter_can_be_named_and_turned_off() {
+        let here = Some("http://localhost:4318/v1/metrics".to_owned());
+        assert_eq!(urls(None, &[("OTEL_METRICS_EXPORTER", "otlp")]), [None, here]);
+        let metrics = Some("http://c/v1/metrics".to_owned());
+        assert_eq!(
+            urls(Some("http://c"), &[("OTEL_TRACES_EXPORTER", "none")]),
+            [None, metrics.clone()]
+        );
+        assert_eq!(urls(Some("http://c"), &[("OTEL_TRACES_EXPORTER", "zipkin")]), [None, metrics]);
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_said() {
+        let said = |variables: &[(&str, &str)]| {
+            config(None, variables).expect_err("a problem").to_string()
+        };
+        let grpc = said(&[BASE, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+        assert!(grpc.contains("OTEL_EXPORTER_OTLP_PROTOCOL asks for grpc"), "{grpc}");
+        let bad = said(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318")]);
+        assert!(bad.contains("OTEL_EXPORTER_OTLP_ENDPOINT is not the address"), "{bad}");
+        for bad in ["", "localhost", "ftp://c", "http://", "http:// c", "/v1"] {
+            assert!(url(bad).is_err(), "{bad:?} was taken");
+        }
+        assert_eq!(url("http://c:4318"), Ok("http://c:4318".to_owned()));
+    }
+
+    #[test]
+    fn secrets_in_an_address_are_not_shown() {
+        let config =
+            config(Some("https://me:secret@c:1/x?key=hidden"), &[]).expect("it can be done");
+        let shown = format!("{config:?}");
+        assert!(!shown.contains("secret") && !shown.contains("hidden"), "{shown}");
+        assert!(shown.contains("https://c:1/x"), "{shown}");
+    }
+}

@@ -1,0 +1,193 @@
+//! The way out: spans and metrics wait in bounded queues until threads of their own send them.
+//!
+//! A collector that is slow or gone costs the run nothing: what finds the queue full is dropped, and
+//! what did not arrive is counted and told once, at the end, which waits for a few seconds only.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::MeterProvider;
+use opentelemetry_otlp::{Protocol, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider};
+use opentelemetry_sdk::resource::EnvResourceDetector;
+use opentelemetry_sdk::trace::{
+    BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor,
+};
+
+use super::config::{Config, Endpoint, Problem};
+use super::http::Client;
+use super::meters::Meters;
+use super::span::{RUN, scope};
+use crate::domain::id::RunId;
+
+/// How long the end of a run waits for the last of it to be sent.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many spans wait at most, if `OTEL_BSP_MAX_QUEUE_SIZE` does not say: those of a busy minute.
+const QUEUE: usize = 16_384;
+
+/// What is sent, and where it is counted.
+#[derive(Debug)]
+pub(super) struct Export {
+    spans: Option<Spans>,
+    metrics: Option<SdkMeterProvider>,
+    /// What metrics are counted with.
+    pub(super) meters: Option<Meters>,
+}
+
+/// The spans on their way.
+#[derive(Debug)]
+struct Spans {
+    processor: BatchSpanProcessor,
+    given: u64,
+    arrived: Arc<AtomicU64>,
+    shown: String,
+}
+
+impl Export {
+    /// Starts the threads. `instance` tells this process from every other.
+    ///
+    /// # Errors
+    /// [`Problem`] if the exporters refuse their configuration.
+    pub(super) fn start(config: &Config, run: &RunId, instance: String) -> Result<Self, Problem> {
+        let resource = resource(config, run, instance);
+        let told = Arc::new(AtomicBool::new(false));
+        let spans = config.traces.as_ref().map(|endpoint| Spans::start(endpoint, &resource, &told));
+        let metrics = config
+            .metrics
+            .as_ref()
+            .map(|endpoint| meters(endpoint, resource.clone(), told.clone()));
+        let (spans, metrics) = (spans.transpose()?, metrics.transpose()?);
+        let meters =
+            metrics.as_ref().map(|provider| Meters::new(&provider.meter_with_scope(scope())));
+        Ok(Self { spans, metrics, meters })
+    }
+
+    /// Puts a span into the queue, if there is room.
+    pub(super) fn send(&mut self, span: SpanData) {
+        if let Some(spans) = &mut self.spans {
+            spans.given += 1;
+            spans.processor.on_end(span);
+        }
+    }
+
+    /// Sends what is left, and says what has not arrived.
+    pub(super) fn finish(self) {
+        let (done, dones) = mpsc::channel();
+        let spans = self.spans.map(|spans| {
+            let Spans { processor, given, arrived, shown } = spans;
+            let done = done.clone();
+            let _ = std::thread::Builder::new().spawn(move || {
+                let _ = processor.shutdown_with_timeout(PATIENCE);
+                let _ = done.send(());
+            });
+            (given, arrived, shown)
+        });
+        if let Some(provider) = self.metrics {
+            let _ = std::thread::Builder::new().spawn(move || {
+                let _ = provider.shutdown_with_timeout(PATIENCE);
+                let _ = done.send(());
+            });
+        } else {
+            drop(done);
+        }
+        let end = Instant::now() + PATIENCE;
+        while dones.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok() {}
+        let Some((given, arrived, shown)) = spans else { return };
+        let lost = given.saturating_sub(arrived.load(Ordering::Acquire));
+        if lost > 0 {
+            tracing::warn!(
+                "telemetry: {lost} of {given} spans did not arrive at {shown}; the journal has all of what they tell"
+            );
+        }
+    }
+}
+
+impl Spans {
+    fn start(
+        endpoint: &Endpoint,
+        resource: &Resource,
+        told: &Arc<AtomicBool>,
+    ) -> Result<Self, Problem> {
+        let exporter = opentelemetry_otlp::SpanExporter::builder()
+            .with_http()
+            .with_http_client(Client::new(endpoint, told.clone())?)
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(&endpoint.url)
+            .with_timeout(endpoint.timeout)
+            .build()
+            .map_err(|error| Problem::Exporter(error.to_string()))?;
+        let arrived = Arc::new(AtomicU64::new(0));
+        let exporter = Counted { exporter, arrived: Arc::clone(&arrived) };
+        let mut batches = BatchConfigBuilder::default();
+        if !endpoint.queue_is_set {
+            batches = batches.with_max_queue_size(QUEUE);
+        }
+        let mut processor =
+            BatchSpanProcessor::builder(exporter).with_batch_config(batches.build()).build();
+        processor.set_resource(resource);
+        Ok(Self { processor, given: 0, arrived, shown: endpoint.shown() })
+    }
+}
+
+fn meters(
+    endpoint: &Endpoint,
+    resource: Resource,
+    told: Arc<AtomicBool>,
+) -> Result<SdkMeterProvider, Problem> {
+    let exporter = opentelemetry_otlp::MetricExporter::builder()
+        .with_http()
+        .with_http_client(Client::new(endpoint, told)?)
+        .with_protocol(Protocol::HttpBinary)
+        .with_endpoint(&endpoint.url)
+        .with_timeout(endpoint.timeout)
+        .build()
+        .map_err(|error| Problem::Exporter(error.to_string()))?;
+    let reader = PeriodicReader::builder(exporter).build();
+    Ok(SdkMeterProvider::builder().with_resource(resource).with_reader(reader).build())
+}
+
+/// Who sends: the program, this process of it, and its run. `OTEL_RESOURCE_ATTRIBUTES` goes over that,
+/// and `OTEL_SERVICE_NAME` over all.
+fn resource(config: &Config, run: &RunId, instance: String) -> Resource {
+    let own = Resource::builder_empty()
+        .with_service_name(env!("CARGO_PKG_NAME"))
+        .with_attributes([
+            KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
+            KeyValue::new("service.instance.id", instance),
+            KeyValue::new(RUN, run.to_string()),
+        ])
+        .with_detector(Box::new(EnvResourceDetector::new()));
+    match &config.service {
+        Some(name) => own.with_service_name(name.clone()).build(),
+        None => own.build(),
+    }
+}
+
+/// An exporter whose successes are counted.
+#[derive(Debug)]
+struct Counted {
+    exporter: opentelemetry_otlp::SpanExporter,
+    arrived: Arc<AtomicU64>,
+}
+
+impl SpanExporter for Counted {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let count = batch.len() as u64;
+        self.exporter.export(batch).await?;
+        self.arrived.fetch_add(count, Ordering::Release);
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}

@@ -1,0 +1,96 @@
+//! How telemetry goes to a collector: one blocking request after the other, on the exporter's threads.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use tracing::subscriber::{NoSubscriber, with_default};
+use ureq::Agent;
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+
+use super::config::{Endpoint, Problem};
+
+/// Sends to one endpoint; says so the first time it does not work.
+#[derive(Debug)]
+pub(super) struct Client {
+    agent: Agent,
+    shown: String,
+    told: Arc<AtomicBool>,
+}
+
+impl Client {
+    /// To this endpoint. Of all clients that share `told`, one speaks.
+    ///
+    /// # Errors
+    /// [`Problem`] if the certificate cannot be used.
+    pub(super) fn new(endpoint: &Endpoint, told: Arc<AtomicBool>) -> Result<Self, Problem> {
+        let mut tls = TlsConfig::builder();
+        if let Some(path) = &endpoint.certificate {
+            let roots =
+                roots(path).map_err(|why| Problem::Certificate { path: path.clone(), why })?;
+            tls = tls.root_certs(roots);
+        }
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .timeout_global(Some(endpoint.timeout))
+            .tls_config(tls.build())
+            .build();
+        Ok(Self { agent: config.into(), shown: endpoint.shown(), told })
+    }
+
+    fn post(&self, request: Request<Bytes>) -> Result<Response<Bytes>, ureq::Error> {
+        // What the client logs shows every byte it sends, the keys in the headers too.
+        with_default(NoSubscriber::default(), || {
+            let answer = self.agent.run(request.map(Vec::from))?;
+            let (head, mut body) = answer.into_parts();
+            Ok(Response::from_parts(head, body.read_to_vec()?.into()))
+        })
+    }
+
+    /// A warning, if there was none yet.
+    fn complain(&self, why: &str) {
+        if !self.told.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "telemetry does not arrive at {}: {why}; the run goes on all the same",
+                self.shown
+            );
+        }
+    }
+}
+
+#[async_trait]
+impl HttpClient for Client {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        match self.post(request) {
+            Ok(answer) => {
+                if !answer.status().is_success() {
+                    self.complain(&format!("the collector answers {}", answer.status()));
+                }
+                Ok(answer)
+            }
+            Err(error) => {
+                self.complain(&error.to_string());
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// The certificates of a PEM file, each of which is trusted.
+fn roots(path: &Path) -> Result<RootCerts, String> {
+    let pem = std::fs::read(path).map_err(|error| error.to_string())?;
+    let mut certificates = Vec::new();
+    for item in parse_pem(&pem) {
+        if let PemItem::Certificate(certificate) = item.map_err(|error| error.to_string())? {
+            certificates.push(certificate);
+        }
+    }
+    if certificates.is_empty() {
+        return Err("there is none in it".to_owned());
+    }
+    Ok(certificates.into())
+}

@@ -1,0 +1,101 @@
+//! What is remembered of an agent between the records that tell of it.
+
+use super::ids::Ids;
+use super::span::{self, Draft, number};
+use super::turn::Turn;
+use crate::domain::agent::Agent;
+use crate::domain::event::{Event, Record};
+use crate::domain::id::{AgentId, SessionId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::time::Timestamp;
+use crate::domain::turn::Cause;
+use crate::domain::usage::Usage;
+
+/// What an agent's span will tell.
+#[derive(Debug)]
+pub(super) struct Life {
+    pub(super) began: Timestamp,
+    pub(super) name: StateName,
+    pub(super) session: SessionId,
+    /// Whose step forked it, and which.
+    pub(super) forked: Option<(AgentId, u64)>,
+    pub(super) usage: Usage,
+    pub(super) cost: Usd,
+    pub(super) steps: u64,
+    pub(super) step: Stay,
+    /// When and why it has ended, while its last turn is still to be paid for.
+    pub(super) ended: Option<(Timestamp, Cause)>,
+}
+
+/// What the span of an agent's step will tell.
+#[derive(Debug)]
+pub(super) struct Stay {
+    pub(super) number: u64,
+    pub(super) state: StateName,
+    pub(super) began: Timestamp,
+    /// Since when its next turn may run.
+    pub(super) free: Timestamp,
+    pub(super) turns: u64,
+    pub(super) cost: Usd,
+}
+
+impl Life {
+    pub(super) fn of(agent: &Agent, forked: Option<(AgentId, u64)>) -> Self {
+        Self {
+            began: agent.since,
+            name: agent.birth.state.clone(),
+            session: agent.session.id.clone(),
+            forked,
+            usage: Usage::default(),
+            cost: Usd::ZERO,
+            steps: 0,
+            step: Stay::of(agent),
+            ended: None,
+        }
+    }
+
+    /// Counts a turn that a record tells the end of; gives when it began. That a turn failed is told
+    /// without how long it took: then it is as long as it can have been.
+    pub(super) fn turn_over(&mut self, turn: Turn<'_>, record: &Record) -> Timestamp {
+        self.usage += turn.usage;
+        self.cost += turn.cost;
+        self.step.cost += turn.cost;
+        self.step.turns += 1;
+        let end = record.at;
+        let next = match &record.event {
+            Event::TurnFailed(failed) => failed.not_before.unwrap_or(end).max(end),
+            _ => end,
+        };
+        let free = std::mem::replace(&mut self.step.free, next).min(end);
+        match turn.duration_ms {
+            Some(took) => Timestamp(end.0.saturating_sub(took)).max(self.step.began),
+            None => free,
+        }
+    }
+
+    /// The span of its step, which ends.
+    pub(super) fn step_span(&self, id: &AgentId, ids: Ids, at: Timestamp) -> Draft {
+        let Stay { number: step, state, began, turns, cost, .. } = &self.step;
+        Draft::new(format!("step {}", state.stem()), ids.step(id, *step), *began, at)
+            .within(&ids.agent(id))
+            .with(span::AGENT_ID, id.to_string())
+            .with(span::AGENT_NAME, self.name.stem().to_owned())
+            .with(span::STATE, state.to_string())
+            .with(span::STEP, number(*step))
+            .with("raymond.turns", number(*turns))
+            .with(span::COST, cost.dollars())
+    }
+}
+
+impl Stay {
+    pub(super) fn of(agent: &Agent) -> Self {
+        Self {
+            number: agent.step,
+            state: agent.current_state.clone(),
+            began: agent.since,
+            free: agent.not_before.unwrap_or(agent.since).max(agent.since),
+            turns: 0,
+            cost: Usd::ZERO,
+        }
+    }
+}

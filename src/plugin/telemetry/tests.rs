@@ -1,0 +1,294 @@
+//! Records go in, spans come out: no network, no clock.
+
+mod judged;
+
+use opentelemetry::trace::{SpanId, SpanKind, Status};
+use opentelemetry_sdk::trace::SpanData;
+
+use super::trace::Trace;
+use crate::domain::apply::tests::scene::{Scene, agent_id, first, goto, result, tag};
+use crate::domain::event::{Event, Record, StepFinished, TurnRejected};
+use crate::domain::money::Usd;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::{Tag, Transition};
+use crate::domain::turn::Cause;
+use crate::domain::usage::{ModelUse, Usage};
+
+/// A scene whose records are told to a trace, and kept.
+struct Told {
+    scene: Scene,
+    trace: Trace,
+    records: Vec<Record>,
+    spans: Vec<SpanData>,
+}
+
+impl Told {
+    fn begin() -> Self {
+        let mut trace = Trace::default();
+        assert_eq!(trace.see(&first()), []);
+        Self { scene: Scene::begin(), trace, records: vec![first()], spans: Vec::new() }
+    }
+
+    fn happens(&mut self, event: Event) -> &mut Self {
+        let seq = self.scene.next();
+        let record = Record { seq, at: Timestamp(seq * 1000), event };
+        self.spans.extend(self.trace.see(&record));
+        self.scene.happens(record.event.clone());
+        self.records.push(record);
+        self
+    }
+
+    /// A step of half a second.
+    fn take(&mut self, agent: &str, transition: Transition) -> &mut Self {
+        let step = self.scene.step(agent, transition);
+        self.happens(Event::StepFinished(StepFinished { duration_ms: 500, usage: used(), ..step }))
+    }
+
+    /// The names of the spans, each with when it began and ended, in milliseconds.
+    fn names(&self) -> Vec<String> {
+        let shown = |span: &SpanData| {
+            let [from, to] = [span.start_time, span.end_time].map(millis);
+            format!("{} {from}..{to}", span.name)
+        };
+        self.spans.iter().map(shown).collect()
+    }
+
+    #[track_caller]
+    fn span(&self, name: &str) -> &SpanData {
+        let mut named = self.spans.iter().filter(|span| span.name == name);
+        let span = named.next().unwrap_or_else(|| panic!("no {name:?} in {:?}", self.names()));
+        assert!(named.next().is_none(), "{name:?} twice in {:?}", self.names());
+        span
+    }
+}
+
+fn millis(time: std::time::SystemTime) -> u128 {
+    time.duration_since(std::time::SystemTime::UNIX_EPOCH).expect("after 1970").as_millis()
+}
+
+/// What is used up by a step: its cost is a cent, as in every scene.
+pub(super) fn used() -> Usage {
+    let cost_usd = Usd::from_dollars(0.01);
+    let used = ModelUse {
+        input_tokens: 3,
+        output_tokens: 7,
+        cache_read_tokens: 20,
+        cache_write_tokens: 100,
+        cost_usd,
+    };
+    let chores = ModelUse { output_tokens: 900, cost_usd: Usd::ZERO, ..ModelUse::default() };
+    Usage::from_iter([("big".to_owned(), used), ("small".to_owned(), chores)])
+}
+
+fn attribute(span: &SpanData, key: &str) -> Option<String> {
+    let mut found = span.attributes.iter().filter(|pair| pair.key.as_str() == key);
+    let value = found.next().map(|pair| pair.value.as_str().into_owned());
+    assert!(found.next().is_none(), "{key} twice in {span:?}");
+    value
+}
+
+#[track_caller]
+fn assert_attributes(span: &SpanData, expected: &[(&str, &str)]) {
+    for (key, value) in expected {
+        assert_eq!(attribute(span, key).as_deref(), Some(*value), "{key} of {span:?}");
+    }
+}
+
+fn fork() -> Transition {
+    tag(Tag::Fork, "B.md", "W.md")
+}
+
+#[test]
+fn a_run_is_a_tree_of_agents_steps_and_turns() {
+    let mut told = Told::begin();
+    told.take("main", goto("B.md")).take("main", result("done"));
+    assert_eq!(
+        told.names(),
+        [
+            "chat 1500..2000",
+            "step A 1000..2000",
+            "chat 2500..3000",
+            "step B 2000..3000",
+            "invoke_agent A 1000..3000",
+            "invoke_workflow w 1000..3000",
+        ]
+    );
+    let [run, agent] = ["invoke_workflow w", "invoke_agent A"].map(|name| told.span(name));
+    let step = told.span("step B");
+    assert_eq!(run.parent_span_id, SpanId::INVALID);
+    assert_eq!(agent.parent_span_id, run.span_context.span_id());
+    assert_eq!(step.parent_span_id, agent.span_context.span_id());
+    assert_eq!(told.spans[2].parent_span_id, step.span_context.span_id());
+    assert_eq!(told.spans[2].span_kind, SpanKind::Client);
+    let trace = run.span_context.trace_id();
+    assert!(told.spans.iter().all(|span| span.span_context.trace_id() == trace));
+    assert!(told.trace.finish().is_empty(), "everything was told");
+}
+
+#[test]
+fn what_is_known_of_a_turn_has_the_names_of_the_conventions() {
+    let mut told = Told::begin();
+    told.take("main", goto("B.md")).take("main", result("secret"));
+    assert_attributes(
+        &told.spans[0],
+        &[
+            ("gen_ai.operation.name", "chat"),
+            ("gen_ai.provider.name", "anthropic"),
+            ("gen_ai.response.model", "big"),
+            ("gen_ai.conversation.id", "s1"),
+            ("gen_ai.agent.id", "main"),
+            ("gen_ai.agent.name", "A"),
+            ("gen_ai.usage.input_tokens", "123"),
+            ("gen_ai.usage.output_tokens", "907"),
+            ("gen_ai.usage.cache_read.input_tokens", "20"),
+            ("gen_ai.usage.cache_creation.input_tokens", "100"),
+            ("raymond.state", "A.md"),
+            ("raymond.step", "1"),
+            ("raymond.turn", "0"),
+            ("raymond.cost_usd", "0.01"),
+        ],
+    );
+    assert_attributes(
+        told.span("step A"),
+        &[("raymond.transition", "goto"), ("raymond.transition.target", "B.md")],
+    );
+    assert_attributes(
+        told.span("invoke_agent A"),
+        &[
+            ("raymond.steps", "2"),
+            ("gen_ai.usage.output_tokens", "1814"),
+            ("raymond.cost_usd", "0.02"),
+        ],
+    );
+    assert_attributes(
+        told.span("invoke_workflow w"),
+        &[("gen_ai.workflow.name", "w"), ("raymond.run.id", "r"), ("raymond.agents", "1")],
+    );
+    assert!(!format!("{:?}", told.spans).contains("secret"), "a payload is nobody's business");
+}
+
+#[test]
+fn a_forked_agent_is_linked_to_the_step_that_forked_it() {
+    let mut told = Told::begin();
+    told.take("main", fork()).take("main", result("")).take("main.1", result(""));
+    let (step, child) = (told.span("step A"), told.span("invoke_agent W"));
+    assert_eq!(child.links.len(), 1);
+    assert_eq!(child.links[0].span_context, step.span_context);
+    assert_attributes(child, &[("gen_ai.agent.id", "main.1"), ("gen_ai.conversation.id", "s2")]);
+    let run = told.span("invoke_workflow w");
+    assert_eq!(child.parent_span_id, run.span_context.span_id());
+    assert!(told.span("invoke_agent A").links.is_empty());
+    assert_attributes(run, &[("raymond.agents", "2"), ("raymond.cost_usd", "0.03")]);
+}
+
+#[test]
+fn a_failed_turn_is_an_error_within_its_step_and_the_step_goes_on() {
+    let mut told = Told::begin();
+    let failed = told.scene.failure("main");
+    told.happens(Event::TurnFailed(failed)).take("main", result(""));
+    assert_eq!(told.names()[..3], ["chat 1000..2000", "chat 2500..3000", "step A 1000..3000"]);
+    assert_eq!(told.spans[0].status, Status::error("crash"));
+    assert_attributes(&told.spans[0], &[("error.type", "crash")]);
+    assert_ne!(told.spans[0].span_context, told.spans[1].span_context);
+    assert_eq!(told.spans[2].status, Status::Unset);
+    assert_attributes(&told.spans[2], &[("raymond.turns", "2"), ("raymond.cost_usd", "0.02")]);
+    assert_eq!(told.span("invoke_workflow w").status, Status::Unset);
+}
+
+#[test]
+fn a_reply_that_is_refused_is_a_turn_without_its_text() {
+    let mut told = Told::begin();
+    let rejected = TurnRejected {
+        turn: told.scene.turn("main"),
+        state: told.scene.agent("main").current_state.clone(),
+        violation: "it says: secret".to_owned(),
+        reminder: "no secret".to_owned(),
+        cost_usd: Usd::ZERO,
+        usage: Usage::default(),
+        duration_ms: 100,
+        message: None,
+    };
+    told.happens(Event::TurnRejected(rejected));
+    assert_eq!(told.names(), ["chat 1900..2000"]);
+    assert_attributes(&told.spans[0], &[("error.type", "protocol")]);
+    assert_eq!(attribute(&told.spans[0], "gen_ai.usage.input_tokens"), None, "nobody counted");
+    assert!(!format!("{:?}", told.spans).contains("secret"));
+}
+
+#[test]
+fn an_agent_that_fails_ends_its_step_and_the_run_with_an_error() {
+    let mut told = Told::begin();
+    told.take("main", fork());
+    let ends = told.scene.end_badly("main.1");
+    told.happens(Event::AgentFailed(ends)).take("main", result(""));
+    for name in ["step W", "invoke_agent W", "invoke_workflow w"] {
+        assert_attributes(told.span(name), &[("error.type", "output")]);
+        assert_eq!(told.span(name).status, Status::error("unusable output"), "{name}");
+    }
+    assert_eq!(told.span("invoke_agent A").status, Status::Unset);
+}
+
+#[test]
+fn an_end_before_any_turn_is_no_turn() {
+    let mut told = Told::begin();
+    let mut ends = told.scene.end_badly("main");
+    ends.cause = Cause::Workflow;
+    told.happens(Event::AgentFailed(ends));
+    let names = ["step A 1000..2000", "invoke_agent A 1000..2000", "invoke_workflow w 1000..2000"];
+    assert_eq!(told.names(), names);
+}
+
+#[test]
+fn agents_that_end_with_another_are_told_of_once_they_are_paid_for() {
+    let mut told = Told::begin();
+    told.take("main", fork()).take("main", tag(Tag::Fork, "C.md", "V.md"));
+    let (turn, mut ends) = (told.scene.turn("main.1"), told.scene.end_badly("main"));
+    ends.ends_run = true;
+    told.happens(Event::AgentFailed(ends));
+    let before = told.spans.len();
+    let (cost_usd, usage) = (Usd::from_dollars(0.5), used());
+    told.happens(Event::CostCounted { turn, cost_usd, usage, estimated: false });
+    assert_eq!(
+        told.names()[before..],
+        ["chat 2000..5000", "step W 2000..4000", "invoke_agent W 2000..4000"]
+    );
+    assert_attributes(
+        told.span("invoke_agent W"),
+        &[("error.type", "interrupted"), ("raymond.cost_usd", "0.5")],
+    );
+    told.spans = told.trace.finish();
+    let names = ["step V 3000..4000", "invoke_agent V 3000..4000", "invoke_workflow w 1000..5000"];
+    assert_eq!(told.names(), names);
+    assert_attributes(told.span("invoke_workflow w"), &[("raymond.cost_usd", "0.53")]);
+    assert!(told.trace.finish().is_empty());
+}
+
+#[test]
+fn a_run_that_goes_on_elsewhere_sends_the_same_spans_and_none_twice() {
+    let mut whole = Told::begin();
+    whole.take("main", fork());
+    let failed = whole.scene.failure("main");
+    whole.happens(Event::TurnFailed(failed));
+    whole.take("main", goto("C.md")).take("main.1", result("")).take("main", result(""));
+    for cut in 0..whole.records.len() {
+        let mut first = Trace::default();
+        let mut sent: Vec<SpanData> =
+            whole.records[..cut].iter().flat_map(|record| first.see(record)).collect();
+        let mut second = Trace::default();
+        whole.records[..cut].iter().for_each(|record| second.recall(record));
+        // What was seen before is told again by a run that nobody had begun with yet.
+        let from = cut.saturating_sub(1);
+        sent.extend(whole.records[from..].iter().flat_map(|record| second.see(record)));
+        assert_eq!(sent, whole.spans, "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_run_that_is_paused_has_sent_what_has_ended_and_no_more() {
+    let mut told = Told::begin();
+    told.take("main", fork());
+    assert_eq!(told.names(), ["chat 1500..2000", "step A 1000..2000"]);
+    assert!(told.trace.finish().is_empty(), "agents and the run go on");
+    assert_eq!(told.trace.living(), 2);
+    assert!(told.scene.run.agents.contains_key(&agent_id("main.1")));
+}

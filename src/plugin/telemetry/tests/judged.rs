@@ -1,0 +1,64 @@
+//! Steps in which somebody has a say: an evaluator, a plug-in.
+
+use super::{Told, assert_attributes};
+use crate::domain::apply::tests::scene::{goto, result, session, state};
+use crate::domain::evaluation::Overruled;
+use crate::domain::event::{Event, StepFinished, TransitionProposed};
+use crate::domain::money::Usd;
+use crate::domain::usage::Usage;
+
+#[test]
+fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
+    let mut told = Told::begin();
+    let proposed = TransitionProposed {
+        turn: told.scene.turn("main"),
+        state: state("A.md"),
+        transition: goto("B.md"),
+        implicit: false,
+        output: "secret".to_owned(),
+        evaluator: state("CHECK.md"),
+        cost_usd: Usd::from_dollars(0.25),
+        usage: Usage::default(),
+        duration_ms: 100,
+        session_id: session(1),
+        message: None,
+        opens: session(2),
+    };
+    told.happens(Event::TransitionProposed(Box::new(proposed)));
+    let by = "the evaluator CHECK.md".to_owned();
+    let overruled = Overruled { asked: Some(goto("B.md")), by, reason: "secret".to_owned() };
+    let step = StepFinished {
+        evaluator: Some(state("CHECK.md")),
+        overruled: Some(Box::new(overruled)),
+        ..told.scene.step("main", goto("C.md"))
+    };
+    told.happens(Event::StepFinished(step));
+    assert_eq!(told.names(), ["chat 1900..2000", "chat 3000..3000", "step A 1000..3000"]);
+    assert_attributes(&told.spans[0], &[("gen_ai.conversation.id", "s1"), ("raymond.turn", "0")]);
+    assert_attributes(
+        &told.spans[1],
+        &[
+            ("gen_ai.conversation.id", "s2"),
+            ("raymond.turn", "1"),
+            ("raymond.evaluator", "CHECK.md"),
+        ],
+    );
+    assert_attributes(
+        told.span("step A"),
+        &[
+            ("raymond.turns", "2"),
+            ("raymond.cost_usd", "0.26"),
+            ("raymond.transition.target", "C.md"),
+            ("raymond.overruled_by", "the evaluator CHECK.md"),
+        ],
+    );
+    assert!(!format!("{:?}", told.spans).contains("secret"));
+}
+
+#[test]
+fn a_step_that_a_plug_in_decided_has_no_turn() {
+    let mut told = Told::begin();
+    let step = StepFinished { unasked: true, ..told.scene.step("main", result("")) };
+    told.happens(Event::StepFinished(step));
+    assert_eq!(told.names()[0], "step A 1000..2000");
+}

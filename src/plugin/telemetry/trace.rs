@@ -1,0 +1,283 @@
+//! From records to spans: a run's memory of who is at what, and what each record ends.
+//!
+//! It keeps the run itself, by the same [`apply`] as everyone, and of each agent what only its span
+//! needs: when and by whom it was born, what its step and its turns have taken so far. A run that
+//! goes on tells the records of its journal first, which makes that memory and sends nothing.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use opentelemetry_sdk::trace::SpanData;
+
+use super::ids::Ids;
+use super::life::{Life, Stay};
+use super::span::{self, Draft, number};
+use super::turn::{Turn, turn};
+use crate::domain::apply::{apply, begin};
+use crate::domain::event::{Event, Record, StepFinished};
+use crate::domain::id::{AgentId, SessionId};
+use crate::domain::run::{Ending, Run};
+use crate::domain::settings::Answerer;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Transition;
+use crate::domain::turn::Cause;
+use crate::domain::usage::Usage;
+
+/// A run, as its trace is made.
+#[derive(Debug, Default)]
+pub struct Trace(Option<Known>);
+
+/// What is known of a run that has begun.
+#[derive(Debug)]
+struct Known {
+    run: Run,
+    ids: Ids,
+    began: Timestamp,
+    last: Timestamp,
+    usage: Usage,
+    agents: HashMap<AgentId, Life>,
+    /// How many agents there have been.
+    born: u64,
+    told: bool,
+}
+
+impl Trace {
+    /// Takes in what happened before: nothing is told of it.
+    pub fn recall(&mut self, record: &Record) {
+        let _ = self.see(record);
+    }
+
+    /// Takes in a record; gives the spans of what it ends. One that was seen before tells nothing.
+    pub fn see(&mut self, record: &Record) -> Vec<SpanData> {
+        if let Some(known) = &mut self.0 {
+            return known.see(record);
+        }
+        self.0 = Known::begin(record);
+        Vec::new()
+    }
+
+    /// The spans that are left when nothing more happens.
+    pub fn finish(&mut self) -> Vec<SpanData> {
+        self.0.as_mut().map(Known::finish).unwrap_or_default()
+    }
+
+    /// Who answers in this run, as the conventions name them.
+    pub(super) fn provider(&self) -> &'static str {
+        self.0.as_ref().map_or("anthropic", Known::provider)
+    }
+
+    /// How many agents live.
+    #[must_use]
+    pub fn living(&self) -> usize {
+        self.0.as_ref().map_or(0, |known| known.run.agents.len())
+    }
+}
+
+impl Known {
+    fn begin(record: &Record) -> Option<Self> {
+        let (run, _) = begin(record).ok()?;
+        let agents = run.agents.values().map(|agent| (agent.id.clone(), Life::of(agent, None)));
+        Some(Self {
+            ids: Ids::of(&run.workflow_id, record.at),
+            began: record.at,
+            last: record.at,
+            usage: Usage::default(),
+            agents: agents.collect(),
+            born: 1,
+            told: false,
+            run,
+        })
+    }
+
+    fn see(&mut self, record: &Record) -> Vec<SpanData> {
+        let session = record
+            .event
+            .agent()
+            .and_then(|agent| self.run.agents.get(agent))
+            .map(|agent| agent.turn_session().id.clone());
+        if apply(&mut self.run, record).is_err() {
+            return Vec::new();
+        }
+        self.last = record.at;
+        let mut spans = Vec::new();
+        if let Some(turn) = turn(&record.event) {
+            spans.extend(self.turn_ended(record, turn, session));
+        }
+        match &record.event {
+            Event::StepFinished(step) => self.step_finished(step, record.at, &mut spans),
+            Event::AgentFailed(event) => {
+                self.agent_ended(&event.turn.agent, record.at, Some(event.cause), &mut spans);
+                if event.ends_run {
+                    self.all_ended(record.at);
+                }
+            }
+            Event::CostCounted { turn, .. } => self.bury(&turn.agent, &mut spans),
+            Event::TurnHeld(held) => {
+                if let Some(life) = self.agents.get_mut(&held.turn.agent) {
+                    life.step.free = life.step.free.max(held.until);
+                }
+            }
+            _ => {}
+        }
+        if self.run.agents.is_empty() && self.agents.is_empty() {
+            spans.extend(self.run_ended());
+        }
+        spans
+    }
+
+    fn turn_ended(
+        &mut self,
+        record: &Record,
+        turn: Turn<'_>,
+        session: Option<SessionId>,
+    ) -> Option<SpanData> {
+        self.usage += turn.usage;
+        let provider = self.provider();
+        let life = self.agents.get_mut(&turn.id.agent)?;
+        let start = life.turn_over(turn, record);
+        let span = Draft::new("chat".to_owned(), self.ids.turn(record.seq), start, record.at)
+            .asked()
+            .within(&self.ids.step(&turn.id.agent, turn.id.step))
+            .with(span::OPERATION, "chat")
+            .with(span::PROVIDER, provider)
+            .with_some(span::MODEL, turn.model().map(str::to_owned))
+            .with_some(span::CONVERSATION, session.map(|id| id.to_string()))
+            .with(span::AGENT_ID, turn.id.agent.to_string())
+            .with(span::AGENT_NAME, life.name.stem().to_owned())
+            .with(span::STATE, life.step.state.to_string())
+            .with(span::STEP, number(turn.id.step))
+            .with(span::TURN, i64::from(turn.id.turn))
+            .with_some(span::EVALUATOR, turn.evaluator.map(ToString::to_string))
+            .took(turn.usage, turn.cost)
+            .failed(turn.failed);
+        Some(span.done())
+    }
+
+    fn step_finished(&mut self, step: &StepFinished, at: Timestamp, spans: &mut Vec<SpanData>) {
+        let id = &step.turn.agent;
+        let Some(life) = self.agents.get_mut(id) else { return };
+        life.steps += 1;
+        let draft = life.step_span(id, self.ids, at);
+        let draft = draft
+            .with(span::TRANSITION, step.transition.tag().to_string())
+            .with_some(span::TARGET, step.transition.target().map(ToString::to_string))
+            .with_some(span::OVERRULED, step.overruled.as_ref().map(|other| other.by.clone()));
+        spans.push(draft.done());
+        let Some(agent) = self.run.agents.get(id) else {
+            return self.bury_as(id, at, None, spans);
+        };
+        life.step = Stay::of(agent);
+        if let Transition::Fork { .. } = step.transition
+            && let Some(child) = self.run.agents.get(&id.child(agent.children))
+        {
+            let forked = (id.clone(), step.turn.step);
+            self.born += 1;
+            self.agents.insert(child.id.clone(), Life::of(child, Some(forked)));
+        }
+    }
+
+    /// An agent ended in the middle of its step.
+    fn agent_ended(
+        &mut self,
+        id: &AgentId,
+        at: Timestamp,
+        cause: Option<Cause>,
+        spans: &mut Vec<SpanData>,
+    ) {
+        if let Some(life) = self.agents.get(id) {
+            spans.push(life.step_span(id, self.ids, at).failed(cause).done());
+        }
+        self.bury_as(id, at, cause, spans);
+    }
+
+    /// All others ended with one. Their spans wait for what their last turns have cost.
+    fn all_ended(&mut self, at: Timestamp) {
+        for life in self.agents.values_mut() {
+            life.ended = Some((at, Cause::Interrupted));
+        }
+    }
+
+    /// Tells of an agent that has ended with others, and is paid for.
+    fn bury(&mut self, id: &AgentId, spans: &mut Vec<SpanData>) {
+        if let Some((at, cause)) = self.agents.get(id).and_then(|life| life.ended) {
+            self.agent_ended(id, at, Some(cause), spans);
+        }
+    }
+
+    fn bury_as(
+        &mut self,
+        id: &AgentId,
+        at: Timestamp,
+        cause: Option<Cause>,
+        spans: &mut Vec<SpanData>,
+    ) {
+        if let Some(life) = self.agents.remove(id) {
+            spans.push(self.agent_span(id, &life, at, cause));
+        }
+    }
+
+    fn agent_span(
+        &self,
+        id: &AgentId,
+        life: &Life,
+        at: Timestamp,
+        cause: Option<Cause>,
+    ) -> SpanData {
+        let name = life.name.stem().to_owned();
+        let forked = life.forked.as_ref().map(|(parent, step)| self.ids.step(parent, *step));
+        Draft::new(format!("invoke_agent {name}"), self.ids.agent(id), life.began, at)
+            .within(&self.ids.run())
+            .caused_by(forked)
+            .with(span::OPERATION, "invoke_agent")
+            .with(span::PROVIDER, self.provider())
+            .with(span::AGENT_ID, id.to_string())
+            .with(span::AGENT_NAME, name)
+            .with(span::CONVERSATION, life.session.to_string())
+            .with("raymond.steps", number(life.steps))
+            .took(&life.usage, life.cost)
+            .failed(cause)
+            .done()
+    }
+
+    /// The run's span, once.
+    fn run_ended(&mut self) -> Option<SpanData> {
+        if std::mem::replace(&mut self.told, true) {
+            return None;
+        }
+        let failed = self.run.finished.iter().find_map(|agent| match agent.ending {
+            Ending::Error(_) => Some(agent.cause.unwrap_or(Cause::Crash)),
+            Ending::Result(_) => None,
+        });
+        let folder = Path::new(&self.run.scope_dir).file_name().and_then(|name| name.to_str());
+        let name = folder.unwrap_or("workflow").to_owned();
+        let span =
+            Draft::new(format!("invoke_workflow {name}"), self.ids.run(), self.began, self.last)
+                .with(span::OPERATION, "invoke_workflow")
+                .with(span::WORKFLOW, name)
+                .with(span::RUN, self.run.workflow_id.to_string())
+                .with("raymond.agents", number(self.born))
+                .took(&self.usage, self.run.total_cost_usd)
+                .failed(failed);
+        Some(span.done())
+    }
+
+    fn finish(&mut self) -> Vec<SpanData> {
+        let mut spans = Vec::new();
+        let mut ended: Vec<AgentId> = self.agents.keys().cloned().collect();
+        ended.sort_unstable();
+        for id in ended {
+            self.bury(&id, &mut spans);
+        }
+        if self.run.agents.is_empty() {
+            spans.extend(self.run_ended());
+        }
+        spans
+    }
+
+    fn provider(&self) -> &'static str {
+        match self.run.settings.answerer {
+            Answerer::Claude => "anthropic",
+            Answerer::Scripted => "scripted",
+        }
+    }
+}

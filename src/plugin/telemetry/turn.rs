@@ -1,0 +1,73 @@
+//! What a record tells of a turn: which it was, what it took, whether it failed.
+
+use serde_json::Value;
+
+use crate::domain::event::{AgentFailed, Event, StepFinished, TurnFailed};
+use crate::domain::id::StateName;
+use crate::domain::money::Usd;
+use crate::domain::turn::{Cause, TurnId};
+use crate::domain::usage::Usage;
+
+/// A turn that is over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn<'record> {
+    /// Which it was.
+    pub(super) id: &'record TurnId,
+    /// How long the model took, in milliseconds; a turn that failed does not say.
+    pub(super) duration_ms: Option<u64>,
+    /// What it cost.
+    pub(super) cost: Usd,
+    /// What it took of each model.
+    pub(super) usage: &'record Usage,
+    /// The evaluator's prompt, if it was asked.
+    pub(super) evaluator: Option<&'record StateName>,
+    /// Why it came to nothing, if it did.
+    pub(super) failed: Option<Cause>,
+}
+
+/// The turn that an event tells the end of. A failure before any turn could begin is not one.
+pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
+    let (id, cost, usage) = match event {
+        Event::StepFinished(StepFinished { unasked: true, .. })
+        | Event::AgentFailed(AgentFailed { cause: Cause::Restarts | Cause::Workflow, .. })
+        | Event::RunStarted(_)
+        | Event::TurnHeld(_)
+        | Event::AgentParked(_)
+        | Event::LimitReached { .. }
+        | Event::RunPaused { .. }
+        | Event::RunResumed { .. }
+        | Event::CommandReceived { .. } => return None,
+        Event::StepFinished(event) => (&event.turn, event.cost_usd, &event.usage),
+        Event::TransitionProposed(event) => (&event.turn, event.cost_usd, &event.usage),
+        Event::TurnRejected(event) => (&event.turn, event.cost_usd, &event.usage),
+        Event::TurnFailed(event) => (&event.turn, event.cost_usd, &event.usage),
+        Event::AgentFailed(event) => (&event.turn, event.cost_usd, &event.usage),
+        Event::CostCounted { turn, cost_usd, usage, .. } => (turn, *cost_usd, usage),
+    };
+    let (evaluator, duration_ms, failed) = match event {
+        Event::StepFinished(step) => (step.evaluator.as_ref(), Some(step.duration_ms), None),
+        Event::TransitionProposed(proposed) => (None, Some(proposed.duration_ms), None),
+        Event::TurnRejected(rejected) => (None, Some(rejected.duration_ms), Some(Cause::Protocol)),
+        Event::TurnFailed(TurnFailed { cause, .. })
+        | Event::AgentFailed(AgentFailed { cause, .. }) => (None, None, Some(*cause)),
+        _ => (None, None, Some(Cause::Interrupted)),
+    };
+    Some(Turn { id, duration_ms, cost, usage, evaluator, failed })
+}
+
+impl Turn<'_> {
+    /// The model that took the largest part of it. Claude Code asks small models for chores, so a
+    /// turn often knows more than one.
+    pub(super) fn model(&self) -> Option<&str> {
+        let most = self.usage.iter().max_by_key(|(_, used)| (used.cost_usd, used.output_tokens));
+        most.map(|(model, _)| model)
+    }
+}
+
+/// The name of a kind of failure, as it stands in the journal.
+pub(super) fn error_type(cause: Cause) -> String {
+    match serde_json::to_value(cause) {
+        Ok(Value::String(name)) => name,
+        _ => "_OTHER".to_owned(),
+    }
+}

@@ -80,3 +80,76 @@ impl Observer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc;
+
+    use actix::{Actor, Arbiter, AsyncContext, Context, Handler};
+
+    use super::*;
+    use crate::domain::event::{Command, Event, Record};
+    use crate::domain::money::Usd;
+    use crate::domain::time::Timestamp;
+
+    /// Deals with a record when it is let, and says how many it had missed before it.
+    struct Slow {
+        let_on: mpsc::Receiver<()>,
+        missed: mpsc::Sender<u64>,
+    }
+
+    impl Actor for Slow {
+        type Context = Context<Self>;
+    }
+
+    impl Handler<Published> for Slow {
+        type Result = ();
+
+        fn handle(&mut self, published: Published, _: &mut Self::Context) {
+            self.let_on.recv().expect("someone lets it");
+            self.missed.send(published.missed).expect("someone listens");
+        }
+    }
+
+    fn published(seq: u64) -> Published {
+        let event = Event::CommandReceived { id: String::new(), command: Command::Stop };
+        let record = Arc::new(Record { seq, at: Timestamp(0), event });
+        Published { record, line: "".into(), agent: None, total_cost: Usd::ZERO, missed: 0 }
+    }
+
+    #[test]
+    fn one_that_is_slow_misses_records_and_learns_how_many() {
+        let system = actix::System::new();
+        system.block_on(async {
+            let (let_on, waits) = mpsc::channel();
+            let (tell, missed) = mpsc::channel();
+            let arbiter = Arbiter::new();
+            let slow = Slow { let_on: waits, missed: tell };
+            let address = Slow::start_in_arbiter(&arbiter.handle(), |ctx| {
+                ctx.set_mailbox_capacity(1);
+                slow
+            });
+            let kind = Kind::PlugIn { required: true };
+            let mut observer = Observer::new("slow", address.recipient(), kind);
+            let mut told = 0;
+            while observer.missed < 10 {
+                told += 1;
+                assert!(!observer.tell(&published(told)), "to be slow is not to be gone");
+            }
+            let taken = told - 10;
+            for _ in 0..taken {
+                let_on.send(()).expect("it listens");
+            }
+            for _ in 0..taken {
+                assert_eq!(missed.recv(), Ok(0));
+            }
+            while observer.missed > 0 {
+                observer.tell(&published(told));
+            }
+            let_on.send(()).expect("it listens");
+            assert!(missed.recv().is_ok_and(|missed| missed >= 10));
+            arbiter.stop();
+        });
+    }
+}

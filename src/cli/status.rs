@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::args::OneRun;
 use super::exit::{Error, Exit};
-use super::{output, summary};
+use super::{keeping, output, summary};
 use crate::actor::clock::now;
-use crate::domain::agent::Agent;
+use crate::domain::keeps::{Keeps, Seen};
 use crate::domain::run::Status;
-use crate::plugin::sentence::{date, waiting};
+use crate::plugin::sentence::waiting;
 use crate::process::command::Marker;
 use crate::process::leftover;
 use crate::runtime::place;
@@ -81,6 +81,7 @@ pub fn headline(view: &View) -> String {
 fn as_text(view: &View) -> String {
     let run = &view.run;
     let mut text = headline(view);
+    let seen = Seen { now: now(), held: view.held };
     if !run.agents.is_empty() {
         let head = ["agent", "state", "step", "stack", "cost", ""].map(str::to_owned).to_vec();
         let rows = run.agents.values().map(|agent| {
@@ -90,7 +91,7 @@ fn as_text(view: &View) -> String {
                 agent.step.to_string(),
                 agent.stack.len().to_string(),
                 agent.cost_usd.to_string(),
-                waits(agent),
+                keeping::sentence(Keeps::of(run, agent, seen, None)),
             ]
         });
         text.push_str(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
@@ -112,14 +113,5 @@ pub fn left_running(root: &Root, view: &View) -> String {
         count => format!(
             "processes of it that still run: {count}; `raymond run {id}` takes them over, and ends them if it is interrupted\n"
         ),
-    }
-}
-
-/// What keeps an agent from its next turn, if it is not only a permit.
-fn waits(agent: &Agent) -> String {
-    match (&agent.parked, agent.not_before) {
-        (Some(because), _) => format!("waits for someone: {because}"),
-        (None, Some(until)) if until > now() => format!("is run again {}", date(until)),
-        _ => String::new(),
     }
 }

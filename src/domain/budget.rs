@@ -125,15 +125,16 @@ impl Purse<'_> {
         known.copied().unwrap_or_default()
     }
 
-    /// What the process of a turn may spend at the most: what is left, and what such a turn takes,
-    /// because an answer that is cut off is lost. So a turn that runs away ends there.
+    /// What a process that is started for a turn may spend at the most, over all its turns: twice what is
+    /// left, and once more what such a turn takes if that is more. An answer that is cut off is lost,
+    /// so none is that costs no more than all there was; one that runs away ends there.
     #[must_use]
     pub fn most(&self, agent: &AgentId, state: &StateName) -> Option<Usd> {
         let run = self.limit.map(|limit| limit.saturating_sub(self.spent));
         let shares =
             self.shares_of(agent).map(|(_, share)| share.limit_usd.saturating_sub(share.spent_usd));
         let left = run.into_iter().chain(shares).min()?;
-        Some(left.saturating_add(self.reckon(state)))
+        Some(left.saturating_add(left.max(self.reckon(state))))
     }
 
     /// Whether nothing may start any more, however few are running.
@@ -260,5 +261,22 @@ mod tests {
         let purse = Purse { spent: limit, limit: Some(limit), known: &known, shares: &shares };
         let means = purse.means((&AgentId::main(), &worker), &std::iter::empty());
         assert_eq!(means, Means::Spent(Whose::Run));
+    }
+
+    #[test]
+    fn a_process_may_spend_twice_what_is_left_or_what_a_turn_takes_besides() {
+        let (known, worker) = (known(&[("W.md", 0.5)]), state("W.md"));
+        let usd = Usd::from_dollars;
+        let main = AgentId::main();
+        let most = |spent, shares: &BTreeMap<AgentId, Share>| {
+            Purse { spent: usd(spent), limit: Some(usd(2.0)), known: &known, shares }
+                .most(&main, &worker)
+        };
+        assert_eq!(most(0.0, &NO_SHARES), Some(usd(4.0)));
+        assert_eq!(most(1.9, &NO_SHARES), Some(usd(0.6)));
+        let share = Share { limit_usd: usd(1.0), spent_usd: usd(0.4), live: 1 };
+        assert_eq!(most(0.0, &[(main.clone(), share)].into()), Some(usd(1.2)));
+        let free = Purse { spent: usd(9.0), limit: None, known: &known, shares: &NO_SHARES };
+        assert_eq!(free.most(&main, &worker), None);
     }
 }

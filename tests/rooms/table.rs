@@ -56,7 +56,7 @@ const ENVIRONMENT: &[&str] = &[
 ];
 
 const TABLE: &[Row] = &[
-    Row { room: "domain", rooms: &[], crates: &["serde", "thiserror"], never: WORLD },
+    Row { room: "domain", rooms: &[], crates: &["schemars", "serde", "thiserror"], never: WORLD },
     Row {
         room: "language",
         rooms: &["domain"],

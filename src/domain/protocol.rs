@@ -212,9 +212,7 @@ mod tests {
 
     fn verdict(json: &str) -> Result<Verdict, String> {
         match serde_json::from_str::<Said>(json).map_err(|error| error.to_string())? {
-            Said::Verdict(answer) => {
-                answer.verdict.verdict(Timestamp(1000)).map_err(str::to_owned)
-            }
+            Said::Verdict(answer) => answer.verdict.verdict(Timestamp(1000)).map_err(str::to_owned),
             Said::Hello(hello) => Err(format!("{hello:?}")),
         }
     }

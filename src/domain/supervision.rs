@@ -50,7 +50,9 @@ impl Exhausted {
 }
 
 /// A number with three decimals, such as a factor; kept whole so that it is equal to itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(from = "f64", into = "f64")]
 pub struct Ratio(u32);
 

@@ -22,7 +22,9 @@ use super::usage::Usage;
 pub const STEP_VERSION: u32 = 1;
 
 /// The identity of a turn: nothing that repeats it or comes late can be taken for another.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct TurnId {
     /// Whose turn it is.
     pub agent: AgentId,

@@ -30,7 +30,7 @@ pub fn schema(part: Part) -> Value {
     match part {
         Part::All => {
             let lines = |generator: &mut SchemaGenerator| {
-                json!({"oneOf": [
+                json!({"anyOf": [
                     generator.subschema_for::<Told<'static>>(),
                     generator.subschema_for::<Said>(),
                 ]})

@@ -117,14 +117,15 @@ impl External {
         if !restart {
             return self.be_gone(&end.how, ctx);
         }
-        match again(&self.restarts, &supervision, now(), chance(now())) {
+        let at = now();
+        match again(&self.restarts, &supervision, at, chance(at)) {
             Err(because) => self.be_gone(&format!("{}, {because}", end.how), ctx),
             Ok(due) => {
-                let wait = due.since(now());
+                let wait = due.since(at);
                 let (name, how) = (&self.plugin.name, &end.how);
                 tracing::warn!("the plug-in {name} {how}; it is started again in {}", span(wait));
-                self.restarts.retain(|&at| now().since(at) < supervision.period_ms);
-                self.restarts.push(now());
+                self.restarts.retain(|&earlier| at.since(earlier) < supervision.period_ms);
+                self.restarts.push(at);
                 ctx.run_later(Duration::from_millis(wait), Self::launch);
             }
         }

@@ -28,7 +28,7 @@ pub enum Told<'message> {
     /// Something has happened, and is in the journal.
     Record {
         /// The record, as the journal has it.
-        record: Cow<'message, Record>,
+        record: &'message Record,
         /// What the run has spent by then.
         total_cost_usd: Usd,
         /// How many records before this one were left out, because the program did not read them in
@@ -40,7 +40,7 @@ pub enum Told<'message> {
         /// The number of the question.
         id: u64,
         /// What is asked.
-        question: Cow<'message, Question>,
+        question: &'message Question,
     },
     /// The last line: nothing more happens, and the program is to come to its end.
     Finish,
@@ -52,12 +52,12 @@ pub struct Welcome<'message> {
     /// The version of the protocol.
     pub version: u32,
     /// The run's id.
-    pub run: Cow<'message, RunId>,
+    pub run: &'message RunId,
     /// What the plug-in is called.
-    pub plugin: Cow<'message, str>,
+    pub plugin: &'message str,
     /// The run's journal, a file. Its lines are records with a `crc`, and `more` where several
     /// belong together.
-    pub journal: Cow<'message, str>,
+    pub journal: &'message str,
     /// What is in the journal up to this number is not told: the run was there before, or the program
     /// is started again. It is 0 at the beginning of a new run.
     pub seq: u64,
@@ -232,7 +232,7 @@ mod tests {
     fn a_record_is_told_as_the_journal_has_it() {
         let event = r#"{"event":"turn_held","agent":"main","step":2,"turn":0,"state":"A.md","by":"x","until":"2026-01-15T14:30:22.123Z"}"#;
         let event = serde_json::from_str(event).expect("an event");
-        let record = Cow::Owned(Record { seq: 7, at: Timestamp(0), event });
+        let record = &Record { seq: 7, at: Timestamp(0), event };
         let told = Told::Record { record, total_cost_usd: Usd::from_dollars(0.5), missed: 0 };
         assert_eq!(
             serde_json::to_string(&told).expect("it is JSON"),

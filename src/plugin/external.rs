@@ -14,7 +14,6 @@ mod life;
 mod pipe;
 mod program;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use actix::{Actor, ActorContext, Context, Handler, Message, ResponseFuture};
@@ -129,8 +128,7 @@ impl External {
         let State::Up(up) = &self.state else { return };
         let (Some(hello), Some(pending)) = (&up.hello, self.questions.get(&id)) else { return };
         if hello.consult.contains(&Occasion::of(&pending.question)) {
-            let question = Cow::Borrowed(&pending.question);
-            send(&up.outbox, &Told::Consult { id, question });
+            send(&up.outbox, &Told::Consult { id, question: &pending.question });
         } else if let Some(pending) = self.questions.remove(&id) {
             let _ = pending.answer.send(Verdict::Proceed);
         }
@@ -138,7 +136,9 @@ impl External {
 
     fn ask_all(&mut self) {
         let waiting: Vec<u64> = self.questions.keys().copied().collect();
-        waiting.into_iter().for_each(|id| self.ask(id));
+        for id in waiting {
+            self.ask(id);
+        }
     }
 
     /// A question that the program cannot answer.
@@ -260,7 +260,7 @@ impl Handler<Published> for External {
             return;
         }
         let told = Told::Record {
-            record: Cow::Borrowed(&*published.record),
+            record: &published.record,
             total_cost_usd: published.total_cost,
             missed: std::mem::take(&mut up.missed),
         };

@@ -49,7 +49,7 @@ fn placed(mut plugin: PlugIn, folder: &Path) -> PlugIn {
             continue;
         }
         if let Some(text) = placed.to_str() {
-            *word = text.to_owned();
+            text.clone_into(word);
         }
     }
     plugin

@@ -6,9 +6,8 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use actix::{Actor, Addr, Arbiter, Context, Handler, Recipient};
+use tokio::time::Instant;
 
 use crate::actor::adviser::{Adviser, DEADLINE};
 use crate::actor::message::{Consult, Finish, Published};

@@ -1,7 +1,8 @@
 //! The life of a program: how it is started, how it is started again, how it is let go.
 
-use actix::{AsyncContext, Context};
 use std::time::Duration;
+
+use actix::{AsyncContext, Context};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -52,9 +53,9 @@ impl External {
         let (outbox, written) = Outbox::open(stdin);
         let welcome = Told::Hello(Welcome {
             version: VERSION,
-            run: std::borrow::Cow::Borrowed(&self.place.run),
-            plugin: self.plugin.name.as_str().into(),
-            journal: self.place.journal.as_str().into(),
+            run: &self.place.run,
+            plugin: &self.plugin.name,
+            journal: &self.place.journal,
             seq: self.place.seq,
             total_cost_usd: self.place.total_cost,
             start: self.starts,

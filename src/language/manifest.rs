@@ -2,7 +2,8 @@
 //!
 //! It stands beside the prompts and may be left out, and so may each of its keys. It gives what the
 //! command line does not. What opens more of the machine to the agents than usual is not the
-//! workflow's to say: it has to be asked for on the command line, by whoever runs it.
+//! workflow's to say: it has to be asked for on the command line, by whoever runs it. The programs it
+//! asks for as plug-ins are named before they are started, and can be refused.
 
 use serde::Deserialize;
 use serde_yaml::Spanned;

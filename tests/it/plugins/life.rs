@@ -43,6 +43,23 @@ for message in told():
 }
 
 #[test]
+fn a_question_that_it_dies_over_is_put_to_it_again() {
+    let script = "hello('start')
+for message in told():
+    if message['type'] == 'consult' and not os.path.exists('died'):
+        keep('died', '')
+        sys.exit(3)
+    if message['type'] == 'consult': answer(message, verdict='stop', reason='at last')
+";
+    let test = with(script, "");
+    let outcome = test.run(&["START.md"]);
+    assert!(outcome.code(1).failed("main").contains("at last"));
+    assert!(test.calls().is_empty());
+    let asked = told(&test, "consult");
+    assert_eq!((asked.len(), &asked[0]["question"]), (2, &asked[1]["question"]));
+}
+
+#[test]
 fn when_its_restarts_are_used_up_the_run_goes_on_without_it() {
     let test = with("sys.exit(3)", "max_restarts: 2");
     let outcome = test.run(&["START.md"]);

@@ -5,7 +5,7 @@
 //! ```text
 //! cli ──────────── flags, stdout, exit codes
 //!  └─ runtime ──── the library: a workflow, options and plug-ins in, an outcome out
-//!  ├─ plugin ───── the actors that come with it: console, debug directory, JSON lines, telemetry
+//!  ├─ plugin ───── the actors that come with it: console, debug directory, JSON lines, telemetry, programs
 //!  ├─ actor ────── supervisor, agents, processes: they carry out what is decided below
 //!  │   ├─ store ── the run directory: journal, snapshot, lock, inbox; the workflow's files
 //!  │   ├─ process  Claude Code: command, child, transcript, clean-up

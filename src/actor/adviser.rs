@@ -15,10 +15,11 @@ use tokio::time::{Instant, timeout_at};
 
 use super::message::Consult;
 use crate::domain::consult::{Opinion, Question, Scope, Verdict};
+use crate::domain::plugin::DEADLINE_MS;
 use crate::domain::time::span;
 
 /// How long a plug-in may think, if nothing else is said.
-pub const DEADLINE: Duration = Duration::from_secs(2);
+pub const DEADLINE: Duration = Duration::from_millis(DEADLINE_MS);
 
 /// A plug-in that has a say.
 #[derive(Clone)]

@@ -11,6 +11,7 @@ use self::readers::{COSTS_HELP, CostsArgs, SHOW_HELP, ShowArgs, TREE_HELP, TreeA
 use super::logging::Logging;
 use super::on_event::OnEvent;
 use super::options::Options;
+use super::schema::SchemaArgs;
 use super::whose::Whose;
 use crate::domain::id::RunId;
 use crate::language::prompt::step::RESERVED;
@@ -68,6 +69,8 @@ pub enum Command {
     Stop(StopArgs),
     /// Show the runs that can go on, or let them all go on
     Recover(RecoverArgs),
+    /// Print the protocol of plug-ins as JSON Schema
+    Schema(SchemaArgs),
     /// Print a script that completes commands and options in a shell
     Completions {
         /// The shell.

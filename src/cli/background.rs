@@ -39,7 +39,7 @@ pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Taken, E
     let mut command = Command::new(program);
     command.arg("resume").arg(id.as_str()).arg("--dir").arg(root.path()).args(further);
     // A run started from inside a turn is a run of its own: it does not end with that turn.
-    for name in ["RAYMOND_RUN", "RAYMOND_AGENT", "RAYMOND_TURN"] {
+    for name in ["RAYMOND_RUN", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"] {
         command.env_remove(name);
     }
     command.stdin(Stdio::null()).stdout(stdout).stderr(output).process_group(0);

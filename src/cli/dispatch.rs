@@ -8,7 +8,8 @@ use clap::{CommandFactory, Parser};
 use super::args::{self, Cli, Command};
 use super::exit::{Error, Exit};
 use super::{
-    costs, diagnostics, list, log, output, recover, run, show, start, status, stop, top, tree,
+    costs, diagnostics, list, log, output, recover, run, schema, show, start, status, stop, top,
+    tree,
 };
 
 /// Runs a command line, program name included, and gives its exit code.
@@ -50,6 +51,7 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Stop(args) => stop::stop(&args),
         Command::Top(args) => top::top(&args),
         Command::Recover(args) => recover::recover(&args),
+        Command::Schema(args) => schema::print(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "raymond", &mut script);

@@ -23,7 +23,7 @@ pub enum Exit {
     Usage = 64,
     /// The workflow or the state is invalid.
     Invalid = 65,
-    /// Claude Code cannot be started, or is not logged in.
+    /// Claude Code, or a plug-in that is required, cannot be started, or Claude Code is not logged in.
     Unavailable = 69,
     /// The run is held by another raymond.
     Held = 73,
@@ -141,7 +141,9 @@ fn of_runtime(error: &runtime::Error) -> Exit {
         | Error::Manifest { .. }
         | Error::Replies(_)
         | Error::NoScript { .. } => Exit::Invalid,
-        Error::NoClaude { .. } | Error::NotAProgram { .. } => Exit::Unavailable,
+        Error::NoClaude { .. } | Error::NotAProgram { .. } | Error::NoPlugIn { .. } => {
+            Exit::Unavailable
+        }
         Error::Io { .. } | Error::Broken { .. } | Error::NoSystem => Exit::Io,
         Error::Store(error) => of_store(error),
     }

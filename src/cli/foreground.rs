@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::exit::{Error, Exit};
 use super::on_event::{self, OnEvent};
 use super::options::Options;
-use super::{diagnostics, output, summary, telemetry};
+use super::{diagnostics, output, plugins, summary, telemetry};
 use crate::actor::registry::Registry;
 use crate::domain::run::Run;
 use crate::plugin::console::Console;
@@ -29,6 +29,9 @@ pub(super) fn supervise_here(
 ) -> Result<Exit, Error> {
     let json = options.json;
     let terminal = diagnostics::terminal(!json);
+    for line in plugins::announced(&prepared) {
+        terminal.line(&line);
+    }
     for warning in &prepared.warnings {
         tracing::warn!("{warning}");
     }

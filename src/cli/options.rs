@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum, builder::PossibleValue};
 
 use super::logging::Logging;
 use super::on_event::OnEvent;
+use super::plugins::Plugins;
 use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
 use crate::domain::supervision::{Exhausted, Restart};
@@ -65,6 +66,10 @@ pub struct Options {
     /// Where a trace and metrics go.
     #[arg(long, value_name = "URL", value_parser = collector, help = OTLP)]
     pub otlp: Option<String>,
+
+    /// The programs that look on and have a say.
+    #[command(flatten)]
+    pub plugins: Plugins,
 
     /// Further arguments for Claude Code, kept with the run: no secrets here
     #[arg(last = true, value_name = "CLAUDE ARGS")]

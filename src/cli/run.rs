@@ -12,7 +12,7 @@ use crate::actor::supervisor::Start;
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::process::command::Marker;
-use crate::process::leftover;
+use crate::process::{companion, leftover};
 use crate::runtime::{self, Prepared, Request, Workflow, place};
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
@@ -49,7 +49,7 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
 
 /// Makes a new run from a workflow and the options.
 pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
-    let settings = settings::new(args, &workflow.manifest)?;
+    let settings = settings::new(args, workflow)?;
     let request = Request { id: args.birth.id.clone(), input: args.birth.input.clone() };
     Ok(runtime::create(root, workflow, request, settings)?)
 }
@@ -79,6 +79,9 @@ fn sweep(root: &Root, id: &RunId) -> Result<(), Error> {
         path: PathBuf::from(root.run(id).path()),
         error,
     })?;
-    runtime.block_on(leftover::sweep(&marker, |_| true));
+    runtime.block_on(async {
+        leftover::sweep(&marker, |_| true).await;
+        companion::sweep(&marker).await;
+    });
     Ok(())
 }

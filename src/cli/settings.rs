@@ -7,14 +7,13 @@ use super::exit::Error;
 use super::options::{Options, Processes, Supervision};
 use crate::domain::settings::{self, Permission, Settings};
 use crate::domain::supervision::Overrides;
-use crate::language::manifest::Manifest;
-use crate::runtime::{directory, settings_of};
+use crate::runtime::{Workflow, directory, replace_own, settings_of};
 
 /// The settings of a new run.
 ///
 /// # Errors
 /// [`Error::Io`] if the directory to work in cannot be entered.
-pub fn new(args: &RunArgs, manifest: &Manifest) -> Result<Settings, Error> {
+pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     let birth = &args.birth;
     let cwd = birth.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
     let mut settings = Settings {
@@ -24,7 +23,7 @@ pub fn new(args: &RunArgs, manifest: &Manifest) -> Result<Settings, Error> {
             Some(Answerer::Scripted) => settings::Answerer::Scripted,
             Some(Answerer::Claude) | None => settings::Answerer::Claude,
         },
-        ..settings_of(manifest)
+        ..settings_of(workflow)
     };
     overlay(&args.options, &mut settings);
     refuse_own(&args.options)?;
@@ -96,6 +95,12 @@ fn overlay(args: &Options, settings: &mut Settings) {
         settings.permission = Permission::SkipAll;
     } else if let Some(mode) = &args.permission_mode {
         settings.permission = Permission::Mode(mode.clone());
+    }
+    if args.plugins.no_plugins {
+        settings.plugins.clear();
+    }
+    if !args.plugins.plugin.is_empty() {
+        replace_own(&mut settings.plugins, &args.plugins.plugin);
     }
     overlay_processes(&args.processes, settings);
     settings.supervision = settings.supervision.with(&overrides(&args.supervision));

@@ -6,7 +6,7 @@ use super::args::RunArgs;
 use super::exit::{Error, Exit};
 use super::run::create;
 use super::target::{self, Target};
-use super::{background, output, settings};
+use super::{background, output, plugins, settings};
 use crate::domain::id::RunId;
 use crate::runtime::{Prepared, place};
 use crate::store;
@@ -38,6 +38,9 @@ pub fn start(args: &RunArgs) -> Result<Exit, Error> {
 
 /// Lets go of a run, for another process to take up, once its warnings have been given.
 fn release(prepared: &Prepared) -> RunId {
+    for line in plugins::announced(prepared) {
+        output::tell(&line);
+    }
     for warning in &prepared.warnings {
         output::warn(warning);
     }

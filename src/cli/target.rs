@@ -40,9 +40,9 @@ pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
 
 /// Nothing has this name: perhaps something similar does.
 fn nothing(target: &str, root: &Root) -> String {
-    const COMMANDS: [&str; 11] = [
+    const COMMANDS: [&str; 12] = [
         "run", "resume", "start", "status", "list", "log", "tree", "show", "costs", "stop",
-        "recover",
+        "recover", "schema",
     ];
     let ids = view::ids(root).unwrap_or_default();
     let folder = Path::new(target)

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::Proposal;
@@ -41,7 +42,7 @@ pub struct Birth {
 }
 
 /// What the state an agent is born in says about its whole life.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Terms {
     /// In what it is supervised differently from the rest of the run.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]

@@ -6,6 +6,7 @@
 //! counts: to stop before to override before to hold; of several that hold, the one that does so
 //! the longest; else the one that was plugged in first.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::id::StateName;
@@ -20,7 +21,7 @@ use super::turn::TurnId;
 pub const SHORTEST_HOLD_MS: u64 = 1000;
 
 /// What a plug-in is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "question", rename_all = "snake_case")]
 pub enum Question {
     /// May this turn start?
@@ -30,7 +31,7 @@ pub enum Question {
 }
 
 /// A turn that is about to start.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Start {
     /// Which one.
     #[serde(flatten)]
@@ -46,7 +47,7 @@ pub struct Start {
 }
 
 /// A transition that an agent asks for and its state allows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// The turn that ended with it.
     #[serde(flatten)]
@@ -63,7 +64,7 @@ pub struct Asked {
 }
 
 /// What has been spent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Spent {
     /// By the agent.
     pub agent_cost_usd: Usd,
@@ -119,7 +120,7 @@ pub enum Verdict {
 }
 
 /// What is stopped.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// The agent ends with an error; the others go on.

@@ -5,6 +5,7 @@
 //! evaluator's turn is as durable as any other: it is run again when it is lost, never when it was
 //! paid for. Whatever it answers, the step ends with it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::id::StateName;
@@ -28,7 +29,7 @@ pub struct Proposal {
 }
 
 /// A transition that was taken instead of the one an agent asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Overruled {
     /// What the agent asked for; absent, if it was not asked at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,6 +5,7 @@
 
 mod turns;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::turns::{
@@ -23,18 +24,19 @@ use super::turn::TurnId;
 use super::usage::Usage;
 
 /// An event with its place in the journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Record {
     /// Counted from 1 without a gap.
     pub seq: u64,
     /// When it happened.
     pub at: Timestamp,
     /// What happened.
+    #[serde(flatten)]
     pub event: Event,
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The run began, with its first agent.
@@ -94,7 +96,7 @@ pub enum Event {
 }
 
 /// The run began.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunStarted {
     /// The version of the journal.
     pub version: u32,
@@ -117,7 +119,7 @@ pub struct RunStarted {
 }
 
 /// An agent took a transition.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepFinished {
     /// Whose step it was, and its last turn.
     #[serde(flatten)]
@@ -162,14 +164,14 @@ pub struct StepFinished {
 }
 
 /// A permanent agent begins again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reborn {
     /// Not before this time.
     pub not_before: Timestamp,
 }
 
 /// What can be asked of a run from outside.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
     /// Hold still, and save.

@@ -4,9 +4,11 @@
 //! same sum: so an amount is a whole number of billionths of a dollar, and only its text and
 //! JSON forms are decimal.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::AddAssign;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const NANOS_PER_DOLLAR: f64 = 1e9;
@@ -84,6 +86,16 @@ impl Serialize for Usd {
 impl<'de> Deserialize<'de> for Usd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         f64::deserialize(deserializer).map(Self::from_dollars)
+    }
+}
+
+impl JsonSchema for Usd {
+    fn schema_name() -> Cow<'static, str> {
+        "Usd".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "US dollars.", "type": "number", "minimum": 0 })
     }
 }
 

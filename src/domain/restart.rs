@@ -105,18 +105,32 @@ pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Rea
 
 /// Restarts an agent after a wait, if it has restarts left.
 pub fn restart(agent: &Agent, around: Circumstances<'_>) -> Reaction {
-    let Circumstances { supervision, now, .. } = around;
-    let recent = agent.restarts.iter().filter(|&&at| now.since(at) < supervision.period_ms).count();
+    let Circumstances { supervision, now, chance, .. } = around;
+    match again(&agent.restarts, supervision, now, chance) {
+        Ok(not_before) => Reaction::Again { not_before: Some(not_before), counts: true },
+        Err(because) => Reaction::Exhausted { because, then: supervision.on_exhausted },
+    }
+}
+
+/// When something is to be started again that has been restarted at these times.
+///
+/// # Errors
+/// How many restarts there were, in words, if it has none left.
+pub fn again<'times>(
+    restarts: impl IntoIterator<Item = &'times Timestamp>,
+    supervision: &Supervision,
+    now: Timestamp,
+    chance: f64,
+) -> Result<Timestamp, String> {
+    let recent = restarts.into_iter().filter(|&&at| now.since(at) < supervision.period_ms).count();
     if recent >= supervision.max_restarts as usize {
-        let because = match recent {
+        return Err(match recent {
             0 => "restarts are switched off".to_owned(),
             1 => format!("restarted once within {}", span(supervision.period_ms)),
             _ => format!("restarted {recent} times within {}", span(supervision.period_ms)),
-        };
-        return Reaction::Exhausted { because, then: supervision.on_exhausted };
+        });
     }
-    let wait = backoff(supervision, recent, around.chance);
-    Reaction::Again { not_before: Some(now.plus(wait)), counts: true }
+    Ok(now.plus(backoff(supervision, recent, chance)))
 }
 
 /// The wait before the restart after `earlier` others.

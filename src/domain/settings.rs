@@ -1,13 +1,15 @@
 //! What a run was told when it was started, kept with it so that it goes on the same way.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::money::Usd;
+use super::plugin::PlugIn;
 use super::supervision::Supervision;
 use super::transition::Variables;
 
 /// The models a state or a command line may name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Model {
@@ -38,7 +40,7 @@ impl Model {
 }
 
 /// Who answers the prompts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Answerer {
     /// Claude Code.
@@ -49,7 +51,7 @@ pub enum Answerer {
 }
 
 /// What Claude Code may do without asking.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Permission {
     /// The named permission mode of Claude Code.
@@ -65,7 +67,7 @@ impl Default for Permission {
 }
 
 /// How many turns may run at the same time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MaxProcs {
     /// As many as the machine's cores and free memory carry.
@@ -77,7 +79,7 @@ pub enum MaxProcs {
 }
 
 /// What happens when the account's usage limit is reached.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnLimit {
     /// The whole run waits until the limit resets, and goes on by itself.
@@ -90,7 +92,7 @@ pub enum OnLimit {
 }
 
 /// What happens when the run's budget is used up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnBudget {
     /// The run pauses, and can go on with more.
@@ -101,7 +103,7 @@ pub enum OnBudget {
 }
 
 /// The settings of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
     /// Who answers.
     pub answerer: Answerer,
@@ -141,6 +143,9 @@ pub struct Settings {
     /// Values for placeholders of every state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
+    /// The programs that look on and have a say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plugins: Vec<PlugIn>,
     /// Keep a debug directory.
     #[serde(default)]
     pub debug: bool,
@@ -165,6 +170,7 @@ impl Default for Settings {
             permission: Permission::default(),
             claude_args: Vec::new(),
             variables: Variables::new(),
+            plugins: Vec::new(),
             debug: false,
             supervision: Supervision::default(),
         }

@@ -5,10 +5,11 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which ends of an agent are followed by a restart.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Restart {
     /// Each: after a result it begins again in the state it was born in.
@@ -30,7 +31,7 @@ impl Restart {
 }
 
 /// What happens to an agent that has used up its restarts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exhausted {
     /// It ends with an error; the others go on.
@@ -49,7 +50,9 @@ impl Exhausted {
 }
 
 /// A number with three decimals, such as a factor; kept whole so that it is equal to itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(from = "f64", into = "f64")]
 pub struct Ratio(u32);
 
@@ -92,7 +95,7 @@ impl fmt::Display for Ratio {
 }
 
 /// How failed turns are run again, and how long turns may take.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Supervision {
     /// Which ends are followed by a restart.
@@ -141,7 +144,7 @@ impl Default for Supervision {
 }
 
 /// The points in which one supervision differs from another. The fields are those of [`Supervision`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(missing_docs, reason = "each is the field of Supervision of the same name")]
 pub struct Overrides {

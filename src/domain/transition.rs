@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::id::{InvalidName, StateName};
@@ -68,7 +69,7 @@ impl fmt::Display for Tag {
 }
 
 /// A transition an agent asks for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "tag", rename_all = "lowercase")]
 pub enum Transition {
     /// Go on in the same session.

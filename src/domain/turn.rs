@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::id::{AgentId, MessageId, StateName};
@@ -21,7 +22,9 @@ use super::usage::Usage;
 pub const STEP_VERSION: u32 = 1;
 
 /// The identity of a turn: nothing that repeats it or comes late can be taken for another.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct TurnId {
     /// Whose turn it is.
     pub agent: AgentId,
@@ -135,7 +138,7 @@ impl Failure {
 }
 
 /// The kinds of failure, told apart because each has its own consequence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// The process ended without an answer, or the API failed.

@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::money::Usd;
 
 /// What was taken of each model, by the name the program gives it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Usage(BTreeMap<String, ModelUse>);
 
@@ -28,7 +29,7 @@ pub struct Spent {
 }
 
 /// What was taken of one model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelUse {
     /// Tokens it was given that no cache held or took.

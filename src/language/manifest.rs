@@ -2,15 +2,18 @@
 //!
 //! It stands beside the prompts and may be left out, and so may each of its keys. It gives what the
 //! command line does not. What opens more of the machine to the agents than usual is not the
-//! workflow's to say: it has to be asked for on the command line, by whoever runs it.
+//! workflow's to say: it has to be asked for on the command line, by whoever runs it. The programs it
+//! asks for as plug-ins are named before they are started, and can be refused.
 
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
+use super::plugins;
 use super::supervision;
 use super::yaml::{self, Error, value};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
+use crate::domain::plugin::PlugIn;
 use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
 use crate::domain::supervision::Overrides;
 
@@ -57,6 +60,8 @@ pub struct Manifest {
     pub permission_mode: Option<String>,
     /// Further arguments for Claude Code.
     pub claude_args: Vec<String>,
+    /// The programs that look on and have a say.
+    pub plugins: Vec<PlugIn>,
 }
 
 #[derive(Deserialize)]
@@ -73,6 +78,7 @@ struct Raw {
     supervision: Option<supervision::Raw>,
     permission_mode: Option<Spanned<String>>,
     claude_args: Option<Vec<Spanned<String>>>,
+    plugins: Option<Vec<Spanned<plugins::Raw>>>,
 }
 
 /// Reads a manifest.
@@ -108,6 +114,7 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
         on_limit: value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT))?,
         supervision: raw.supervision.map(supervision::Raw::read).transpose()?.unwrap_or_default(),
         permission_mode: raw.permission_mode.map(|mode| mode.value),
+        plugins: plugins::read(raw.plugins.unwrap_or_default())?,
         claude_args: arguments.into_iter().map(|argument| argument.value).collect(),
     })
 }

@@ -6,6 +6,7 @@
 pub mod duration;
 pub mod hint;
 pub mod manifest;
+pub mod plugins;
 pub mod prompt;
 pub mod replies;
 pub mod source;

@@ -24,22 +24,22 @@ use super::yaml::{Error, value};
 use crate::domain::supervision::{Exhausted, Overrides, Ratio, Restart};
 
 /// The block as it is written.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Raw {
-    restart: Option<Spanned<String>>,
-    max_restarts: Option<Spanned<String>>,
-    period: Option<Spanned<String>>,
-    backoff: Option<RawBackoff>,
-    timeout: Option<Spanned<String>>,
-    idle_timeout: Option<Spanned<String>>,
-    shutdown: Option<Spanned<String>>,
-    on_exhausted: Option<Spanned<String>>,
+    pub(super) restart: Option<Spanned<String>>,
+    pub(super) max_restarts: Option<Spanned<String>>,
+    pub(super) period: Option<Spanned<String>>,
+    pub(super) backoff: Option<RawBackoff>,
+    pub(super) timeout: Option<Spanned<String>>,
+    pub(super) idle_timeout: Option<Spanned<String>>,
+    pub(super) shutdown: Option<Spanned<String>>,
+    pub(super) on_exhausted: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RawBackoff {
+pub(super) struct RawBackoff {
     min: Option<Spanned<String>>,
     max: Option<Spanned<String>>,
     factor: Option<Spanned<String>>,

@@ -1,14 +1,17 @@
-//! The actors that come with raymond and only look on: what they do never changes a run.
+//! The actors that come with raymond. Those that show or keep what happens only look on: what they do
+//! never changes a run. One speaks for a plug-in that is a program, which may have a say.
 //!
 //! Each is told of every record after it is committed. They live on a thread of their own, so a slow
 //! terminal or disk holds up nobody else.
 
 pub mod console;
 pub mod debug;
+pub mod external;
 pub mod extract;
 pub mod lines;
 pub mod notify;
 pub mod part;
+pub mod schema;
 pub mod screen;
 pub mod sentence;
 pub mod telemetry;

@@ -98,16 +98,32 @@ impl Marker {
     /// The name of the files of the Claude Code process that a process belongs to, if its environment bears this run's mark.
     #[must_use]
     pub fn process_of<'env>(&self, environment: &'env [u8]) -> Option<&'env str> {
-        let value = |name: &str| {
-            environment.split(|&byte| byte == 0).find_map(|pair| {
-                let pair = std::str::from_utf8(pair).ok()?;
-                pair.strip_prefix(name)?.strip_prefix('=')
-            })
-        };
-        let ours = value("RAYMOND_RUN")? == self.run.as_str()
-            && Path::new(value("RAYMOND_DIR")?) == self.dir;
-        if ours { value("RAYMOND_TURN") } else { None }
+        if self.is_on(environment) { value(environment, "RAYMOND_TURN") } else { None }
     }
+
+    /// The name of the plug-in that a process belongs to, if its environment bears this run's mark.
+    #[must_use]
+    pub fn plugin_of<'env>(&self, environment: &'env [u8]) -> Option<&'env str> {
+        let of_turn = value(environment, "RAYMOND_TURN").is_some();
+        if self.is_on(environment) && !of_turn {
+            value(environment, "RAYMOND_PLUGIN")
+        } else {
+            None
+        }
+    }
+
+    fn is_on(&self, environment: &[u8]) -> bool {
+        value(environment, "RAYMOND_RUN") == Some(self.run.as_str())
+            && value(environment, "RAYMOND_DIR").is_some_and(|dir| Path::new(dir) == self.dir)
+    }
+}
+
+/// The value of a variable in an environment as the system shows it.
+fn value<'env>(environment: &'env [u8], name: &str) -> Option<&'env str> {
+    environment.split(|&byte| byte == 0).find_map(|pair| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        pair.strip_prefix(name)?.strip_prefix('=')
+    })
 }
 
 /// Where the program is: as it stands if it names a path, else on the search path.

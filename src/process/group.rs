@@ -12,10 +12,19 @@ pub fn kill(leader: u32) {
     signal(leader, Signal::KILL);
 }
 
+/// Asks one process to end.
+pub fn terminate_one(pid: u32) {
+    signal_one(pid, Signal::TERM);
+}
+
 /// Ends one process at once.
 pub fn kill_one(pid: u32) {
+    signal_one(pid, Signal::KILL);
+}
+
+fn signal_one(pid: u32, signal: Signal) {
     if let Some(pid) = to_pid(pid) {
-        let _ = kill_process(pid, Signal::KILL);
+        let _ = kill_process(pid, signal);
     }
 }
 

@@ -22,27 +22,36 @@ pub struct Leftover {
     pub started: u64,
     /// Whether it leads its process group, as Claude Code itself does.
     pub leads: bool,
-    /// The name of the files of the Claude Code process it belongs to, or is.
+    /// The name of the files of the Claude Code process it belongs to, or is; or a plug-in's name.
     pub process: String,
 }
 
 /// How often a sweep looks again, because what it ends may just have started something.
 const ROUNDS: usize = 20;
 
-/// All processes of a run.
+/// All processes of a run that belong to Claude Code.
 #[must_use]
 pub fn find(marker: &Marker) -> Vec<Leftover> {
+    search(|environment| marker.process_of(environment).map(str::to_owned))
+}
+
+/// All processes of a run's plug-ins, by the names of the plug-ins.
+#[must_use]
+pub fn find_plugins(marker: &Marker) -> Vec<Leftover> {
+    search(|environment| marker.plugin_of(environment).map(str::to_owned))
+}
+
+fn search(whose: impl Fn(&[u8]) -> Option<String>) -> Vec<Leftover> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let own = std::process::id();
-    pids.filter(|&pid| pid != own).filter_map(|pid| look(marker, pid)).collect()
-}
-
-fn look(marker: &Marker, pid: u32) -> Option<Leftover> {
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let process = marker.process_of(&environment)?.to_owned();
-    let Stat { group, started } = stat(pid)?;
-    Some(Leftover { pid, started, leads: group == pid, process })
+    let look = |pid: u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+        let process = whose(&environment)?;
+        let Stat { group, started } = stat(pid)?;
+        Some(Leftover { pid, started, leads: group == pid, process })
+    };
+    pids.filter(|&pid| pid != own).filter_map(look).collect()
 }
 
 /// Whether a process is still the one that was found.

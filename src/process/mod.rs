@@ -10,6 +10,7 @@ mod begin;
 pub mod census;
 pub mod claude;
 pub mod command;
+pub mod companion;
 pub mod follow;
 pub mod group;
 pub mod hook;

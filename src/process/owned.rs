@@ -1,6 +1,5 @@
 //! A running process of a turn: one this runtime started, or one an earlier runtime left running.
 
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -94,14 +93,7 @@ impl Process {
     /// Waits for its end. May be dropped and called again.
     pub async fn exited(&mut self) -> Exit {
         match self {
-            Self::Own { child, .. } => match child.wait().await {
-                Ok(status) => match (status.code(), status.signal()) {
-                    (Some(code), _) => Exit::Code(code),
-                    (None, Some(signal)) => Exit::Signal(signal),
-                    (None, None) => Exit::Unseen,
-                },
-                Err(_) => Exit::Unseen,
-            },
+            Self::Own { child, .. } => child.wait().await.map_or(Exit::Unseen, Exit::from),
             Self::Adopted(leftover) => {
                 while leftover::is_alive(leftover) {
                     tokio::time::sleep(LOOK).await;

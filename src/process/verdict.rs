@@ -4,6 +4,8 @@
 //! `subtype: "success"`, and a process can exit with 0 without having answered.
 
 use std::fmt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
 use jiff::tz::TimeZone;
 
@@ -21,6 +23,16 @@ pub enum Exit {
     Signal(i32),
     /// Nobody was there to see it.
     Unseen,
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Unseen,
+        }
+    }
 }
 
 impl fmt::Display for Exit {

@@ -110,7 +110,8 @@ impl Builder {
         self
     }
 
-    /// Changes the settings: a new run has those of its workflow, one that goes on has its own.
+    /// Changes the settings: a new run has those of its workflow, one that goes on has its own. The
+    /// programs that a workflow asks for as plug-ins are in [`Settings::plugins`].
     pub fn configure(mut self, change: impl FnOnce(&mut Settings) + 'static) -> Self {
         self.configure.push(Box::new(change));
         self
@@ -204,7 +205,7 @@ impl Builder {
         match self.target.ok_or(Error::Nothing)? {
             Target::Workflow(path) => {
                 let workflow = Workflow::open(&path)?;
-                let mut settings = settings_of(&workflow.manifest);
+                let mut settings = settings_of(&workflow);
                 change(&mut settings);
                 settings.cwd = place::directory(Path::new(&settings.cwd))?;
                 let prepared = create(root, &workflow, self.request, settings)?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::answerer::runner_for;
+use super::companions;
 use super::error::Error;
 use super::place::directory;
 use super::supervise::Prepared;
@@ -18,6 +19,7 @@ use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
 use crate::language::prompt::step::{Position, step};
 use crate::language::prompt::survey::survey;
+use crate::process::command::Marker;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
 
@@ -60,6 +62,10 @@ pub fn create(
         }),
     );
     runner_for(&settings, scope, PathBuf::new(), root, &workflow_id)?;
+    companions::check(
+        &settings,
+        &Marker { run: workflow_id.clone(), dir: root.path().to_owned() },
+    )?;
     let started = RunStarted {
         version: STATE_VERSION,
         workflow_id,

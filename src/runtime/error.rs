@@ -71,6 +71,16 @@ pub enum Error {
         /// What is no program.
         program: String,
     },
+    /// A plug-in cannot be started that the run cannot do without, or could.
+    #[error("the plug-in {name} cannot be started: {command}: {why}")]
+    NoPlugIn {
+        /// What it is called.
+        name: String,
+        /// What was to be started.
+        command: String,
+        /// What is wrong.
+        why: String,
+    },
     /// The run's directory cannot be used.
     #[error(transparent)]
     Store(#[from] store::Error),

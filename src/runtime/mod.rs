@@ -5,6 +5,7 @@
 
 mod answerer;
 mod builder;
+mod companions;
 mod create;
 mod error;
 mod outcome;
@@ -16,6 +17,7 @@ mod workflow;
 
 pub use answerer::runner_for;
 pub use builder::{Builder, Runtime};
+pub use companions::replace_own;
 pub use create::{Request, create};
 pub use error::Error;
 pub use outcome::Outcome;

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use actix::{Actor, Addr, Arbiter, Context, Handler, Recipient};
+use tokio::time::Instant;
 
 use crate::actor::adviser::{Adviser, DEADLINE};
 use crate::actor::message::{Consult, Finish, Published};
@@ -127,11 +128,14 @@ impl PlugIns {
     /// Waits until what comes with raymond has dealt with everything, and a moment for the others;
     /// one that has failed is not waited for.
     pub(super) async fn finish(self) {
-        for (recipient, patience) in &self.finish {
-            let finished = recipient.send(Finish);
-            match patience {
+        let told = |(recipient, patience): &(Recipient<Finish>, Option<Duration>)| {
+            (recipient.send(Finish), patience.map(|patience| Instant::now() + patience))
+        };
+        let finishing: Vec<_> = self.finish.iter().map(told).collect();
+        for (finished, until) in finishing {
+            match until {
                 None => drop(finished.await),
-                Some(patience) => drop(tokio::time::timeout(*patience, finished).await),
+                Some(until) => drop(tokio::time::timeout_at(until, finished).await),
             }
         }
         self.own.stop();

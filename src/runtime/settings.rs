@@ -1,12 +1,14 @@
 //! The settings of a new run before anyone has said anything else: the defaults, and over them what
 //! the workflow says about itself.
 
+use super::companions::asked_for;
+use super::workflow::Workflow;
 use crate::domain::settings::{Permission, Settings};
-use crate::language::manifest::Manifest;
 
 /// The settings of a new run of a workflow.
 #[must_use]
-pub fn settings_of(manifest: &Manifest) -> Settings {
+pub fn settings_of(workflow: &Workflow) -> Settings {
+    let manifest = &workflow.manifest;
     let defaults = Settings::default();
     Settings {
         model: manifest.model,
@@ -17,6 +19,7 @@ pub fn settings_of(manifest: &Manifest) -> Settings {
         claude_args: manifest.claude_args.clone(),
         supervision: defaults.supervision.with(&manifest.supervision),
         permission: manifest.permission_mode.clone().map_or(defaults.permission, Permission::Mode),
+        plugins: asked_for(&manifest.plugins, workflow.scope.root()),
         ..Settings::default()
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::answerer::runner_for;
+use super::companions;
 use super::error::Error;
 use super::plugins::PlugIns;
 use crate::actor::clock::now;
@@ -15,6 +16,9 @@ use crate::actor::supervisor::Start;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::plugin::debug::Debug;
+use crate::plugin::external::Place;
+use crate::process::command::Marker;
+use crate::process::companion;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
 use crate::store::workflow::Directory;
@@ -74,6 +78,21 @@ pub async fn supervised(
         }
     }
     let id = run.workflow_id.clone();
+    let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
+    let has_programs = !settings.plugins.is_empty();
+    if has_programs || !run.settings.plugins.is_empty() {
+        companion::sweep(&marker).await;
+    }
+    let place = Place {
+        run: id.clone(),
+        journal: store.dir().journal().display().to_string(),
+        seq: if matches!(start, Start::New(_)) { 0 } else { run.seq },
+        total_cost: run.total_cost_usd,
+    };
+    if let Err(error) = companions::start(&mut plugins, &settings, &marker, &place).await {
+        plugins.finish().await;
+        return Err(error);
+    }
     let source = Arc::new(scope);
     let (observers, advisers) = plugins.take();
     let launch = Launch { store, run, start, source, runner, registry, observers, advisers };
@@ -81,6 +100,9 @@ pub async fn supervised(
     tokio::select! {
         () = plugins.finish() => {}
         _ = interrupts.recv() => {}
+    }
+    if has_programs {
+        companion::sweep(&marker).await;
     }
     outcome.map_err(|error| Error::Broken { id, error })
 }

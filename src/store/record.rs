@@ -104,19 +104,18 @@ pub fn decode(line: &str) -> Result<Record, Flaw> {
     #[derive(Deserialize)]
     struct Head {
         seq: u64,
-        at: Moment,
+        at: Timestamp,
     }
     let meaning = |error: serde_json::Error| Flaw::Meaning(error.to_string());
     let Head { seq, at } = serde_json::from_str(line).map_err(meaning)?;
     let event: Event = serde_json::from_str(line).map_err(meaning)?;
-    let at = Timestamp(u64::try_from(at.as_millisecond()).unwrap_or(0));
     Ok(Record { seq, at, event })
 }
 
 /// A point in time as people and programs read it, in UTC.
 #[must_use]
 pub fn rfc3339(at: Timestamp) -> String {
-    format!("{:.3}", moment(at))
+    at.to_string()
 }
 
 /// A point in time for formatting.

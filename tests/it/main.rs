@@ -25,6 +25,7 @@ mod on_event;
 mod options;
 mod owned;
 mod patience;
+mod plugins;
 mod policy;
 mod prestart;
 mod protocol;

@@ -25,7 +25,12 @@ fn limited(rule: Rule) -> Test {
 
 /// Until when the run waits, by its journal.
 fn until(test: &Test) -> i64 {
-    test.events("limit_reached")[0]["until"].as_i64().expect("a time")
+    moment(&test.events("limit_reached")[0]["until"])
+}
+
+fn moment(time: &Value) -> i64 {
+    let time = time.as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
+    time.expect("a time").as_millisecond()
 }
 
 /// The time as people read it.
@@ -35,8 +40,7 @@ fn date(millis: i64) -> String {
 }
 
 fn written(record: &Value) -> i64 {
-    let at = record["at"].as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
-    at.expect("a time").as_millisecond()
+    moment(&record["at"])
 }
 
 /// The steps that were finished after the limit was known came after its reset.
@@ -119,7 +123,7 @@ fn the_time_is_shown_to_who_looks_on_and_to_who_asks() {
     live.wait_stderr(&format!("no turn starts before {time}"));
     let status = test.raymond(&["status", "t"]);
     status.ok().stdout_has("running").stdout_has("usage limit").stdout_has(&time);
-    assert_eq!(test.status()["limited_until"], until(&test));
+    assert_eq!(moment(&test.status()["limited_until"]), until(&test));
     live.interrupt();
     live.wait().code(130).stderr_has("raymond run t");
     assert_eq!(test.calls().len(), 1);

@@ -56,7 +56,7 @@ const ENVIRONMENT: &[&str] = &[
 ];
 
 const TABLE: &[Row] = &[
-    Row { room: "domain", rooms: &[], crates: &["serde", "thiserror"], never: WORLD },
+    Row { room: "domain", rooms: &[], crates: &["schemars", "serde", "thiserror"], never: WORLD },
     Row {
         room: "language",
         rooms: &["domain"],
@@ -65,6 +65,7 @@ const TABLE: &[Row] = &[
             "pest_derive",
             "serde",
             "memchr",
+            "shlex",
             "strsim",
             "regex",
             "serde_yaml",
@@ -109,6 +110,8 @@ const TABLE: &[Row] = &[
             "opentelemetry_http",
             "opentelemetry_otlp",
             "opentelemetry_sdk",
+            "schemars",
+            "serde",
             "serde_json",
             "thiserror",
             "tokio",

@@ -1,6 +1,7 @@
 //! Records of turns that do not end a step well: asked again, run again, held back, looked at once
 //! more, or the agent's last.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::id::{MessageId, SessionId, StateName};
@@ -11,7 +12,7 @@ use crate::domain::turn::{Cause, TurnId};
 use crate::domain::usage::Usage;
 
 /// An agent asked for a transition, and a turn of its state's evaluator comes first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TransitionProposed {
     /// Whose turn it was.
     #[serde(flatten)]
@@ -44,7 +45,7 @@ pub struct TransitionProposed {
 }
 
 /// A plug-in holds an agent's next turn back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnHeld {
     /// The turn that is due.
     #[serde(flatten)]
@@ -61,7 +62,7 @@ pub struct TurnHeld {
 }
 
 /// A reply broke the protocol.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnRejected {
     /// Whose turn it was.
     #[serde(flatten)]
@@ -85,7 +86,7 @@ pub struct TurnRejected {
 }
 
 /// A turn came to nothing and is run again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnFailed {
     /// Whose turn it was.
     #[serde(flatten)]
@@ -115,7 +116,7 @@ pub struct TurnFailed {
 }
 
 /// An agent ended with an error.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentFailed {
     /// Whose turn was the last.
     #[serde(flatten)]
@@ -140,7 +141,7 @@ pub struct AgentFailed {
 }
 
 /// An agent waits for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentParked {
     /// The turn that is due when it goes on.
     #[serde(flatten)]

@@ -151,8 +151,10 @@ fn the_wait_before_a_restart_is_taken_from_the_nearest_place() {
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("turn_failed", 1);
     let failed = &test.events("turn_failed")[0];
-    let at: jiff::Timestamp = failed["at"].as_str().and_then(|at| at.parse().ok()).expect("a time");
-    let wait = failed["not_before"].as_i64().unwrap_or_default() - at.as_millisecond();
+    let moment = |key: &str| -> jiff::Timestamp {
+        failed[key].as_str().and_then(|at| at.parse().ok()).expect("a time")
+    };
+    let wait = moment("not_before").as_millisecond() - moment("at").as_millisecond();
     assert!(wait > 2_400_000, "an hour, a fifth more or less: {failed}");
     live.interrupt();
     live.wait().code(130);

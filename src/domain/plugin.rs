@@ -1,0 +1,141 @@
+//! A plug-in that is a program: what is started, under what name, on what terms.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::supervision::{Overrides, Supervision};
+
+/// How long a plug-in may take to answer if nothing else is said, in milliseconds.
+pub const DEADLINE_MS: u64 = 2000;
+
+/// The longest name of a plug-in.
+const LONGEST_NAME: usize = 64;
+
+/// A program that looks on and has a say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlugIn {
+    /// What it is called; no two of a run have the same name.
+    pub name: String,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The workflow asked for it, not whoever runs it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_workflow: bool,
+    /// The run pauses when it has failed, or does not answer in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+    /// How long it may take to answer, in milliseconds.
+    pub deadline_ms: u64,
+    /// How it is restarted, where that differs from what agents have by default.
+    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
+    pub supervision: Overrides,
+}
+
+impl PlugIn {
+    /// A program the run can do without, on the usual terms.
+    #[must_use]
+    pub fn new(command: Vec<String>) -> Self {
+        Self {
+            name: name_of(&command),
+            command,
+            by_workflow: false,
+            required: false,
+            deadline_ms: DEADLINE_MS,
+            supervision: Overrides::default(),
+        }
+    }
+
+    /// How it is restarted.
+    #[must_use]
+    pub fn supervision(&self) -> Supervision {
+        Supervision::default().with(&self.supervision)
+    }
+}
+
+/// Whether a text can be the name of a plug-in: it stands in messages, in records and in the
+/// program's environment.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
+/// Gives those a number whose name another one has that stands before them.
+pub fn tell_apart(plugins: &mut [PlugIn]) {
+    for at in 1..plugins.len() {
+        let (before, rest) = plugins.split_at_mut(at);
+        let taken = |name: &str| before.iter().any(|other| other.name == name);
+        let name = &mut rest[0].name;
+        if taken(name) {
+            let numbered = (2..).map(|number| format!("{name}-{number}"));
+            *name = { numbered }.find(|name| !taken(name)).unwrap_or_default();
+        }
+    }
+}
+
+/// What a program is called if nobody says: `budget` for `python3 -u plugins/budget.py 0.50`. It is
+/// the first word that names a file by a path or an ending, else the program.
+fn name_of(command: &[String]) -> String {
+    let is_file = |word: &&String| {
+        let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let has_ending =
+            !ending.is_empty() && ending.starts_with(|first: char| first.is_ascii_alphabetic());
+        !word.starts_with('-') && (word.contains('/') || has_ending)
+    };
+    let script = command.iter().skip(1).find(|word| is_file(word));
+    let program = command.first().filter(|program| is_file(program) && !is_interpreter(program));
+    let word = program.or(script).or(command.first()).map_or("", String::as_str);
+    let file = word.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
+    let plain = stem.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+    let name: String = plain.take(LONGEST_NAME / 4).collect();
+    if name.is_empty() { "plug-in".to_owned() } else { name }
+}
+
+/// What runs scripts: the script gives the name.
+fn is_interpreter(program: &str) -> bool {
+    const KNOWN: [&str; 10] =
+        ["bash", "bun", "deno", "env", "node", "perl", "python", "ruby", "sh", "uv"];
+    let file = program.rsplit('/').next().unwrap_or_default();
+    KNOWN.contains(&file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(command: &str) -> String {
+        PlugIn::new(command.split(' ').map(str::to_owned).collect()).name
+    }
+
+    #[test]
+    fn the_script_gives_the_name_else_the_program() {
+        let table = [
+            ("python3 budget.py 2", "budget"),
+            ("python3.11 -u plugins/budget.py 0.50", "budget"),
+            ("/usr/bin/python3 ./log.tar.py", "log"),
+            ("./log.sh steps.log", "log"),
+            ("my-plugin --limit 0.50", "my-plugin"),
+            ("watch", "watch"),
+            ("/", "plug-in"),
+        ];
+        for (command, name) in table {
+            assert_eq!(named(command), name, "{command}");
+        }
+    }
+
+    #[test]
+    fn no_two_have_the_same_name() {
+        let mut plugins = ["a.py", "b.py", "./a.py", "x/a.py"]
+            .map(|command| PlugIn::new(vec!["python3".into(), command.into()]));
+        tell_apart(&mut plugins);
+        assert_eq!(plugins.map(|plugin| plugin.name), ["a", "b", "a-2", "a-3"]);
+    }
+
+    #[test]
+    fn what_is_not_said_is_not_written() {
+        let plugin = PlugIn::new(vec!["x".into()]);
+        let json = serde_json::to_string(&plugin).expect("written");
+        assert_eq!(json, r#"{"name":"x","command":["x"],"deadline_ms":2000}"#);
+        assert_eq!(serde_json::from_str::<PlugIn>(&json).expect("it reads back"), plugin);
+    }
+}

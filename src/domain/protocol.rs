@@ -1,0 +1,242 @@
+//! What raymond and a plug-in that is a program tell each other: a line of JSON a message.
+//!
+//! The program reads [`Told`] on its stdin and writes [`Said`] to its stdout. `raymond schema` prints
+//! both as JSON Schema, which is made from these types. A reader leaves out what it does not know, so
+//! that a later version can say more; what would mean something else gets another [`VERSION`].
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+use super::consult::{Question, Scope, Verdict};
+use super::event::Record;
+use super::id::RunId;
+use super::money::Usd;
+use super::time::{Timestamp, millis};
+use super::transition::Transition;
+
+/// The version of the protocol.
+pub const VERSION: u32 = 1;
+
+/// What a plug-in is told: a line on its stdin.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Told<'message> {
+    /// The first line.
+    Hello(Welcome<'message>),
+    /// Something has happened, and is in the journal.
+    Record {
+        /// The record, as the journal has it.
+        record: &'message Record,
+        /// What the run has spent by then.
+        total_cost_usd: Usd,
+        /// How many records before this one were left out, because the program did not read them in
+        /// time; the journal has them.
+        missed: u64,
+    },
+    /// Something is about to happen. The program answers with a verdict of the same `id`.
+    Consult {
+        /// The number of the question.
+        id: u64,
+        /// What is asked.
+        question: &'message Question,
+    },
+    /// The last line: nothing more happens, and the program is to come to its end.
+    Finish,
+}
+
+/// How raymond begins.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Welcome<'message> {
+    /// The version of the protocol.
+    pub version: u32,
+    /// The run's id.
+    pub run: &'message RunId,
+    /// What the plug-in is called.
+    pub plugin: &'message str,
+    /// The run's journal, a file. Its lines are records with a `crc`, and `more` where several
+    /// belong together.
+    pub journal: &'message str,
+    /// What is in the journal up to this number is not told: the run was there before, or the program
+    /// is started again. It is 0 at the beginning of a new run.
+    pub seq: u64,
+    /// What the run had spent by then.
+    pub total_cost_usd: Usd,
+    /// How often the program has been started for this run by this raymond, this time included.
+    pub start: u64,
+}
+
+/// What a plug-in says: a line on its stdout.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Said {
+    /// That it is there. Before this it is not asked.
+    Hello(Hello),
+    /// What it says to a question.
+    Verdict(Answer),
+}
+
+/// How a plug-in begins.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct Hello {
+    /// The version of the protocol it speaks: 1.
+    pub version: u32,
+    /// What it wants to be asked; nothing, if this is left out.
+    #[serde(default)]
+    pub consult: Vec<Occasion>,
+}
+
+/// What a plug-in can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Occasion {
+    /// Whether a turn may start.
+    Start,
+    /// Whether a transition may be taken that an agent asks for.
+    Transition,
+}
+
+impl Occasion {
+    /// The occasion of a question.
+    #[must_use]
+    pub fn of(question: &Question) -> Self {
+        match question {
+            Question::Start(_) => Self::Start,
+            Question::Transition(_) => Self::Transition,
+        }
+    }
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// The number of the question.
+    pub id: u64,
+    /// What the program says.
+    #[serde(flatten)]
+    pub verdict: Spoken,
+}
+
+/// A verdict as a program writes it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum Spoken {
+    /// Go ahead.
+    Proceed,
+    /// The agent's next turn does not start before a time, of which one of both is given; then the
+    /// program is asked again.
+    Hold {
+        /// When.
+        #[serde(default)]
+        until: Option<Timestamp>,
+        /// How long from now.
+        #[serde(default, rename = "for")]
+        lasts: Option<Span>,
+        /// Why, for people.
+        #[serde(default)]
+        reason: String,
+    },
+    /// The agent takes this transition instead. It is not bound to the state's policy, but the
+    /// files it names have to be there.
+    Override {
+        /// Which one.
+        transition: Transition,
+        /// Why, for people.
+        #[serde(default)]
+        reason: String,
+    },
+    /// The agent ends with an error, or the whole run pauses.
+    Stop {
+        /// Why, for people.
+        #[serde(default)]
+        reason: String,
+        /// Which of the two.
+        #[serde(default)]
+        scope: Scope,
+    },
+}
+
+/// A span of time, in milliseconds; it is written as people write it, such as `30s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Span(pub u64);
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        millis(&text).map(Self)
+    }
+}
+
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A span of time: 200ms, 30s, 1.5m or 2h.",
+            "type": "string",
+            "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|m|h)?\s*$",
+        })
+    }
+}
+
+impl Spoken {
+    /// The verdict it is now.
+    ///
+    /// # Errors
+    /// A text that says what is missing.
+    pub fn verdict(self, now: Timestamp) -> Result<Verdict, &'static str> {
+        Ok(match self {
+            Self::Proceed => Verdict::Proceed,
+            Self::Hold { until, lasts, reason } => {
+                let until = match (until, lasts) {
+                    (Some(until), None) => until,
+                    (None, Some(Span(millis))) => now.plus(millis),
+                    _ => return Err("to hold needs either `until` or `for`"),
+                };
+                Verdict::Hold { until, reason }
+            }
+            Self::Override { transition, reason } => Verdict::Override { transition, reason },
+            Self::Stop { reason, scope } => Verdict::Stop { reason, scope },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(json: &str) -> Result<Verdict, String> {
+        match serde_json::from_str::<Said>(json).map_err(|error| error.to_string())? {
+            Said::Verdict(answer) => answer.verdict.verdict(Timestamp(1000)).map_err(str::to_owned),
+            Said::Hello(hello) => Err(format!("{hello:?}")),
+        }
+    }
+
+    #[test]
+    fn to_hold_is_said_as_people_say_it() {
+        let held = |until| Ok(Verdict::Hold { until: Timestamp(until), reason: String::new() });
+        let line = |rest: &str| format!(r#"{{"type":"verdict","id":1,"verdict":"hold"{rest}}}"#);
+        assert_eq!(verdict(&line(r#","for":"30s""#)), held(31_000));
+        assert_eq!(verdict(&line(r#","until":"1970-01-01T00:01:00Z""#)), held(60_000));
+        for wrong in ["", r#","for":"soon""#, r#","for":"1s","until":"1970-01-01T00:01:00Z""#] {
+            assert!(verdict(&line(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_record_is_told_as_the_journal_has_it() {
+        let event = r#"{"event":"turn_held","agent":"main","step":2,"turn":0,"state":"A.md","by":"x","until":"2026-01-15T14:30:22.123Z"}"#;
+        let event = serde_json::from_str(event).expect("an event");
+        let record = &Record { seq: 7, at: Timestamp(0), event };
+        let told = Told::Record { record, total_cost_usd: Usd::from_dollars(0.5), missed: 0 };
+        assert_eq!(
+            serde_json::to_string(&told).expect("it is JSON"),
+            r#"{"type":"record","record":{"seq":7,"at":"1970-01-01T00:00:00.000Z","event":"turn_held","agent":"main","step":2,"turn":0,"state":"A.md","by":"x","until":"2026-01-15T14:30:22.123Z"},"total_cost_usd":0.5,"missed":0}"#
+        );
+    }
+}

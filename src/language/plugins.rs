@@ -1,0 +1,239 @@
+//! Programs as plug-ins, as they stand in a workflow's manifest and on the command line.
+//!
+//! ```yaml
+//! plugins:
+//!   - python3 ./budget.py 0.50
+//!   - name: gate
+//!     command: [./gate, --strict]   # or one text
+//!     required: true                # the run pauses when it has failed
+//!     deadline: 5s                  # how long an answer is waited for
+//!     restart: transient            # as in `supervision`, with its defaults
+//!     max_restarts: 3/10m
+//!     backoff: { min: 1s, max: 5m }
+//! ```
+//!
+//! A command that is one text is split into words as a shell does it, but no shell sees it: `$HOME`,
+//! `*` and `|` mean nothing.
+
+use std::fmt;
+
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_yaml::Spanned;
+
+use super::supervision::{self, RawBackoff, some_time};
+use super::yaml::{Error, value};
+use crate::domain::plugin::{PlugIn, is_name};
+
+/// An entry as it is written.
+#[derive(Debug)]
+pub enum Raw {
+    /// Only a command.
+    Command(String),
+    /// A command and its terms.
+    Terms(Box<Terms>),
+}
+
+/// A plug-in with its terms.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    name: Option<Spanned<String>>,
+    command: Spanned<Words>,
+    required: Option<bool>,
+    deadline: Option<Spanned<String>>,
+    restart: Option<Spanned<String>>,
+    max_restarts: Option<Spanned<String>>,
+    period: Option<Spanned<String>>,
+    backoff: Option<RawBackoff>,
+}
+
+#[derive(Debug)]
+enum Words {
+    Text(String),
+    List(Vec<String>),
+}
+
+/// Reads the entries of a manifest.
+///
+/// # Errors
+/// [`Error`] with line and column.
+pub(super) fn read(entries: Vec<Spanned<Raw>>) -> Result<Vec<PlugIn>, Error> {
+    let mut plugins: Vec<PlugIn> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let place = entry.referenced;
+        let (plugin, named) = match entry.value {
+            Raw::Command(text) => (command(&text).map_err(|why| Error::at(place, why))?, false),
+            Raw::Terms(terms) => {
+                let named = terms.name.is_some();
+                (terms.read()?, named)
+            }
+        };
+        if named && plugins.iter().any(|other| other.name == plugin.name) {
+            let message = format!("another plug-in has the name `{}`", plugin.name);
+            return Err(Error::at(place, message));
+        }
+        plugins.push(plugin);
+    }
+    Ok(plugins)
+}
+
+/// A plug-in from a command, on the usual terms.
+///
+/// # Errors
+/// A text that says what is expected.
+pub fn command(text: &str) -> Result<PlugIn, String> {
+    words(text).map(PlugIn::new)
+}
+
+fn words(text: &str) -> Result<Vec<String>, String> {
+    let words = shlex::split(text).ok_or("a quote has no end in this command")?;
+    some(words)
+}
+
+fn some(words: Vec<String>) -> Result<Vec<String>, String> {
+    match words.first() {
+        Some(program) if !program.is_empty() => Ok(words),
+        _ => Err("write a command, such as python3 ./budget.py 0.50".to_owned()),
+    }
+}
+
+impl Terms {
+    fn read(self) -> Result<PlugIn, Error> {
+        let place = self.command.referenced;
+        let words = match self.command.value {
+            Words::Text(text) => words(&text),
+            Words::List(words) => some(words),
+        };
+        let mut plugin = PlugIn::new(words.map_err(|why| Error::at(place, why))?);
+        plugin.name = value(self.name, name)?.unwrap_or(plugin.name);
+        plugin.required = self.required.unwrap_or_default();
+        plugin.deadline_ms = value(self.deadline, some_time)?.unwrap_or(plugin.deadline_ms);
+        let supervision = supervision::Raw {
+            restart: self.restart,
+            max_restarts: self.max_restarts,
+            period: self.period,
+            backoff: self.backoff,
+            ..supervision::Raw::default()
+        };
+        plugin.supervision = supervision.read()?;
+        Ok(plugin)
+    }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if is_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("a name has 1 to 64 bytes and no line breaks".to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entry;
+        impl<'de> Visitor<'de> for Entry {
+            type Value = Raw;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command, or a mapping such as { command: ./gate, required: true }")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Raw, E> {
+                Ok(Raw::Command(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Raw, A::Error> {
+                Terms::deserialize(MapAccessDeserializer::new(map)).map(Box::new).map(Raw::Terms)
+            }
+        }
+        deserializer.deserialize_any(Entry)
+    }
+}
+
+impl<'de> Deserialize<'de> for Words {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Command;
+        impl<'de> Visitor<'de> for Command {
+            type Value = Words;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a command, as one text or as a list of its words")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Words, E> {
+                Ok(Words::Text(text.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Words, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Words::List)
+            }
+        }
+        deserializer.deserialize_any(Command)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::domain::plugin::PlugIn;
+    use crate::domain::supervision::{Overrides, Restart};
+    use crate::language::manifest::parse;
+
+    fn plugins(text: &str) -> Result<Vec<PlugIn>, String> {
+        parse(text).map(|manifest| manifest.plugins).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_command_has_words_as_in_a_shell() {
+        let read = plugins("plugins:\n  - python3 ./budget.py 'a b' \"$HOME\"\n").expect("read");
+        assert_eq!(read[0].command, ["python3", "./budget.py", "a b", "$HOME"]);
+        assert_eq!(read[0].name, "budget");
+    }
+
+    #[test]
+    fn a_plug_in_has_its_terms() {
+        let text = "plugins:\n  - name: gate\n    command: [./gate, '--level', 'a b']\n    required: true\n    deadline: 5s\n    restart: permanent\n    max_restarts: 5/1h\n    backoff: { min: 1ms }\n  - { command: ./log.sh out }\n";
+        let read = plugins(text).expect("read");
+        let gate = PlugIn {
+            name: "gate".into(),
+            required: true,
+            deadline_ms: 5000,
+            supervision: Overrides {
+                restart: Some(Restart::Permanent),
+                max_restarts: Some(5),
+                period_ms: Some(3_600_000),
+                backoff_min_ms: Some(1),
+                ..Overrides::default()
+            },
+            ..PlugIn::new(["./gate", "--level", "a b"].map(str::to_owned).into())
+        };
+        assert_eq!(read[0], gate);
+        assert_eq!((&*read[1].name, read[1].required), ("log", false));
+    }
+
+    #[test]
+    fn each_mistake_has_a_place() {
+        let table = [
+            ("plugins:\n  - ''\n", "2:5: write a command, such as python3 ./budget.py 0.50"),
+            ("plugins:\n  - \"a 'b\"\n", "2:5: a quote has no end in this command"),
+            ("plugins:\n  - { command: [] }\n", "2:16: write a command, such as"),
+            ("plugins:\n  - { command: x, deadline: soon }\n", "2:29: `soon` is not a duration"),
+            ("plugins:\n  - { command: x, restart: often }\n", "2:28: unknown value `often`"),
+            (
+                "plugins:\n  - { command: x, requird: true }\n",
+                "unknown key `requird`; did you mean",
+            ),
+            ("plugins:\n  - { name: x }\n", "something is missing here: missing field `command`"),
+            ("plugins:\n  - { command: x, name: '' }\n", "2:25: a name has 1 to 64 bytes"),
+            (
+                "plugins:\n  - { command: x, name: a }\n  - { command: y, name: a }\n",
+                "3:5: another plug-in has the name `a`",
+            ),
+        ];
+        for (text, expected) in table {
+            let error = plugins(text).expect_err(text);
+            assert!(error.contains(expected), "{text}{error}");
+        }
+    }
+}

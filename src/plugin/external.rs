@@ -1,0 +1,238 @@
+//! A plug-in that is a program, in any language: its actor tells it what happens, asks it what it
+//! says, and starts it again when it has died.
+//!
+//! Nothing that the program does holds the run up for longer than one deadline. It is told without
+//! waiting for it: records that it does not read in time are left out and counted. It is asked from
+//! the moment it has said hello, and only what it wants to be asked. A question that meets a program
+//! which has yet to say hello, or is being started again, waits for it; whoever asks waits no longer
+//! than the deadline. When its restarts are used up the run goes on without it; if it is required,
+//! this actor stops, by which the run notices.
+
+mod answers;
+mod chatter;
+mod heard;
+mod life;
+mod pipe;
+mod program;
+
+use std::collections::BTreeMap;
+
+use actix::{Actor, ActorContext, Context, Handler, Message, ResponseFuture};
+use tokio::sync::oneshot;
+
+use self::heard::Complaints;
+use self::pipe::{Line, Outbox};
+pub use self::program::{End, GRACE, Life, Program, Spawn};
+use crate::actor::message::{Consult, Finish, Published};
+use crate::domain::consult::{Question, Verdict};
+use crate::domain::id::RunId;
+use crate::domain::money::Usd;
+use crate::domain::plugin::PlugIn;
+use crate::domain::protocol::{Hello, Told};
+use crate::domain::time::Timestamp;
+
+/// The actor of a program.
+pub struct External {
+    plugin: PlugIn,
+    spawn: Box<dyn Spawn>,
+    place: Place,
+    state: State,
+    questions: BTreeMap<u64, Pending>,
+    asked: u64,
+    starts: u64,
+    restarts: Vec<Timestamp>,
+    ready: Option<oneshot::Sender<Result<(), String>>>,
+    finishing: Option<oneshot::Sender<()>>,
+}
+
+/// Where a run stands.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Its id.
+    pub run: RunId,
+    /// Its journal.
+    pub journal: String,
+    /// The last record that is not told any more.
+    pub seq: u64,
+    /// What it has spent by then.
+    pub total_cost: Usd,
+}
+
+/// The state of a program.
+enum State {
+    /// It runs.
+    Up(Up),
+    /// It is to be started.
+    Down,
+    /// It is not started any more.
+    Gone,
+}
+
+/// A program that runs.
+struct Up {
+    outbox: Outbox,
+    /// Everything that was sent has been written.
+    written: oneshot::Receiver<()>,
+    /// Tells its companion that its stdin is closed.
+    closed: oneshot::Sender<()>,
+    hello: Option<Hello>,
+    complaints: Complaints,
+    missed: u64,
+}
+
+/// A question that waits for an answer.
+struct Pending {
+    question: Question,
+    answer: oneshot::Sender<Verdict>,
+}
+
+/// To the actor: a line of the program that was started so many times. Gives whether it was of use.
+#[derive(Message)]
+#[rtype(result = "bool")]
+struct Heard {
+    start: u64,
+    line: Line,
+}
+
+/// To the actor: the program has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Ended(End);
+
+impl External {
+    /// An actor for a program, which it starts when it is started itself; `ready` is told whether
+    /// that was possible.
+    #[must_use]
+    pub fn new(
+        plugin: PlugIn,
+        spawn: Box<dyn Spawn>,
+        place: Place,
+        ready: oneshot::Sender<Result<(), String>>,
+    ) -> Self {
+        Self {
+            plugin,
+            spawn,
+            place,
+            state: State::Down,
+            questions: BTreeMap::new(),
+            asked: 0,
+            starts: 0,
+            restarts: Vec::new(),
+            ready: Some(ready),
+            finishing: None,
+        }
+    }
+
+    /// The run goes on without the program, or not at all.
+    fn be_gone(&mut self, why: &str, ctx: &mut Context<Self>) {
+        self.state = State::Gone;
+        for id in self.questions.keys().copied().collect::<Vec<_>>() {
+            self.give_up_on(id, why);
+        }
+        if self.plugin.required {
+            tracing::warn!("the plug-in {} {why}; the run needs it", self.plugin.name);
+            ctx.stop();
+        } else {
+            tracing::warn!("the plug-in {} {why}: the run goes on without it", self.plugin.name);
+        }
+    }
+}
+
+fn send(outbox: &Outbox, told: &Told<'_>) {
+    match serde_json::to_string(told) {
+        Ok(line) => outbox.send(line),
+        Err(error) => tracing::error!("a message to a plug-in cannot be written: {error}"),
+    }
+}
+
+impl Actor for External {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.launch(ctx);
+    }
+}
+
+impl Handler<Published> for External {
+    type Result = ();
+
+    fn handle(&mut self, published: Published, _: &mut Self::Context) {
+        self.place.seq = published.record.seq;
+        self.place.total_cost = published.total_cost;
+        let State::Up(up) = &mut self.state else { return };
+        up.missed += published.missed;
+        if !up.outbox.has_room() {
+            if up.missed == published.missed {
+                tracing::warn!(
+                    "the plug-in {} does not read what it is told, and misses records until it does",
+                    self.plugin.name
+                );
+            }
+            up.missed += 1;
+            return;
+        }
+        let told = Told::Record {
+            record: &published.record,
+            total_cost_usd: published.total_cost,
+            missed: std::mem::take(&mut up.missed),
+        };
+        send(&up.outbox, &told);
+    }
+}
+
+impl Handler<Consult> for External {
+    type Result = ResponseFuture<Verdict>;
+
+    fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> Self::Result {
+        let failed = self.without_an_answer("has failed");
+        let (answer, answered) = oneshot::channel();
+        if !matches!(self.state, State::Gone) {
+            self.asked += 1;
+            self.questions.insert(self.asked, Pending { question, answer });
+            self.ask(self.asked);
+        }
+        Box::pin(async move { answered.await.unwrap_or(failed) })
+    }
+}
+
+impl Handler<Finish> for External {
+    type Result = ResponseFuture<()>;
+
+    /// The program is told, and its end is waited for.
+    fn handle(&mut self, _: Finish, _: &mut Self::Context) -> Self::Result {
+        let (done, finished) = oneshot::channel();
+        if let State::Up(up) = std::mem::replace(&mut self.state, State::Gone) {
+            self.finishing = Some(done);
+            send(&up.outbox, &Told::Finish);
+            life::close(up.outbox, up.written, up.closed);
+        }
+        Box::pin(async move {
+            let _ = finished.await;
+        })
+    }
+}
+
+impl Handler<Heard> for External {
+    type Result = bool;
+
+    fn handle(&mut self, heard: Heard, ctx: &mut Self::Context) -> bool {
+        if heard.start != self.starts || !matches!(self.state, State::Up(_)) {
+            return false;
+        }
+        match self.hear(heard.line) {
+            Ok(()) => true,
+            Err(flaw) => {
+                self.on_flaw(&flaw, ctx);
+                false
+            }
+        }
+    }
+}
+
+impl Handler<Ended> for External {
+    type Result = ();
+
+    fn handle(&mut self, Ended(end): Ended, ctx: &mut Self::Context) {
+        self.ended(&end, ctx);
+    }
+}

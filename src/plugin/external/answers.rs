@@ -1,0 +1,101 @@
+//! Questions and answers: when a program is asked, and what its words lead to.
+
+use super::heard::{Flaw, Kind, read};
+use super::pipe::Line;
+use super::{External, State, send};
+use crate::actor::clock::now;
+use crate::domain::consult::{Scope, Verdict};
+use crate::domain::protocol::{Hello, Occasion, Said, Told};
+use actix::Context;
+
+impl External {
+    /// Puts a question to a program that runs and has said hello; else it stays until there is one.
+    pub(super) fn ask(&mut self, id: u64) {
+        let State::Up(up) = &self.state else { return };
+        let (Some(hello), Some(pending)) = (&up.hello, self.questions.get(&id)) else { return };
+        if hello.consult.contains(&Occasion::of(&pending.question)) {
+            send(&up.outbox, &Told::Consult { id, question: &pending.question });
+        } else if let Some(pending) = self.questions.remove(&id) {
+            let _ = pending.answer.send(Verdict::Proceed);
+        }
+    }
+
+    /// Puts all questions that wait.
+    fn ask_all(&mut self) {
+        let waiting: Vec<u64> = self.questions.keys().copied().collect();
+        for id in waiting {
+            self.ask(id);
+        }
+    }
+
+    /// A question that the program cannot answer.
+    pub(super) fn give_up_on(&mut self, id: u64, why: &str) {
+        if let Some(pending) = self.questions.remove(&id) {
+            let _ = pending.answer.send(self.without_an_answer(why));
+        }
+    }
+
+    pub(super) fn without_an_answer(&self, why: &str) -> Verdict {
+        if self.plugin.required {
+            Verdict::Stop { reason: format!("it is required, and {why}"), scope: Scope::Run }
+        } else {
+            Verdict::Proceed
+        }
+    }
+
+    fn answered(&mut self, id: u64, verdict: Verdict) -> Result<(), Flaw> {
+        let Some(pending) = self.questions.remove(&id) else {
+            let text = format!("answered the question {id}, which waits for no answer");
+            return Err(Flaw { kind: Kind::Unasked, text, id: None });
+        };
+        let _ = pending.answer.send(verdict);
+        Ok(())
+    }
+
+    /// Takes a line of the program.
+    pub(super) fn hear(&mut self, line: Line) -> Result<(), Flaw> {
+        match read(line)? {
+            Said::Hello(hello) => {
+                if let State::Up(up) = &mut self.state {
+                    up.hello = Some(hello);
+                }
+                self.ask_all();
+                Ok(())
+            }
+            Said::Verdict(answer) => {
+                let id = answer.id;
+                match answer.verdict.verdict(now()) {
+                    Ok(verdict) => self.answered(id, verdict),
+                    Err(why) => Err(Flaw {
+                        kind: Kind::Answer,
+                        text: format!("gave an answer that cannot be understood: {why}"),
+                        id: Some(id),
+                    }),
+                }
+            }
+        }
+    }
+
+    /// What a useless line leads to, besides a warning.
+    pub(super) fn on_flaw(&mut self, flaw: &Flaw, ctx: &mut Context<Self>) {
+        let State::Up(up) = &mut self.state else { return };
+        up.complaints.about(&self.plugin.name, flaw);
+        if let Some(id) = flaw.id {
+            self.give_up_on(id, "its answer cannot be understood");
+        }
+        if flaw.kind == Kind::Version {
+            up_as_onlooker(&mut self.state);
+            self.ask_all();
+            if self.plugin.required {
+                self.be_gone("speaks another version of the protocol", ctx);
+            }
+        }
+    }
+}
+
+/// A program whose greeting is not understood is told things, but not asked.
+fn up_as_onlooker(state: &mut State) {
+    if let State::Up(up) = state {
+        up.hello = Some(Hello { version: 0, consult: Vec::new() });
+    }
+}

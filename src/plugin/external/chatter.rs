@@ -1,0 +1,65 @@
+//! What a program says to people, on its stderr: passed on, but not without end.
+
+use crate::domain::time::Timestamp;
+
+/// So many lines a minute are shown.
+const LINES: u32 = 20;
+
+/// So many characters of a line.
+const CHARACTERS: usize = 1000;
+
+const MINUTE_MS: u64 = 60 * 1000;
+
+/// How much has been said within a minute.
+#[derive(Debug, Default)]
+pub(super) struct Chatter {
+    since: Timestamp,
+    lines: u32,
+}
+
+impl Chatter {
+    /// What is shown of a line, if anything is.
+    pub(super) fn shown(&mut self, line: &[u8], now: Timestamp) -> Option<String> {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end();
+        if text.is_empty() {
+            return None;
+        }
+        if now.since(self.since) >= MINUTE_MS {
+            *self = Self { since: now, lines: 0 };
+        }
+        self.lines = self.lines.saturating_add(1);
+        match self.lines {
+            ..=LINES => Some(start_of(text, CHARACTERS)),
+            more if more == LINES + 1 => {
+                Some("(it says more than is shown within a minute)".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The start of a text that may be long.
+pub(super) fn start_of(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_cut_short_until_the_next_minute() {
+        let mut chatter = Chatter::default();
+        let now = Timestamp(1_000_000);
+        let shown = (0..1000).filter_map(|_| chatter.shown(b"hm\n", now)).count();
+        assert_eq!(shown, 21);
+        assert_eq!(chatter.shown(b"again", now.plus(MINUTE_MS)).as_deref(), Some("again"));
+        let long = chatter.shown("é".repeat(5000).as_bytes(), now).unwrap_or_default();
+        assert_eq!(long.chars().count(), CHARACTERS + 1);
+        assert_eq!(chatter.shown(b" \n", now), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! The life of a program: how it is started, how it is started again, how it is let go.
+
+use std::time::Duration;
+
+use actix::{AsyncContext, Context};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::chatter::Chatter;
+use super::heard::Complaints;
+use super::pipe::{Line, Outbox, listen};
+use super::program::{End, GRACE, Program, accompany};
+use super::{Ended, External, Heard, State, Up, send};
+use crate::actor::clock::now;
+use crate::domain::protocol::{Told, VERSION, Welcome};
+use crate::domain::restart::again;
+use crate::domain::supervision::Restart;
+use crate::domain::time::{Timestamp, span};
+
+/// How long the last words of a program that has ended are waited for: another may hold its pipes.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+impl External {
+    /// Starts the program.
+    pub(super) fn launch(&mut self, ctx: &mut Context<Self>) {
+        if !matches!(self.state, State::Down) {
+            return;
+        }
+        let started = self.spawn.spawn();
+        let first = self.ready.take();
+        match (started, first) {
+            (Ok(program), first) => {
+                if let Some(ready) = first {
+                    let _ = ready.send(Ok(()));
+                }
+                self.starts += 1;
+                self.state = State::Up(self.greet(program, ctx));
+            }
+            (Err(error), Some(ready)) => {
+                self.state = State::Gone;
+                let _ = ready.send(Err(error.to_string()));
+            }
+            (Err(error), None) => {
+                let end = End { well: false, how: format!("cannot be started: {error}") };
+                self.ended(&end, ctx);
+            }
+        }
+    }
+
+    /// Says hello to a program, and listens to it from now on.
+    fn greet(&self, program: Program, ctx: &mut Context<Self>) -> Up {
+        let Program { stdin, stdout, stderr, life } = program;
+        let (outbox, written) = Outbox::open(stdin);
+        let welcome = Told::Hello(Welcome {
+            version: VERSION,
+            run: &self.place.run,
+            plugin: &self.plugin.name,
+            journal: &self.place.journal,
+            seq: self.place.seq,
+            total_cost_usd: self.place.total_cost,
+            start: self.starts,
+        });
+        send(&outbox, &welcome);
+        let (start, own) = (self.starts, ctx.address());
+        let hearing = actix::spawn(async move {
+            let hear = async |line| own.send(Heard { start, line }).await.unwrap_or(false);
+            listen(stdout, hear).await;
+        });
+        let name = self.plugin.name.clone();
+        let chatting = actix::spawn(async move {
+            let mut chatter = Chatter::default();
+            let pass_on = async |line| {
+                let Line::Whole(line) = line else { return false };
+                let shown = chatter.shown(&line, now());
+                if let Some(text) = &shown {
+                    tracing::warn!("the plug-in {name} says: {text}");
+                }
+                shown.is_some()
+            };
+            listen(stderr, pass_on).await;
+        });
+        let (closed, told) = oneshot::channel();
+        let own = ctx.address();
+        actix::spawn(async move {
+            let end = accompany(life, told).await;
+            for mut words in [hearing, chatting] {
+                if timeout(LAST_WORDS, &mut words).await.is_err() {
+                    words.abort();
+                }
+            }
+            let _ = own.send(Ended(end)).await;
+        });
+        Up { outbox, written, closed, hello: None, complaints: Complaints::default(), missed: 0 }
+    }
+
+    /// The program has ended: it is started again, if its policy says so and it has restarts left.
+    pub(super) fn ended(&mut self, end: &End, ctx: &mut Context<Self>) {
+        if let Some(finishing) = self.finishing.take() {
+            if !end.well {
+                tracing::warn!(
+                    "the plug-in {} {} at the end of the run",
+                    self.plugin.name,
+                    end.how
+                );
+            }
+            let _ = finishing.send(());
+            return;
+        }
+        if matches!(self.state, State::Gone) {
+            return;
+        }
+        self.state = State::Down;
+        let supervision = self.plugin.supervision();
+        let restart = match (supervision.restart, end.well) {
+            (Restart::Temporary, _) | (Restart::Transient, true) => false,
+            (Restart::Transient, false) | (Restart::Permanent, _) => true,
+        };
+        if !restart {
+            return self.be_gone(&end.how, ctx);
+        }
+        let at = now();
+        match again(&self.restarts, &supervision, at, chance(at)) {
+            Err(because) => self.be_gone(&format!("{}, {because}", end.how), ctx),
+            Ok(due) => {
+                let wait = due.since(at);
+                let (name, how) = (&self.plugin.name, &end.how);
+                tracing::warn!("the plug-in {name} {how}; it is started again in {}", span(wait));
+                self.restarts.retain(|&earlier| at.since(earlier) < supervision.period_ms);
+                self.restarts.push(at);
+                ctx.run_later(Duration::from_millis(wait), Self::launch);
+            }
+        }
+    }
+}
+
+/// Lets a program read what it has been sent, as long as it does, and closes its stdin; its companion
+/// sees to the rest.
+pub(super) fn close(outbox: Outbox, written: oneshot::Receiver<()>, closed: oneshot::Sender<()>) {
+    drop(outbox);
+    actix::spawn(async move {
+        let _ = timeout(GRACE, written).await;
+        let _ = closed.send(());
+    });
+}
+
+/// A number from 0 up to 1 that spreads restarts in time.
+fn chance(now: Timestamp) -> f64 {
+    f64::from(u32::try_from(now.0 % 1000).unwrap_or(0)) / 1000.0
+}

@@ -1,0 +1,171 @@
+//! The pipes of a program: lines go out as fast as it reads them, and come in no faster than they
+//! are dealt with.
+//!
+//! What waits to be read by the program is bounded for records, which the journal has anyway; a
+//! question is never left out. A line of the program's that has no end is not kept.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+/// How many bytes of records may wait for a program that does not read them.
+const WAITING: usize = 8 * 1024 * 1024;
+
+/// The longest line a program may write, in bytes.
+pub(super) const LONGEST_LINE: usize = 1024 * 1024;
+
+/// After so many useless lines a flood is slowed down.
+const FLOOD: u32 = 100;
+
+/// For so long nothing more is read of it.
+const SLOWED: Duration = Duration::from_millis(10);
+
+/// The way to a program's stdin, which is closed when this is dropped.
+pub(super) struct Outbox {
+    lines: mpsc::UnboundedSender<String>,
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Outbox {
+    /// A way to a program, and a word when everything has been written and its stdin is closed.
+    pub(super) fn open(stdin: Box<dyn AsyncWrite + Unpin>) -> (Self, oneshot::Receiver<()>) {
+        let (lines, waiting_lines) = mpsc::unbounded_channel();
+        let (done, closed) = oneshot::channel();
+        let waiting = Arc::<AtomicUsize>::default();
+        let written = Arc::clone(&waiting);
+        actix::spawn(async move {
+            write(stdin, waiting_lines, &written).await;
+            let _ = done.send(());
+        });
+        (Self { lines, waiting }, closed)
+    }
+
+    /// Sends a line, whatever waits already.
+    pub(super) fn send(&self, mut line: String) {
+        line.push('\n');
+        self.waiting.fetch_add(line.len(), Relaxed);
+        // A program that reads no more is no error; it may still have something to say.
+        let _ = self.lines.send(line);
+    }
+
+    /// Whether there is room for another record.
+    pub(super) fn has_room(&self) -> bool {
+        self.waiting.load(Relaxed) < WAITING
+    }
+}
+
+async fn write(
+    mut stdin: Box<dyn AsyncWrite + Unpin>,
+    mut lines: mpsc::UnboundedReceiver<String>,
+    waiting: &AtomicUsize,
+) {
+    while let Some(line) = lines.recv().await {
+        if stdin.write_all(line.as_bytes()).await.is_err() {
+            break;
+        }
+        waiting.fetch_sub(line.len(), Relaxed);
+    }
+    let _ = stdin.shutdown().await;
+}
+
+/// A line that came in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// The line, without its end.
+    Whole(Vec<u8>),
+    /// One that was too long to be kept.
+    TooLong,
+}
+
+/// Reads lines until there are no more. `hear` tells whether a line was of any use.
+pub(super) async fn listen(
+    mut stream: Box<dyn AsyncRead + Unpin>,
+    mut hear: impl AsyncFnMut(Line) -> bool,
+) {
+    let mut lines = Lines::default();
+    let mut chunk = vec![0; 16 * 1024];
+    let mut useless = 0;
+    loop {
+        let read = match stream.read(&mut chunk).await {
+            Ok(0) | Err(_) => break,
+            Ok(read) => read,
+        };
+        for line in lines.add(&chunk[..read]) {
+            useless = if hear(line).await { 0 } else { useless + 1 };
+            if useless >= FLOOD {
+                useless = 0;
+                sleep(SLOWED).await;
+            }
+        }
+        tokio::task::yield_now().await;
+    }
+    if let Some(line) = lines.rest() {
+        hear(line).await;
+    }
+}
+
+/// Puts lines together.
+#[derive(Default)]
+struct Lines {
+    begun: Vec<u8>,
+    skipping: bool,
+}
+
+impl Lines {
+    /// The lines that end in this part of the stream.
+    fn add(&mut self, mut part: &[u8]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        while let Some(end) = part.iter().position(|&byte| byte == b'\n') {
+            self.take(&part[..end], &mut lines);
+            if !std::mem::take(&mut self.skipping) {
+                lines.push(Line::Whole(std::mem::take(&mut self.begun)));
+            }
+            part = &part[end + 1..];
+        }
+        self.take(part, &mut lines);
+        lines
+    }
+
+    fn take(&mut self, part: &[u8], lines: &mut Vec<Line>) {
+        if self.skipping {
+            return;
+        }
+        if self.begun.len() + part.len() > LONGEST_LINE {
+            self.begun = Vec::new();
+            self.skipping = true;
+            lines.push(Line::TooLong);
+        } else {
+            self.begun.extend_from_slice(part);
+        }
+    }
+
+    /// A last line without an end.
+    fn rest(self) -> Option<Line> {
+        (!self.begun.is_empty()).then_some(Line::Whole(self.begun))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(text: &str) -> Line {
+        Line::Whole(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn lines_are_put_together_and_endless_ones_left_out() {
+        let mut lines = Lines::default();
+        assert_eq!(lines.add(b"one\ntw"), [whole("one")]);
+        assert_eq!(lines.add(b"o\n\nth"), [whole("two"), whole("")]);
+        let endless = vec![b'x'; LONGEST_LINE];
+        assert_eq!(lines.add(&endless), [Line::TooLong]);
+        assert_eq!(lines.add(&endless), []);
+        assert_eq!(lines.add(b"\nfour\nfive"), [whole("four")]);
+        assert_eq!(lines.rest(), Some(whole("five")));
+    }
+}

@@ -1,0 +1,63 @@
+//! The protocol of plug-ins as JSON Schema, made from the types themselves.
+
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Value, json};
+
+use crate::domain::consult::Question;
+use crate::domain::event::Record;
+use crate::domain::protocol::{Answer, Said, Told, VERSION};
+
+/// A part of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Each line, in both directions.
+    All,
+    /// What a plug-in is told.
+    Told,
+    /// What it says.
+    Said,
+    /// A record: it is told like this, and stands in the journal like this.
+    Record,
+    /// What is asked.
+    Consult,
+    /// What is answered.
+    Verdict,
+}
+
+/// The JSON Schema of a part.
+#[must_use]
+pub fn schema(part: Part) -> Value {
+    match part {
+        Part::All => {
+            let lines = |generator: &mut SchemaGenerator| {
+                json!({"anyOf": [
+                    generator.subschema_for::<Told<'static>>(),
+                    generator.subschema_for::<Said>(),
+                ]})
+            };
+            document("all", "a line to a plug-in, or of one", lines)
+        }
+        Part::Told => only::<Told<'static>>("told", "a line to a plug-in"),
+        Part::Said => only::<Said>("said", "a line of a plug-in"),
+        Part::Record => only::<Record>("record", "a record"),
+        Part::Consult => only::<Question>("consult", "a question"),
+        Part::Verdict => only::<Answer>("verdict", "an answer"),
+    }
+}
+
+fn only<T: JsonSchema>(name: &str, title: &str) -> Value {
+    document(name, title, |generator| {
+        let reference = generator.subschema_for::<T>();
+        json!({ "allOf": [reference] })
+    })
+}
+
+fn document(name: &str, title: &str, of: impl FnOnce(&mut SchemaGenerator) -> Value) -> Value {
+    let mut generator = SchemaGenerator::default();
+    let mut document = of(&mut generator);
+    document["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    document["$id"] = json!(format!("urn:raymond:plugin:v{VERSION}:{name}"));
+    document["title"] = json!(format!("raymond's plug-in protocol, version {VERSION}: {title}"));
+    document["$defs"] = Value::Object(generator.take_definitions(true));
+    document
+}

@@ -1,0 +1,235 @@
+//! A program that goes beside a run from its beginning to its end: a plug-in.
+//!
+//! It leads a process group of its own and is told and heard on pipes, so it learns of raymond's end,
+//! however that comes, by the end of its stdin. It bears the run's mark under its own name, not under
+//! a turn's: what ends the leftovers of turns leaves it alone, and the next raymond finds it.
+
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::spawn_blocking;
+
+use super::command::{Marker, locate};
+use super::verdict::Exit;
+use super::{group, leftover};
+
+/// How long a plug-in that was left behind may take to end when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether it has.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What to start.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// The directory it works in.
+    pub cwd: PathBuf,
+    /// Its whole environment.
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// A running program.
+#[derive(Debug)]
+pub struct Companion {
+    child: Child,
+    leader: u32,
+    ended: bool,
+}
+
+/// Where it is told things, and heard.
+#[derive(Debug)]
+pub struct Pipes {
+    /// Its stdin.
+    pub stdin: ChildStdin,
+    /// Its stdout.
+    pub stdout: ChildStdout,
+    /// Its stderr.
+    pub stderr: ChildStderr,
+}
+
+impl Start {
+    /// Where its program is, if there is one that can be executed.
+    #[must_use]
+    pub fn program(&self) -> Option<PathBuf> {
+        let path = self.environment.iter().find(|(name, _)| name == "PATH");
+        let found = locate(self.command.first()?, path.map(|(_, path)| path.as_os_str()))?;
+        std::path::absolute(found).ok()
+    }
+}
+
+impl Companion {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn start(start: &Start) -> std::io::Result<(Self, Pipes)> {
+        let program = start.program().ok_or_else(|| {
+            let program = start.command.first().map_or("", String::as_str);
+            std::io::Error::new(
+                ErrorKind::NotFound,
+                format!("there is no program `{program}` that can be executed"),
+            )
+        })?;
+        let mut child = Command::new(program)
+            .args(start.command.iter().skip(1))
+            .current_dir(&start.cwd)
+            .env_clear()
+            .envs(start.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let leader = child.id().unwrap_or(0);
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let companion = Self { child, leader, ended: false };
+        match pipes {
+            (Some(stdin), Some(stdout), Some(stderr)) => {
+                Ok((companion, Pipes { stdin, stdout, stderr }))
+            }
+            _ => Err(ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Waits for its end, and ends what is left of its group then. May be dropped and called again.
+    pub async fn exited(&mut self) -> Exit {
+        let exit = self.child.wait().await.map_or(Exit::Unseen, Exit::from);
+        if !std::mem::replace(&mut self.ended, true) {
+            group::kill(self.leader);
+        }
+        exit
+    }
+
+    /// Asks it to end, with all it has started.
+    pub fn terminate(&self) {
+        if !self.ended {
+            group::terminate(self.leader);
+        }
+    }
+
+    /// Ends it at once, with all it has started.
+    pub fn kill(&self) {
+        if !self.ended {
+            group::kill(self.leader);
+        }
+    }
+}
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The environment of a plug-in: the caller's without what is meant for Claude Code, and the run's
+/// mark.
+#[must_use]
+pub fn environment(
+    callers: impl IntoIterator<Item = (OsString, OsString)>,
+    marker: &Marker,
+    name: &str,
+) -> Vec<(OsString, OsString)> {
+    let own = [
+        ("RAYMOND_RUN", OsString::from(marker.run.as_str())),
+        ("RAYMOND_DIR", marker.dir.clone().into_os_string()),
+        ("RAYMOND_PLUGIN", OsString::from(name)),
+    ];
+    let passed = callers.into_iter().filter(|(name, _)| is_passed_on(name));
+    passed.chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
+}
+
+/// Whether a plug-in gets this variable of the caller's: no key of Claude Code's, and no mark of a
+/// turn that raymond itself may have been started in.
+fn is_passed_on(name: &OsStr) -> bool {
+    const SECRET: [&[u8]; 2] = [b"ANTHROPIC_", b"CLAUDE_"];
+    const MARKS: [&str; 5] =
+        ["RAYMOND_RUN", "RAYMOND_DIR", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"];
+    let bytes = name.as_encoded_bytes();
+    !SECRET.iter().any(|prefix| bytes.starts_with(prefix))
+        && !MARKS.iter().any(|mark| name == *mark)
+}
+
+/// Ends the plug-ins of a run that an earlier raymond left behind, or that have outlived their end:
+/// first they are asked to.
+pub async fn sweep(marker: &Marker) {
+    let start = Instant::now();
+    let mut asked = Vec::new();
+    loop {
+        let marker = marker.clone();
+        let look = spawn_blocking(move || leftover::find_plugins(&marker));
+        let mut found = look.await.unwrap_or_default();
+        found.retain(leftover::is_alive);
+        if found.is_empty() || start.elapsed() > 2 * GRACE {
+            return;
+        }
+        for leftover in found {
+            if start.elapsed() > GRACE {
+                group::kill_one(leftover.pid);
+            } else if !asked.contains(&leftover.pid) {
+                asked.push(leftover.pid);
+                group::terminate_one(leftover.pid);
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::RunId;
+
+    fn marker() -> Marker {
+        Marker { run: RunId::parse("r").expect("an id"), dir: "/x/.raymond".into() }
+    }
+
+    #[test]
+    fn it_learns_no_key_and_bears_the_runs_mark() {
+        let callers = [
+            ("PATH", "/bin"),
+            ("ANTHROPIC_API_KEY", "secret"),
+            ("CLAUDE_CODE_OAUTH_TOKEN", "secret"),
+            ("RAYMOND_TURN", "main-1-0"),
+            ("RAYMOND_RUN", "another"),
+            ("RAYMOND_LOG", "debug"),
+        ];
+        let callers = callers.map(|(name, value)| (name.into(), value.into()));
+        let environment = environment(callers, &marker(), "budget");
+        let shown: Vec<_> = environment
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
+        let expected = [
+            "PATH=/bin",
+            "RAYMOND_LOG=debug",
+            "RAYMOND_RUN=r",
+            "RAYMOND_DIR=/x/.raymond",
+            "RAYMOND_PLUGIN=budget",
+        ];
+        assert_eq!(shown, expected);
+        let bytes = shown.join("\0").into_bytes();
+        assert_eq!(marker().plugin_of(&bytes), Some("budget"));
+        assert_eq!(marker().process_of(&bytes), None);
+        let nested = [&bytes[..], b"\0RAYMOND_TURN=main-1-0"].concat();
+        assert_eq!(marker().plugin_of(&nested), None, "a turn's processes are the turn's");
+    }
+
+    #[tokio::test]
+    async fn it_ends_with_all_it_has_started() {
+        let command = ["/bin/sh", "-c", "/bin/sleep 60 & echo $!; exit 3"].map(str::to_owned);
+        let start = Start { command: command.into(), cwd: "/".into(), environment: Vec::new() };
+        let (mut companion, mut pipes) = Companion::start(&start).expect("it starts");
+        assert_eq!(companion.exited().await, Exit::Code(3));
+        let mut said = String::new();
+        // The end of the pipe comes when the last process that holds it is gone.
+        let read = tokio::io::AsyncReadExt::read_to_string(&mut pipes.stdout, &mut said);
+        tokio::time::timeout(Duration::from_mins(1), read).await.expect("it ends").expect("read");
+        assert!(said.trim().parse::<u32>().is_ok(), "{said}");
+    }
+}

@@ -1,0 +1,183 @@
+//! The programs among a run's plug-ins: found, started, and ended with the run.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::error::Error;
+use super::plugins::{PlugIns, Terms};
+use crate::domain::plugin::{PlugIn, tell_apart};
+use crate::domain::settings::Settings;
+use crate::plugin::external::{End, External, Life, Place, Program, Spawn};
+use crate::process::command::Marker;
+use crate::process::companion::{self, Companion};
+use crate::process::verdict::Exit;
+
+/// The plug-ins that a workflow asks for; their programs are looked for in its folder.
+pub(super) fn asked_for(plugins: &[PlugIn], scope: &Path) -> Vec<PlugIn> {
+    let folder = std::path::absolute(scope).unwrap_or_else(|_| scope.to_owned());
+    let mut plugins: Vec<PlugIn> = plugins
+        .iter()
+        .map(|plugin| PlugIn { by_workflow: true, ..placed(plugin.clone(), &folder) })
+        .collect();
+    tell_apart(&mut plugins);
+    plugins
+}
+
+/// The plug-ins that whoever runs a workflow asks for, in the place of such as were asked for before.
+/// Their programs are looked for in the directory this process is in.
+pub fn replace_own(plugins: &mut Vec<PlugIn>, given: &[PlugIn]) {
+    let here = std::path::absolute(".").unwrap_or_default();
+    plugins.retain(|plugin| plugin.by_workflow);
+    plugins.extend(given.iter().map(|plugin| placed(plugin.clone(), &here)));
+    tell_apart(plugins);
+}
+
+/// Makes a program that is named by a path, and what it is given as the path of a file that is there,
+/// mean the same wherever the run goes on.
+fn placed(mut plugin: PlugIn, folder: &Path) -> PlugIn {
+    for (at, word) in plugin.command.iter_mut().enumerate() {
+        let path = Path::new(word.as_str());
+        if !word.contains('/') || path.is_absolute() {
+            continue;
+        }
+        let placed: PathBuf = folder.join(path).components().collect();
+        if at > 0 && !placed.is_file() {
+            continue;
+        }
+        if let Some(text) = placed.to_str() {
+            text.clone_into(word);
+        }
+    }
+    plugin
+}
+
+/// Whether the programs of those plug-ins are there that a run cannot do without.
+///
+/// # Errors
+/// [`Error::NoPlugIn`].
+pub(super) fn check(settings: &Settings, marker: &Marker) -> Result<(), Error> {
+    for plugin in settings.plugins.iter().filter(|plugin| plugin.required) {
+        if start_of(plugin, settings, marker).program().is_none() {
+            let program = plugin.command.first().map_or("", String::as_str);
+            let why = format!("there is no program `{program}` that can be executed");
+            return Err(no_plug_in(plugin, why));
+        }
+    }
+    Ok(())
+}
+
+/// Starts the programs of a run's plug-ins, once what an earlier raymond may have left of them is gone.
+///
+/// # Errors
+/// [`Error::NoPlugIn`] if one cannot be started that is required.
+pub(super) async fn start(
+    plugins: &mut PlugIns,
+    settings: &Settings,
+    marker: &Marker,
+    place: &Place,
+) -> Result<(), Error> {
+    for plugin in &settings.plugins {
+        let terms = Terms {
+            required: plugin.required,
+            deadline: Duration::from_millis(plugin.deadline_ms),
+        };
+        let spawner = Box::new(Spawner(start_of(plugin, settings, marker)));
+        let (ready, started) = oneshot::channel();
+        let actor = External::new(plugin.clone(), spawner, place.clone(), ready);
+        plugins.add_companion(&plugin.name, terms, actor);
+        match started.await {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) if plugin.required => return Err(no_plug_in(plugin, why)),
+            Ok(Err(why)) => {
+                tracing::warn!("{}; the run goes on without it", no_plug_in(plugin, why));
+            }
+            Err(_) => tracing::warn!("the plug-in {} has failed", plugin.name),
+        }
+    }
+    Ok(())
+}
+
+fn no_plug_in(plugin: &PlugIn, why: String) -> Error {
+    let command = plugin.command.join(" ");
+    Error::NoPlugIn { name: plugin.name.clone(), command, why }
+}
+
+fn start_of(plugin: &PlugIn, settings: &Settings, marker: &Marker) -> companion::Start {
+    companion::Start {
+        command: plugin.command.clone(),
+        cwd: PathBuf::from(&settings.cwd),
+        environment: companion::environment(std::env::vars_os(), marker, &plugin.name),
+    }
+}
+
+struct Spawner(companion::Start);
+
+impl Spawn for Spawner {
+    fn spawn(&self) -> std::io::Result<Program> {
+        let (companion, pipes) = Companion::start(&self.0)?;
+        Ok(Program {
+            stdin: Box::new(pipes.stdin),
+            stdout: Box::new(pipes.stdout),
+            stderr: Box::new(pipes.stderr),
+            life: Box::new(Living(companion)),
+        })
+    }
+}
+
+struct Living(Companion);
+
+impl Life for Living {
+    fn exited(&mut self) -> Pin<Box<dyn Future<Output = End> + '_>> {
+        Box::pin(async {
+            let exit = self.0.exited().await;
+            End { well: exit == Exit::Code(0), how: exit.to_string() }
+        })
+    }
+
+    fn terminate(&self) {
+        self.0.terminate();
+    }
+
+    fn kill(&self) {
+        self.0.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_looked_for_in_the_folder_it_was_written_in() {
+        let folder = tempfile::tempdir().expect("a directory");
+        std::fs::write(folder.path().join("budget.py"), "").expect("written");
+        let at = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
+        let table = [
+            (["./budget.py", "2"], [at("budget.py"), "2".into()]),
+            (["tools/none", "a/b"], [at("tools/none"), "a/b".into()]),
+            (["python3", "./budget.py"], ["python3".into(), at("budget.py")]),
+            (["python3", "budget.py"], ["python3".into(), "budget.py".into()]),
+            (["/bin/cat", "https://x/y"], ["/bin/cat".into(), "https://x/y".into()]),
+        ];
+        for (command, expected) in table {
+            let plugin = PlugIn::new(command.map(str::to_owned).into());
+            let placed = &asked_for(&[plugin], folder.path())[0];
+            assert_eq!(placed.command, expected);
+            assert!(placed.by_workflow);
+        }
+    }
+
+    #[test]
+    fn what_is_given_again_comes_in_the_place_of_what_was_given() {
+        let named = |name: &str| PlugIn::new(vec![name.to_owned()]);
+        let mut plugins = asked_for(&[named("budget")], Path::new("/"));
+        replace_own(&mut plugins, &[named("log"), named("budget")]);
+        replace_own(&mut plugins, &[named("budget")]);
+        let names: Vec<_> = plugins.iter().map(|plugin| plugin.name.as_str()).collect();
+        assert_eq!(names, ["budget", "budget-2"]);
+    }
+}

@@ -1,0 +1,90 @@
+//! Plug-ins that are programs: what they are told and asked, what becomes of what they say, and what
+//! becomes of the run when they misbehave.
+
+mod asked;
+mod examples;
+mod harmless;
+mod life;
+mod manifest;
+mod schema;
+
+use serde_json::Value;
+
+use crate::support::{Test, always, when};
+
+/// What the plug-ins of these tests begin with. Each line they are told or say goes into a file.
+const PRELUDE: &str = r#"
+import json, os, signal, sys, time
+
+def keep(name, line):
+    with open(name, "a") as file:
+        file.write(line + "\n")
+
+def say(**message):
+    line = json.dumps(message)
+    keep("said.jsonl", line)
+    print(line, flush=True)
+
+def hello(*consult):
+    say(type="hello", version=1, consult=list(consult))
+
+def answer(message, **verdict):
+    say(type="verdict", id=message["id"], **verdict)
+
+def told():
+    for line in sys.stdin:
+        keep("told.jsonl", line.rstrip("\n"))
+        yield json.loads(line)
+"#;
+
+/// A plug-in that says to each question what stands in `verdict`, in Python.
+fn says(occasion: &str, verdict: &str) -> String {
+    format!(
+        "hello({occasion:?})\nfor message in told():\n    if message['type'] == 'consult':\n        answer(message, {verdict})\n"
+    )
+}
+
+/// A plug-in that only looks on.
+const LOOKS_ON: &str = "hello()\nfor message in told(): pass\n";
+
+/// A workflow of two steps with a plug-in `p`, which is this script, on these terms.
+fn with(script: &str, terms: &str) -> Test {
+    let manifest = format!(
+        "plugins:\n  - {{ command: python3 ./p.py, deadline: 1m, backoff: {{ min: 1ms, max: 1ms }}, {terms} }}\n"
+    );
+    Test::new()
+        .file("p.py", format!("{PRELUDE}{script}").as_bytes())
+        .file("raymond.yaml", manifest.as_bytes())
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").reply("<goto>NEXT.md</goto>").cost(0.02))
+        .rule(always().reply("<result>well</result>").cost(0.01))
+}
+
+/// The same, but the first turn is held at `go`.
+fn held(script: &str, terms: &str) -> Test {
+    let test = with(script, terms);
+    test.script(&[
+        when("start").hold_before("go").reply("<goto>NEXT.md</goto>"),
+        always().reply("<result>well</result>"),
+    ]);
+    test
+}
+
+/// The lines of a file that a plug-in wrote.
+fn lines(test: &Test, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(test.flow().join(name)).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// What plug-ins were told, of one type.
+fn told(test: &Test, kind: &str) -> Vec<Value> {
+    let mut lines = lines(test, "told.jsonl");
+    lines.retain(|line| line["type"] == kind);
+    lines
+}
+
+/// How often this stands in a text.
+fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
+}

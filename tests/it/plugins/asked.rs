@@ -1,0 +1,148 @@
+//! What a plug-in is told, what it is asked, and what becomes of its verdicts.
+
+use serde_json::{Value, json};
+
+use super::{LOOKS_ON, count, says, told, with};
+use crate::support::{Test, always, when};
+
+#[test]
+fn it_is_told_every_record_as_the_journal_has_it() {
+    let test = with(LOOKS_ON, "");
+    test.run(&["START.md"]).ok().stderr_lacks("warning");
+    let hello = &told(&test, "hello")[0];
+    assert_eq!(hello["version"], 1);
+    assert_eq!((&hello["run"], &hello["plugin"]), (&json!("t"), &json!("p")));
+    assert_eq!((&hello["seq"], &hello["start"]), (&json!(0), &json!(1)));
+    assert_eq!(hello["journal"], test.journal_file().to_str().expect("text"));
+    let mut journal = test.journal();
+    for record in &mut journal {
+        let record = record.as_object_mut().expect("a record");
+        record.remove("crc");
+        record.remove("more");
+    }
+    let records = told(&test, "record");
+    assert_eq!(
+        records.iter().map(|told| &told["record"]).collect::<Vec<_>>(),
+        journal.iter().collect::<Vec<_>>()
+    );
+    assert!(records.iter().all(|told| told["missed"] == 0));
+    assert_eq!(records.last().map(|told| &told["total_cost_usd"]), Some(&json!(0.03)));
+    assert_eq!(told(&test, "finish").len(), 1);
+    assert!(told(&test, "consult").is_empty());
+    test.assert_no_survivors();
+}
+
+#[test]
+fn it_is_asked_what_it_wants_to_be_asked() {
+    let test = with(&says("transition", "verdict='proceed'"), "");
+    test.run(&["START.md"]).ok().ended("main", "well").stderr_lacks("warning");
+    let asked: Vec<Value> =
+        told(&test, "consult").iter().map(|told| told["question"].clone()).collect();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+    assert_eq!(asked[0]["question"], "transition");
+    assert_eq!(asked[0]["transition"], json!({"tag": "goto", "target": "NEXT.md"}));
+    assert_eq!((&asked[0]["agent"], &asked[0]["state"]), (&json!("main"), &json!("START.md")));
+    assert_eq!(asked[1]["transition"]["tag"], "result");
+    assert_eq!(asked[1]["agent_cost_usd"], 0.02);
+}
+
+#[test]
+fn it_stops_an_agent_or_the_run() {
+    let test = with(&says("transition", "verdict='stop', reason='enough'"), "");
+    test.run(&["START.md"]).code(1).failed("main");
+    let failed = &test.events("agent_failed")[0];
+    assert_eq!(failed["cause"], "stopped");
+    assert!(
+        failed["error"]
+            .as_str()
+            .is_some_and(|why| why.contains("p did not let it take its transition: enough")),
+        "{failed}"
+    );
+
+    let test = with(&says("start", "verdict='stop', scope='run', reason='night'"), "");
+    test.run(&["START.md"]).code(75).stderr_has("the plug-in p: night");
+    assert!(test.calls().is_empty());
+    test.again(&["--no-plugins"]).ok().ended("main", "well");
+}
+
+#[test]
+fn it_takes_another_transition_for_an_agent() {
+    let script = says(
+        "start",
+        "verdict='override', transition={'tag': 'result', 'payload': 'mine'}, reason='cheaper'",
+    );
+    let test = with(&script, "");
+    test.run(&["START.md"]).ok().ended("main", "mine");
+    assert!(test.calls().is_empty(), "Claude Code was not asked");
+    let step = &test.events("step_finished")[0];
+    assert_eq!(step["overruled"], json!({"by": "the plug-in p", "reason": "cheaper"}));
+}
+
+#[test]
+fn a_transition_that_leads_nowhere_is_left_out() {
+    let script =
+        says("transition", "verdict='override', transition={'tag': 'goto', 'target': 'GONE.md'}");
+    let test = with(&script, "");
+    let outcome = test.run(&["START.md"]);
+    outcome.ok().ended("main", "well").stderr_has("GONE.md").stderr_has("is left out");
+    assert!(test.events("step_finished").iter().all(|step| step.get("overruled").is_none()));
+}
+
+#[test]
+fn it_holds_a_turn_back_for_a_time() {
+    let script = "hello('start')
+held = False
+for message in told():
+    if message['type'] == 'consult':
+        if held:
+            answer(message, verdict='proceed')
+        else:
+            held = True
+            answer(message, verdict='hold', reason='a moment', **{'for': '10ms'})
+";
+    let test = with(script, "");
+    test.run(&["START.md"]).ok().ended("main", "well");
+    let [held] = &test.events("turn_held")[..] else { panic!("one is held") };
+    assert_eq!((&held["by"], &held["reason"]), (&json!("p"), &json!("a moment")));
+    let time = |value: &Value| value.as_str().and_then(|at| at.parse::<jiff::Timestamp>().ok());
+    assert!(time(&held["until"]) > time(&held["at"]), "{held}");
+    assert_eq!(told(&test, "consult").len(), 3, "it is asked again");
+}
+
+#[test]
+fn an_answer_that_cannot_be_understood_counts_as_none() {
+    let test = with(&says("start", "verdict='hold'"), "");
+    let outcome = test.run(&["START.md"]);
+    outcome.ok().ended("main", "well").stderr_has("either `until` or `for`");
+    assert_eq!(count(&outcome.stderr, "cannot be understood"), 1, "{}", outcome.stderr);
+    let test = with(&says("start", "verdict='maybe'"), "required: true");
+    test.run(&["START.md"]).code(75).stderr_has("its answer cannot be understood");
+}
+
+#[test]
+fn agents_are_asked_about_side_by_side() {
+    let test = with(&says("start", "verdict='proceed'"), "")
+        .prompt("WORKER.md", "work")
+        .rule(always().reply("unused"));
+    test.script(&[
+        when("start").times(20).reply(r#"<fork next="START.md">WORKER.md</fork>"#),
+        when("start").reply("<result>led</result>"),
+        always().reply("<result>worked</result>"),
+    ]);
+    test.run(&["START.md", "--max-procs", "4"]).ok();
+    assert_eq!(told(&test, "consult").len(), 41);
+    assert_eq!(test.events("step_finished").len(), 41);
+}
+
+#[test]
+fn two_of_them_are_both_asked_and_the_stricter_counts() {
+    let test = Test::new()
+        .file("p.py", format!("{}{}", super::PRELUDE, says("start", "verdict='proceed'")).as_bytes())
+        .file("q.py", format!("{}{}", super::PRELUDE, says("start", "verdict='stop', reason='q'")).as_bytes())
+        .file("raymond.yaml", b"plugins:\n  - { command: python3 ./p.py, deadline: 1m }\n  - { command: python3 ./q.py, deadline: 1m }\n")
+        .prompt("START.md", "start")
+        .rule(always().reply("<result>well</result>"));
+    test.run(&["START.md"]).code(1).failed("main");
+    let error = test.events("agent_failed")[0]["error"].to_string();
+    assert!(error.contains("the plug-in q did not let its turn start: q"), "{error}");
+}

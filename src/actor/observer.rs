@@ -86,7 +86,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::mpsc;
 
-    use actix::{Actor, Arbiter, AsyncContext, Context, Handler};
+    use actix::{Actor, Arbiter, Context, Handler};
 
     use super::*;
     use crate::domain::event::{Command, Event, Record};

@@ -12,7 +12,6 @@ use crate::domain::settings::Answerer;
 use crate::plugin::sentence::{date, one_line};
 use crate::process::transcript::TurnFiles;
 use crate::store::layout::RunDir;
-use crate::store::record::rfc3339;
 use crate::store::view::View;
 
 /// What is asked when someone asks what keeps an agent.
@@ -74,9 +73,9 @@ pub fn in_common(keeps: Keeps<'_>) -> String {
 pub fn as_json(keeps: Keeps<'_>) -> Value {
     let mut value = json!({ "by": keeps.name() });
     match keeps {
-        Keeps::Backoff(until) | Keeps::Limit(until) => value["until"] = json!(rfc3339(until)),
+        Keeps::Backoff(until) | Keeps::Limit(until) => value["until"] = json!(until),
         Keeps::Plugin(because, until) => {
-            value["until"] = json!(rfc3339(until));
+            value["until"] = json!(until);
             value["because"] = json!(because);
         }
         Keeps::Person(because) => value["because"] = json!(because),

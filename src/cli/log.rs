@@ -58,7 +58,7 @@ fn text(line: String, args: &LogArgs) -> Result<Option<String>, Flaw> {
     if args.one.json {
         return Ok(Some(line));
     }
-    Ok(Some(format!("{}  {}", record::rfc3339(record.at), printable(&sentence(&record)))))
+    Ok(Some(format!("{}  {}", record.at, printable(&sentence(&record)))))
 }
 
 /// Prints a record; tells whether anyone still reads.

@@ -20,7 +20,6 @@ use crate::domain::usage::ModelUse;
 use crate::plugin::part::{Part, Said};
 use crate::plugin::sentence::{date, one_line, printable, sentence};
 use crate::store::layout::{Root, RunDir};
-use crate::store::record::rfc3339;
 use crate::store::view::{View, story};
 
 /// So much of a text is shown where it is not asked for whole.
@@ -190,7 +189,7 @@ impl Shown<'_> {
             all.push(json!({
                 "step": step.number,
                 "state": step.state,
-                "since": rfc3339(step.since),
+                "since": step.since,
                 "cost_usd": step.cost(),
                 "turns": turns.collect::<Result<Vec<_>, _>>()?,
             }));
@@ -221,7 +220,7 @@ impl Shown<'_> {
         value["step"] = json!(turn.id.step);
         value["turn"] = json!(turn.id.turn);
         value["state"] = json!(step.state);
-        value["at"] = json!(turn.end.as_ref().map(|end| rfc3339(end.at)));
+        value["at"] = json!(turn.end.as_ref().map(|end| end.at));
         value["session_id"] = json!(turn.session);
         value["prompt"] = json!(said.prompt);
         value["answer"] = json!(said.answer);

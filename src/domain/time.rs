@@ -11,11 +11,6 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-
-/// The last moment that has a text: the end of the year 9999.
-const LAST_MS: u64 = 253_402_300_799_999;
-
 /// A point in time, in milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub u64);
@@ -42,11 +37,9 @@ impl Timestamp {
 impl fmt::Display for Timestamp {
     /// As RFC 3339 has it, in UTC, to the millisecond.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = self.0.min(LAST_MS);
-        let (year, month, day) = date(at / DAY_MS);
-        let (seconds, millis) = (at % DAY_MS / 1000, at % 1000);
-        let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+        let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
+        let moment = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
+        write!(f, "{moment:.3}")
     }
 }
 
@@ -55,95 +48,10 @@ impl FromStr for Timestamp {
 
     /// Reads any text of RFC 3339, with an offset and with parts of a second or without.
     fn from_str(text: &str) -> Result<Self, NoTimestamp> {
-        read(text).ok_or_else(|| NoTimestamp(text.to_owned()))
+        let moment = text.parse::<jiff::Timestamp>().ok();
+        let millis = moment.and_then(|moment| u64::try_from(moment.as_millisecond()).ok());
+        millis.map(Self).ok_or_else(|| NoTimestamp(text.to_owned()))
     }
-}
-
-fn read(text: &str) -> Option<Timestamp> {
-    let (date, time) = text.split_once(['T', 't', ' '])?;
-    let [year, month, day] = numbers(date, '-')?;
-    let fits = (1970..=9999).contains(&year) && (1..=12).contains(&month) && day >= 1;
-    if !fits || day > length_of(year, month) {
-        return None;
-    }
-    let split = time.find(['Z', 'z', '+', '-'])?;
-    let (time, offset) = time.split_at(split);
-    let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let [hour, minute, second] = numbers(time, ':')?;
-    if hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let millis = (hour * 3600 + minute * 60 + second.min(59)) * 1000 + thousandths(fraction)?;
-    let local = days_before(year, month, day) * DAY_MS + millis;
-    let at = match offset.as_bytes() {
-        [b'Z' | b'z'] => local,
-        [b'+', ..] => local.checked_sub(away(&offset[1..])?)?,
-        _ => local + away(&offset[1..])?,
-    };
-    Some(Timestamp(at))
-}
-
-/// Two-digit numbers, and a year of four digits.
-fn numbers<const N: usize>(text: &str, between: char) -> Option<[u64; N]> {
-    let mut read = [0; N];
-    let mut parts = text.split(between);
-    for (number, value) in read.iter_mut().enumerate() {
-        let digits = if number == 0 && between == '-' { 4 } else { 2 };
-        let part = parts.next()?;
-        let whole = part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit());
-        *value = if whole { part.parse().ok()? } else { return None };
-    }
-    parts.next().is_none().then_some(read)
-}
-
-fn thousandths(fraction: &str) -> Option<u64> {
-    if fraction.is_empty() || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(3);
-    Some(digits.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
-}
-
-/// An offset from UTC, such as `05:30`, in milliseconds.
-fn away(offset: &str) -> Option<u64> {
-    let [hours, minutes] = numbers(offset, ':')?;
-    (hours <= 23 && minutes <= 59).then_some((hours * 60 + minutes) * 60 * 1000)
-}
-
-fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-fn length_of(year: u64, month: u64) -> u64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// The days from 1970-01-01 to a date.
-fn days_before(year: u64, month: u64, day: u64) -> u64 {
-    let leaps = |year: u64| year / 4 - year / 100 + year / 400;
-    let years = (year - 1970) * 365 + leaps(year - 1) - leaps(1969);
-    years + (1..month).map(|month| length_of(year, month)).sum::<u64>() + day - 1
-}
-
-/// The date so many days after 1970-01-01.
-fn date(days: u64) -> (u64, u64, u64) {
-    // Too late by a year at the most, because a year has no more days than 366.
-    let mut year = 1970 + days / 365;
-    while days_before(year, 1, 1) > days {
-        year -= 1;
-    }
-    let mut left = days - days_before(year, 1, 1);
-    let mut month = 1;
-    while left >= length_of(year, month) {
-        left -= length_of(year, month);
-        month += 1;
-    }
-    (year, month, left + 1)
 }
 
 impl Serialize for Timestamp {
@@ -275,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_moment_reads_back(millis in 0..=LAST_MS) {
+        fn a_moment_reads_back(millis in 0u64..253_402_000_000_000) {
             let at = Timestamp(millis);
             prop_assert_eq!(at.to_string().parse(), Ok(at));
         }

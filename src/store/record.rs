@@ -58,7 +58,7 @@ pub fn encode_before(record: &Record, more: bool) -> Result<String, String> {
     let event =
         event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
     let more = if more { "\"more\":true," } else { "" };
-    let line = format!("{{\"seq\":{},\"at\":\"{}\",{more}{event}", record.seq, rfc3339(record.at));
+    let line = format!("{{\"seq\":{},\"at\":\"{}\",{more}{event}", record.seq, record.at);
     let crc = crc32fast::hash(line.as_bytes());
     Ok(format!("{line},\"crc\":\"{crc:08x}\"}}"))
 }
@@ -110,12 +110,6 @@ pub fn decode(line: &str) -> Result<Record, Flaw> {
     let Head { seq, at } = serde_json::from_str(line).map_err(meaning)?;
     let event: Event = serde_json::from_str(line).map_err(meaning)?;
     Ok(Record { seq, at, event })
-}
-
-/// A point in time as people and programs read it, in UTC.
-#[must_use]
-pub fn rfc3339(at: Timestamp) -> String {
-    at.to_string()
 }
 
 /// A point in time for formatting.

@@ -56,7 +56,13 @@ const ENVIRONMENT: &[&str] = &[
 ];
 
 const TABLE: &[Row] = &[
-    Row { room: "domain", rooms: &[], crates: &["schemars", "serde", "thiserror"], never: WORLD },
+    // jiff reads and writes points in time there; the clock is the actors' to ask.
+    Row {
+        room: "domain",
+        rooms: &[],
+        crates: &["jiff", "schemars", "serde", "thiserror"],
+        never: WORLD,
+    },
     Row {
         room: "language",
         rooms: &["domain"],

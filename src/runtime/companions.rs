@@ -173,10 +173,10 @@ mod tests {
 
     #[test]
     fn what_is_given_again_comes_in_the_place_of_what_was_given() {
-        let named = |name: &str| PlugIn::new(vec![name.to_owned()]);
-        let mut plugins = asked_for(&[named("budget")], Path::new("/"));
-        replace_own(&mut plugins, &[named("log"), named("budget")]);
-        replace_own(&mut plugins, &[named("budget")]);
+        let plugin = |name: &str| PlugIn::new(vec![name.to_owned()]);
+        let mut plugins = asked_for(&[plugin("budget")], Path::new("/"));
+        replace_own(&mut plugins, &[plugin("log"), plugin("budget")]);
+        replace_own(&mut plugins, &[plugin("budget")]);
         let names: Vec<_> = plugins.iter().map(|plugin| plugin.name.as_str()).collect();
         assert_eq!(names, ["budget", "budget-2"]);
     }

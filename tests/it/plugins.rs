@@ -73,8 +73,8 @@ fn held(script: &str, terms: &str) -> Test {
 
 /// The lines of a file that a plug-in wrote.
 fn lines(test: &Test, name: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(test.flow().join(name)).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    let written = std::fs::read_to_string(test.flow().join(name)).unwrap_or_default();
+    written.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
 /// What plug-ins were told, of one type.

@@ -45,15 +45,15 @@ fn the_log_has_a_line_for_each_step() {
         .events("step_finished")
         .iter()
         .map(|step| {
-            let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+            let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
             let transition = &step["transition"];
-            let way = format!("{} {}", text(&transition["tag"]), text(&transition["target"]));
+            let way = format!("{} {}", word(&transition["tag"]), word(&transition["target"]));
             format!(
                 "{} {}#{}: {} -> {}",
-                text(&step["at"]),
-                text(&step["agent"]),
+                word(&step["at"]),
+                word(&step["agent"]),
                 step["step"],
-                text(&step["state"]),
+                word(&step["state"]),
                 way.trim_end()
             )
         })

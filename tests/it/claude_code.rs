@@ -12,6 +12,7 @@
 mod failures;
 mod installed;
 mod machine;
+mod money;
 mod program;
 mod recovery;
 mod running;

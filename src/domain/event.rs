@@ -134,7 +134,7 @@ pub struct StepFinished {
     /// What was asked for instead, and who overruled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overruled: Option<Box<Overruled>>,
-    /// Claude Code was not asked: a plug-in had decided before.
+    /// Claude Code was not asked: a plug-in had decided before, or there was no money for the evaluator.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
     /// The evaluator's prompt, if this was its turn: then the cost is its.

@@ -120,7 +120,12 @@ fn step(event: &StepFinished) -> String {
         let asked = asked.unwrap_or_else(|| "the turn".to_owned());
         format!("; {} overruled {asked}{}", overruled.by, because(&overruled.reason))
     });
-    format!("{agent}  {from} → {to} ({way})  {}  {seconds}.{tenths}s{overruled}", event.cost_usd)
+    let unseen = event.evaluator.as_ref().filter(|_| event.unasked && event.overruled.is_none());
+    let unseen = unseen.map_or(String::new(), |evaluator| {
+        format!("; {evaluator} did not look at it, because no money is left")
+    });
+    let cost = event.cost_usd;
+    format!("{agent}  {from} → {to} ({way})  {cost}  {seconds}.{tenths}s{overruled}{unseen}")
 }
 
 fn because(reason: &str) -> String {

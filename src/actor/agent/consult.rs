@@ -7,10 +7,8 @@ use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 
 use super::{Agent, Terms, Work};
 use crate::actor::adviser::consult;
-use crate::domain::agent;
 use crate::domain::consult::{Asked, Opinion, Question, Start, Verdict, strictest};
 use crate::domain::decide::{Judgement, Report};
-use crate::domain::transition::Transition;
 use crate::domain::turn::StepInput;
 use crate::language::prompt::step;
 
@@ -87,10 +85,8 @@ impl Agent {
             (None, Judgement::Accepted(accepted)) => Some(&accepted.transition),
             _ => None,
         };
-        report.child = match taken {
-            Some(Transition::Fork { target, .. }) => step::terms(target, &*self.context.source),
-            _ => agent::Terms::default(),
-        };
+        let source = &*self.context.source;
+        report.child = taken.map(|taken| step::terms_of_child(taken, source)).unwrap_or_default();
         report.opinions = opinions;
         self.report(report);
     }

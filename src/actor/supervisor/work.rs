@@ -16,13 +16,14 @@ use crate::actor::registry::AgentView;
 use crate::actor::runner::Stop;
 use crate::domain::admission::Permit;
 use crate::domain::agent::Agent as State;
+use crate::domain::budget::Whose;
 use crate::domain::consult::Spent;
 use crate::domain::decide::{Chosen, Judgement, Report, decide, out_of_money};
 use crate::domain::effect::Effect;
-use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{Pause, Status};
 use crate::domain::turn::{Cause, Failure};
+use crate::language::prompt::step;
 
 /// When memory was short it is looked at again after so long.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -117,15 +118,8 @@ impl Supervisor {
                 None => self.admission.release(&agent),
             }
         }
-        let poor = self.admission.turned_away();
-        let ended: Vec<Event> = poor
-            .iter()
-            .filter_map(|(id, whose)| {
-                Some(out_of_money(&self.run, self.run.agents.get(id)?, whose))
-            })
-            .collect();
-        for event in ended {
-            self.commit(event, ctx);
+        for (agent, whose) in self.admission.turned_away() {
+            self.turn_away(&agent, &whose, ctx);
         }
         let purse = self.run.purse();
         if self.pending.is_empty()
@@ -141,6 +135,16 @@ impl Supervisor {
             self.hold(Some(pause), ctx);
         }
         self.end_if_still(ctx);
+    }
+
+    /// Records what follows when an agent's turn cannot start for want of money.
+    fn turn_away(&mut self, id: &AgentId, whose: &Whose, ctx: &mut Ctx<Self>) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        let proposed = agent.proposal.as_ref().map(|proposal| &proposal.transition);
+        let source = &*self.context.source;
+        let child = proposed.map(|wanted| step::terms_of_child(wanted, source)).unwrap_or_default();
+        let events = out_of_money(&self.run, agent, whose, child, choice(None));
+        self.commit_all(events, ctx);
     }
 
     /// What has been spent, as it is told to plug-ins.
@@ -196,9 +200,7 @@ impl Supervisor {
     /// not give back the permit of the turn that is due now.
     fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
         let ready = self.context.runner.offer();
-        let session = SessionId::new(&Uuid::new_v4().to_string());
-        let chosen = Chosen { now: now(), session, ready: ready.clone(), chance: chance() };
-        let events = decide(&self.run, report, chosen);
+        let events = decide(&self.run, report, choice(ready.clone()));
         if let Some(ready) = ready
             && events.iter().any(|event| event.opens() == Some(&ready))
         {
@@ -236,6 +238,12 @@ impl Supervisor {
     fn is_pending(&self, agent: &AgentId) -> bool {
         self.pending.iter().any(|pending| pending.record.event.agent() == Some(agent))
     }
+}
+
+/// What is chosen for a decision; `ready` is a session that can be begun in.
+fn choice(ready: Option<SessionId>) -> Chosen {
+    let session = SessionId::new(&Uuid::new_v4().to_string());
+    Chosen { now: now(), session, ready, chance: chance() }
 }
 
 /// A number from 0 up to 1.

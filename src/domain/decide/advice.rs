@@ -5,7 +5,7 @@
 
 use super::failure::Ended;
 use super::{Chosen, Judgement, Report, step_finished};
-use crate::domain::agent::Agent;
+use crate::domain::agent::{Agent, Terms};
 use crate::domain::budget::Whose;
 use crate::domain::consult::{Opinion, SHORTEST_HOLD_MS, Scope, Verdict, strictest};
 use crate::domain::evaluation::Overruled;
@@ -91,9 +91,25 @@ pub(super) fn not_started(run: &Run, agent: &Agent, report: &Report, chosen: Cho
     }
 }
 
-/// An agent's turn cannot start, because what it may spend is spent.
+/// An agent's turn cannot start, because what it may spend is spent: it ends. Where it is its
+/// evaluator's turn, what it asked for was paid for, and is taken without a second look; `child` are the
+/// terms of the agent that is forked by that.
 #[must_use]
-pub fn out_of_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
+pub fn out_of_money(
+    run: &Run,
+    agent: &Agent,
+    whose: &Whose,
+    child: Terms,
+    chosen: Chosen,
+) -> Vec<Event> {
+    let Some(proposal) = &agent.proposal else { return vec![without_money(run, agent, whose)] };
+    let (transition, implicit) = (proposal.transition.clone(), proposal.implicit);
+    let report = Report { child, ..Report::empty(agent.turn_id()) };
+    let accepted = Accepted { transition, implicit, overruled: None };
+    step_finished(run, agent, &accepted, &report, chosen)
+}
+
+fn without_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
     let amounts = |limit: Usd, spent: Usd| format!("of {limit} is used up: {spent} spent");
     let why = match whose {
         Whose::Run => {

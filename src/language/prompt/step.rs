@@ -140,10 +140,19 @@ pub fn evaluation(
 /// Under which terms an agent lives that is born in a state. A state that cannot be used has none:
 /// the agent that is born there fails by itself, with the reason.
 #[must_use]
-pub fn terms(state: &StateName, source: &dyn Source) -> Terms {
+fn terms(state: &StateName, source: &dyn Source) -> Terms {
     let text = source.read(state).ok();
     let document = text.and_then(|text| document::parse(&text).ok());
     document.map(|document| document.frontmatter.terms).unwrap_or_default()
+}
+
+/// Under which terms the agent lives that a transition forks, if it forks one.
+#[must_use]
+pub fn terms_of_child(transition: &Transition, source: &dyn Source) -> Terms {
+    match transition {
+        Transition::Fork { target, .. } => terms(target, source),
+        _ => Terms::default(),
+    }
 }
 
 /// What a reply means: the one transition it asks for, if the policy and the scope allow it.

@@ -148,11 +148,12 @@ fn an_agent_without_money_is_told_whose_it_was() {
     let share =
         Share { limit_usd: Usd::from_dollars(0.5), spent_usd: Usd::from_dollars(CENT), live: 2 };
     assert_eq!(scene.run.shares.get(&agent_id("main.1")), Some(&share));
-    let told =
-        |agent: &str, whose: Whose| match out_of_money(&scene.run, scene.agent(agent), &whose) {
-            Event::AgentFailed(failed) => (failed.cause, failed.error),
-            other => panic!("{other:?}"),
-        };
+    let told = |agent: &str, whose: Whose| {
+        let agent = scene.agent(agent);
+        let said = out_of_money(&scene.run, agent, &whose, Terms::default(), chosen());
+        let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
+        (failed.cause, failed.error.clone())
+    };
     let own = |agent: &str| Whose::Share(agent_id(agent) as AgentId);
     let used = "of $0.50 is used up: $0.01 spent (`budget` in W.md)";
     assert_eq!(
@@ -213,4 +214,23 @@ fn a_proposal_is_looked_at_in_a_session_of_its_own_and_ends_the_step() {
     let asked: Vec<&str> = main.visits.keys().map(StateName::as_str).collect();
     assert_eq!(asked, ["A.md", "CHECK.md"]);
     assert!(scene.run.turn_costs_usd.contains_key(&evaluator));
+}
+
+#[test]
+fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
+    let mut scene = Scene::begin();
+    let proposed = Judgement::Proposed {
+        accepted: Accepted { transition: result("paid"), implicit: false, overruled: None },
+        output: String::new(),
+        evaluator: state("CHECK.md"),
+    };
+    scene.happens(one(&scene, proposed));
+    let main = scene.agent("main").clone();
+    let said = out_of_money(&scene.run, &main, &Whose::Run, Terms::default(), chosen());
+    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    assert!(step.unasked && step.overruled.is_none() && step.cost_usd == Usd::ZERO);
+    scene.happens(said[0].clone());
+    assert_eq!(scene.run.status, Status::Completed);
+    let known: Vec<&str> = scene.run.turn_costs_usd.keys().map(StateName::as_str).collect();
+    assert_eq!(known, ["A.md"], "a turn that was not asked teaches nothing");
 }

@@ -80,7 +80,7 @@ pub async fn supervised(
     let outcome = supervise(launch, interrupts).await;
     tokio::select! {
         () = plugins.finish() => {}
-        _ = interrupts.recv() => {}
+        Some(()) = interrupts.recv() => {}
     }
     outcome.map_err(|error| Error::Broken { id, error })
 }

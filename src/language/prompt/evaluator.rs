@@ -147,9 +147,16 @@ pub fn judged_by_pattern(
         (missing, format!("found no `{pattern}`"))
     };
     match instead {
+        Some(instead) if is_meant(instead, &accepted.transition) => accepted,
         Some(instead) => overruled(accepted, instead.clone(), "the evaluator", reason),
         None => accepted,
     }
+}
+
+/// Whether what was asked for is what an entry means already, as in a policy: then it stands, with its
+/// payload and its variables.
+fn is_meant(entry: &Transition, asked: &Transition) -> bool {
+    Policy { allowed: vec![entry.clone()] }.allows(asked)
 }
 
 /// The values of an evaluator's placeholders, besides those of the state.

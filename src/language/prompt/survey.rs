@@ -9,6 +9,7 @@ use super::document;
 use super::evaluator::Evaluator;
 use crate::domain::id::StateName;
 use crate::language::source::Source;
+use crate::language::template;
 
 /// How many states are looked at, at the most.
 const FAR_ENOUGH: usize = 1000;
@@ -62,7 +63,8 @@ pub fn survey(entry: &StateName, source: &dyn Source) -> Vec<String> {
 /// That an evaluator is never shown what it is to judge, if so.
 fn blind(file: &StateName, source: &dyn Source) -> Option<String> {
     let text = source.read(file).ok()?;
-    let shown = ["{{output}}", "{{transition}}"].iter().any(|name| text.contains(name));
+    let unfilled = template::fill(&text, |_| None).unknown;
+    let shown = unfilled.iter().any(|(name, _)| matches!(&**name, "output" | "transition"));
     let path = source.path(file);
     (!shown).then(|| {
         format!(

@@ -17,7 +17,7 @@ use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, tur
 use super::agent::{Agent, Birth, Frame};
 use super::effect::Effect;
 use super::event::{Command, Event, Reborn, Record, RunStarted, StepFinished};
-use super::id::{AgentId, SessionId, StateName};
+use super::id::{AgentId, SessionId};
 use super::money::Usd;
 use super::run::{Ending, Run, STATE_VERSION, Status};
 use super::session::Session;

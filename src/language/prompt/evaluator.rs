@@ -275,6 +275,13 @@ mod tests {
         assert_eq!(judged("it FAILED", Some(&yes), Some(&no)), yes);
         assert_eq!(judged("it works", Some(&yes), Some(&no)), no);
         assert_eq!(judged("it works", Some(&yes), None), goto("A.md"));
+        let result = |payload: &str| Transition::Result {
+            payload: payload.to_owned(),
+            variables: Variables::new(),
+        };
+        let end = result("");
+        let kept = judged_by_pattern(asked(result("all of it")), "fail", "fail", (Some(&end), None));
+        assert_eq!((kept.transition, kept.overruled), (result("all of it"), None));
         let same = judged_by_pattern(asked(yes.clone()), "fail", "fail", (Some(&yes), None));
         assert_eq!(same.overruled, None, "what was asked for anyway is not overruled");
     }

@@ -110,4 +110,21 @@ mod tests {
             [("A.md".to_owned(), goto("B.md")), ("B.md".to_owned(), goto("A.md"))].into();
         assert!(survey(&StateName::parse("A.md").expect("a state"), &files).is_empty());
     }
+
+    #[test]
+    fn an_evaluator_that_is_shown_nothing_is_seen() {
+        let warnings = |check: &str| {
+            let files: BTreeMap<String, String> = [
+                ("A.md", "---\nevaluator: { prompt: CHECK.md }\n---\nx"),
+                ("CHECK.md", check),
+            ]
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .into();
+            survey(&StateName::parse("A.md").expect("a state"), &files)
+        };
+        assert!(warnings("is {{ output }} good?").is_empty());
+        assert!(warnings("may it {{transition}}?").is_empty());
+        let blind = "CHECK.md: an evaluator sees only its prompt; show it {{output}}, the reply it judges";
+        assert_eq!(warnings("is it good?"), [blind]);
+    }
 }

@@ -21,6 +21,9 @@ use crate::domain::time::span;
 /// How long a plug-in may think, if nothing else is said.
 pub const DEADLINE: Duration = Duration::from_millis(DEADLINE_MS);
 
+/// As long as any clock can be trusted to count, for a deadline that is longer.
+const A_LIFETIME: Duration = Duration::from_hours(24 * 365 * 30);
+
 /// A plug-in that has a say.
 #[derive(Clone)]
 pub struct Adviser {
@@ -42,6 +45,11 @@ impl Adviser {
         required: bool,
     ) -> Self {
         Self { name, recipient, deadline, required, silent: Rc::default() }
+    }
+
+    /// When its deadline is over; one beyond any clock is as good as none.
+    fn until(&self, now: Instant) -> Instant {
+        now.checked_add(self.deadline).unwrap_or_else(|| now + A_LIFETIME)
     }
 
     /// What it says, when it has said it or when its deadline is over.
@@ -100,7 +108,7 @@ pub async fn consult(advisers: &[Adviser], question: &Question) -> Vec<Opinion> 
     let ask = |adviser: &Adviser| {
         (!adviser.silent.get()).then(|| Asked {
             request: Box::pin(adviser.recipient.send(Consult(question.clone()))),
-            until: Instant::now() + adviser.deadline,
+            until: adviser.until(Instant::now()),
         })
     };
     let asked: Vec<_> = advisers.iter().map(ask).collect();

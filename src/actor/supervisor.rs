@@ -140,7 +140,7 @@ impl Supervisor {
         admission.turn_away_without_budget(on_budget == OnBudget::End);
         for turn in begun {
             if let Some(agent) = run.agents.get(&turn.agent) {
-                admission.reserve(turn.agent, agent.current_state.clone());
+                admission.reserve(turn.agent, agent.prompt().clone());
             }
         }
         Self {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::evaluation::Proposal;
 use super::id::{AgentId, MessageId, SessionId, StateName};
 use super::money::Usd;
-use super::session::Session;
+use super::session::{Origin, Session};
 use super::supervision::Overrides;
 use super::time::Timestamp;
 use super::transition::Variables;
@@ -26,6 +26,24 @@ pub struct Frame {
     /// The caller's last message, to which its session can be cut back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<MessageId>,
+    /// How that session starts, if the caller was moved on before its first turn there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unbegun: Option<Origin>,
+}
+
+impl Frame {
+    /// The return to a caller that goes on at a state, in the session it has now.
+    pub(super) fn of(caller: &Session, state: StateName) -> Self {
+        let unbegun = (caller.origin != Origin::Resumed).then(|| caller.origin.clone());
+        let (session, checkpoint) = (caller.id.clone(), caller.checkpoint.clone());
+        Self { session, state, checkpoint, unbegun }
+    }
+
+    /// The caller's session as it is gone on with.
+    pub(super) fn back(self) -> Session {
+        let origin = self.unbegun.unwrap_or(Origin::Resumed);
+        Session { id: self.session, origin, checkpoint: self.checkpoint }
+    }
 }
 
 /// What an agent began with, to which a permanent one returns.

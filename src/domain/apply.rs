@@ -17,7 +17,7 @@ use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, tur
 use super::agent::{Agent, Birth, Frame};
 use super::effect::Effect;
 use super::event::{Command, Event, Reborn, Record, RunStarted, StepFinished};
-use super::id::{AgentId, SessionId, StateName};
+use super::id::{AgentId, SessionId};
 use super::money::Usd;
 use super::run::{Ending, Run, STATE_VERSION, Status};
 use super::session::Session;
@@ -207,12 +207,12 @@ fn take(
             if dropped == 0 { Taken::GoesOn } else { Taken::Dropped(dropped) }
         }
         Transition::Call { target, return_to, variables } => {
-            push_frame(agent, return_to);
-            agent.enter(target.clone(), here.branch(opened), variables.clone(), at);
+            agent.stack.push(Frame::of(&here, return_to.clone()));
+            agent.enter(target.clone(), here.again(opened), variables.clone(), at);
             Taken::GoesOn
         }
         Transition::Function { target, return_to, variables } => {
-            push_frame(agent, return_to);
+            agent.stack.push(Frame::of(&here, return_to.clone()));
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
             Taken::GoesOn
         }
@@ -238,24 +238,11 @@ fn take(
             Some(frame) => {
                 let mut variables = variables.clone();
                 variables.insert("result".to_owned(), payload.clone());
-                agent.enter(
-                    frame.state,
-                    Session::resumed(frame.session, frame.checkpoint),
-                    variables,
-                    at,
-                );
+                agent.enter(frame.state.clone(), frame.back(), variables, at);
                 Taken::GoesOn
             }
         },
     }
-}
-
-fn push_frame(agent: &mut Agent, return_to: &StateName) {
-    agent.stack.push(Frame {
-        session: agent.session.id.clone(),
-        state: return_to.clone(),
-        checkpoint: agent.session.checkpoint.clone(),
-    });
 }
 
 #[cfg(test)]

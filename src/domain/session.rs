@@ -65,7 +65,8 @@ impl Session {
         Self::resumed(self.id.clone(), checkpoint)
     }
 
-    /// A session under a new id that starts from where this one stood before its last turn began.
+    /// A session under a new id that starts from where this one stands before its next turn, or stood
+    /// before the one that began: a copy of its history, if it has any of its own.
     #[must_use]
     pub fn again(&self, id: SessionId) -> Self {
         match &self.origin {

@@ -172,14 +172,15 @@ impl Builder {
         let root = place::root(&self.dir)?;
         let (_nobody, silence) = mpsc::unbounded_channel();
         let mut interrupts = self.interrupts.take().unwrap_or(silence);
-        let mut plugins = PlugIns::default();
-        for plug in std::mem::take(&mut self.plugins) {
-            plug(&mut plugins);
-        }
+        let plugs = std::mem::take(&mut self.plugins);
         let prepared = match self.prepare(&root)? {
             Ready::Over(outcome) => return Ok(*outcome),
             Ready::Goes(prepared) => *prepared,
         };
+        let mut plugins = PlugIns::default();
+        for plug in plugs {
+            plug(&mut plugins);
+        }
         for warning in &prepared.warnings {
             tracing::warn!("{warning}");
         }

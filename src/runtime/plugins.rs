@@ -2,12 +2,15 @@
 //!
 //! What comes with raymond shares one thread; a plug-in never shares one with the run or with another
 //! plug-in, so one that blocks its thread holds up nobody. A mailbox that is full makes its owner
-//! miss records, never the run wait.
+//! miss records, never the run wait. Nobody can tell it anything any more when the run is over: then an
+//! actor ends by itself once it has dealt with what it was told, and for that it is given a moment.
 
 use std::time::Duration;
 
+use actix::dev::channel::channel;
 use actix::{Actor, Addr, Arbiter, Context, Handler, Recipient};
-use tokio::time::Instant;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 
 use crate::actor::adviser::{Adviser, DEADLINE};
 use crate::actor::message::{Consult, Finish, Published};
@@ -19,10 +22,15 @@ const MAILBOX: usize = 4096;
 /// How long the end waits for a plug-in that has still to deal with what it was told.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// How long it waits for those to end who are not told that it is the end: one that has a clock of its own
+/// does not.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// The plug-ins of a run.
 pub struct PlugIns {
     own: Arbiter,
     others: Vec<Arbiter>,
+    ends: Vec<oneshot::Receiver<()>>,
     observers: Vec<Observer>,
     advisers: Vec<Adviser>,
     finish: Vec<(Recipient<Finish>, Option<Duration>)>,
@@ -49,6 +57,7 @@ impl Default for PlugIns {
         Self {
             own: Arbiter::new(),
             others: Vec::new(),
+            ends: Vec::new(),
             observers: Vec::new(),
             advisers: Vec::new(),
             finish: Vec::new(),
@@ -72,7 +81,8 @@ impl PlugIns {
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Send,
     {
-        let address = self.start(actor);
+        let (address, end) = self.start(actor);
+        self.ends.push(end);
         self.observe(name, terms, address.recipient());
     }
 
@@ -81,7 +91,8 @@ impl PlugIns {
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Handler<Consult> + Send,
     {
-        let address = self.start(actor);
+        let (address, end) = self.start(actor);
+        self.ends.push(end);
         self.advise(name, terms, address.clone().recipient());
         self.observe(name, terms, address.recipient());
     }
@@ -95,20 +106,29 @@ impl PlugIns {
             + Handler<Finish>
             + Send,
     {
-        let address = self.start(actor);
+        let (address, _) = self.start(actor);
         self.advise(name, terms, address.clone().recipient());
         self.finish.push((address.clone().recipient(), Some(FAREWELL)));
         self.observe(name, terms, address.recipient());
     }
 
-    fn start<A: Actor<Context = Context<A>> + Send>(&mut self, actor: A) -> Addr<A> {
+    /// Starts an actor on a thread of its own, and tells when it has ended.
+    fn start<A: Actor<Context = Context<A>> + Send>(
+        &mut self,
+        actor: A,
+    ) -> (Addr<A>, oneshot::Receiver<()>) {
         let arbiter = Arbiter::new();
-        let address = A::start_in_arbiter(&arbiter.handle(), |ctx: &mut Context<A>| {
-            ctx.set_mailbox_capacity(MAILBOX);
-            actor
+        let (mailbox, read) = channel(MAILBOX);
+        let (ended, end) = oneshot::channel::<()>();
+        arbiter.spawn_fn(move || {
+            let life = Context::with_receiver(read).into_future(actor);
+            actix::spawn(async move {
+                let _ended = ended;
+                life.await;
+            });
         });
         self.others.push(arbiter);
-        address
+        (Addr::new(mailbox), end)
     }
 
     fn observe(&mut self, name: &str, terms: Terms, told: Recipient<Published>) {
@@ -126,20 +146,30 @@ impl PlugIns {
     }
 
     /// Waits until what comes with raymond has dealt with everything, and a moment for the others;
-    /// one that has failed is not waited for.
-    pub(super) async fn finish(self) {
+    /// one that has failed is not waited for. Nobody may hold those any more who were taken.
+    pub(super) async fn finish(mut self) {
         let told = |(recipient, patience): &(Recipient<Finish>, Option<Duration>)| {
             (recipient.send(Finish), patience.map(|patience| Instant::now() + patience))
         };
-        let finishing: Vec<_> = self.finish.iter().map(told).collect();
+        let finishing: Vec<_> = std::mem::take(&mut self.finish).iter().map(told).collect();
         for (finished, until) in finishing {
             match until {
                 None => drop(finished.await),
-                Some(until) => drop(tokio::time::timeout_at(until, finished).await),
+                Some(until) => drop(timeout_at(until, finished).await),
             }
         }
+        let until = Instant::now() + LAST_WORDS;
+        for end in std::mem::take(&mut self.ends) {
+            let _ = timeout_at(until, end).await;
+        }
+    }
+}
+
+impl Drop for PlugIns {
+    /// No thread is left of a run that is over, or that could not begin.
+    fn drop(&mut self) {
         self.own.stop();
-        for arbiter in self.others {
+        for arbiter in &self.others {
             arbiter.stop();
         }
     }

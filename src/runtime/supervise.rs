@@ -99,7 +99,7 @@ pub async fn supervised(
     let outcome = supervise(launch, interrupts).await;
     tokio::select! {
         () = plugins.finish() => {}
-        _ = interrupts.recv() => {}
+        Some(()) = interrupts.recv() => {}
     }
     if has_programs {
         companion::sweep(&marker).await;

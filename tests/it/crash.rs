@@ -51,6 +51,13 @@ fn steps(test: &Test) -> BTreeMap<String, Vec<Value>> {
     steps
 }
 
+/// Which agents failed, and why.
+fn errors(test: &Test) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let failed = test.events("agent_failed");
+    failed.iter().map(|failed| (text(&failed["agent"]), text(&failed["error"]))).collect()
+}
+
 /// What each agent was asked, in order.
 fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     let mut asked: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -77,6 +84,20 @@ fn restless() -> Test {
     )
 }
 
+/// The same workflow, with a second look at two of its states: at one that pending returns led to, and at
+/// one whose agent is moved elsewhere. The worker has a share that is used up while the last of them
+/// is still due.
+fn judged() -> Test {
+    let evaluated = |prompt: &str| format!("---\nevaluator: {{ prompt: CHECK.md }}\n---\n{prompt}");
+    workflow()
+        .prompt("WORKER.md", "---\nbudget: 0.05\n---\nwork on {{item}}")
+        .prompt("BACK.md", &evaluated("back with {{result}}"))
+        .prompt("DONE.md", &evaluated("done with {{result}}"))
+        .prompt("CHECK.md", "check {{transition}}")
+        .rule(when("check <reset").reply(r#"<goto word="some">LAST.md</goto>"#).cost(0.002))
+        .rule(when("check").reply("fine").cost(0.002))
+}
+
 /// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
 fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
     let context = format!("killed at {point}, time {count}");
@@ -99,6 +120,7 @@ fn dies_at(case: &Case, point: &str, count: u32, whole: &Test) -> bool {
         whole.status()["total_cost_usd"],
         "{context}: the costs"
     );
+    assert_eq!(errors(&test), errors(whole), "{context}: the agents that failed");
     let seqs: Vec<u64> =
         test.journal().iter().filter_map(|record| record["seq"].as_u64()).collect();
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{context}: the numbers");
@@ -140,6 +162,12 @@ fn killed_anywhere_with_one_process_a_turn_it_goes_on_as_if_nothing_had_been() {
 fn killed_anywhere_a_permanent_agent_has_as_many_restarts_as_without() {
     let case = Case { workflow: restless, options: &["--max-procs", "16"], code: 1 };
     sweep(&case, 19, &[3, 12, 14], &["inbox.before"]);
+}
+
+#[test]
+fn killed_anywhere_a_second_look_is_paid_for_once_and_a_share_is_kept() {
+    let case = Case { workflow: judged, options: &["--max-procs", "2"], code: 1 };
+    sweep(&case, 11, &[1, 4, 8], &["inbox.before"]);
 }
 
 #[test]

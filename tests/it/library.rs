@@ -1,13 +1,16 @@
 //! raymond as a library: the examples, and what a program meets that uses it wrongly.
 
 use std::io::Write;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use raymond::Runtime;
+use actix::{Actor, Context, Handler};
 use raymond::domain::id::{AgentId, StateName};
 use raymond::domain::money::Usd;
 use raymond::domain::run::{Ending, Pause};
 use raymond::domain::settings::Answerer;
+use raymond::{Published, Runtime};
 
 use crate::support::Test;
 
@@ -73,6 +76,50 @@ fn a_log() {
     assert_eq!(lines.len(), 3, "{text}");
     assert!(lines[1].contains("START.md → NEXT.md (goto)  $0.01"), "{text}");
     assert!(lines[2].ends_with("($0.02)"), "{text}");
+}
+
+/// A plug-in that looks on, as a test says.
+struct Onlooker<F>(F);
+
+impl<F: Unpin + 'static> Actor for Onlooker<F> {
+    type Context = Context<Self>;
+}
+
+impl<F: FnMut(&Published) + Unpin + 'static> Handler<Published> for Onlooker<F> {
+    type Result = ();
+
+    fn handle(&mut self, published: Published, _: &mut Self::Context) {
+        (self.0)(&published);
+    }
+}
+
+#[test]
+fn one_that_is_behind_at_the_end_is_still_told_the_rest() {
+    let place = scripted();
+    let (flow, dir) = paths(&place);
+    let (tell, told) = channel();
+    let (note, noted) = channel();
+    let mut has_ended = Some(told);
+    let eager = Onlooker(move |published: &Published| {
+        if published.agent.is_none() {
+            let _ = tell.send(());
+        }
+    });
+    let late = Onlooker(move |published: &Published| {
+        if let Some(told) = has_ended.take() {
+            let _ = told.recv_timeout(Duration::from_mins(1));
+        }
+        let _ = note.send(published.record.seq);
+    });
+    let builder = Runtime::builder().workflow(&flow).dir(&dir);
+    let outcome = builder
+        .configure(|settings| settings.answerer = Answerer::Scripted)
+        .observer("eager", eager)
+        .observer("late", late)
+        .run_here()
+        .expect("a run");
+    assert!(outcome.is_success());
+    assert_eq!(noted.try_iter().collect::<Vec<_>>(), [1, 2, 3]);
 }
 
 #[test]

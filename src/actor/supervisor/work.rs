@@ -75,9 +75,9 @@ impl Supervisor {
         let wait = agent.not_before.map(|at| at.since(now())).filter(|&wait| wait > 0 && !begun);
         if let Some(wait) = wait {
             let turn = agent.turn_id();
-            ctx.run_later(Duration::from_millis(wait), move |this, _| {
+            ctx.run_later(Duration::from_millis(wait).min(MINUTE), move |this, ctx| {
                 if this.run.agents.get(&turn.agent).is_some_and(|agent| agent.turn_id() == turn) {
-                    this.assign(&turn.agent);
+                    this.proceed(&turn.agent, ctx);
                 }
             });
         } else {

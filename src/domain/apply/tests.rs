@@ -35,6 +35,7 @@ fn branch(id: u64, from: u64, at: Option<MessageId>) -> Session {
 
 fn frame(caller: u64, return_to: &str, checkpoint: u64) -> Frame {
     Frame {
+        unbegun: None,
         session: session(caller),
         state: state(return_to),
         checkpoint: Some(message(checkpoint)),

@@ -18,6 +18,7 @@ pub(super) fn transition_proposed(
     agent.count_turn(event.cost_usd);
     agent.heard(event.message.clone());
     agent.turn = agent.turn.saturating_add(1);
+    agent.reminder = None;
     agent.not_before = None;
     agent.held = None;
     agent.proposal = Some(Box::new(Proposal {

@@ -80,7 +80,8 @@ pub(super) fn not_started(run: &Run, agent: &Agent, report: &Report, chosen: Cho
             reason,
         })],
         Verdict::Override { transition, reason } => {
-            let overruled = Some(Box::new(Overruled { asked: None, by: plug_in(&by), reason }));
+            let asked = agent.proposal.as_ref().map(|proposal| proposal.transition.clone());
+            let overruled = Some(Box::new(Overruled { asked, by: plug_in(&by), reason }));
             let accepted = Accepted { transition, implicit: false, overruled };
             step_finished(run, agent, &accepted, report, chosen)
         }
@@ -178,7 +179,8 @@ fn goes_on(run: &Run, agent: &Agent, events: &[Event]) -> bool {
         Event::AgentFailed(_) => true,
         _ => false,
     };
-    run.agents.len() > 1 || !events.iter().any(ends)
+    let all = |event: &Event| matches!(event, Event::AgentFailed(failure) if failure.ends_run);
+    !events.iter().any(all) && (run.agents.len() > 1 || !events.iter().any(ends))
 }
 
 /// The state an agent is in after a step; none, if it has ended.

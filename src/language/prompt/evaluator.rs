@@ -147,9 +147,16 @@ pub fn judged_by_pattern(
         (missing, format!("found no `{pattern}`"))
     };
     match instead {
+        Some(instead) if is_meant(instead, &accepted.transition) => accepted,
         Some(instead) => overruled(accepted, instead.clone(), "the evaluator", reason),
         None => accepted,
     }
+}
+
+/// Whether what was asked for is what an entry means already, as in a policy: then it stands, with its
+/// payload and its variables.
+fn is_meant(entry: &Transition, asked: &Transition) -> bool {
+    Policy { allowed: vec![entry.clone()] }.allows(asked)
 }
 
 /// The values of an evaluator's placeholders, besides those of the state.
@@ -268,6 +275,14 @@ mod tests {
         assert_eq!(judged("it FAILED", Some(&yes), Some(&no)), yes);
         assert_eq!(judged("it works", Some(&yes), Some(&no)), no);
         assert_eq!(judged("it works", Some(&yes), None), goto("A.md"));
+        let result = |payload: &str| Transition::Result {
+            payload: payload.to_owned(),
+            variables: Variables::new(),
+        };
+        let end = result("");
+        let kept =
+            judged_by_pattern(asked(result("all of it")), "fail", "fail", (Some(&end), None));
+        assert_eq!((kept.transition, kept.overruled), (result("all of it"), None));
         let same = judged_by_pattern(asked(yes.clone()), "fail", "fail", (Some(&yes), None));
         assert_eq!(same.overruled, None, "what was asked for anyway is not overruled");
     }

@@ -9,6 +9,7 @@ use super::document;
 use super::evaluator::Evaluator;
 use crate::domain::id::StateName;
 use crate::language::source::Source;
+use crate::language::template;
 
 /// How many states are looked at, at the most.
 const FAR_ENOUGH: usize = 1000;
@@ -62,7 +63,8 @@ pub fn survey(entry: &StateName, source: &dyn Source) -> Vec<String> {
 /// That an evaluator is never shown what it is to judge, if so.
 fn blind(file: &StateName, source: &dyn Source) -> Option<String> {
     let text = source.read(file).ok()?;
-    let shown = ["{{output}}", "{{transition}}"].iter().any(|name| text.contains(name));
+    let unfilled = template::fill(&text, |_| None).unknown;
+    let shown = unfilled.iter().any(|(name, _)| matches!(&**name, "output" | "transition"));
     let path = source.path(file);
     (!shown).then(|| {
         format!(
@@ -107,5 +109,21 @@ mod tests {
         let files: BTreeMap<String, String> =
             [("A.md".to_owned(), goto("B.md")), ("B.md".to_owned(), goto("A.md"))].into();
         assert!(survey(&StateName::parse("A.md").expect("a state"), &files).is_empty());
+    }
+
+    #[test]
+    fn an_evaluator_that_is_shown_nothing_is_seen() {
+        let warnings = |check: &str| {
+            let files: BTreeMap<String, String> =
+                [("A.md", "---\nevaluator: { prompt: CHECK.md }\n---\nx"), ("CHECK.md", check)]
+                    .map(|(name, text)| (name.to_owned(), text.to_owned()))
+                    .into();
+            survey(&StateName::parse("A.md").expect("a state"), &files)
+        };
+        assert!(warnings("is {{ output }} good?").is_empty());
+        assert!(warnings("may it {{transition}}?").is_empty());
+        let blind =
+            "CHECK.md: an evaluator sees only its prompt; show it {{output}}, the reply it judges";
+        assert_eq!(warnings("is it good?"), [blind]);
     }
 }

@@ -1,6 +1,7 @@
 //! The reducer and turns that do not end a step: reminders, failures, restarts, and what they cost.
 
 use super::*;
+use crate::domain::event::TransitionProposed;
 use crate::domain::usage::Usage;
 
 #[test]
@@ -134,4 +135,52 @@ fn the_purse_knows_the_sum_and_the_costliest_turn_of_each_state() {
     assert_eq!((scene.run.purse().known.len(), dearest), (2, Some(Usd::from_dollars(0.5))));
     assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(0.51));
     assert_eq!(scene.agent("main").cost_usd, Usd::from_dollars(0.51));
+}
+
+#[test]
+fn who_is_moved_on_before_a_first_turn_leaves_no_session_that_is_not_there() {
+    let mut scene = Scene::begin();
+    for called in [Tag::Call, Tag::Function] {
+        let mut step = scene.step("main", tag(called, "R.md", "B.md"));
+        (step.unasked, step.message) = (true, None);
+        scene.happens(Event::StepFinished(step));
+        assert_eq!(
+            scene.agent("main").session.origin,
+            Origin::Fresh,
+            "there is no history to copy"
+        );
+    }
+    scene.take("main", result("done"));
+    assert_eq!(scene.agent("main").session.origin, Origin::Fresh, "nor one to go on with");
+    scene.take("main", result("done"));
+    assert_eq!(scene.agent("main").session, Session::fresh(session(1)));
+}
+
+fn proposal(scene: &Scene) -> Event {
+    let step = scene.step("main", goto("A.md"));
+    Event::TransitionProposed(Box::new(TransitionProposed {
+        turn: step.turn,
+        state: step.state,
+        transition: step.transition,
+        implicit: false,
+        output: "<goto>A.md</goto>".to_owned(),
+        evaluator: state("CHECK.md"),
+        cost_usd: step.cost_usd,
+        usage: Usage::default(),
+        duration_ms: 0,
+        session_id: step.session_id,
+        message: step.message,
+        opens: session(scene.next()),
+    }))
+}
+
+#[test]
+fn an_evaluator_is_asked_its_own_prompt_also_after_a_reminder() {
+    let mut scene = Scene::begin();
+    let rejected = rejection(&scene);
+    scene.happens(Event::TurnRejected(rejected));
+    scene.happens(proposal(&scene));
+    let main = scene.agent("main");
+    assert_eq!((main.prompt().as_str(), main.reminder.as_deref()), ("CHECK.md", None));
+    assert_eq!((main.turn, main.reminders), (2, 1));
 }

@@ -85,8 +85,8 @@ fn restless() -> Test {
 }
 
 /// The same workflow, with a second look at two of its states: at one that pending returns led to, and at
-/// one whose agent is moved elsewhere. The worker has a share that is used up while the last of them
-/// is still due.
+/// one whose agent is moved elsewhere. The worker has a share that is used up when the last of them
+/// is due: what it asked for is taken unseen, and it ends at its next turn.
 fn judged() -> Test {
     let evaluated = |prompt: &str| format!("---\nevaluator: {{ prompt: CHECK.md }}\n---\n{prompt}");
     workflow()
@@ -167,7 +167,7 @@ fn killed_anywhere_a_permanent_agent_has_as_many_restarts_as_without() {
 #[test]
 fn killed_anywhere_a_second_look_is_paid_for_once_and_a_share_is_kept() {
     let case = Case { workflow: judged, options: &["--max-procs", "2"], code: 1 };
-    sweep(&case, 11, &[1, 4, 8], &["inbox.before"]);
+    sweep(&case, 12, &[1, 4, 8], &["inbox.before"]);
 }
 
 #[test]

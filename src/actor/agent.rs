@@ -7,7 +7,7 @@ mod consult;
 
 use std::rc::Rc;
 
-use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler};
+use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, SpawnHandle};
 
 use super::context::Context;
 use super::message::{
@@ -36,7 +36,10 @@ enum Work {
     Idle,
     Queued(Box<Assignment>),
     /// Plug-ins are asked.
-    Consulting(TurnId),
+    Consulting {
+        turn: TurnId,
+        asking: SpawnHandle,
+    },
     Asking {
         turn: TurnId,
         terms: Box<Terms>,
@@ -165,7 +168,7 @@ impl Agent {
         match &self.work {
             Work::Idle => None,
             Work::Queued(assignment) => Some(assignment.turn.clone()),
-            Work::Consulting(turn) | Work::Asking { turn, .. } => Some(turn.clone()),
+            Work::Consulting { turn, .. } | Work::Asking { turn, .. } => Some(turn.clone()),
         }
     }
 }
@@ -188,7 +191,7 @@ impl Handler<Proceed> for Agent {
 
     /// To be told of the turn that runs already changes nothing.
     fn handle(&mut self, Proceed(assignment): Proceed, _: &mut Self::Context) {
-        if let Work::Consulting(turn) | Work::Asking { turn, .. } = &self.work
+        if let Work::Consulting { turn, .. } | Work::Asking { turn, .. } = &self.work
             && *turn == assignment.turn
         {
             return;

@@ -103,6 +103,12 @@ pub struct Admitted {
     pub most: Option<Usd>,
 }
 
+/// To an agent: the run is to hold still. If plug-ins are being asked about its turn, they are not waited
+/// for; they are asked again when the run goes on.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct Recall;
+
 /// To the supervisor: the API asks for fewer requests.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]

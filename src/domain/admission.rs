@@ -135,6 +135,11 @@ impl Admission {
         self.holders.len()
     }
 
+    /// Those who hold one.
+    pub fn holders(&self) -> impl Iterator<Item = &AgentId> {
+        self.holders.keys()
+    }
+
     /// How many agents wait.
     #[must_use]
     pub fn waiting(&self) -> usize {

@@ -3,10 +3,11 @@
 //!
 //! Where there is none, nothing is waited for.
 
-use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use super::{Agent, Terms, Work};
 use crate::actor::adviser::consult;
+use crate::actor::message::Recall;
 use crate::domain::consult::{Asked, Opinion, Question, Start, Verdict, strictest};
 use crate::domain::decide::{Judgement, Report};
 use crate::domain::turn::StepInput;
@@ -54,14 +55,15 @@ impl Agent {
         ctx: &mut Ctx<Self>,
         then: impl FnOnce(&mut Self, Vec<Opinion>, &mut Ctx<Self>) + 'static,
     ) {
-        self.work = Work::Consulting(question.turn().clone());
+        let turn = question.turn().clone();
         let context = std::rc::Rc::clone(&self.context);
         let asking = async move { consult(&context.advisers, &question).await };
-        ctx.spawn(asking.into_actor(self).map(|opinions, this, ctx| {
+        let asking = ctx.spawn(asking.into_actor(self).map(|opinions, this, ctx| {
             let opinions = opinions.into_iter().filter(|opinion| this.is_possible(opinion));
             let opinions = opinions.collect();
             then(this, opinions, ctx);
         }));
+        self.work = Work::Consulting { turn, asking };
     }
 
     /// Whether what a plug-in says can be done: the states it names have to be there.
@@ -89,5 +91,17 @@ impl Agent {
         report.child = taken.map(|taken| step::terms_of_child(taken, source)).unwrap_or_default();
         report.opinions = opinions;
         self.report(report);
+    }
+}
+
+impl Handler<Recall> for Agent {
+    type Result = ();
+
+    /// Nothing is lost: a turn that has ended has its outcome on disk, and is judged again.
+    fn handle(&mut self, _: Recall, ctx: &mut Self::Context) {
+        if let Work::Consulting { turn, asking } = &self.work {
+            ctx.cancel_future(*asking);
+            self.report(Report::empty(turn.clone()));
+        }
     }
 }

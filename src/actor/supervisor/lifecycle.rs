@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix::{ActorContext, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use super::{Ending, Pending, Start, Supervisor};
-use crate::actor::message::Interrupt;
+use crate::actor::message::{Interrupt, Recall};
 use crate::actor::registry::AgentView;
 use crate::actor::runner::Stop;
 use crate::domain::apply::begin;
@@ -144,7 +144,10 @@ impl Handler<Interrupt> for Supervisor {
     fn handle(&mut self, _: Interrupt, ctx: &mut Self::Context) {
         match &mut self.ending {
             Ending::Over => {}
-            Ending::Holding { told: true, .. } => self.context.runner.stop_all(Stop::Now),
+            Ending::Holding { told: true, .. } => {
+                self.context.runner.stop_all(Stop::Now);
+                self.recall(ctx);
+            }
             Ending::Holding { told, .. } => {
                 *told = true;
                 self.interrupted(ctx);
@@ -168,8 +171,27 @@ impl Supervisor {
                 "interrupted: {turns} ({running}) may finish within {grace}; interrupt again to end them now"
             );
         }
-        self.context.runner.stop_all(Stop::Patiently);
+        self.stop_patiently(ctx);
         self.end_if_still(ctx);
+    }
+
+    /// Running turns have their grace, and so have the plug-ins that are asked about one.
+    fn stop_patiently(&mut self, ctx: &mut Ctx<Self>) {
+        self.context.runner.stop_all(Stop::Patiently);
+        let grace = Duration::from_millis(self.run.settings.supervision.shutdown_ms);
+        ctx.run_later(grace, Self::recall);
+    }
+
+    /// Waits no longer for plug-ins, also not for those that are asked while the run comes to its end.
+    fn recall(&mut self, ctx: &mut Ctx<Self>) {
+        if !matches!(self.ending, Ending::Holding { .. }) {
+            return;
+        }
+        let live = self.admission.holders().filter(|id| self.run.agents.contains_key(id));
+        for address in live.filter_map(|id| self.agents.get(id)) {
+            address.do_send(Recall);
+        }
+        ctx.run_later(INBOX, Self::recall);
     }
 
     /// Someone asked the run to come to an end: running turns have their grace.
@@ -178,6 +200,6 @@ impl Supervisor {
         if let Ending::Holding { told, .. } = &mut self.ending {
             *told = true;
         }
-        self.context.runner.stop_all(Stop::Patiently);
+        self.stop_patiently(ctx);
     }
 }

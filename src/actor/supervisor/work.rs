@@ -207,7 +207,10 @@ impl Supervisor {
             self.context.runner.promise(&ready);
         }
         if events.is_empty() {
-            if !self.run.agents.contains_key(&report.turn.agent) {
+            let due = self.run.agents.get(&report.turn.agent).map(State::turn_id);
+            let is_recalled = report.judgement == Judgement::NotStarted
+                && due.as_ref().is_some_and(|due| *due == report.turn);
+            if due.is_none() || is_recalled {
                 self.admission.release(&report.turn.agent);
                 self.end_if_still(ctx);
             }

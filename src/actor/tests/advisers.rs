@@ -10,10 +10,11 @@ use super::stage::{Player, Stage, ended, files, settings};
 use crate::actor::adviser::Adviser;
 use crate::actor::message::Consult;
 use crate::domain::consult::{Question, Scope, Verdict};
-use crate::domain::event::Event;
+use crate::domain::event::{Command, Event};
 use crate::domain::id::StateName;
 use crate::domain::run::{Pause, Status};
 use crate::domain::transition::{Transition, Variables};
+use crate::store::inbox;
 
 const WORKFLOW: &[(&str, &str)] = &[
     ("A.md", "<goto>B.md</goto>"),
@@ -174,5 +175,32 @@ fn a_run_that_needs_it_pauses_without_it() {
             panic!("{:?}", played.run.pause)
         };
         assert!(because.contains("required") && because.contains(why), "{because}");
+    }
+}
+
+#[test]
+fn a_run_that_is_told_to_stop_waits_for_no_answer_and_asks_again_when_it_goes_on() {
+    for (at_start, played) in [(true, &[][..]), (false, &["main#1"][..])] {
+        let stage = Stage::new();
+        let dir = stage.root.run(&Stage::id()).inbox();
+        stage.plug(move || {
+            let dir = dir.clone();
+            let voice = Voice(Box::new(move |question| {
+                if matches!(question, Question::Start(_)) != at_start {
+                    return Some(Verdict::Proceed);
+                }
+                inbox::put(&dir, "stop-1", &Command::Stop).expect("written");
+                None
+            }));
+            let voice = voice.start().recipient();
+            Adviser::new("guard".to_owned(), voice, Duration::MAX, false)
+        });
+        let mut settings = settings(1);
+        settings.supervision.shutdown_ms = 10;
+        let echo = Player::echo();
+        let run = stage.play(settings, files(WORKFLOW), &echo).run;
+        assert_eq!((run.status, run.pause), (Status::Paused, Some(Pause::Stopped)));
+        assert_eq!(echo.names(), played);
+        assert_eq!(run.agents.values().next().map(|agent| agent.step), Some(1));
     }
 }

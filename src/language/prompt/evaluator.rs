@@ -181,13 +181,19 @@ pub fn judged_by_prompt(
         overruled: None,
     };
     match answer {
-        Ok(answer) if !answer.implicit => {
+        Ok(answer) if !answer.implicit && !quotes(&answer.transition, &asked.transition) => {
             let by = format!("the evaluator {}", proposal.evaluator);
             (overruled(asked, answer.transition, &by, String::new()), None)
         }
         Ok(_) | Err(Violation::NoTag { .. }) => (asked, None),
         Err(violation) => (asked, Some(violation)),
     }
+}
+
+/// Whether an answer only repeats the tag it was shown, in which a result's text is left out.
+fn quotes(answer: &Transition, asked: &Transition) -> bool {
+    let is_left_out = matches!(answer, Transition::Result { payload, .. } if payload == "…");
+    is_left_out && answer.to_string() == asked.to_string()
 }
 
 fn overruled(asked: Accepted, instead: Transition, by: &str, reason: String) -> Accepted {
@@ -303,6 +309,15 @@ mod tests {
             (overruled.asked, &*overruled.by),
             (Some(goto("A.md")), "the evaluator CHECK.md")
         );
+        let result = |payload: &str| Transition::Result {
+            payload: payload.to_owned(),
+            variables: Variables::new(),
+        };
+        let ended = Proposal { transition: result("all of it"), ..proposal.clone() };
+        let (kept, _) = judged_by_prompt(&ended, Ok(asked(result("…"))));
+        assert_eq!(kept.transition, result("all of it"), "what it was shown is no other result");
+        let (judged, _) = judged_by_prompt(&ended, Ok(asked(result("a part"))));
+        assert_eq!(judged.transition, result("a part"));
         let silent = Err(Violation::NoTag { near_misses: Vec::new() });
         let (kept, wrong) = judged_by_prompt(&proposal, silent);
         assert_eq!((kept.transition, kept.implicit, wrong), (goto("A.md"), true, None));

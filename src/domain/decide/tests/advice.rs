@@ -234,3 +234,18 @@ fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
     let known: Vec<&str> = scene.run.turn_costs_usd.keys().map(StateName::as_str).collect();
     assert_eq!(known, ["A.md"], "a turn that was not asked teaches nothing");
 }
+
+#[test]
+fn what_an_agent_asked_for_stays_on_record_when_its_evaluator_is_not_asked() {
+    let mut scene = Scene::begin();
+    let accepted = Accepted { transition: goto("B.md"), implicit: false, overruled: None };
+    let (output, evaluator) = (String::new(), state("CHECK.md"));
+    let proposed = report(&scene, Judgement::Proposed { accepted, output, evaluator });
+    for event in decide(&scene.run, &proposed, chosen()) {
+        scene.happens(event);
+    }
+    let said = events(&scene, Judgement::NotStarted, instead(goto("C.md")));
+    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    let asked = step.overruled.as_ref().and_then(|overruled| overruled.asked.clone());
+    assert_eq!((step.unasked, asked), (true, Some(goto("B.md"))));
+}

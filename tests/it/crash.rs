@@ -53,9 +53,9 @@ fn steps(test: &Test) -> BTreeMap<String, Vec<Value>> {
 
 /// Which agents failed, and why.
 fn errors(test: &Test) -> Vec<(String, String)> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let failed = test.events("agent_failed");
-    failed.iter().map(|failed| (text(&failed["agent"]), text(&failed["error"]))).collect()
+    failed.iter().map(|failed| (said(&failed["agent"]), said(&failed["error"]))).collect()
 }
 
 /// What each agent was asked, in order.

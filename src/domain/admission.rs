@@ -27,7 +27,7 @@ pub struct Admission {
     closed: bool,
     turns_away: bool,
     turned_away: Vec<(AgentId, Whose)>,
-    aside: HashMap<AgentId, Vec<(Ticket, AgentId)>>,
+    aside: HashMap<AgentId, VecDeque<(Ticket, AgentId)>>,
 }
 
 /// Someone whose turn may start.
@@ -106,13 +106,7 @@ impl Admission {
     /// An agent's turn is over, or it does not want one any more.
     pub fn release(&mut self, agent: &AgentId) {
         self.holders.remove(agent);
-        if !self.aside.is_empty() {
-            for owner in agent.lineage() {
-                for (ticket, waiting) in self.aside.remove(owner).unwrap_or_default() {
-                    self.queue.join(ticket, waiting);
-                }
-            }
-        }
+        self.bring_back(agent);
         self.reserved.remove(agent);
         self.queued.remove(agent);
     }
@@ -181,13 +175,37 @@ impl Admission {
         let (_, agent) = self.queue.pop(true)?;
         let (_, state) = self.queued.remove(&agent)?;
         self.holders.insert(agent.clone(), state);
+        self.bring_back(&agent);
         Some(Permit { agent, begun: false })
     }
 
     /// Who is next waits until a turn in that share is over.
     fn set_aside(&mut self, owner: AgentId) {
-        if let Some(next) = self.queue.pop(true) {
-            self.aside.entry(owner).or_default().push(next);
+        let Some(next) = self.queue.pop(true) else { return };
+        let aside = self.aside.entry(owner).or_default();
+        match aside.front() {
+            Some(first) if next.0 < first.0 => aside.push_front(next),
+            _ => aside.push_back(next),
+        }
+    }
+
+    /// Of those who stand aside, the first joins the queue again in each share an agent stands in. Each
+    /// one that leaves the queue brings the next, so that a turn costs the same however many wait.
+    fn bring_back(&mut self, agent: &AgentId) {
+        if self.aside.is_empty() {
+            return;
+        }
+        for owner in agent.lineage() {
+            let Some(aside) = self.aside.get_mut(owner) else { continue };
+            while let Some((ticket, waiting)) = aside.pop_front() {
+                if self.queued.get(&waiting).is_some_and(|(valid, _)| *valid == ticket) {
+                    self.queue.join(ticket, waiting);
+                    break;
+                }
+            }
+            if aside.is_empty() {
+                self.aside.remove(owner);
+            }
         }
     }
 
@@ -195,6 +213,7 @@ impl Admission {
     fn turn_away(&mut self, whose: Whose) {
         if let Some((_, agent)) = self.queue.pop(true) {
             self.queued.remove(&agent);
+            self.bring_back(&agent);
             self.turned_away.push((agent, whose));
         }
     }

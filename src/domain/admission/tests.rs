@@ -151,3 +151,29 @@ fn without_budget_agents_wait_or_are_turned_away() {
     assert_eq!(admission.turned_away(), [(child(1), Whose::Run)]);
     assert!(admission.is_idle());
 }
+
+#[test]
+fn of_those_who_wait_for_a_share_the_first_comes_back_when_there_is_room_again() {
+    let usd = Usd::from_dollars;
+    let worker = StateName::parse("W.md").expect("a state");
+    let known = BTreeMap::from([(worker.clone(), usd(0.4))]);
+    let lead = child(1);
+    let share = |spent| Share { limit_usd: usd(1.0), spent_usd: usd(spent), live: 9 };
+    let mut admission = Admission::default();
+    (1..=6).for_each(|number| admission.ask(lead.child(number), worker.clone()));
+    let admitted = |admission: &mut Admission, spent| {
+        let shares = [(lead.clone(), share(spent))].into();
+        let agents = admit(admission, 8, &Purse { shares: &shares, known: &known, ..UNLIMITED });
+        agents.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(admitted(&mut admission, 0.0), ["main.1.1", "main.1.2"]);
+    admission.release(&lead.child(2));
+    assert_eq!(admitted(&mut admission, 0.1), ["main.1.3"], "and no more than there is room for");
+    admission.release(&lead.child(1));
+    admission.release(&lead.child(4));
+    assert_eq!(admitted(&mut admission, 0.1), ["main.1.5"], "who has left is passed over");
+    admission.release(&lead.child(3));
+    assert!(admitted(&mut admission, 1.0).is_empty());
+    let away: Vec<AgentId> = admission.turned_away().into_iter().map(|(agent, _)| agent).collect();
+    assert_eq!(away, [lead.child(6)], "all who still wait, not only the first");
+}

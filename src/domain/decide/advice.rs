@@ -1,7 +1,9 @@
 //! What follows from what plug-ins say, and from what may be spent.
 //!
 //! A verdict is recorded with what it leads to: an override in the step it makes, a stop in the
-//! agent's end or the run's pause, a hold as a record of its own.
+//! agent's end or the run's pause, a hold as a record of its own. After a step that was taken without
+//! any turn the next one is held for a moment, so that a plug-in which moves agents on and on does not
+//! flood the journal.
 
 use super::failure::Ended;
 use super::{Chosen, Judgement, Report, step_finished};
@@ -49,20 +51,24 @@ pub(super) fn advised(
         }
         Verdict::Hold { until, reason } => {
             let mut events = step_finished(run, agent, &accepted, report, chosen);
-            if let [Event::StepFinished(step)] = events.as_slice()
-                && let Some(state) = next_state(agent, step)
-            {
-                let turn = TurnId {
-                    step: report.turn.step.saturating_add(1),
-                    turn: 0,
-                    ..report.turn.clone()
-                };
-                let until = no_sooner(until, now);
-                events.push(Event::TurnHeld(TurnHeld { turn, state, by, until, reason }));
-            }
+            events.extend(pause_after(agent, &events, by, no_sooner(until, now), reason));
             events
         }
     }
+}
+
+/// Holds back the turn after a step, if there is one.
+fn pause_after(
+    agent: &Agent,
+    events: &[Event],
+    by: String,
+    until: Timestamp,
+    reason: String,
+) -> Option<Event> {
+    let [Event::StepFinished(step)] = events else { return None };
+    let state = next_state(agent, step)?;
+    let turn = TurnId { step: step.turn.step.saturating_add(1), turn: 0, ..step.turn.clone() };
+    Some(Event::TurnHeld(TurnHeld { turn, state, by, until, reason }))
 }
 
 /// A turn did not start, because plug-ins had something against it.
@@ -83,7 +89,10 @@ pub(super) fn not_started(run: &Run, agent: &Agent, report: &Report, chosen: Cho
             let asked = agent.proposal.as_ref().map(|proposal| proposal.transition.clone());
             let overruled = Some(Box::new(Overruled { asked, by: plug_in(&by), reason }));
             let accepted = Accepted { transition, implicit: false, overruled };
-            step_finished(run, agent, &accepted, report, chosen)
+            let until = chosen.now.plus(SHORTEST_HOLD_MS);
+            let mut events = step_finished(run, agent, &accepted, report, chosen);
+            events.extend(pause_after(agent, &events, by, until, String::new()));
+            events
         }
         Verdict::Stop { reason, scope: Scope::Agent } => vec![stopped(agent, report, &by, &reason)],
         Verdict::Stop { reason, scope: Scope::Run } => {

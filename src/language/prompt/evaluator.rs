@@ -5,7 +5,8 @@
 //! ```
 //!
 //! A pattern is a regular expression that is looked for in the reply: `then` is taken where it is
-//! found, `else` where it is not; with only one of them, what was asked for stands otherwise.
+//! found, `else` where it is not; with only one of them, what was asked for stands otherwise. A result
+//! that is taken instead of another transition is the whole reply.
 //!
 //! ```yaml
 //! evaluator: { prompt: CHECK.md, model: haiku }
@@ -148,6 +149,11 @@ pub fn judged_by_pattern(
     };
     match instead {
         Some(instead) if is_meant(instead, &accepted.transition) => accepted,
+        Some(Transition::Result { variables, .. }) => {
+            let (payload, variables) = (reply.trim().to_owned(), variables.clone());
+            let whole = Transition::Result { payload, variables };
+            overruled(accepted, whole, "the evaluator", reason)
+        }
         Some(instead) => overruled(accepted, instead.clone(), "the evaluator", reason),
         None => accepted,
     }

@@ -66,9 +66,14 @@ fn a_step_may_be_taken_without_a_turn() {
     let unstarted = Report { cost: Usd::ZERO, ..report(&scene, Judgement::NotStarted) };
     let report = Report { opinions: opinion(instead(goto("C.md"))), ..unstarted };
     let said = decide(&scene.run, &report, chosen());
-    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    let [Event::StepFinished(step), Event::TurnHeld(held)] = said.as_slice() else {
+        panic!("{said:?}")
+    };
     assert!(step.unasked && step.overruled.as_ref().is_some_and(|by| by.asked.is_none()));
-    scene.happens(said[0].clone());
+    assert_eq!(held.until, NOW.plus(1000), "a plug-in cannot flood the journal");
+    for event in &said {
+        scene.happens(event.clone());
+    }
     let main = scene.agent("main");
     assert_eq!((main.current_state.as_str(), main.visits.len()), ("C.md", 0));
     assert!(scene.run.turn_costs_usd.is_empty(), "what was not asked teaches nothing");
@@ -245,7 +250,9 @@ fn what_an_agent_asked_for_stays_on_record_when_its_evaluator_is_not_asked() {
         scene.happens(event);
     }
     let said = events(&scene, Judgement::NotStarted, instead(goto("C.md")));
-    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    let [Event::StepFinished(step), Event::TurnHeld(_)] = said.as_slice() else {
+        panic!("{said:?}")
+    };
     let asked = step.overruled.as_ref().and_then(|overruled| overruled.asked.clone());
     assert_eq!((step.unasked, asked), (true, Some(goto("B.md"))));
 }

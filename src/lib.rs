@@ -3,14 +3,15 @@
 //! This is the map of the house. Data flows one way, and each room knows only those below it:
 //!
 //! ```text
-//! cli ──────────── flags, stdout, exit codes
-//!  └─ runtime ──── the library: a workflow, options and plug-ins in, an outcome out
-//!  ├─ plugin ───── the actors that come with it: console, debug directory, JSON lines, telemetry, programs
-//!  ├─ actor ────── supervisor, agents, processes: they carry out what is decided below
-//!  │   ├─ store ── the run directory: journal, snapshot, lock, inbox; the workflow's files
-//!  │   ├─ process  Claude Code: command, child, transcript, clean-up
-//!  │   └─ language text → what to ask; reply → which transition (pure)
-//!  └─ domain ───── what a run is, what can happen to it, what is owed then (pure)
+//! cli ─────────────── flags, stdout, exit codes; the commands that only look, and the screen of a run
+//!  └─ runtime ─────── the library: a workflow, options and plug-ins in, an outcome out
+//!      ├─ plugin ──── the actors that come with it: console, debug directory, JSON lines,
+//!      │              notifications, telemetry, and the one that speaks for a program
+//!      ├─ actor ───── supervisor, agents, processes: they carry out what is decided below
+//!      │   ├─ store ─ the run directory: journal, snapshot, lock, inbox; the workflow's files
+//!      │   ├─ process Claude Code: command, child, transcript, clean-up; and the programs beside a run
+//!      │   └─ language text → what to ask; reply → which transition (pure)
+//!      └─ domain ──── what a run is, what can happen to it, what is owed then (pure)
 //! ```
 //!
 //! One step, room by room: [`actor::agent`] reads the prompt through [`language::source`], which
@@ -19,6 +20,12 @@
 //! through [`language::tag`] and is judged by [`domain::policy`]; [`domain::decide`] makes a report of
 //! it into an event, [`domain::apply`] applies that to the run, [`store::writer`] makes it durable,
 //! and then the supervisor performs the effects and publishes the record.
+//!
+//! A plug-in is an actor that [`runtime::PlugIns`] gives a mailbox and a thread of its own. It is told of
+//! each [`Published`] record, and may be asked a [`Consult`] before a turn starts and before a transition
+//! is taken; [`domain::decide`] makes what it answers a part of the event. A plug-in that is a program
+//! has [`plugin::external`] speak for it, in the words of [`domain::protocol`]. Who only looks needs no
+//! actor: `raymond top` follows the journal by [`store::follow`] and the turns by [`process::onlooker`].
 //!
 //! What the runtime promises rests on four habits:
 //!
@@ -37,7 +44,8 @@
 //!
 //! Where the workflow protocol leaves a case open, the module that decides it says how: tags in
 //! [`language::tag`], placeholders in [`language::template`], policies in [`domain::policy`],
-//! failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`].
+//! failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`],
+//! evaluators in [`domain::evaluation`], several plug-ins that differ in [`domain::consult`].
 
 pub mod actor;
 pub mod cli;

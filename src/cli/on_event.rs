@@ -10,10 +10,12 @@ use std::str::FromStr;
 use super::exit::Error;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
+use crate::language::words::words;
 use crate::plugin::notify::occasion::{Notification, Occasions};
 use crate::plugin::notify::{Deliver, Notify};
 use crate::process::command::locate;
-use crate::process::hook::{Call, Hook, Patience, Program, Tell, environment};
+use crate::process::environment::passed_on;
+use crate::process::hook::{Call, Hook, Patience, Program, Tell};
 use crate::store::layout::Root;
 
 /// A command, as it was given.
@@ -28,10 +30,8 @@ impl FromStr for OnEvent {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let mut words = shlex::split(text)
-            .ok_or("a quote is not closed, or nothing follows the last backslash")?
-            .into_iter();
-        let program = words.next().filter(|word| !word.is_empty()).ok_or("there is no command")?;
+        let mut words = words(text)?.into_iter();
+        let program = words.next().unwrap_or_default();
         Ok(Self { text: text.to_owned(), program, arguments: words.collect() })
     }
 }
@@ -59,7 +59,7 @@ impl OnEvent {
         Ok(Program {
             path,
             arguments: self.arguments.clone(),
-            environment: environment(std::env::vars_os()),
+            environment: passed_on(std::env::vars_os()).collect(),
             patience: Patience::default(),
         })
     }
@@ -122,7 +122,9 @@ mod tests {
         let command: OnEvent = "sh -c 'cat >> \"my log\"' a\\ b".parse().expect("a command");
         assert_eq!(command.program, "sh");
         assert_eq!(command.arguments, ["-c", "cat >> \"my log\"", "a b"]);
-        for (wrong, why) in [("sh 'x", "quote"), ("", "no command"), ("'' x", "no command")] {
+        for (wrong, why) in
+            [("sh 'x", "quote"), ("", "write a command"), ("'' x", "write a command")]
+        {
             let error = wrong.parse::<OnEvent>().expect_err("it is none");
             assert!(error.contains(why), "{error}");
         }

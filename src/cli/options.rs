@@ -10,7 +10,7 @@ use super::plugins::Plugins;
 use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
 use crate::domain::supervision::{Exhausted, Restart};
-use crate::language::duration::millis;
+use crate::domain::time::millis;
 use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs};
 use crate::language::supervision::{restarts, some_time};
 use crate::plugin::telemetry::config::url as collector;

@@ -182,7 +182,6 @@ impl Shown<'_> {
     }
 
     fn as_json(&self, steps: &[Step]) -> Result<Value, Error> {
-        let parent = Some(self.agent.family()).filter(|parent| !parent.is_empty());
         let mut all = Vec::new();
         for step in steps {
             let turns = step.turns.iter().map(|turn| self.turn_json(step, turn));
@@ -197,7 +196,7 @@ impl Shown<'_> {
         let mut value = json!({
             "workflow_id": self.view.run.workflow_id,
             "agent": self.agent,
-            "parent": parent,
+            "parent": self.agent.parent(),
             "live": self.ended().is_none(),
             "cost_usd": self.cost(),
             "scripted": self.is_scripted(),

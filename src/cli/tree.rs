@@ -130,10 +130,9 @@ fn as_json(view: &View, tree: &Tree<'_>, keeps: &AllKeeps<'_>) -> Value {
 }
 
 fn node_json(node: &Node<'_>, keeps: &AllKeeps<'_>) -> Value {
-    let parent = Some(node.id.family()).filter(|parent| !parent.is_empty());
     let mut value = json!({
         "id": node.id,
-        "parent": parent,
+        "parent": node.id.parent(),
         "live": matches!(node.member, Member::Live(_)),
         "cost_usd": node.cost,
         "cost_with_descendants_usd": node.total_cost,

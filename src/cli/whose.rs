@@ -36,8 +36,7 @@ impl Whose {
     #[must_use]
     pub fn is_about(&self, event: &Event) -> bool {
         event.agent().is_some_and(|agent| {
-            let rest = agent.as_str().strip_prefix(self.agent.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || (self.descendants && rest.starts_with('.')))
+            *agent == self.agent || (self.descendants && agent.is_within(&self.agent))
         })
     }
 }

@@ -48,7 +48,7 @@ struct Families {
 
 impl Families {
     fn join(&mut self, ticket: Ticket, agent: AgentId) {
-        let family = agent.family().to_owned();
+        let family = agent.parent().unwrap_or_default().to_owned();
         let members = self.members.entry(family.clone()).or_default();
         if members.is_empty() {
             self.turns.push_back(family);

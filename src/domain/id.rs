@@ -127,10 +127,16 @@ impl AgentId {
         Self(format!("{}.{number}", self.0).into())
     }
 
-    /// The id of its parent, which its siblings share; nothing for `main`, which has none.
+    /// The id of its parent, which its siblings share; `main` has none.
     #[must_use]
-    pub fn family(&self) -> &str {
-        self.0.rsplit_once('.').map_or("", |(parent, _)| parent)
+    pub fn parent(&self) -> Option<&str> {
+        self.0.rsplit_once('.').map(|(parent, _)| parent)
+    }
+
+    /// Which child of its parent it is; 0 for `main`.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.0.rsplit_once('.').and_then(|(_, number)| number.parse().ok()).unwrap_or_default()
     }
 
     /// Its own id, its parent's, and so on up to `main`.
@@ -267,8 +273,9 @@ mod tests {
     #[test]
     fn an_agent_id_tells_its_parents() {
         let grandchild = AgentId::main().child(2).child(1);
-        assert_eq!((grandchild.as_str(), grandchild.family()), ("main.2.1", "main.2"));
-        assert_eq!(AgentId::main().family(), "");
+        assert_eq!((grandchild.as_str(), grandchild.parent()), ("main.2.1", Some("main.2")));
+        assert_eq!(AgentId::main().parent(), None);
+        assert_eq!((AgentId::main().number(), grandchild.number()), (0, 1));
         assert_eq!(AgentId::parse("main.2.1"), Ok(grandchild));
         for bad in ["", "x", "main.", "main.a", "main/1"] {
             assert!(AgentId::parse(bad).is_err(), "{bad:?} was taken");

@@ -96,13 +96,13 @@ impl<'run> Tree<'run> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); members.len()];
         let mut roots = Vec::new();
         for (place, member) in members.iter().enumerate() {
-            match places.get(member.id().family()) {
+            match member.id().parent().and_then(|parent| places.get(parent)) {
                 Some(&parent) => children[parent].push(place),
                 None => roots.push(place),
             }
         }
         for siblings in &mut children {
-            siblings.sort_unstable_by_key(|&place| number(members[place].id()));
+            siblings.sort_unstable_by_key(|&place| members[place].id().number());
         }
         Self::in_order(&members, &children, roots)
     }
@@ -209,12 +209,6 @@ impl<'run> Node<'run> {
         let (id, children) = (member.id(), Vec::new());
         Self { id, member, depth, cost, total_cost: cost, descendants: 0, children }
     }
-}
-
-/// Which child of its parent an agent is.
-fn number(id: &AgentId) -> u64 {
-    let last = id.as_str().rsplit('.').next().unwrap_or_default();
-    last.parse().unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! A workflow's files are seen through a [`Source`](source::Source). A language answers two
 //! questions about a state: what to ask before the model, and what its reply means after it.
 
-pub mod duration;
 pub mod hint;
 pub mod manifest;
 pub mod plugins;
@@ -13,4 +12,5 @@ pub mod source;
 pub mod supervision;
 pub mod tag;
 pub mod template;
+pub mod words;
 pub mod yaml;

@@ -12,8 +12,7 @@
 //!     backoff: { min: 1s, max: 5m }
 //! ```
 //!
-//! A command that is one text is split into words as a shell does it, but no shell sees it: `$HOME`,
-//! `*` and `|` mean nothing.
+//! A command that is one text is split into [words](super::words).
 
 use std::fmt;
 
@@ -23,6 +22,7 @@ use serde::{Deserialize, Deserializer};
 use serde_yaml::Spanned;
 
 use super::supervision::{self, RawBackoff, some_time};
+use super::words::{with_program, words};
 use super::yaml::{Error, value};
 use crate::domain::plugin::{PlugIn, is_name};
 
@@ -87,24 +87,12 @@ pub fn command(text: &str) -> Result<PlugIn, String> {
     words(text).map(PlugIn::new)
 }
 
-fn words(text: &str) -> Result<Vec<String>, String> {
-    let words = shlex::split(text).ok_or("a quote has no end in this command")?;
-    some(words)
-}
-
-fn some(words: Vec<String>) -> Result<Vec<String>, String> {
-    match words.first() {
-        Some(program) if !program.is_empty() => Ok(words),
-        _ => Err("write a command, such as python3 ./budget.py 0.50".to_owned()),
-    }
-}
-
 impl Terms {
     fn read(self) -> Result<PlugIn, Error> {
         let place = self.command.referenced;
         let words = match self.command.value {
             Words::Text(text) => words(&text),
-            Words::List(words) => some(words),
+            Words::List(words) => with_program(words),
         };
         let mut plugin = PlugIn::new(words.map_err(|why| Error::at(place, why))?);
         plugin.name = value(self.name, name)?.unwrap_or(plugin.name);
@@ -215,7 +203,7 @@ mod tests {
     #[test]
     fn each_mistake_has_a_place() {
         let table = [
-            ("plugins:\n  - ''\n", "2:5: write a command, such as python3 ./budget.py 0.50"),
+            ("plugins:\n  - ''\n", "2:5: write a command, such as sh ./log.sh"),
             ("plugins:\n  - \"a 'b\"\n", "2:5: a quote has no end in this command"),
             ("plugins:\n  - { command: [] }\n", "2:16: write a command, such as"),
             ("plugins:\n  - { command: x, deadline: soon }\n", "2:29: `soon` is not a duration"),

@@ -10,7 +10,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
-use crate::language::duration::millis;
+use crate::domain::time::millis;
 use crate::language::yaml;
 
 /// The file in the scope that holds them.

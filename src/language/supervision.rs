@@ -18,10 +18,10 @@
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::duration::millis;
 use super::hint::closest;
 use super::yaml::{Error, value};
 use crate::domain::supervision::{Exhausted, Overrides, Ratio, Restart};
+use crate::domain::time::millis;
 
 /// The block as it is written.
 #[derive(Debug, Default, Deserialize)]

@@ -11,11 +11,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use actix::{Actor, Context, Handler};
-use jiff::Zoned;
-use jiff::tz::TimeZone;
 
 use super::extract::copy_turn;
-use super::sentence::destination;
+use super::sentence::{destination, local};
 use crate::actor::message::{Finish, Published};
 use crate::domain::event::{AgentFailed, Event, StepFinished, TurnFailed, TurnRejected};
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
@@ -239,13 +237,6 @@ impl Handler<Finish> for Debug {
     type Result = ();
 
     fn handle(&mut self, _: Finish, _: &mut Self::Context) {}
-}
-
-fn local(at: Timestamp) -> Zoned {
-    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(millis)
-        .unwrap_or(jiff::Timestamp::MAX)
-        .to_zoned(TimeZone::system())
 }
 
 fn private() -> std::fs::OpenOptions {

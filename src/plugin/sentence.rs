@@ -1,5 +1,6 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
+use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 use crate::domain::event::{Command, Event, Record, StepFinished, TurnFailed};
@@ -64,9 +65,15 @@ pub fn sentence(record: &Record) -> String {
 /// A point in time as people here write it.
 #[must_use]
 pub fn date(at: Timestamp) -> String {
+    local(at).strftime("%b %-d, %H:%M %Z").to_string()
+}
+
+/// A point in time where people are here.
+#[must_use]
+pub fn local(at: Timestamp) -> Zoned {
     let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
     let time = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX);
-    time.to_zoned(TimeZone::system()).strftime("%b %-d, %H:%M %Z").to_string()
+    time.to_zoned(TimeZone::system())
 }
 
 /// That a run waits for the usage limit, and what can be done about it.

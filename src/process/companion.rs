@@ -4,7 +4,7 @@
 //! however that comes, by the end of its stdin. It bears the run's mark under its own name, not under
 //! a turn's: what ends the leftovers of turns leaves it alone, and the next raymond finds it.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -14,6 +14,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::spawn_blocking;
 
 use super::command::{Marker, locate};
+use super::environment::passed_on;
 use super::verdict::Exit;
 use super::{group, leftover};
 
@@ -54,12 +55,18 @@ pub struct Pipes {
 }
 
 impl Start {
-    /// Where its program is, if there is one that can be executed.
-    #[must_use]
-    pub fn program(&self) -> Option<PathBuf> {
+    /// Where its program is.
+    ///
+    /// # Errors
+    /// That there is none that can be executed.
+    pub fn program(&self) -> std::io::Result<PathBuf> {
+        let program = self.command.first().map_or("", String::as_str);
         let path = self.environment.iter().find(|(name, _)| name == "PATH");
-        let found = locate(self.command.first()?, path.map(|(_, path)| path.as_os_str()))?;
-        std::path::absolute(found).ok()
+        let found = locate(program, path.map(|(_, path)| path.as_os_str())).ok_or_else(|| {
+            let why = format!("there is no program `{program}` that can be executed");
+            std::io::Error::new(ErrorKind::NotFound, why)
+        })?;
+        std::path::absolute(found)
     }
 }
 
@@ -69,14 +76,7 @@ impl Companion {
     /// # Errors
     /// What the system said.
     pub fn start(start: &Start) -> std::io::Result<(Self, Pipes)> {
-        let program = start.program().ok_or_else(|| {
-            let program = start.command.first().map_or("", String::as_str);
-            std::io::Error::new(
-                ErrorKind::NotFound,
-                format!("there is no program `{program}` that can be executed"),
-            )
-        })?;
-        let mut child = Command::new(program)
+        let mut child = Command::new(start.program()?)
             .args(start.command.iter().skip(1))
             .current_dir(&start.cwd)
             .env_clear()
@@ -140,19 +140,7 @@ pub fn environment(
         ("RAYMOND_DIR", marker.dir.clone().into_os_string()),
         ("RAYMOND_PLUGIN", OsString::from(name)),
     ];
-    let passed = callers.into_iter().filter(|(name, _)| is_passed_on(name));
-    passed.chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
-}
-
-/// Whether a plug-in gets this variable of the caller's: no key of Claude Code's, and no mark of a
-/// turn that raymond itself may have been started in.
-fn is_passed_on(name: &OsStr) -> bool {
-    const SECRET: [&[u8]; 2] = [b"ANTHROPIC_", b"CLAUDE_"];
-    const MARKS: [&str; 5] =
-        ["RAYMOND_RUN", "RAYMOND_DIR", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"];
-    let bytes = name.as_encoded_bytes();
-    !SECRET.iter().any(|prefix| bytes.starts_with(prefix))
-        && !MARKS.iter().any(|mark| name == *mark)
+    passed_on(callers).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
 }
 
 /// Ends the plug-ins of a run that an earlier raymond left behind, or that have outlived their end:

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 
-pub use self::errand::{Call, Failure, Patience, Program, environment};
+pub use self::errand::{Call, Failure, Patience, Program};
 use super::group;
 
 /// How many calls may wait.

@@ -1,4 +1,5 @@
-//! The room of the processes: the only one that starts Claude Code, follows it and ends it.
+//! The room of the processes: the only one that starts Claude Code, follows it and ends it; and the
+//! programs beside a run, its plug-ins and the command of a hook.
 //!
 //! A process writes its stream into a file, so it owes nothing to the runtime that started it: if
 //! that dies, the turn goes on to its end, and the next runtime finds either the running process or
@@ -11,6 +12,7 @@ pub mod census;
 pub mod claude;
 pub mod command;
 pub mod companion;
+pub mod environment;
 pub mod follow;
 pub mod group;
 pub mod hook;

@@ -61,11 +61,9 @@ fn placed(mut plugin: PlugIn, folder: &Path) -> PlugIn {
 /// [`Error::NoPlugIn`].
 pub(super) fn check(settings: &Settings, marker: &Marker) -> Result<(), Error> {
     for plugin in settings.plugins.iter().filter(|plugin| plugin.required) {
-        if start_of(plugin, settings, marker).program().is_none() {
-            let program = plugin.command.first().map_or("", String::as_str);
-            let why = format!("there is no program `{program}` that can be executed");
-            return Err(no_plug_in(plugin, why));
-        }
+        start_of(plugin, settings, marker)
+            .program()
+            .map_err(|error| no_plug_in(plugin, error.to_string()))?;
     }
     Ok(())
 }

@@ -6,7 +6,6 @@
 //! What is decided at one moment may be several records. All but the last of them say `"more":true`
 //! behind the time; if the last is not there, none of them has happened.
 
-use jiff::{SignedDuration, Timestamp as Moment};
 use serde::Deserialize;
 
 use crate::domain::event::{Event, Record};
@@ -110,13 +109,6 @@ pub fn decode(line: &str) -> Result<Record, Flaw> {
     let Head { seq, at } = serde_json::from_str(line).map_err(meaning)?;
     let event: Event = serde_json::from_str(line).map_err(meaning)?;
     Ok(Record { seq, at, event })
-}
-
-/// A point in time for formatting.
-#[must_use]
-pub fn moment(at: Timestamp) -> Moment {
-    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
-    Moment::UNIX_EPOCH.saturating_add(SignedDuration::from_millis(millis)).unwrap_or(Moment::MAX)
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ const TABLE: &[Row] = &[
     Row {
         room: "store",
         rooms: &["domain", "fault", "language::source", "language::hint"],
-        crates: &["crc32fast", "jiff", "serde", "serde_json", "thiserror"],
+        crates: &["crc32fast", "serde", "serde_json", "thiserror"],
         never: &[
             "std::process::Command",
             "std::process::Child",

@@ -76,11 +76,6 @@ pub(super) fn rows(entries: &[Entry], filter: &Filter, opened: &HashSet<Alike>) 
     if filter.is_set() { list(entries, filter, opened) } else { Tree::of(entries).rows(opened) }
 }
 
-/// The number of an agent among its siblings.
-fn number(id: &AgentId) -> u32 {
-    id.as_str().rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or(0)
-}
-
 fn list(entries: &[Entry], filter: &Filter, opened: &HashSet<Alike>) -> Vec<Row> {
     let mut shown: Vec<usize> =
         (0..entries.len()).filter(|&entry| filter.shows(&entries[entry])).collect();
@@ -165,7 +160,7 @@ impl<'run> Tree<'run> {
         order.sort_unstable_by_key(|&entry| Reverse(entries[entry].id.as_str().len()));
         for entry in order {
             let over = entries[entry].state.is_none() && tree.over[entry];
-            match places.get(entries[entry].id.family()) {
+            match entries[entry].id.parent().and_then(|parent| places.get(parent)) {
                 Some(&parent) => {
                     tree.children[parent].push(entry);
                     tree.best[parent] = tree.best[parent].min(tree.best[entry]);
@@ -179,7 +174,7 @@ impl<'run> Tree<'run> {
 
     fn sorted(&self, entries: &[usize]) -> Vec<usize> {
         let mut sorted = entries.to_vec();
-        sorted.sort_by_cached_key(|&entry| (self.best[entry], number(&self.entries[entry].id)));
+        sorted.sort_by_cached_key(|&entry| (self.best[entry], self.entries[entry].id.number()));
         sorted
     }
 

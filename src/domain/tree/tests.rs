@@ -141,7 +141,7 @@ proptest! {
         let tree = Tree::of(&run);
         let mut seen = BTreeSet::new();
         for node in tree.nodes() {
-            prop_assert!(node.depth == 0 || seen.contains(node.id.family()));
+            prop_assert!(node.depth == 0 || node.id.parent().is_some_and(|parent| seen.contains(parent)));
             prop_assert!(seen.insert(node.id.as_str()));
         }
         prop_assert_eq!(seen.len(), run.agents.len() + run.finished.len());

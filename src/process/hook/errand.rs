@@ -1,9 +1,8 @@
 //! One run of a hook's command, from its start to the end of its process group.
 
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,13 +17,6 @@ const COMPLAINT: usize = 400;
 
 /// How long its last words may take to arrive, when it has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-
-/// The beginnings of the names of variables that no command is given: the keys of the account, and
-/// what Claude Code tells its own children.
-const SECRET: [&str; 2] = ["ANTHROPIC_", "CLAUDE_"];
-
-/// The variables by which a process belongs to a turn, which a command does not.
-const OF_A_TURN: [&str; 2] = ["RAYMOND_AGENT", "RAYMOND_TURN"];
 
 /// The command.
 #[derive(Debug, Clone)]
@@ -95,17 +87,6 @@ pub enum Failure {
     LeftOut(u64),
 }
 
-/// What a command is given of the caller's environment.
-pub fn environment(
-    caller: impl IntoIterator<Item = (OsString, OsString)>,
-) -> Vec<(OsString, OsString)> {
-    let given = |name: &OsString| {
-        let name = name.to_string_lossy();
-        !OF_A_TURN.contains(&&*name) && !SECRET.iter().any(|secret| name.starts_with(secret))
-    };
-    caller.into_iter().filter(|(name, _)| given(name)).collect()
-}
-
 /// A command that runs.
 #[derive(Debug)]
 pub(super) struct Errand {
@@ -163,7 +144,7 @@ impl Errand {
 /// How a command ended by itself; none, if it had to be ended.
 async fn wait(child: &mut Child, group: Option<u32>, patience: Patience) -> Option<Exit> {
     if let Ok(ended) = timeout(patience.longest, child.wait()).await {
-        return Some(ended.map_or(Exit::Unseen, exit));
+        return Some(ended.map_or(Exit::Unseen, Exit::from));
     }
     if let Some(group) = group {
         group::terminate(group);
@@ -173,14 +154,6 @@ async fn wait(child: &mut Child, group: Option<u32>, patience: Patience) -> Opti
     }
     let _ = child.wait().await;
     None
-}
-
-fn exit(status: ExitStatus) -> Exit {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Exit::Code(code),
-        (None, Some(signal)) => Exit::Signal(signal),
-        (None, None) => Exit::Unseen,
-    }
 }
 
 /// Tells a command what it is run for. It need not listen.
@@ -276,20 +249,5 @@ mod tests {
             }
         };
         timeout(Duration::from_secs(30), gone).await.expect("it is gone");
-    }
-
-    #[test]
-    fn keys_and_the_marks_of_a_turn_are_kept_back() {
-        let names = [
-            "PATH",
-            "ANTHROPIC_API_KEY",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "RAYMOND_TURN",
-            "RAYMOND_AGENT",
-            "MY_CLAUDE_",
-        ];
-        let caller = names.map(|name| (OsString::from(name), OsString::from("x")));
-        let kept: Vec<OsString> = environment(caller).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(kept, ["PATH", "MY_CLAUDE_"]);
     }
 }

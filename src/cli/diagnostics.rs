@@ -17,6 +17,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::OnceLock;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 use super::exit::Error;
 use super::log_line::{Records, Sentences, ToTerminal, lost};
@@ -82,6 +83,13 @@ fn filter(logging: &Logging) -> Result<String, Error> {
     let given = std::env::var("RAYMOND_LOG").unwrap_or_default();
     if given.trim().is_empty() {
         return Ok("warn".to_owned());
+    }
+    let is_level =
+        |part: &str| part.contains(['=', ':', '[']) || part.parse::<LevelFilter>().is_ok();
+    if let Some(part) = given.split(',').map(str::trim).find(|part| !is_level(part)) {
+        return Err(Error::Usage(format!(
+            "RAYMOND_LOG={given}: `{part}` is no level; write error, warn, info, debug or trace"
+        )));
     }
     match EnvFilter::try_new(&given) {
         Ok(_) => Ok(given),

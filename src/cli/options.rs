@@ -16,7 +16,7 @@ use crate::language::supervision::{restarts, some_time};
 use crate::plugin::telemetry::config::url as collector;
 
 const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; \
-    the usual OTEL_ variables ask for it too";
+    the usual OTEL_ variables ask for it too. Not kept with the run: give it each time";
 
 /// What can be changed when a run goes on.
 #[derive(Debug, Clone, Args)]

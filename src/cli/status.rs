@@ -61,10 +61,11 @@ fn as_json(view: &View) -> Value {
 pub fn headline(view: &View) -> String {
     let run = &view.run;
     let mut text = format!(
-        "{}  {}  {} spent  {}\n",
+        "{}  {}  {} spent{}  {}\n",
         run.workflow_id,
         word(view),
         run.total_cost_usd,
+        run.settings.budget_usd.map_or(String::new(), |budget| format!(" of {budget}")),
         run.scope_dir
     );
     if !matches!(run.status, Status::Running) || !view.held {

@@ -40,8 +40,8 @@ pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
 
 /// Nothing has this name: perhaps something similar does.
 fn nothing(target: &str, root: &Root) -> String {
-    const COMMANDS: [&str; 12] = [
-        "run", "resume", "start", "status", "list", "log", "tree", "show", "costs", "stop",
+    const COMMANDS: [&str; 13] = [
+        "run", "top", "resume", "start", "status", "list", "log", "tree", "show", "costs", "stop",
         "recover", "schema",
     ];
     let ids = view::ids(root).unwrap_or_default();

@@ -71,9 +71,24 @@ pub fn top(args: &TopArgs) -> Result<Exit, Error> {
         drawn: None,
     };
     let terminal = ratatui::try_init().map_err(failed)?;
+    leave_when_told(Arc::clone(&told));
     let came_to = top.show(terminal, &told);
     let _ = ratatui::try_restore();
     came_to
+}
+
+/// Sees to it that the program ends when it is told to, or when its terminal is gone: reading keys from
+/// one that is may never come back.
+fn leave_when_told(told: Arc<AtomicBool>) {
+    let _ = std::thread::Builder::new().name("leave".to_owned()).spawn(move || {
+        while !told.load(Ordering::Relaxed) && stdin().is_terminal() {
+            std::thread::sleep(LOOK);
+        }
+        told.store(true, Ordering::Relaxed);
+        std::thread::sleep(REDRAW);
+        let _ = ratatui::try_restore();
+        std::process::exit(Exit::Interrupted.code().into());
+    });
 }
 
 struct Top {

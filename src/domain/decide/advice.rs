@@ -43,9 +43,7 @@ pub(super) fn advised(
         Verdict::Stop { reason, scope: Scope::Run } => {
             let mut events = step_finished(run, agent, &accepted, report, chosen);
             if goes_on(run, agent, &events) {
-                events.push(Event::RunPaused {
-                    pause: Pause::Plugin { plugin: by, because: reason },
-                });
+                events.push(Event::RunPaused { pause: pause(by, &reason) });
             }
             events
         }
@@ -55,6 +53,12 @@ pub(super) fn advised(
             events
         }
     }
+}
+
+fn pause(plugin: String, reason: &str) -> Pause {
+    let because =
+        if reason.is_empty() { "it stopped the run, and does not say why" } else { reason };
+    Pause::Plugin { plugin, because: because.to_owned() }
 }
 
 /// Holds back the turn after a step, if there is one.
@@ -96,7 +100,7 @@ pub(super) fn not_started(run: &Run, agent: &Agent, report: &Report, chosen: Cho
         }
         Verdict::Stop { reason, scope: Scope::Agent } => vec![stopped(agent, report, &by, &reason)],
         Verdict::Stop { reason, scope: Scope::Run } => {
-            vec![Event::RunPaused { pause: Pause::Plugin { plugin: by, because: reason } }]
+            vec![Event::RunPaused { pause: pause(by, &reason) }]
         }
     }
 }
@@ -176,7 +180,11 @@ fn stopped(agent: &Agent, report: &Report, by: &str, reason: &str) -> Event {
         cost_usd: report.cost,
         estimated: false,
         usage: report.usage.clone(),
-        why: format!("{} {what}: {reason}", plug_in(by)),
+        why: if reason.is_empty() {
+            format!("{} {what}, and does not say why", plug_in(by))
+        } else {
+            format!("{} {what}: {reason}", plug_in(by))
+        },
     }
     .fail(false)
 }

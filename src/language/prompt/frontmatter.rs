@@ -105,6 +105,10 @@ pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
             return Err(Error::at(name.referenced, message));
         }
     };
+    if let Some(payload) = attributes.get("payload").filter(|_| tag == Tag::Result) {
+        let message = "the text of a result is the agent's own; write { tag: result }".to_owned();
+        return Err(Error::at(payload.referenced, message));
+    }
     if let Some((key, value)) = attributes.iter().find(|(key, _)| is_misspelt(key)) {
         let message = format!(
             "`{key}` is probably misspelt: a variable may not look so much like `return` or `target`"

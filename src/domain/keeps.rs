@@ -44,14 +44,14 @@ impl<'run> Keeps<'run> {
         let backoff = agent.not_before.filter(|&until| until > seen.now);
         match (&agent.parked, run.status, begun, backoff, run.limited(seen.now)) {
             (Some(because), ..) => Self::Person(because),
+            (_, _, Some(true), ..) if seen.held => Self::AtWork,
             _ if run.status != Status::Running || !seen.held => Self::Run,
-            (_, _, Some(true), ..) => Self::AtWork,
             (_, _, _, Some(until), _) => match &agent.held {
                 Some(held) => Self::Plugin(held, until),
                 None => Self::Backoff(until),
             },
             (_, _, _, _, Some(until)) => Self::Limit(until),
-            (_, _, Some(false), ..) => Self::Permit,
+            (_, _, Some(_), ..) => Self::Permit,
             (_, _, None, ..) => Self::Due,
         }
     }
@@ -98,7 +98,8 @@ mod tests {
         let early = Seen { now: Timestamp(2000), ..NOW };
         assert_eq!(keeps(&scene, early), ["at_work", "backoff", "backoff"]);
         scene.happens(crate::domain::event::Event::RunPaused { pause: Pause::Stopped });
-        assert_eq!(keeps(&scene, NOW), ["run"; 3]);
+        let running_turns_end_first = ["at_work", "run", "run"];
+        assert_eq!(keeps(&scene, NOW), running_turns_end_first);
     }
 
     #[test]

@@ -157,7 +157,7 @@ struct Money<'run> {
 impl<'run> Money<'run> {
     fn of(known: Known<'run>) -> Self {
         let running = known.seen.keys().filter_map(|id| known.run.agents.get(id));
-        let running = running.map(|agent| (&agent.id, &agent.current_state)).collect();
+        let running = running.map(|agent| (&agent.id, agent.prompt())).collect();
         Self { run: known.run, running, by_state: HashMap::new() }
     }
 
@@ -165,11 +165,11 @@ impl<'run> Money<'run> {
         let run = self.run;
         let ask = || {
             let running = self.running.iter().copied();
-            run.purse().means((&agent.id, &agent.current_state), &running) != Means::Enough
+            run.purse().means((&agent.id, agent.prompt()), &running) != Means::Enough
         };
         match (run.settings.budget_usd, run.shares.is_empty()) {
             (None, true) => false,
-            (Some(_), true) => *self.by_state.entry(&agent.current_state).or_insert_with(ask),
+            (Some(_), true) => *self.by_state.entry(agent.prompt()).or_insert_with(ask),
             (_, false) => ask(),
         }
     }

@@ -56,6 +56,7 @@ pub mod plugin;
 pub mod process;
 pub mod runtime;
 pub mod store;
+pub mod world;
 
 pub use actor::message::{Consult, Published};
 pub use domain::consult::{Question, Scope, Verdict};

@@ -60,7 +60,7 @@ const TABLE: &[Row] = &[
     Row {
         room: "domain",
         rooms: &[],
-        crates: &["jiff", "schemars", "serde", "thiserror"],
+        crates: &["jiff", "schemars", "serde", "serde_json", "thiserror"],
         never: WORLD,
     },
     Row {
@@ -74,7 +74,9 @@ const TABLE: &[Row] = &[
             "shlex",
             "strsim",
             "regex",
+            "serde_json",
             "serde_yaml",
+            "sha2",
             "thiserror",
         ],
         never: WORLD,
@@ -96,6 +98,25 @@ const TABLE: &[Row] = &[
         rooms: &["domain", "fault"],
         crates: &["jiff", "memchr", "rustix", "serde", "serde_json", "thiserror", "tokio", "uuid"],
         never: ENVIRONMENT,
+    },
+    // What graphs ask for: files, git, the web; programs are started by the room that owns that.
+    Row {
+        room: "world",
+        rooms: &["domain", "fault", "process"],
+        crates: &[
+            "globset",
+            "jiff",
+            "reqwest",
+            "rustix",
+            "serde",
+            "serde_json",
+            "serde_yaml",
+            "sha2",
+            "thiserror",
+            "tokio",
+            "tracing",
+        ],
+        never: &["std::process::Command", "std::io::stderr", "std::io::stdout", "std::net"],
     },
     Row {
         room: "actor",

@@ -1,0 +1,142 @@
+//! A question to a person, and what they answered.
+//!
+//! One mechanism for everything a person answers: a graph's `user_prompt`, a prompt's `<ask>`. While an
+//! agent waits for the answer it is data, and the first valid answer wins.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Question {
+    /// The name it is answered under: the node of a graph, the state a prompt's answer leads to.
+    pub node: String,
+    /// What is asked.
+    pub text: String,
+    /// A short label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<String>,
+    /// What can be chosen; none means that the answer is free text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<Choice>,
+    /// Whether another text than an option is an answer too.
+    #[serde(default)]
+    pub free: bool,
+}
+
+/// One of the answers that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    /// By which it is known.
+    pub id: String,
+    /// What a person reads.
+    pub label: String,
+    /// What it means.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+}
+
+/// What a person answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// The option, or `other` for free text.
+    pub id: String,
+    /// What was given, as it stands.
+    pub raw: String,
+}
+
+/// The id of an answer that is none of the options.
+pub const OTHER: &str = "other";
+
+/// Why a text is no answer to a question.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("WF504 `{given}` is not an answer to {node}: {expected}")]
+pub struct InvalidAnswer {
+    /// What was given.
+    pub given: String,
+    /// The question.
+    pub node: String,
+    /// What would be one.
+    pub expected: String,
+}
+
+impl Question {
+    /// What a text means as an answer: an option by its number, counted from 1, its id or its label,
+    /// or free text where that is allowed. An id goes before a number.
+    ///
+    /// # Errors
+    /// [`InvalidAnswer`].
+    pub fn read(&self, given: &str) -> Result<Answer, InvalidAnswer> {
+        let text = given.trim();
+        let by_number = || {
+            let number: usize = text.parse().ok()?;
+            self.options.get(number.checked_sub(1)?)
+        };
+        let same = |name: &str| name.trim().eq_ignore_ascii_case(text);
+        let chosen = self
+            .options
+            .iter()
+            .find(|option| option.id == text)
+            .or_else(|| self.options.iter().find(|option| same(&option.id) || same(&option.label)))
+            .or_else(by_number);
+        if let Some(option) = chosen {
+            return Ok(Answer { id: option.id.clone(), raw: given.to_owned() });
+        }
+        if (self.free || self.options.is_empty()) && !text.is_empty() {
+            return Ok(Answer { id: OTHER.to_owned(), raw: given.to_owned() });
+        }
+        Err(InvalidAnswer {
+            given: given.to_owned(),
+            node: self.node.clone(),
+            expected: self.expected(),
+        })
+    }
+
+    fn expected(&self) -> String {
+        if self.options.is_empty() {
+            return "give some text".to_owned();
+        }
+        let ids: Vec<&str> = self.options.iter().map(|option| option.id.as_str()).collect();
+        let free = if self.free { ", or a text of your own" } else { "" };
+        format!("use one of {}{free}", ids.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(free: bool) -> Question {
+        let option = |id: &str, label: &str| Choice {
+            id: id.into(),
+            label: label.into(),
+            description: String::new(),
+        };
+        Question {
+            node: "ask_type".into(),
+            text: "Which?".into(),
+            header: None,
+            options: vec![option("git", "Git repository"), option("2", "Two")],
+            free,
+        }
+    }
+
+    #[test]
+    fn an_option_is_known_by_id_label_and_number() {
+        let id = |given: &str| question(false).read(given).map(|answer| answer.id);
+        assert_eq!(id("git"), Ok("git".into()));
+        assert_eq!(id(" git REPOSITORY "), Ok("git".into()));
+        assert_eq!(id("1"), Ok("git".into()));
+        assert_eq!(id("2"), Ok("2".into()));
+        let wrong = id("3").expect_err("no such option").to_string();
+        assert_eq!(wrong, "WF504 `3` is not an answer to ask_type: use one of git, 2");
+    }
+
+    #[test]
+    fn free_text_is_an_answer_where_it_is_asked_for() {
+        let answer = question(true).read("svn").expect("free text");
+        assert_eq!((answer.id.as_str(), answer.raw.as_str()), (OTHER, "svn"));
+        let open = Question { options: Vec::new(), ..question(false) };
+        assert!(open.read("anything").is_ok() && open.read("  ").is_err());
+    }
+}

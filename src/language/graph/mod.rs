@@ -1,0 +1,3 @@
+//! Graphs of deterministic nodes, in YAML.
+
+pub mod program;

@@ -1,0 +1,1 @@
+//! What graphs ask of the world: files, git, the web, programs; confined to the workspace.

@@ -3,6 +3,7 @@
 //! A workflow's files are seen through a [`Source`](source::Source). A language answers two
 //! questions about a state: what to ask before the model, and what its reply means after it.
 
+pub mod diagnostic;
 pub mod expression;
 pub mod graph;
 pub mod hint;

@@ -3,6 +3,7 @@
 //! The trait keeps this room free of the file system: the store reads a directory, a test a map.
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
 
 use crate::domain::id::StateName;
 
@@ -79,6 +80,20 @@ pub trait Source: Send + Sync {
 
     /// How the file is shown to people, in errors.
     fn path(&self, name: &StateName) -> String;
+
+    /// The text of a document that a workflow refers to, by its path below the scope or, if it is not
+    /// there, below the workspace.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); a path that leads out by `..` or is absolute is [`Error::Outside`].
+    fn document(&self, path: &str) -> Result<String, Error>;
+}
+
+/// Whether a path stays below where it begins, as far as it says so itself.
+#[must_use]
+pub fn stays_below(path: &str) -> bool {
+    let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    Path::new(path).components().all(inside)
 }
 
 /// A workflow held in memory, for tests and for embedding.
@@ -97,5 +112,15 @@ impl Source for BTreeMap<String, String> {
 
     fn path(&self, name: &StateName) -> String {
         name.to_string()
+    }
+
+    fn document(&self, path: &str) -> Result<String, Error> {
+        if !stays_below(path) {
+            return Err(Error::Outside { path: path.to_owned() });
+        }
+        self.get(path).cloned().ok_or_else(|| {
+            let similar = super::hint::closest(path, self.keys().map(String::as_str));
+            Error::Missing { path: path.to_owned(), similar: similar.map(str::to_owned) }
+        })
     }
 }

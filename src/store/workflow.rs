@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::id::StateName;
 use crate::language::hint::closest;
-use crate::language::source::{Error, Source};
+use crate::language::source::{Error, Source, stays_below};
 
 /// The most bytes a prompt may have.
 const LONGEST: u64 = 16 * 1024 * 1024;
@@ -15,6 +15,7 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Directory {
     root: PathBuf,
+    workspace: Option<PathBuf>,
 }
 
 impl Directory {
@@ -24,7 +25,19 @@ impl Directory {
     /// What the system said.
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let root = path.canonicalize()?;
-        if root.is_dir() { Ok(Self { root }) } else { Err(ErrorKind::NotADirectory.into()) }
+        if root.is_dir() {
+            Ok(Self { root, workspace: None })
+        } else {
+            Err(ErrorKind::NotADirectory.into())
+        }
+    }
+
+    /// The same, with a second directory for the documents that it refers to, resolved too.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn with_workspace(self, path: &Path) -> std::io::Result<Self> {
+        Ok(Self { workspace: Some(path.canonicalize()?), ..self })
     }
 
     /// Its real path.
@@ -64,24 +77,7 @@ impl Directory {
 
 impl Source for Directory {
     fn read(&self, name: &StateName) -> Result<String, Error> {
-        let real = self.resolve(name)?;
-        let unreadable = |error: std::io::Error| Error::Unreadable {
-            path: self.path(name),
-            error: error.to_string(),
-        };
-        let mut bytes = Vec::new();
-        let file = File::open(&real).map_err(unreadable)?;
-        let size = file.metadata().map_err(unreadable)?.len();
-        if size > LONGEST {
-            return Err(Error::TooLong { path: self.path(name), size, limit: LONGEST });
-        }
-        file.take(LONGEST).read_to_end(&mut bytes).map_err(unreadable)?;
-        String::from_utf8(bytes).map_err(|error| {
-            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = good.split(|&byte| byte == b'\n').count();
-            let column = good.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
-            Error::NotText { path: self.path(name), line, column }
-        })
+        text(&self.resolve(name)?, &self.path(name))
     }
 
     fn check(&self, name: &StateName) -> Result<(), Error> {
@@ -91,6 +87,51 @@ impl Source for Directory {
     fn path(&self, name: &StateName) -> String {
         self.root.join(name.as_str()).display().to_string()
     }
+
+    fn document(&self, path: &str) -> Result<String, Error> {
+        match (document(&self.root, path), &self.workspace) {
+            (Err(Error::Missing { .. }), Some(workspace)) => document(workspace, path),
+            (read, _) => read,
+        }
+    }
+}
+
+/// The text of a file below a directory.
+fn document(root: &Path, path: &str) -> Result<String, Error> {
+    let shown = root.join(path).display().to_string();
+    if !stays_below(path) {
+        return Err(Error::Outside { path: shown });
+    }
+    let real = root.join(path).canonicalize().map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+            Error::Missing { path: shown.clone(), similar: None }
+        }
+        _ => Error::Unreadable { path: shown.clone(), error: error.to_string() },
+    })?;
+    if !real.starts_with(root) {
+        return Err(Error::Outside { path: shown });
+    }
+    if real.is_file() { text(&real, &shown) } else { Err(Error::NotAFile { path: shown }) }
+}
+
+/// The text of a regular file, and how the file is shown to people.
+fn text(real: &Path, shown: &str) -> Result<String, Error> {
+    let path = || shown.to_owned();
+    let unreadable =
+        |error: std::io::Error| Error::Unreadable { path: path(), error: error.to_string() };
+    let mut bytes = Vec::new();
+    let file = File::open(real).map_err(unreadable)?;
+    let size = file.metadata().map_err(unreadable)?.len();
+    if size > LONGEST {
+        return Err(Error::TooLong { path: path(), size, limit: LONGEST });
+    }
+    file.take(LONGEST).read_to_end(&mut bytes).map_err(unreadable)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.split(|&byte| byte == b'\n').count();
+        let column = good.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
+        Error::NotText { path: path(), line, column }
+    })
 }
 
 #[cfg(test)]
@@ -126,5 +167,30 @@ mod tests {
         );
         assert!(message("BAD.md").contains("BAD.md:2:5: this is not UTF-8 text"));
         assert!(matches!(directory.read(&state("LOOP.md")), Err(Error::Unreadable { .. })));
+    }
+    #[test]
+    fn documents_are_read_below_the_scope_and_then_below_the_workspace() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (scope, workspace) = (place.path().join("scope"), place.path().join("workspace"));
+        std::fs::create_dir_all(scope.join("refs")).expect("made");
+        std::fs::create_dir_all(workspace.join("refs")).expect("made");
+        std::fs::write(place.path().join("secret"), "s").expect("written");
+        std::fs::write(scope.join("refs/a.md"), "of the scope").expect("written");
+        std::fs::write(workspace.join("refs/a.md"), "of the workspace").expect("written");
+        std::fs::write(workspace.join("refs/b.md"), "of the workspace").expect("written");
+        symlink(place.path().join("secret"), scope.join("refs/out.md")).expect("linked");
+        let alone = Directory::open(&scope).expect("opened");
+        let both = alone.clone().with_workspace(&workspace).expect("opened");
+        let message = |path| both.document(path).expect_err(path).to_string();
+
+        assert_eq!(both.document("refs/a.md"), Ok("of the scope".into()));
+        assert_eq!(both.document("./refs/b.md"), Ok("of the workspace".into()));
+        assert!(matches!(alone.document("refs/b.md"), Err(Error::Missing { .. })));
+        let secret = place.path().join("secret").display().to_string();
+        for path in ["../secret", "refs/../../secret", "refs/out.md", &secret] {
+            assert!(message(path).contains("leads out of the workflow's scope"), "{path}");
+        }
+        assert!(message("refs").contains("not a regular file"));
+        assert!(message("refs/c.md").contains("there is no such file"));
     }
 }

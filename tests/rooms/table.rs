@@ -67,6 +67,7 @@ const TABLE: &[Row] = &[
         room: "language",
         rooms: &["domain"],
         crates: &[
+            "granit_parser",
             "pest",
             "pest_derive",
             "serde",

@@ -79,6 +79,10 @@ impl Source for Trap {
     fn path(&self, name: &StateName) -> String {
         self.files.path(name)
     }
+
+    fn document(&self, path: &str) -> Result<String, Error> {
+        self.files.document(path)
+    }
 }
 
 /// The causes of an agent's failed turns; each is a restart of the same turn.

@@ -1,3 +1,19 @@
-//! Graphs of deterministic nodes, in YAML.
+//! Graphs of deterministic nodes, in YAML: [`read`] makes a [`program`] of a file's text, or says
+//! everything that is wrong with it.
 
+mod actions;
+mod agents;
+mod conditions;
+mod nodes;
+mod parameters;
 pub mod program;
+mod prompts;
+pub mod read;
+mod reader;
+mod report;
+mod scalar;
+pub mod section;
+mod targets;
+mod tree;
+mod variables;
+pub mod vocabulary;

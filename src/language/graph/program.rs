@@ -138,6 +138,8 @@ pub enum Text {
         path: String,
         /// The section, if only one is carried out.
         section: Option<String>,
+        /// The section to take out of the text, if its name is known only when it is carried out.
+        choose: Option<Template>,
         /// The text.
         text: String,
     },

@@ -1,0 +1,191 @@
+//! Consequences.
+
+use serde_json::{Value, json};
+
+use super::conditions::work;
+use super::parameters::Parameters;
+use super::program::{Act, Action, Store, Work};
+use super::reader::Reader;
+use super::tree::Node;
+use super::vocabulary::Role;
+use crate::language::expression::Template;
+
+impl Reader<'_> {
+    /// Several consequences; nothing, if one is wrong.
+    pub(super) fn actions(&mut self, list: &[Node]) -> Option<Vec<Action>> {
+        let read: Vec<_> = list.iter().map(|node| self.action(node)).collect();
+        read.into_iter().collect()
+    }
+
+    fn action(&mut self, node: &Node) -> Option<Action> {
+        // What a loop goes through has its name in the loop only, so it is known before the rest is read.
+        let local = local(node);
+        self.variables.locals.extend(local.clone());
+        let given = self.parameters(Role::Consequence, node, &[]);
+        if local.is_some() {
+            self.variables.locals.pop();
+        }
+        let mut given = given?;
+        let act = self.act(&mut given)?;
+        Some(Action { kind: given.kind.to_owned(), act })
+    }
+
+    fn act(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+        Some(match given.kind {
+            "evaluate" => {
+                self.variables.flags(given.written("set_flag"));
+                Act::Evaluate {
+                    expression: given.expression("expression")?,
+                    set_flag: given.template("set_flag")?,
+                }
+            }
+            "compute" => Act::Compute {
+                expression: given.expression("expression")?,
+                store: self.store_full(given, "store_as")?,
+            },
+            "display_message" => Act::DisplayMessage { message: given.template("message")? },
+            "display_table" => Act::DisplayTable {
+                title: given.template("title"),
+                headers: given.template("headers")?,
+                rows: given.template("rows")?,
+            },
+            "create_checkpoint" => Act::CreateCheckpoint { name: given.template("name")? },
+            "rollback_checkpoint" => Act::RollbackCheckpoint { name: given.template("name")? },
+            "set_timestamp" => Act::SetTimestamp { store: self.store(given)?? },
+            "compute_hash" => Act::ComputeHash {
+                from: self.from(given)?,
+                store: self.store_full(given, "store_as")?,
+            },
+            "foreach" => Act::ForEach {
+                items: given.template("items")?,
+                name: given.word("as").unwrap_or_else(|| "item".to_owned()),
+                actions: given.actions()?,
+            },
+            "invoke_pattern" | "invoke_skill" => self.invoke(given)?,
+            "spawn_agent" | "run_folder" | "run_state" => self.spawn(given)?,
+            "set_flag" | "set_state" | "append_state" | "clear_state" | "merge_state"
+            | "mutate_state" => self.state(given)?,
+            _ => self.world(given)?,
+        })
+    }
+
+    /// What changes the state.
+    fn state(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+        let operation = match given.word("operation") {
+            Some(operation) => operation,
+            None => given.kind.strip_suffix("_state").unwrap_or("flag").to_owned(),
+        };
+        if operation == "flag" || given.kind == "set_flag" {
+            self.variables.flags(given.written("flag"));
+            let (flag, value) = (given.template("flag")?, given.template("value")?);
+            return Some(Act::SetFlag { flag, value });
+        }
+        let known = ["set", "append", "clear", "merge"];
+        if !known.contains(&operation.as_str()) {
+            self.no_such_word(given, "operation", &operation, &known);
+            return None;
+        }
+        let written = given.written("field");
+        let field = given.template("field")?;
+        match operation.as_str() {
+            "merge" => self.merges(written, given.node("value")),
+            _ => self.variables.write(written),
+        }
+        if operation == "clear" {
+            return Some(Act::ClearState { field });
+        }
+        let Some(value) = given.template("value") else {
+            let message = format!("`mutate_state` needs `value` to {operation} it");
+            self.report.error(given.at, "WF303", message);
+            return None;
+        };
+        Some(match operation.as_str() {
+            "append" => Act::AppendState { field, value },
+            "merge" => Act::MergeState { field, value },
+            _ => Act::SetState { field, value },
+        })
+    }
+
+    fn merges(&mut self, field: &str, value: Option<&Node>) {
+        match value.map(Node::json) {
+            Some(Value::Object(map)) => {
+                self.variables.write(field);
+                map.keys().for_each(|key| self.variables.write(&format!("{field}.{key}")));
+            }
+            _ => self.variables.merges(field),
+        }
+    }
+
+    /// An operation on the world.
+    fn world(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+        let kind = given.kind;
+        let mut prompt = None;
+        let work = match kind {
+            "cache_web_content" => self.cached(given)?,
+            "run_command" => self.command(given)?,
+            "web_fetch" => {
+                prompt = given.template("prompt");
+                work(given, kind, &["store_as", "prompt"])?
+            }
+            _ => work(given, kind, &["store_as"])?,
+        };
+        let store = match kind {
+            "cache_web_content" if given.node("store_path_as").is_some() => {
+                Some(Store { path: self.store_full(given, "store_path_as")?, full: true })
+            }
+            _ => self.store(given)?.map(|path| Store { path, full: false }),
+        };
+        Some(Act::World { work, store, prompt })
+    }
+
+    /// What is cached is the content of what was fetched, which is named by its path.
+    fn cached(&mut self, given: &Parameters<'_>) -> Option<Work> {
+        let content = format!("${{{}.content}}", self.from_path(given)?);
+        let dest = given.node("dest")?.json();
+        let parameters = Template::parse(&json!({ "content": content, "dest": dest })).ok()?;
+        Some(Work { kind: given.kind.to_owned(), own: None, parameters })
+    }
+
+    /// `run_command` is how later graphs write `bash_exec`.
+    fn command(&mut self, given: &mut Parameters<'_>) -> Option<Work> {
+        let known = ["auto", "bash", "sh"];
+        match given.word("interpreter") {
+            Some(other) if !known.contains(&other.as_str()) => {
+                self.no_such_word(given, "interpreter", &other, &known);
+                None
+            }
+            _ => work(given, "bash_exec", &["interpreter", "store_as"]),
+        }
+    }
+
+    /// The path of `store_as`, which is below `computed` with or without that word; the outer one is
+    /// nothing if it is wrong, the inner one if there is none.
+    #[expect(clippy::option_option, reason = "no path and a wrong one are different")]
+    pub(super) fn store(&mut self, given: &mut Parameters<'_>) -> Option<Option<Template>> {
+        if given.node("store_as").is_none() {
+            return Some(None);
+        }
+        let path = given.written("store_as");
+        self.variables.computes(path);
+        match path.strip_prefix("computed.") {
+            Some(below) => Template::parse(&Value::String(below.to_owned())).ok().map(Some),
+            None => given.template("store_as").map(Some),
+        }
+    }
+
+    /// A full path that something is stored at.
+    fn store_full(&mut self, given: &mut Parameters<'_>, parameter: &str) -> Option<Template> {
+        self.variables.write(given.written(parameter));
+        given.template(parameter)
+    }
+}
+
+/// The name of what a loop goes through.
+fn local(node: &Node) -> Option<String> {
+    let super::tree::Content::Map(entries) = &node.value else { return None };
+    let text = |key: &str| {
+        let entry = entries.iter().find(|entry| &*entry.key == key)?;
+        entry.value.text().map(|text| text.text.to_string())
+    };
+    (text("type")? == "foreach").then(|| text("as").unwrap_or_else(|| "item".to_owned()))
+}

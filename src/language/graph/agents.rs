@@ -1,0 +1,156 @@
+//! What Claude Code carries out: documents, skills, and further agents.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::parameters::Parameters;
+use super::program::{Act, Reference, Spawn, SpawnTask, Text};
+use super::reader::Reader;
+use super::section::{section, titles};
+use super::tree::{Content, Node, quoted};
+use crate::language::expression::Template;
+
+/// How long the documents of a graph may be together, in bytes.
+const LONGEST: usize = 64 * 1024 * 1024;
+
+impl Reader<'_> {
+    /// `invoke_pattern`, `invoke_skill`
+    pub(super) fn invoke(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+        let reference = if given.kind == "invoke_skill" {
+            let text =
+                Text::Skill { name: given.template("skill")?, arguments: given.template("args") };
+            Reference { text, context: nothing()? }
+        } else {
+            let text = self.document(given.node("path")?, given.node("section"))?;
+            let context = given.template("context").map_or_else(nothing, Some)?;
+            Reference { text, context }
+        };
+        let store = self.store(given)?;
+        if store.is_none() {
+            self.variables.merges("computed");
+        }
+        Some(Act::Reference { reference, store })
+    }
+
+    /// The text that a reference names, or its section.
+    pub(super) fn document(&mut self, path: &Node, title: Option<&Node>) -> Option<Text> {
+        let name = path.text()?.text.to_string();
+        if name.contains("${") {
+            let message = "a document is read before the graph begins, so its path is written out";
+            self.report.error(path.at, "WF320", message);
+            return None;
+        }
+        let text = match self.read(&name) {
+            Ok(text) => text,
+            Err(why) => {
+                self.report.error(path.at, "WF320", format!("the document is missing: {why}"));
+                return None;
+            }
+        };
+        let written = title.and_then(Node::text).map(|title| title.text.to_string());
+        let fixed = written.as_deref().filter(|title| !title.contains("${"));
+        let part = match (fixed, title) {
+            (Some(wanted), Some(node)) => self.section(node, &name, &text, wanted)?,
+            _ => &text,
+        };
+        self.documents_size += part.len();
+        if self.documents_size > LONGEST {
+            let message = format!(
+                "the documents up to here are longer than {LONGEST} bytes together; name sections of them"
+            );
+            self.report.error(path.at, "WF320", message);
+            return None;
+        }
+        let choose = match &written {
+            Some(_) if fixed.is_none() => {
+                Some(Template::parse(&Value::String(written.clone()?)).ok()?)
+            }
+            _ => None,
+        };
+        let section = fixed.map(str::to_owned);
+        Some(Text::Document { path: name, section, choose, text: part.to_owned() })
+    }
+
+    fn read(&mut self, name: &str) -> Result<Arc<str>, String> {
+        if let Some(known) = self.documents.get(name) {
+            return known.clone();
+        }
+        let read = self.source.document(name);
+        let read: Result<Arc<str>, _> = read.map(Arc::from).map_err(|error| error.to_string());
+        self.documents_size += read.as_deref().map_or(0, str::len);
+        self.documents.insert(name.to_owned(), read.clone());
+        read
+    }
+
+    fn section<'text>(
+        &mut self,
+        node: &Node,
+        path: &str,
+        text: &'text str,
+        title: &str,
+    ) -> Option<&'text str> {
+        let found = section(text, title);
+        if found.is_none() {
+            let titles = titles(text);
+            let otherwise = || match titles.len() {
+                0 => "; it has no headings".to_owned(),
+                1..=10 => format!("; it has {}", titles.join(", ")),
+                many => format!("; it has {many} others"),
+            };
+            let hint = self.report.hint(title, titles.iter().copied(), otherwise);
+            let (path, title) = (quoted(path), quoted(title));
+            let message = format!("the document {path} has no section {title}{hint}");
+            self.report.error(node.at, "WF321", message);
+        }
+        found
+    }
+
+    /// `spawn_agent`, `run_folder`, `run_state`
+    pub(super) fn spawn(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+        let background = given.switch("run_in_background");
+        let task = if given.kind == "spawn_agent" {
+            let kind = given.template("subagent_type");
+            SpawnTask::Prompt { kind, prompt: given.template("prompt")? }
+        } else {
+            let variables = self.variables_given(given)?;
+            let (folder, state) = (given.template("path"), given.template("state"));
+            SpawnTask::State { folder, state, variables }
+        };
+        let store = self.store(given)?;
+        Some(Act::Spawn(Spawn { task, store, background }))
+    }
+
+    /// The variables of a further agent; its `input` is one of them.
+    fn variables_given(&mut self, given: &Parameters<'_>) -> Option<Template> {
+        let mut variables = match given.node("variables").map(Node::json) {
+            None => Value::Object(Map::new()),
+            Some(variables) => variables,
+        };
+        if let Some(input) = given.node("input") {
+            let Value::Object(map) = &mut variables else {
+                let message = "`variables` is a mapping here, written out, as there is an `input`";
+                self.report.error(input.at, "WF303", message);
+                return None;
+            };
+            map.insert("input".to_owned(), input.json());
+        }
+        Template::parse(&variables).ok()
+    }
+
+    /// The context of a reference, if it has one.
+    pub(super) fn context(&mut self, node: Option<&Node>) -> Option<Template> {
+        let Some(node) = node else { return nothing() };
+        let stands_for = node.text().is_some_and(|text| text.text.contains("${"));
+        if !stands_for && !matches!(node.value, Content::Map(_)) {
+            let message = format!("`context` is a mapping, not {}", node.sort());
+            self.report.error(node.at, "WF102", message);
+            return None;
+        }
+        self.template(node)
+    }
+}
+
+fn nothing() -> Option<Template> {
+    Template::parse(&Value::Object(Map::new())).ok()
+}

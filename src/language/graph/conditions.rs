@@ -1,0 +1,178 @@
+//! Preconditions.
+
+use serde_json::Value;
+
+use super::parameters::Parameters;
+use super::program::{Compare, Condition, Test, Work};
+use super::reader::Reader;
+use super::tree::{Node, quoted};
+use super::vocabulary::Role;
+use crate::language::expression::Template;
+
+/// What a `state_check` may ask.
+const OPERATORS: [&str; 8] =
+    ["equals", "not_equals", "null", "is_null", "not_null", "true", "false", "not_true"];
+
+impl Reader<'_> {
+    /// Several preconditions; nothing, if one is wrong.
+    pub(super) fn conditions(&mut self, list: &[Node]) -> Option<Vec<Condition>> {
+        let read: Vec<_> = list.iter().map(|node| self.condition(node)).collect();
+        read.into_iter().collect()
+    }
+
+    /// A precondition.
+    pub(super) fn condition(&mut self, node: &Node) -> Option<Condition> {
+        let message = self.error_message(node);
+        let mut parameters = self.parameters(Role::Precondition, node, &["error_message"])?;
+        let test = self.test(&mut parameters)?;
+        Some(Condition { kind: parameters.kind.to_owned(), test, error_message: message? })
+    }
+
+    /// The outer one is nothing if the message is wrong, the inner one if there is none.
+    #[expect(clippy::option_option, reason = "no message and a wrong one are different")]
+    fn error_message(&mut self, node: &Node) -> Option<Option<Template>> {
+        let super::tree::Content::Map(entries) = &node.value else { return Some(None) };
+        match entries.iter().find(|entry| &*entry.key == "error_message") {
+            Some(entry) => self.words(entry).map(Some),
+            None => Some(None),
+        }
+    }
+
+    fn test(&mut self, given: &mut Parameters<'_>) -> Option<Test> {
+        let kind = given.kind;
+        Some(match kind {
+            "flag_set" | "flag_not_set" => {
+                Test::Flag { flag: given.template("flag")?, set: kind == "flag_set" }
+            }
+            "state_equals" => {
+                Test::Equals { field: given.template("field")?, value: given.template("value")? }
+            }
+            "state_is_null" | "state_not_null" => {
+                Test::Null { field: given.template("field")?, null: kind == "state_is_null" }
+            }
+            "count_equals" => count(given, Compare::Equal, "count")?,
+            "count_above" => count(given, Compare::Above, "min")?,
+            "count_below" => count(given, Compare::Below, "max")?,
+            "fetch_succeeded" => Test::FetchSucceeded { from: self.from(given)? },
+            "fetch_returned_content" => Test::FetchReturnedContent { from: self.from(given)? },
+            "all_of" => Test::All(given.conditions()?),
+            "any_of" => Test::Any(given.conditions()?),
+            "none_of" => Test::None(given.conditions()?),
+            "evaluate_expression" => Test::Expression(given.expression("expression")?),
+            "state_check" => self.state_check(given)?,
+            "path_check" => self.path_check(given)?,
+            "tool_check" => self.tool_check(given)?,
+            _ => Test::World(work(given, kind, &[])?),
+        })
+    }
+
+    /// The path of a value. In `${…}` it is the same path: there is nothing else it could mean.
+    pub(super) fn from(&mut self, given: &Parameters<'_>) -> Option<Template> {
+        let path = self.from_path(given)?;
+        Template::parse(&Value::String(path)).ok()
+    }
+
+    /// The same, as text.
+    pub(super) fn from_path(&mut self, given: &Parameters<'_>) -> Option<String> {
+        let written = given.written("from").trim();
+        let inner = written.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
+        let path = inner.unwrap_or(written).trim();
+        if path.contains(['$', '{', '}']) {
+            let at = given.node("from").map_or(given.at, |node| node.at);
+            let message = format!("`from` of `{}` is the path of one value", given.kind);
+            self.report.error(at, "WF303", message);
+            return None;
+        }
+        Some(path.to_owned())
+    }
+
+    /// Reports a word that is none of those a parameter may be.
+    pub(super) fn no_such_word(
+        &mut self,
+        given: &Parameters<'_>,
+        parameter: &str,
+        word: &str,
+        known: &[&str],
+    ) {
+        let at = given.node(parameter).map_or(given.at, |node| node.at);
+        let hint = self.report.hint(word, known.iter().copied(), String::new);
+        let (kind, word, known) = (given.kind, quoted(word), known.join(", "));
+        let message =
+            format!("`{parameter}` of `{kind}` cannot be {word}; use one of {known}{hint}");
+        self.report.error(at, "WF303", message);
+    }
+
+    /// `state_check` is how later graphs write `state_equals` and its like.
+    fn state_check(&mut self, given: &mut Parameters<'_>) -> Option<Test> {
+        let operator = given.word("operator")?;
+        let field = given.template("field")?;
+        let inner = match operator.as_str() {
+            "equals" | "not_equals" => {
+                let Some(value) = given.template("value") else {
+                    let message = format!("`state_check` needs `value` to see what it {operator}");
+                    self.report.error(given.at, "WF303", message);
+                    return None;
+                };
+                Test::Equals { field, value }
+            }
+            "null" | "is_null" => Test::Null { field, null: true },
+            "not_null" => Test::Null { field, null: false },
+            "true" | "not_true" | "false" => {
+                let value = Value::Bool(operator != "false");
+                Test::Equals { field, value: Template::parse(&value).ok()? }
+            }
+            other => {
+                self.no_such_word(given, "operator", other, &OPERATORS);
+                return None;
+            }
+        };
+        let negated = ["not_equals", "not_true"].contains(&operator.as_str());
+        Some(if negated { Test::None(vec![plain("state_equals", inner)]) } else { inner })
+    }
+
+    /// `path_check` is how later graphs write `file_exists` and `directory_exists`.
+    fn path_check(&mut self, given: &mut Parameters<'_>) -> Option<Test> {
+        let check = given.word("check").unwrap_or_else(|| "exists".to_owned());
+        let world = |given: &Parameters<'_>, kind| work(given, kind, &["check"]).map(Test::World);
+        match check.as_str() {
+            "is_file" => world(given, "file_exists"),
+            "is_directory" => world(given, "directory_exists"),
+            "exists" => {
+                let either = ["file_exists", "directory_exists"];
+                let either = either.map(|kind| Some(plain(kind, world(given, kind)?)));
+                either.into_iter().collect::<Option<_>>().map(Test::Any)
+            }
+            other => {
+                self.no_such_word(given, "check", other, &["exists", "is_file", "is_directory"]);
+                None
+            }
+        }
+    }
+
+    /// `tool_check` is how later graphs write `tool_available`.
+    fn tool_check(&mut self, given: &mut Parameters<'_>) -> Option<Test> {
+        match given.word("capability").as_deref() {
+            None | Some("available") => {
+                work(given, "tool_available", &["capability"]).map(Test::World)
+            }
+            Some(other) => {
+                self.no_such_word(given, "capability", other, &["available"]);
+                None
+            }
+        }
+    }
+}
+
+/// The operation of a type; what is left out is not a parameter of it.
+pub(super) fn work(given: &Parameters<'_>, kind: &str, left_out: &[&str]) -> Option<Work> {
+    let parameters = given.all_but(left_out)?;
+    Some(Work { kind: kind.to_owned(), own: given.own, parameters })
+}
+
+fn count(given: &mut Parameters<'_>, compare: Compare, number: &str) -> Option<Test> {
+    Some(Test::Count { field: given.template("field")?, compare, number: given.template(number)? })
+}
+
+fn plain(kind: &str, test: Test) -> Condition {
+    Condition { kind: kind.to_owned(), test, error_message: None }
+}

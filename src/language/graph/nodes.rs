@@ -1,0 +1,170 @@
+//! The nodes of a graph, and its endings.
+
+use super::program::{Ending, Name, Node, Reference};
+use super::reader::{Fields, Reader};
+use super::tree::{Entry, quoted};
+
+const TYPES: [&str; 5] = ["action", "conditional", "user_prompt", "validation_gate", "reference"];
+
+/// What every node may have.
+const COMMON: [&str; 2] = ["type", "description"];
+
+impl Reader<'_> {
+    /// A node; nothing, if something in it is wrong.
+    pub(super) fn graph_node(&mut self, entry: &Entry, name: &Name) -> Option<Node> {
+        let what = format!("the node {}", quoted(name));
+        let fields = self.map(&entry.value, entry.at, &what)?;
+        let kind = self.need(&fields, "type")?;
+        let word: &str = &self.word(kind)?.text;
+        let keys: &[&str] = match word {
+            "action" => &["actions", "on_success", "on_failure"],
+            "conditional" => &["condition", "branches"],
+            "user_prompt" => &["prompt", "on_response"],
+            "validation_gate" => &["validations", "on_valid", "on_invalid"],
+            "reference" => &["doc", "section", "context", "next_node", "on_failure"],
+            other => {
+                let otherwise = || format!("; use one of {}", TYPES.join(", "));
+                let hint = self.report.hint(other, TYPES, otherwise);
+                let message = format!("unknown node type {}{hint}", quoted(other));
+                self.report.error(kind.value.at, "WF210", message);
+                return None;
+            }
+        };
+        let keys: Vec<&str> = COMMON.iter().chain(keys).copied().collect();
+        let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
+        match word {
+            "action" => self.action_node(&fields, name),
+            "conditional" => self.conditional(&fields, name),
+            "user_prompt" => self.user_prompt(&fields, name).map(Node::UserPrompt),
+            "validation_gate" => self.gate(&fields, name),
+            _ => self.reference(&fields, name),
+        }
+    }
+
+    /// Where a key leads to.
+    pub(super) fn way(&mut self, fields: &Fields<'_>, from: &Name, key: &str) -> Option<Name> {
+        let entry = self.need(fields, key)?;
+        let code = if key == "next_node" { "WF204" } else { "WF202" };
+        self.target(from, entry, code)
+    }
+
+    /// Where a key leads to that need not be there; the outer one is nothing if it is wrong.
+    #[expect(clippy::option_option, reason = "no way and a wrong one are different")]
+    pub(super) fn perhaps(
+        &mut self,
+        fields: &Fields<'_>,
+        from: &Name,
+        key: &str,
+    ) -> Option<Option<Name>> {
+        let Some(entry) = fields.get(key) else { return Some(None) };
+        self.target(from, entry, "WF202").map(Some)
+    }
+
+    fn action_node(&mut self, fields: &Fields<'_>, name: &Name) -> Option<Node> {
+        let list = self.need(fields, "actions").and_then(|entry| self.list(entry));
+        let actions = list.and_then(|list| self.actions(list));
+        let on_success = self.way(fields, name, "on_success");
+        let on_failure = self.way(fields, name, "on_failure");
+        Some(Node::Action { actions: actions?, on_success: on_success?, on_failure: on_failure? })
+    }
+
+    fn conditional(&mut self, fields: &Fields<'_>, name: &Name) -> Option<Node> {
+        let entry = self.need(fields, "condition");
+        let condition = entry.and_then(|entry| self.condition(&entry.value));
+        let branches = self.need(fields, "branches")?;
+        let branches = self.map(&branches.value, branches.at, "`branches`")?;
+        let when_true = self.branch(&branches, name, true);
+        let when_false = self.branch(&branches, name, false);
+        for entry in branches.entries.iter().filter(|entry| branch(&entry.key).is_none()) {
+            let key = quoted(&entry.key);
+            let message = format!("unknown key {key} in `branches`; it has `true` and `false`");
+            self.report.error(entry.at, "WF102", message);
+        }
+        let (when_true, when_false) = (when_true?, when_false?);
+        Some(Node::Conditional { condition: condition?, when_true, when_false })
+    }
+
+    fn branch(&mut self, branches: &Fields<'_>, from: &Name, value: bool) -> Option<Name> {
+        let mut found = branches.entries.iter().filter(|entry| branch(&entry.key) == Some(value));
+        let Some(entry) = found.next() else {
+            self.report.error(branches.at, "WF101", format!("`branches` needs `{value}`"));
+            return None;
+        };
+        if let Some(twice) = found.next() {
+            let message = format!("the branch `{value}` stands in line {} already", entry.at.line);
+            self.report.error(twice.at, "WF002", message);
+        }
+        self.target(from, entry, "WF203")
+    }
+
+    fn gate(&mut self, fields: &Fields<'_>, name: &Name) -> Option<Node> {
+        let list = self.need(fields, "validations").and_then(|entry| self.list(entry));
+        let validations = list.and_then(|list| self.conditions(list));
+        let on_valid = self.way(fields, name, "on_valid");
+        let on_invalid = self.way(fields, name, "on_invalid");
+        let (on_valid, on_invalid) = (on_valid?, on_invalid?);
+        Some(Node::ValidationGate { validations: validations?, on_valid, on_invalid })
+    }
+
+    fn reference(&mut self, fields: &Fields<'_>, name: &Name) -> Option<Node> {
+        let next = self.way(fields, name, "next_node");
+        let on_failure = self.perhaps(fields, name, "on_failure");
+        let context = self.context(fields.get("context").map(|entry| &entry.value));
+        let section = fields.get("section");
+        let sound = section.is_none_or(|entry| self.words(entry).is_some());
+        let doc = self.need(fields, "doc").filter(|entry| self.word(entry).is_some());
+        let text = doc
+            .filter(|_| sound)
+            .and_then(|doc| self.document(&doc.value, section.map(|entry| &entry.value)));
+        self.variables.merges("computed");
+        let reference = Reference { text: text?, context: context? };
+        Some(Node::Reference { reference, next: next?, on_failure: on_failure? })
+    }
+
+    /// An ending; nothing, if something in it is wrong.
+    pub(super) fn ending(&mut self, entry: &Entry) -> Option<Ending> {
+        let what = format!("the ending {}", quoted(&entry.key));
+        let keys = ["type", "message", "recovery", "details", "summary"];
+        let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
+        let success = self.need(&fields, "type").and_then(|kind| self.success(kind));
+        let message = self.need(&fields, "message").and_then(|entry| self.words(entry));
+        let mut words = |key| match fields.get(key) {
+            None => Some(None),
+            Some(entry) => self.words(entry).map(Some),
+        };
+        let (recovery, details) = (words("recovery"), words("details"));
+        let summary = match fields.get("summary") {
+            None => Some(None),
+            Some(entry) => self.template(&entry.value).map(Some),
+        };
+        Some(Ending {
+            success: success?,
+            message: message?,
+            recovery: recovery?,
+            details: details?,
+            summary: summary?,
+        })
+    }
+
+    fn success(&mut self, kind: &Entry) -> Option<bool> {
+        match &*self.word(kind)?.text {
+            "success" => Some(true),
+            "error" => Some(false),
+            other => {
+                let message =
+                    format!("an ending is a `success` or an `error`, not {}", quoted(other));
+                self.report.error(kind.value.at, "WF102", message);
+                None
+            }
+        }
+    }
+}
+
+/// Which branch a key is; later graphs write `on_true` and `on_false`.
+fn branch(key: &str) -> Option<bool> {
+    match key {
+        "true" | "True" | "TRUE" | "on_true" => Some(true),
+        "false" | "False" | "FALSE" | "on_false" => Some(false),
+        _ => None,
+    }
+}

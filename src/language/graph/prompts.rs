@@ -1,0 +1,152 @@
+//! Questions to a person: what can be chosen, and what follows.
+
+use std::collections::BTreeMap;
+
+use super::program::{Choice, Name, Response, UserPrompt};
+use super::reader::{Fields, Reader};
+use super::tree::{Entry, Node, Place, quoted};
+use crate::domain::question::OTHER;
+use crate::language::expression::Template;
+
+/// The longest header, in characters.
+const HEADER: usize = 12;
+
+impl Reader<'_> {
+    /// A question; nothing, if something in it is wrong.
+    pub(super) fn user_prompt(&mut self, fields: &Fields<'_>, name: &Name) -> Option<UserPrompt> {
+        self.variables.asks(name);
+        let prompt = self.need(fields, "prompt").and_then(|entry| self.question(entry));
+        let options = prompt.as_ref().map(|prompt| prompt.ids.as_slice()).unwrap_or_default();
+        let answers = self.need(fields, "on_response");
+        let responses =
+            answers.and_then(|entry| self.responses(entry, options, name, prompt.is_some()));
+        let Question { question, header, options, .. } = prompt?;
+        let (question, header, options) = (question?, header?, options?);
+        Some(UserPrompt { question, header, options, responses: responses? })
+    }
+
+    fn question(&mut self, entry: &Entry) -> Option<Question> {
+        let keys = ["question", "header", "options"];
+        let fields = self.fields(&entry.value, entry.at, "`prompt`", &keys)?;
+        let question = self.need(&fields, "question").and_then(|entry| self.words(entry));
+        let header = match self.ought(&fields, "header") {
+            Some(entry) => self.header(entry).map(Some),
+            None => Some(None),
+        };
+        let entry = self.need(&fields, "options")?;
+        let list = self.list(entry)?;
+        if !(2..=4).contains(&list.len()) {
+            let message = format!("a question has 2 to 4 options, this one has {}", list.len());
+            if list.is_empty() {
+                self.report.error(entry.at, "WF207", message);
+            } else {
+                self.lenient(entry.at, "WF207", message);
+            }
+        }
+        let mut ids: Vec<(String, Place)> = Vec::new();
+        let options: Vec<_> = list.iter().map(|node| self.option(node, &mut ids)).collect();
+        Some(Question { question, header, options: options.into_iter().collect(), ids })
+    }
+
+    fn header(&mut self, entry: &Entry) -> Option<Template> {
+        let text = &self.word(entry)?.text;
+        let length = text.chars().count();
+        if length > HEADER && !text.contains("${") {
+            let message =
+                format!("a header has at most {HEADER} characters, this one has {length}");
+            self.lenient(entry.value.at, "WF208", message);
+        }
+        self.words(entry)
+    }
+
+    fn option(&mut self, node: &Node, ids: &mut Vec<(String, Place)>) -> Option<Choice> {
+        let keys = ["id", "label", "description"];
+        let fields = self.fields(node, node.at, "an option", &keys)?;
+        let id = self.need(&fields, "id").and_then(|entry| Some((entry, self.word(entry)?)));
+        let id = id.map(|(entry, text)| {
+            let (id, at) = (text.text.to_string(), entry.value.at);
+            if let Some((_, first)) = ids.iter().find(|(known, _)| *known == id) {
+                let message = format!(
+                    "the id {} is that of the option in line {} already; give it another",
+                    quoted(&id),
+                    first.line
+                );
+                self.report.error(at, "WF209", message);
+            }
+            ids.push((id.clone(), at));
+            id
+        });
+        let label = self.need(&fields, "label").and_then(|entry| self.words(entry));
+        let description = match self.ought(&fields, "description") {
+            None => Some(None),
+            Some(entry) => self.words(entry).map(Some),
+        };
+        Some(Choice { id: id?, label: label?, description: description? })
+    }
+
+    /// `known` says whether the options could be read at all.
+    fn responses(
+        &mut self,
+        entry: &Entry,
+        options: &[(String, Place)],
+        name: &Name,
+        known: bool,
+    ) -> Option<BTreeMap<String, Response>> {
+        let fields = self.map(&entry.value, entry.at, "`on_response`")?;
+        for (id, at) in options {
+            if fields.get(id).is_none() {
+                let id = quoted(id);
+                let message = format!(
+                    "Missing response handler: `on_response` has no {id}; say where it leads"
+                );
+                self.report.error(*at, "WF205", message);
+            }
+        }
+        let is_option = |key: &str| options.iter().any(|(id, _)| id == key);
+        for entry in fields.entries.iter().filter(|entry| known && !is_option(&entry.key)) {
+            self.orphan(entry, options);
+        }
+        let read: Vec<_> = fields
+            .entries
+            .iter()
+            .map(|entry| Some((entry.key.to_string(), self.response(entry, name)?)))
+            .collect();
+        read.into_iter().collect()
+    }
+
+    fn orphan(&mut self, entry: &Entry, options: &[(String, Place)]) {
+        if &*entry.key == OTHER {
+            let message = "`other` is no option: it takes any text of a person's own".to_owned();
+            return self.lenient(entry.at, "WF206", message);
+        }
+        let ids = options.iter().map(|(id, _)| id.as_str());
+        let otherwise = || "; add the option or remove it".to_owned();
+        let hint = self.report.hint(&entry.key, ids, otherwise);
+        let message = format!("orphan handler: no option has the id {}{hint}", quoted(&entry.key));
+        self.report.error(entry.at, "WF206", message);
+    }
+
+    fn response(&mut self, entry: &Entry, name: &Name) -> Option<Response> {
+        let what = format!("the response {}", quoted(&entry.key));
+        let keys = ["consequence", "consequences", "next_node", "on_failure"];
+        let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
+        let mut consequence = Some(Vec::new());
+        for key in ["consequence", "consequences"] {
+            let Some(entry) = fields.get(key) else { continue };
+            let read = self.list(entry).and_then(|list| self.actions(list));
+            consequence = consequence.zip(read).map(|(before, read)| [before, read].concat());
+        }
+        let next = self.way(&fields, name, "next_node");
+        let on_failure = self.perhaps(&fields, name, "on_failure");
+        Some(Response { consequence: consequence?, next: next?, on_failure: on_failure? })
+    }
+}
+
+/// What was read of a question: its parts are nothing where they are wrong.
+struct Question {
+    question: Option<Template>,
+    #[expect(clippy::option_option, reason = "no header and a wrong one are different")]
+    header: Option<Option<Template>>,
+    options: Option<Vec<Choice>>,
+    ids: Vec<(String, Place)>,
+}

@@ -1,0 +1,259 @@
+//! Reads a graph: from the text of its file to a program, or to everything that is wrong with it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::program::{Condition, Ending, Name, Node, Program};
+use super::reader::{Fields, Reader};
+use super::report::Report;
+use super::targets;
+use super::tree::{self, Content, Entry, Place, quoted};
+use super::variables::Variables;
+use super::vocabulary::Vocabulary;
+use crate::domain::settings::Model;
+use crate::language::diagnostic::Diagnostic;
+use crate::language::manifest;
+use crate::language::source::Source;
+
+/// How many nodes, and how many endings, a graph may have.
+const MOST: usize = 10_000;
+
+/// How many nodes a graph may execute that does not say it.
+const MAX_STEPS: u64 = 10_000;
+
+const KEYS: [&str; 10] = [
+    "name",
+    "version",
+    "description",
+    "entry_preconditions",
+    "initial_state",
+    "start_node",
+    "nodes",
+    "endings",
+    "model",
+    "max_steps",
+];
+
+/// How strictly a graph is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// What graphs in use do besides the rules is only remarked.
+    #[default]
+    Lenient,
+    /// All rules hold.
+    Seed,
+}
+
+/// What reading a graph came to.
+#[derive(Debug)]
+pub struct Reading {
+    /// The program, if there are no errors.
+    pub program: Option<Program>,
+    /// What was found, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Reads a graph. `path` is its file as people see it, `directory` the name of the directory it is in,
+/// if that has to do with its own.
+#[must_use]
+pub fn read(
+    path: &str,
+    directory: Option<&str>,
+    text: &str,
+    vocabulary: &Vocabulary,
+    source: &dyn Source,
+    profile: Profile,
+) -> Reading {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = Reader {
+        text,
+        vocabulary,
+        source,
+        profile,
+        report: Report::new(path),
+        edges: Vec::new(),
+        variables: Variables::default(),
+        documents: HashMap::new(),
+        documents_size: 0,
+        depth: 0,
+    };
+    let (root, faults) = tree::parse(text);
+    for fault in faults {
+        reader.report.error(fault.at, fault.code, fault.message);
+    }
+    let program = root.and_then(|root| reader.program(&root, directory));
+    let diagnostics = reader.report.sorted();
+    let sound = !diagnostics.iter().any(Diagnostic::is_error);
+    Reading { program: program.filter(|_| sound), diagnostics }
+}
+
+impl Reader<'_> {
+    fn program(&mut self, root: &tree::Node, directory: Option<&str>) -> Option<Program> {
+        let top = self.fields(root, root.at, "a graph", &KEYS)?;
+        let name = self.name(&top, directory);
+        let version = self.optional(&top, "version");
+        let description = self.optional(&top, "description");
+        let model = self.model(&top);
+        let max_steps = self.max_steps(&top);
+        let initial = self.initial(&top);
+        let entry = self.entry(&top);
+        let start = self
+            .need(&top, "start_node")
+            .and_then(|entry| Some((Arc::clone(&self.word(entry)?.text), entry.value.at)));
+        let nodes = self.named(&top, "nodes");
+        let endings = self.named(&top, "endings");
+        let places = |entries: &[Entry]| -> BTreeMap<Name, Place> {
+            entries.iter().map(|entry| (Arc::clone(&entry.key), entry.at)).collect()
+        };
+        let node_places = places(nodes.unwrap_or_default());
+        let ending_places = places(endings.unwrap_or_default());
+        let nodes = nodes.and_then(|entries| self.nodes(entries));
+        let endings = endings.and_then(|entries| self.endings(entries));
+        let from = start.as_ref().map(|(name, at)| (name, *at));
+        targets::check(&mut self.report, from, &self.edges, &node_places, &ending_places);
+        self.variables.check(&mut self.report);
+        Some(Program {
+            name: name?,
+            version: version?.unwrap_or_default(),
+            description: description?,
+            model: model?,
+            entry: entry?,
+            initial: initial?,
+            start: start?.0,
+            nodes: nodes?,
+            endings: endings?,
+            max_steps: max_steps?,
+            hash: hash(self.text),
+        })
+    }
+
+    fn name(&mut self, top: &Fields<'_>, directory: Option<&str>) -> Option<String> {
+        let entry = self.need(top, "name")?;
+        let name = self.word(entry)?.text.to_string();
+        let (strict, at) = (self.profile == super::read::Profile::Seed, entry.value.at);
+        let ends = |longer: &str, shorter: &str| {
+            longer.strip_suffix(shorter).is_some_and(|prefix| prefix.ends_with('-'))
+        };
+        let same = |directory: &str| {
+            directory == name || !strict && (ends(directory, &name) || ends(&name, directory))
+        };
+        if let Some(directory) = directory.filter(|directory| !same(directory)) {
+            let message = format!(
+                "Workflow name mismatch: the name is {}, the directory is {}; give both the same",
+                quoted(&name),
+                quoted(directory)
+            );
+            self.lenient(at, "WF103", message);
+        }
+        Some(name)
+    }
+
+    /// A text that is missed only by the strict rules.
+    #[expect(clippy::option_option, reason = "no text and a wrong one are different")]
+    fn optional(&mut self, top: &Fields<'_>, key: &str) -> Option<Option<String>> {
+        let Some(entry) = self.ought(top, key) else { return Some(None) };
+        self.word(entry).map(|text| Some(text.text.to_string()))
+    }
+
+    #[expect(clippy::option_option, reason = "no model and a wrong one are different")]
+    fn model(&mut self, top: &Fields<'_>) -> Option<Option<Model>> {
+        let Some(entry) = top.get("model") else { return Some(None) };
+        let model = manifest::model(&self.word(entry)?.text);
+        let model = model.map_err(|why| self.report.error(entry.value.at, "WF102", why));
+        model.ok().map(Some)
+    }
+
+    fn max_steps(&mut self, top: &Fields<'_>) -> Option<u64> {
+        let Some(entry) = top.get("max_steps") else { return Some(MAX_STEPS) };
+        let steps = match &entry.value.value {
+            Content::Number(number) => number.as_u64().filter(|steps| *steps > 0),
+            _ => None,
+        };
+        if steps.is_none() {
+            let message = "`max_steps` is a whole number greater than 0";
+            self.report.error(entry.value.at, "WF102", message);
+        }
+        steps
+    }
+
+    /// The state it begins with, as it is written: nothing in it is filled.
+    fn initial(&mut self, top: &Fields<'_>) -> Option<Map<String, Value>> {
+        let mut initial = match self.ought(top, "initial_state") {
+            None => Map::new(),
+            Some(entry) => {
+                let fields = self.map(&entry.value, entry.at, "`initial_state`")?;
+                let pair = |entry: &Entry| (entry.key.to_string(), entry.value.json());
+                fields.entries.iter().map(pair).collect()
+            }
+        };
+        for name in ["flags", "computed"] {
+            let value = initial.entry(name).or_insert(Value::Null);
+            if value.is_null() {
+                *value = Value::Object(Map::new());
+            } else if !value.is_object() {
+                let state = top.get("initial_state").map(|entry| &entry.value)?;
+                let Content::Map(entries) = &state.value else { return None };
+                let at = entries
+                    .iter()
+                    .find(|entry| &*entry.key == name)
+                    .map_or(state.at, |entry| entry.value.at);
+                self.report.error(at, "WF102", format!("`{name}` of `initial_state` is a mapping"));
+                return None;
+            }
+        }
+        self.variables.begins_with(&initial);
+        Some(initial)
+    }
+
+    fn entry(&mut self, top: &Fields<'_>) -> Option<Vec<Condition>> {
+        let Some(entry) = self.ought(top, "entry_preconditions") else { return Some(Vec::new()) };
+        if matches!(entry.value.value, Content::Null) {
+            return Some(Vec::new());
+        }
+        self.list(entry).and_then(|list| self.conditions(list))
+    }
+
+    /// The entries of `nodes` or `endings`.
+    fn named<'t>(&mut self, top: &Fields<'t>, key: &'t str) -> Option<&'t [Entry]> {
+        let entry = self.need(top, key)?;
+        let what = if key == "nodes" { "`nodes`" } else { "`endings`" };
+        let entries = self.map(&entry.value, entry.at, what)?.entries;
+        if entries.is_empty() || entries.len() > MOST {
+            let many = entries.len();
+            let message = format!("{what} has {many} entries; it has to have 1 to {MOST}");
+            self.report.error(entry.at, "WF102", message);
+            return None;
+        }
+        Some(entries)
+    }
+
+    fn nodes(&mut self, entries: &[Entry]) -> Option<BTreeMap<Name, Node>> {
+        let read: Vec<_> = entries
+            .iter()
+            .map(|entry| Some((Arc::clone(&entry.key), self.graph_node(entry, &entry.key)?)))
+            .collect();
+        read.into_iter().collect()
+    }
+
+    fn endings(&mut self, entries: &[Entry]) -> Option<BTreeMap<Name, Ending>> {
+        let read: Vec<_> = entries
+            .iter()
+            .map(|entry| Some((Arc::clone(&entry.key), self.ending(entry)?)))
+            .collect();
+        read.into_iter().collect()
+    }
+}
+
+/// The checksum of a text.
+fn hash(text: &str) -> String {
+    let mut hash = "sha256:".to_owned();
+    for byte in Sha256::digest(text.as_bytes()) {
+        // Writing to a text cannot fail.
+        let _ = write!(hash, "{byte:02x}");
+    }
+    hash
+}

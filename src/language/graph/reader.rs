@@ -1,0 +1,202 @@
+//! What reading a graph carries along, and the ways to take its mappings apart.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::program::Name;
+use super::read::Profile;
+use super::report::Report;
+use super::scalar::inside;
+use super::targets::Edge;
+use super::tree::{Content, Entry, Node, Place, Text, quoted};
+use super::variables::Variables;
+use super::vocabulary::Vocabulary;
+use crate::language::diagnostic::Severity;
+use crate::language::expression::{Expression, Flaw, Template};
+use crate::language::source::Source;
+
+/// How deep conditions and actions may stand in each other.
+pub(super) const DEEPEST: usize = 16;
+
+/// What reading a graph carries along.
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) vocabulary: &'a Vocabulary,
+    pub(super) source: &'a dyn Source,
+    pub(super) profile: Profile,
+    pub(super) report: Report,
+    pub(super) edges: Vec<Edge>,
+    pub(super) variables: Variables,
+    /// The documents that were read, by their paths, and how long they are together.
+    pub(super) documents: HashMap<String, Result<Arc<str>, String>>,
+    pub(super) documents_size: usize,
+    /// How deep in conditions or actions it is.
+    pub(super) depth: usize,
+}
+
+/// A mapping that is taken apart.
+#[derive(Clone, Copy)]
+pub(super) struct Fields<'t> {
+    pub(super) at: Place,
+    pub(super) what: &'t str,
+    pub(super) entries: &'t [Entry],
+}
+
+impl<'t> Fields<'t> {
+    /// The entry of a key.
+    pub(super) fn get(&self, key: &str) -> Option<&'t Entry> {
+        self.entries.iter().find(|entry| &*entry.key == key)
+    }
+}
+
+impl Reader<'_> {
+    /// What the strict rules refuse, and the others only remark.
+    pub(super) fn lenient(&mut self, at: Place, code: &'static str, message: String) {
+        let strict = self.profile == Profile::Seed;
+        let severity = if strict { Severity::Error } else { Severity::Warning };
+        self.report.add(at, code, severity, message);
+    }
+
+    /// A mapping; `at` is where something that it lacks is missed.
+    pub(super) fn map<'t>(
+        &mut self,
+        node: &'t Node,
+        at: Place,
+        what: &'t str,
+    ) -> Option<Fields<'t>> {
+        if let Content::Map(entries) = &node.value {
+            return Some(Fields { at, what, entries });
+        }
+        let message = format!("{what} is a mapping such as `key: value`, not {}", node.sort());
+        self.report.error(node.at, "WF102", message);
+        None
+    }
+
+    /// A mapping that has only these keys.
+    pub(super) fn fields<'t>(
+        &mut self,
+        node: &'t Node,
+        at: Place,
+        what: &'t str,
+        keys: &[&str],
+    ) -> Option<Fields<'t>> {
+        let fields = self.map(node, at, what)?;
+        for entry in fields.entries.iter().filter(|entry| !keys.contains(&&*entry.key)) {
+            let otherwise = || format!("; known here: {}", keys.join(", "));
+            let hint = self.report.hint(&entry.key, keys.iter().copied(), otherwise);
+            let message = format!("unknown key {} in {what}{hint}", quoted(&entry.key));
+            self.report.error(entry.at, "WF102", message);
+        }
+        Some(fields)
+    }
+
+    /// An entry that has to be there.
+    pub(super) fn need<'t>(&mut self, fields: &Fields<'t>, key: &str) -> Option<&'t Entry> {
+        let found = fields.get(key);
+        if found.is_none() {
+            self.report.error(fields.at, "WF101", format!("{} needs `{key}`", fields.what));
+        }
+        found
+    }
+
+    /// An entry that only the strict rules ask for.
+    pub(super) fn ought<'t>(&mut self, fields: &Fields<'t>, key: &str) -> Option<&'t Entry> {
+        let found = fields.get(key);
+        if found.is_none() {
+            let message = format!("{} should have `{key}`; add it", fields.what);
+            self.lenient(fields.at, "WF101", message);
+        }
+        found
+    }
+
+    /// The elements of a list.
+    pub(super) fn list<'t>(&mut self, entry: &'t Entry) -> Option<&'t [Node]> {
+        if let Content::List(list) = &entry.value.value {
+            return Some(list);
+        }
+        let sort = entry.value.sort();
+        let message = format!("{} is a list: put `- ` before each, not {sort}", quoted(&entry.key));
+        self.report.error(entry.value.at, "WF102", message);
+        None
+    }
+
+    /// A text that is not empty.
+    pub(super) fn word<'t>(&mut self, entry: &'t Entry) -> Option<&'t Text> {
+        let found = entry.value.text().filter(|text| !text.text.trim().is_empty());
+        if found.is_none() {
+            let why = match &entry.value.value {
+                Content::Text(_) | Content::Null => "and nothing stands here".to_owned(),
+                Content::Number(_) | Content::Bool(_) => {
+                    format!("not {}; put quotes around it", entry.value.sort())
+                }
+                _ => format!("not {}", entry.value.sort()),
+            };
+            let message = format!("{} is a text, {why}", quoted(&entry.key));
+            self.report.error(entry.value.at, "WF102", message);
+        }
+        found
+    }
+
+    /// A text that is filled when it is needed.
+    pub(super) fn words(&mut self, entry: &Entry) -> Option<Template> {
+        self.word(entry).is_some().then(|| self.template(&entry.value))?
+    }
+
+    /// The name of the node or ending that something leads to; `code` is that of a name that is none.
+    pub(super) fn target(
+        &mut self,
+        from: &Name,
+        entry: &Entry,
+        code: &'static str,
+    ) -> Option<Name> {
+        let to: Name = Arc::clone(&self.word(entry)?.text);
+        let from = Arc::clone(from);
+        self.edges.push(Edge { from, to: Arc::clone(&to), at: entry.value.at, code });
+        Some(to)
+    }
+
+    /// A value with texts that are filled when they are needed. Every text with a mistake is reported.
+    pub(super) fn template(&mut self, node: &Node) -> Option<Template> {
+        let mut sound = true;
+        for (at, text) in node.texts() {
+            match Template::parse(&Value::String(text.text.to_string())) {
+                Ok(template) => self.reads(at, text, template.reads(), true),
+                Err((flaw, _)) => {
+                    self.flaw(at, text, flaw);
+                    sound = false;
+                }
+            }
+        }
+        sound.then(|| Template::parse(&node.json()).ok())?
+    }
+
+    /// An expression.
+    pub(super) fn expression(&mut self, at: Place, text: &Text) -> Option<Expression> {
+        match Expression::parse(&text.text) {
+            Ok(expression) => {
+                self.reads(at, text, expression.reads(), false);
+                Some(expression)
+            }
+            Err(flaw) => {
+                self.flaw(at, text, flaw);
+                None
+            }
+        }
+    }
+
+    fn flaw(&mut self, at: Place, text: &Text, flaw: Flaw) {
+        let at = inside(self.text, at, text, flaw.offset);
+        self.report.error(at, flaw.code, flaw.message);
+    }
+
+    /// Keeps what a text reads. A plain reference in a template has to lead somewhere.
+    fn reads(&mut self, at: Place, text: &Text, paths: Vec<String>, template: bool) {
+        for path in paths {
+            let plain = template && text.text.contains(&format!("${{{path}}}"));
+            let offset = text.text.find(&path).unwrap_or(0);
+            self.variables.read(inside(self.text, at, text, offset), path, plain);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What a plain scalar means by the core schema of YAML 1.2, and where in a written one a character is.
+
+use granit_parser::ScalarStyle;
+use serde_json::Number;
+
+use super::tree::{Content, Place, Text};
+
+/// What a plain scalar is, if it is not a text. `yes` and `no` are texts; so is a number that JSON
+/// has no place for.
+pub(super) fn plain(text: &str) -> Option<Content> {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Some(Content::Null),
+        "true" | "True" | "TRUE" => return Some(Content::Bool(true)),
+        "false" | "False" | "FALSE" => return Some(Content::Bool(false)),
+        _ => {}
+    }
+    number(text).map(Content::Number)
+}
+
+fn number(text: &str) -> Option<Number> {
+    if let Some(digits) = text.strip_prefix("0x") {
+        return radix(digits, 16);
+    }
+    if let Some(digits) = text.strip_prefix("0o") {
+        return radix(digits, 8);
+    }
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let looks = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && digits.contains(|c: char| c.is_ascii_digit())
+        && digits.chars().all(|c| c.is_ascii_digit() || ".eE+-".contains(c));
+    if !looks {
+        return None;
+    }
+    let plain = text.strip_prefix('+').unwrap_or(text);
+    let whole = plain.parse::<i64>().map(Number::from);
+    let whole = whole.or_else(|_| plain.parse::<u64>().map(Number::from));
+    whole.ok().or_else(|| Number::from_f64(plain.parse().ok()?))
+}
+
+fn radix(digits: &str, radix: u32) -> Option<Number> {
+    let all = digits.chars().all(|c| c.is_digit(radix));
+    u64::from_str_radix(digits, radix).ok().filter(|_| all).map(Number::from)
+}
+
+/// The place of a byte of a text: inside it, if it stands in one line; else its beginning.
+pub(super) fn inside(source: &str, at: Place, text: &Text, offset: usize) -> Place {
+    let Some(raw) = source.get(text.range.clone()) else { return at };
+    let chars = text.text.get(..offset).map_or(0, |before| before.chars().count());
+    let written = match text.style {
+        _ if raw.contains(['\n', '\r']) => None,
+        ScalarStyle::Plain => Some(chars),
+        ScalarStyle::SingleQuoted => {
+            written(raw, chars, |c, rest| usize::from(c == '\'' && rest.starts_with('\'')))
+        }
+        ScalarStyle::DoubleQuoted => written(raw, chars, |c, rest| match rest.chars().next() {
+            Some('x') if c == '\\' => 3,
+            Some('u') if c == '\\' => 5,
+            Some('U') if c == '\\' => 9,
+            _ => usize::from(c == '\\'),
+        }),
+        ScalarStyle::Literal | ScalarStyle::Folded => None,
+    };
+    Place { column: at.column + written.unwrap_or(0) as u64, ..at }
+}
+
+/// How many characters of a quoted text stand before its so manyth one, with the quote; `more` says how
+/// many characters belong to one besides itself.
+fn written(raw: &str, chars: usize, more: impl Fn(char, &str) -> usize) -> Option<usize> {
+    let mut rest = raw.char_indices().skip(1);
+    let mut written = 1;
+    for _ in 0..chars {
+        let (index, c) = rest.next()?;
+        let besides = more(c, &raw[index + c.len_utf8()..]);
+        written += 1 + besides;
+        if besides > 0 {
+            rest.nth(besides - 1);
+        }
+    }
+    Some(written)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::graph::tree;
+
+    #[test]
+    fn the_core_schema_says_what_is_no_text() {
+        let table = [
+            ("yes", r#""yes""#),
+            ("No", r#""No""#),
+            ("on", r#""on""#),
+            ("True", "true"),
+            ("~", "null"),
+            ("0x1F", "31"),
+            ("0o17", "15"),
+            ("017", "17"),
+            ("-3", "-3"),
+            ("1.5e2", "150.0"),
+            ("18446744073709551615", "18446744073709551615"),
+            (".inf", r#"".inf""#),
+            ("1e999", r#""1e999""#),
+            ("1.2.3", r#""1.2.3""#),
+            ("2024-01-02", r#""2024-01-02""#),
+            ("-", r#"["-"]"#),
+            (".", r#"".""#),
+            ("'1'", r#""1""#),
+            ("!!str 1", r#""1""#),
+            ("! 1", r#""1""#),
+        ];
+        for (yaml, expected) in table {
+            let yaml = if yaml == "-" { "['-']" } else { yaml };
+            let (root, faults) = tree::parse(yaml);
+            assert!(faults.is_empty(), "{yaml}: {faults:?}");
+            assert_eq!(root.expect("a value").json().to_string(), expected, "{yaml}");
+        }
+    }
+
+    #[test]
+    fn a_place_inside_a_text_counts_what_is_written() {
+        let table = [
+            ("k: abcd", "d", 7),
+            ("k: 'a''bcd'", "d", 10),
+            (r#"k: "a\tb\x41cd""#, "d", 14),
+            (r#"k: "ä\"cd""#, "d", 9),
+            ("k: |\n  abcd", "d", 4),
+            ("k: 'ab\n  cd'", "d", 4),
+        ];
+        for (yaml, wanted, column) in table {
+            let (root, _) = tree::parse(yaml);
+            let root = root.expect("a value");
+            let (at, text) = root.texts()[0];
+            let offset = text.text.find(wanted).expect("there");
+            assert_eq!(inside(yaml, at, text, offset), Place { line: 1, column }, "{yaml}");
+        }
+    }
+}

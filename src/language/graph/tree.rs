@@ -1,0 +1,304 @@
+//! YAML as a tree in which every key and every value knows its place.
+//!
+//! A file with mistakes is read to its end, so the tree is built from the parser's events and not into
+//! types: a type stops at its first mistake. What an alias repeats is shared, and counted as if it stood
+//! there again, so that a few lines cannot become a tree that fills the memory.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
+use serde_json::{Map, Number, Value};
+
+use super::scalar;
+
+/// How deep lists and maps may stand in each other.
+const DEEPEST: usize = 64;
+
+/// The longest text of a graph, in bytes.
+pub(super) const LONGEST: usize = 1024 * 1024;
+
+/// How large the tree may be with its aliases written out: its texts in bytes, and so much for each node.
+const LARGEST: usize = 8 * LONGEST;
+const NODE: usize = 16;
+
+/// A place in the text, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) line: u64,
+    pub(super) column: u64,
+}
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) at: Place,
+    pub(super) value: Content,
+}
+
+/// A value.
+#[derive(Debug, Clone)]
+pub(super) enum Content {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(Text),
+    List(Arc<Vec<Node>>),
+    Map(Arc<Vec<Entry>>),
+}
+
+/// A text, and how it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    pub(super) text: Arc<str>,
+    pub(super) style: ScalarStyle,
+    /// Where it stands in the whole text, in bytes.
+    pub(super) range: Range<usize>,
+}
+
+/// A key and its value.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) key: Arc<str>,
+    pub(super) at: Place,
+    pub(super) value: Node,
+}
+
+/// A mistake in the YAML itself.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) at: Place,
+    pub(super) code: &'static str,
+    pub(super) message: String,
+}
+
+impl Node {
+    /// The value as JSON.
+    pub(super) fn json(&self) -> Value {
+        match &self.value {
+            Content::Null => Value::Null,
+            Content::Bool(value) => Value::Bool(*value),
+            Content::Number(number) => Value::Number(number.clone()),
+            Content::Text(text) => Value::String(text.text.to_string()),
+            Content::List(list) => Value::Array(list.iter().map(Self::json).collect()),
+            Content::Map(map) => {
+                let entry = |entry: &Entry| (entry.key.to_string(), entry.value.json());
+                Value::Object(map.iter().map(entry).collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// The text, if it is one.
+    pub(super) fn text(&self) -> Option<&Text> {
+        match &self.value {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What it is, in words.
+    pub(super) fn sort(&self) -> &'static str {
+        match &self.value {
+            Content::Null => "nothing",
+            Content::Bool(_) => "a boolean",
+            Content::Number(_) => "a number",
+            Content::Text(_) => "a text",
+            Content::List(_) => "a list",
+            Content::Map(_) => "a mapping",
+        }
+    }
+
+    /// All texts in it, at any depth.
+    pub(super) fn texts(&self) -> Vec<(Place, &Text)> {
+        match &self.value {
+            Content::Text(text) => vec![(self.at, text)],
+            Content::List(list) => list.iter().flat_map(Self::texts).collect(),
+            Content::Map(map) => map.iter().flat_map(|entry| entry.value.texts()).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Reads a text. Keys that stand twice are all found; the first mistake of another kind ends it.
+pub(super) fn parse(text: &str) -> (Option<Node>, Vec<Fault>) {
+    if text.len() > LONGEST {
+        let size = text.len();
+        let message = format!("this is {size} bytes long, a graph may have {LONGEST}; divide it");
+        return (None, vec![Fault { at: Place { line: 1, column: 1 }, code: "WF001", message }]);
+    }
+    let options = granit_parser::options! {
+        flow_nesting_limit: DEEPEST + 1,
+        block_nesting_limit: DEEPEST + 1,
+    };
+    let parser = Parser::new_from_str_with_options(text, options);
+    let mut builder =
+        Builder { parser, text, anchors: HashMap::new(), size: 0, faults: Vec::new() };
+    let root = builder.document();
+    let root = root.map_err(|fault| builder.faults.push(fault)).ok();
+    (root, builder.faults)
+}
+
+struct Builder<'text> {
+    parser: Parser<'text, StrInput<'text>>,
+    text: &'text str,
+    /// What each anchor stands for, and its size.
+    anchors: HashMap<usize, (Node, usize)>,
+    size: usize,
+    faults: Vec<Fault>,
+}
+
+type Built<T> = Result<T, Fault>;
+
+fn fault(at: Place, message: impl Into<String>) -> Fault {
+    Fault { at, code: "WF001", message: message.into() }
+}
+
+fn place(span: &Span) -> Place {
+    let (line, column) = (span.start.line(), span.start.col() + 1);
+    Place { line: line.max(1) as u64, column: column as u64 }
+}
+
+fn syntax(error: &ScanError) -> Fault {
+    let mark = error.marker();
+    let at = Place { line: mark.line().max(1) as u64, column: mark.col() as u64 + 1 };
+    fault(at, format!("this is not YAML: {}", error.info()))
+}
+
+impl<'text> Builder<'text> {
+    fn next(&mut self) -> Built<(Event<'text>, Span)> {
+        match self.parser.next_event() {
+            Some(event) => event.map_err(|error| syntax(&error)),
+            None => Err(fault(Place { line: 1, column: 1 }, "this is not YAML: it ends too early")),
+        }
+    }
+
+    fn document(&mut self) -> Built<Node> {
+        let mut root = None;
+        loop {
+            let (event, span) = self.next()?;
+            match event {
+                Event::StreamEnd => break,
+                Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd => {}
+                _ if root.is_some() => {
+                    let message = "a second document begins here; a graph is one document";
+                    return Err(fault(place(&span), message));
+                }
+                event => root = Some(self.node(event, &span, 0)?),
+            }
+        }
+        let at = Place { line: 1, column: 1 };
+        Ok(root.unwrap_or(Node { at, value: Content::Null }))
+    }
+
+    fn node(&mut self, event: Event<'text>, span: &Span, depth: usize) -> Built<Node> {
+        let at = place(span);
+        if depth > DEEPEST {
+            let message = format!("this is nested too deeply; {DEEPEST} levels are allowed");
+            return Err(fault(at, message));
+        }
+        let before = self.size;
+        self.size += NODE;
+        let (value, anchor) = match event {
+            Event::Alias(id) => return self.alias(id, at),
+            Event::Scalar(text, style, anchor, tag) => {
+                self.size += text.len();
+                (self.scalar(&text, style, tag.as_deref(), span)?, anchor)
+            }
+            Event::SequenceStart(_, anchor, _) => (self.list(depth)?, anchor),
+            Event::MappingStart(_, anchor, _) => (self.map(depth)?, anchor),
+            _ => return Err(fault(at, "this is not YAML: a value is expected here")),
+        };
+        let node = Node { at, value };
+        if anchor > 0 {
+            self.anchors.insert(anchor, (node.clone(), self.size - before));
+        }
+        Ok(node)
+    }
+
+    fn alias(&mut self, id: usize, at: Place) -> Built<Node> {
+        let Some((node, size)) = self.anchors.get(&id) else {
+            return Err(fault(at, "this alias stands in what it stands for; write it out"));
+        };
+        self.size = self.size.saturating_add(*size);
+        if self.size > LARGEST {
+            let message = "the aliases up to here make the graph too large; write out less";
+            return Err(fault(at, message));
+        }
+        Ok(node.clone())
+    }
+
+    fn scalar(
+        &self,
+        text: &str,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        span: &Span,
+    ) -> Built<Content> {
+        let tag = tag.map(|tag| (tag, tag.core_suffix()));
+        if let Some((tag, None)) = tag.filter(|(tag, _)| tag.original() != "!") {
+            let message = format!("the tag `{}` means nothing here; leave it out", tag.original());
+            return Err(fault(place(span), message));
+        }
+        let is_text =
+            style != ScalarStyle::Plain || tag.is_some_and(|(_, core)| core == Some("str"));
+        match scalar::plain(text).filter(|_| !is_text) {
+            Some(value) => Ok(value),
+            None => {
+                let range = span.byte_range().unwrap_or_default();
+                let range = if self.text.get(range.clone()).is_some() { range } else { 0..0 };
+                Ok(Content::Text(Text { text: text.into(), style, range }))
+            }
+        }
+    }
+
+    fn list(&mut self, depth: usize) -> Built<Content> {
+        let mut list = Vec::new();
+        loop {
+            match self.next()? {
+                (Event::SequenceEnd, _) => return Ok(Content::List(Arc::new(list))),
+                (event, span) => list.push(self.node(event, &span, depth + 1)?),
+            }
+        }
+    }
+
+    fn map(&mut self, depth: usize) -> Built<Content> {
+        let mut map: Vec<Entry> = Vec::new();
+        let mut known: HashMap<Arc<str>, u64> = HashMap::new();
+        loop {
+            let (at, key) = match self.next()? {
+                (Event::MappingEnd, _) => return Ok(Content::Map(Arc::new(map))),
+                (Event::Scalar(text, ..), span) => {
+                    self.size += text.len();
+                    (place(&span), Arc::from(&*text))
+                }
+                (_, span) => {
+                    let message = "a key has to be a text that is written out";
+                    return Err(fault(place(&span), message));
+                }
+            };
+            let (event, span) = self.next()?;
+            let value = self.node(event, &span, depth + 1)?;
+            if let Some(line) = known.get(&key) {
+                let message = format!("the key {} stands in line {line} already", quoted(&key));
+                self.faults.push(Fault { at, code: "WF002", message });
+                continue;
+            }
+            known.insert(Arc::clone(&key), at.line);
+            map.push(Entry { key, at, value });
+        }
+    }
+}
+
+/// A text of the file in a message: not all of it if it is long, and nothing that a terminal obeys.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("`");
+    for (index, c) in text.chars().enumerate().take(61) {
+        match c {
+            _ if index == 60 => quoted.push('…'),
+            c if c.is_control() => quoted.extend(c.escape_debug()),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "`"
+}

@@ -1,0 +1,180 @@
+//! The types a graph may use: the preconditions and consequences that come with the program, the names
+//! later graphs have for them, and those that a program using the library adds.
+
+use std::collections::BTreeMap;
+
+use crate::domain::operation::Class;
+
+mod conditions;
+mod consequences;
+
+/// What a parameter takes. Where a text is taken, it may have `${…}` in it; where another value is
+/// taken, a text that is one `${…}` may stand for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// A text.
+    Text,
+    /// A text that is not empty: a path, an address, an id, a name.
+    Filled,
+    /// A boolean.
+    Boolean,
+    /// A number.
+    Number,
+    /// A list.
+    List,
+    /// A mapping.
+    Map,
+    /// Whatever there is.
+    Any,
+    /// An expression.
+    Expression,
+    /// Preconditions.
+    Conditions,
+    /// Consequences.
+    Actions,
+    /// `true` or `false`, written out.
+    Switch,
+    /// A word that is written out.
+    Word,
+}
+
+/// A parameter.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) takes: Takes,
+    pub(super) required: bool,
+}
+
+/// A type that comes with the program.
+#[derive(Debug)]
+pub(super) struct Type {
+    pub(super) name: &'static str,
+    pub(super) parameters: &'static [Parameter],
+}
+
+const fn need(name: &'static str, takes: Takes) -> Parameter {
+    Parameter { name, takes, required: true }
+}
+
+const fn may(name: &'static str, takes: Takes) -> Parameter {
+    Parameter { name, takes, required: false }
+}
+
+const fn of(name: &'static str, parameters: &'static [Parameter]) -> Type {
+    Type { name, parameters }
+}
+
+/// Which of the two a type is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It holds or not, and changes nothing.
+    Precondition,
+    /// It does something.
+    Consequence,
+}
+
+/// A type that a program using the library adds. Its parameters may be any values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// What it is.
+    pub role: Role,
+    /// The parameters it needs.
+    pub required: Vec<String>,
+    /// The parameters it may have. A consequence may always have `store_as`.
+    pub optional: Vec<String>,
+    /// What a crash in the middle of it means.
+    pub class: Class,
+}
+
+/// Why a type cannot be added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the type `{name}` is there already; give yours another name")]
+pub struct Taken {
+    /// Its name.
+    pub name: String,
+}
+
+/// The types that a graph may use.
+#[derive(Debug, Clone, Default)]
+pub struct Vocabulary {
+    own: BTreeMap<String, Own>,
+}
+
+impl Vocabulary {
+    /// Those that come with the program.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a type.
+    ///
+    /// # Errors
+    /// [`Taken`].
+    pub fn add(&mut self, name: &str, own: Own) -> Result<(), Taken> {
+        let known = [Role::Precondition, Role::Consequence];
+        let known = known.into_iter().any(|role| comes_with(role, name).is_some());
+        if known || self.own.contains_key(name) {
+            return Err(Taken { name: name.to_owned() });
+        }
+        self.own.insert(name.to_owned(), own);
+        Ok(())
+    }
+
+    /// A type that was added.
+    #[must_use]
+    pub fn own(&self, role: Role, name: &str) -> Option<&Own> {
+        self.own.get(name).filter(|own| own.role == role)
+    }
+
+    /// The names of all types.
+    #[must_use]
+    pub fn names(&self, role: Role) -> Vec<&str> {
+        let own = self.own.iter().filter(|(_, own)| own.role == role);
+        table(role).iter().map(|known| known.name).chain(own.map(|(name, _)| &**name)).collect()
+    }
+}
+
+fn table(role: Role) -> &'static [Type] {
+    match role {
+        Role::Precondition => conditions::TABLE,
+        Role::Consequence => consequences::TABLE,
+    }
+}
+
+/// A type that comes with the program.
+pub(super) fn comes_with(role: Role, name: &str) -> Option<&'static Type> {
+    table(role).iter().find(|known| known.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_added_once_and_known_in_its_role() {
+        let own = Own {
+            role: Role::Consequence,
+            required: vec!["channel".into()],
+            optional: Vec::new(),
+            class: Class::Uncertain,
+        };
+        let mut vocabulary = Vocabulary::new();
+        assert_eq!(vocabulary.add("post", own.clone()), Ok(()));
+        assert!(vocabulary.own(Role::Consequence, "post").is_some());
+        assert!(vocabulary.own(Role::Precondition, "post").is_none());
+        assert!(vocabulary.names(Role::Consequence).contains(&"post"));
+        for name in ["post", "flag_set", "set_flag"] {
+            let taken = vocabulary.add(name, own.clone()).expect_err(name);
+            assert!(taken.to_string().contains("give yours another name"));
+        }
+    }
+
+    #[test]
+    fn the_seed_has_twenty_four_preconditions_and_twenty_nine_consequences() {
+        let later = conditions::LATER;
+        assert_eq!(conditions::TABLE.len(), 24 + later);
+        assert_eq!(consequences::TABLE.len(), 29 + consequences::LATER);
+    }
+}

@@ -4,6 +4,7 @@
 //! new actor built from the state can take its place at any time.
 
 mod consult;
+mod walk;
 
 use std::rc::Rc;
 
@@ -17,12 +18,15 @@ use super::process::Process;
 use crate::domain::consult::Spent;
 use crate::domain::decide::{Judgement, Report};
 use crate::domain::evaluation::{Proposal, shown_output};
-use crate::domain::id::{AgentId, StateName};
-use crate::domain::policy::Policy;
+use crate::domain::graph::{Contract, Heard};
+use crate::domain::id::{AgentId, Folder, StateName};
+use crate::domain::policy::{Policy, Violation};
 use crate::domain::reminder::reminder;
+use crate::domain::transition::Transition;
 use crate::domain::turn::{Cause, Failure, Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use crate::language::graph::contract;
 use crate::language::prompt::evaluator::{self, Evaluator};
-use crate::language::prompt::step::{self, Position, Unfilled};
+use crate::language::prompt::step::{self, Ask, Position, Unfilled};
 
 /// A live agent.
 pub struct Agent {
@@ -40,6 +44,11 @@ enum Work {
         turn: TurnId,
         asking: SpawnHandle,
     },
+    /// A graph is walked.
+    Walking {
+        turn: TurnId,
+        _walking: SpawnHandle,
+    },
     Asking {
         turn: TurnId,
         terms: Box<Terms>,
@@ -55,6 +64,16 @@ struct Terms {
     proposal: Option<Box<Proposal>>,
     state: StateName,
     spent: Spent,
+    folder: Option<Folder>,
+    /// The task it was, and where the agent stood.
+    task: Option<Box<Assignment>>,
+}
+
+impl Terms {
+    /// Where the agent stood in a graph, if this was a turn of one of its nodes.
+    fn walks(&self) -> Option<&Assignment> {
+        self.task.as_deref().filter(|assignment| assignment.graph.is_some())
+    }
 }
 
 impl Agent {
@@ -82,11 +101,7 @@ impl Agent {
     /// Reads what the state, or its evaluator, asks for, and starts the turn if nobody has anything
     /// against it.
     fn ask(&mut self, assignment: Assignment, admitted: &Admitted, ctx: &mut Ctx<Self>) {
-        let (position, source) = (self.position(&assignment), &*self.context.source);
-        let read = match &assignment.proposal {
-            Some(proposal) => step::evaluation(&position, proposal, source),
-            None => step::step(&position, source),
-        };
+        let read = self.read(&assignment);
         let ask = match read {
             Ok(ask) => ask,
             Err(error) => {
@@ -97,18 +112,22 @@ impl Agent {
         for Unfilled { name, place } in self.context.news_of(ask.unfilled) {
             tracing::warn!(agent = %self.id, "{place}: nothing fills {{{{{name}}}}}, it stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
         }
-        let asked = assignment.proposal.as_ref().map(|proposal| proposal.evaluator.clone());
+        let evaluator = assignment.proposal.as_ref().map(|proposal| proposal.evaluator.clone());
+        let asked = evaluator.or_else(|| Some(assignment.task.as_ref()?.name.clone()));
         let terms = Terms {
             policy: ask.policy,
             evaluator: ask.evaluator,
-            proposal: assignment.proposal,
+            proposal: assignment.proposal.clone(),
             state: assignment.state.clone(),
             spent: admitted.spent,
+            folder: assignment.folder.clone(),
+            task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
         };
         let input = StepInput {
             version: STEP_VERSION,
             turn: assignment.turn,
             state: asked.unwrap_or(assignment.state),
+            folder: assignment.folder,
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or(self.context.model),
@@ -124,6 +143,19 @@ impl Agent {
         }
     }
 
+    /// What the turn that is due asks.
+    fn read(&self, assignment: &Assignment) -> Result<Ask, step::Error> {
+        let position = self.position(assignment);
+        if let Some(task) = &assignment.task {
+            return Ok(step::task(&position, task));
+        }
+        let source = self.context.source_of(assignment.folder.as_ref())?;
+        match &assignment.proposal {
+            Some(proposal) => step::evaluation(&position, proposal, &*source),
+            None => step::step(&position, &*source),
+        }
+    }
+
     fn start(&mut self, input: StepInput, terms: Terms, ctx: &mut Ctx<Self>) {
         let turn = input.turn.clone();
         let own = ctx.address().recipient();
@@ -131,8 +163,31 @@ impl Agent {
         self.work = Work::Asking { turn, terms: Box::new(terms), _process: process };
     }
 
+    /// What the reply to a task means to the graph it is of; the judgement, if it means nothing.
+    fn heard(&self, terms: &Terms, reply: &Reply) -> Result<Heard, Judgement> {
+        let task = terms.task.as_ref().and_then(|assignment| assignment.task.as_ref());
+        let contract = task.map_or(Contract::Text, |task| task.contract);
+        let read = step::read(&terms.policy, &*self.context.source, &reply.text);
+        let heard = read.and_then(|accepted| match accepted.transition {
+            Transition::Result { payload, .. } => {
+                contract::read(contract, &payload).map_err(|why| Violation::Contract { why })
+            }
+            other => Err(Violation::NotAllowed { asked: other.to_string() }),
+        });
+        heard.map_err(|violation| {
+            let reminder = reminder(&terms.policy, &violation);
+            Judgement::Violated { reminder, violation: violation.to_string() }
+        })
+    }
+
     fn judge(&self, terms: &Terms, reply: &Reply) -> Judgement {
-        let source = &*self.context.source;
+        let source = match self.context.source_of(terms.folder.as_ref()) {
+            Ok(source) => source,
+            Err(error) => {
+                return Judgement::Failed(Failure::new(Cause::Workflow, error.to_string()));
+            }
+        };
+        let source = &*source;
         let answer = step::read(&terms.policy, source, &reply.text);
         if let Some(proposal) = &terms.proposal {
             let (accepted, wrong) = evaluator::judged_by_prompt(proposal, answer);
@@ -168,7 +223,9 @@ impl Agent {
         match &self.work {
             Work::Idle => None,
             Work::Queued(assignment) => Some(assignment.turn.clone()),
-            Work::Consulting { turn, .. } | Work::Asking { turn, .. } => Some(turn.clone()),
+            Work::Consulting { turn, .. }
+            | Work::Walking { turn, .. }
+            | Work::Asking { turn, .. } => Some(turn.clone()),
         }
     }
 }
@@ -190,11 +247,18 @@ impl Handler<Proceed> for Agent {
     type Result = ();
 
     /// To be told of the turn that runs already changes nothing.
-    fn handle(&mut self, Proceed(assignment): Proceed, _: &mut Self::Context) {
-        if let Work::Consulting { turn, .. } | Work::Asking { turn, .. } = &self.work
+    fn handle(&mut self, Proceed(assignment): Proceed, ctx: &mut Self::Context) {
+        if let Work::Consulting { turn, .. }
+        | Work::Walking { turn, .. }
+        | Work::Asking { turn, .. } = &self.work
             && *turn == assignment.turn
         {
             return;
+        }
+        if assignment.walks {
+            let heard = assignment.heard.clone().map(|heard| *heard);
+            let report = Report::empty(assignment.turn.clone());
+            return self.walk(assignment, heard, report, ctx);
         }
         self.work = Work::Queued(Box::new(assignment));
         self.context.supervisor.permits.do_send(AskPermit(self.id.clone()));
@@ -225,14 +289,22 @@ impl Handler<TurnEnded> for Agent {
             StepOutcome::Failed(failure) => self.report(Report::failed(ended.turn, failure)),
             StepOutcome::Replied(reply) => {
                 let report = Report {
-                    judgement: self.judge(&terms, &reply),
                     cost: reply.cost,
-                    usage: reply.usage,
+                    usage: reply.usage.clone(),
                     duration_ms: reply.duration_ms,
-                    message: reply.message,
+                    message: reply.message.clone(),
                     ..Report::empty(ended.turn)
                 };
-                self.consult_after(report, &terms, ctx);
+                match terms.walks() {
+                    Some(assignment) => match self.heard(&terms, &reply) {
+                        Ok(heard) => self.walk(assignment.clone(), Some(heard), report, ctx),
+                        Err(judgement) => self.report(Report { judgement, ..report }),
+                    },
+                    None => {
+                        let judgement = self.judge(&terms, &reply);
+                        self.consult_after(Report { judgement, ..report }, &terms, ctx);
+                    }
+                }
             }
         }
     }

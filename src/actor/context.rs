@@ -6,16 +6,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::Recipient;
+use serde_json::{Map, Value};
 
 use super::adviser::Adviser;
 use super::message::{AgentDown, AskPermit, Throttled, TurnReported};
+use super::performer::Performer;
+use super::programs::Programs;
 use super::registry::Registry;
 use super::runner::StepRunner;
-use crate::domain::id::RunId;
+use crate::domain::id::{Folder, RunId};
 use crate::domain::settings::Model;
 use crate::domain::transition::Variables;
 use crate::language::prompt::step::Unfilled;
-use crate::language::source::Source;
+use crate::language::source::{self, Source};
 
 /// The surroundings of an agent.
 pub struct Context {
@@ -29,6 +32,12 @@ pub struct Context {
     pub source: Arc<dyn Source>,
     /// Who answers.
     pub runner: Rc<dyn StepRunner>,
+    /// Who performs the operations of graphs.
+    pub performer: Rc<dyn Performer>,
+    /// The graphs.
+    pub programs: Programs,
+    /// What graphs know of their surroundings: `PWD`, `HOME`.
+    pub builtins: Map<String, Value>,
     /// The live picture.
     pub registry: Arc<Registry>,
     /// The plug-ins that have a say.
@@ -40,6 +49,17 @@ pub struct Context {
 }
 
 impl Context {
+    /// The files an agent sees: the workflow's, or those of a folder below.
+    ///
+    /// # Errors
+    /// [`source::Error`] if there is no such folder.
+    pub(super) fn source_of(
+        &self,
+        folder: Option<&Folder>,
+    ) -> Result<Arc<dyn Source>, source::Error> {
+        folder.map_or_else(|| Ok(Arc::clone(&self.source)), |folder| self.source.within(folder))
+    }
+
     /// Those of the unfilled placeholders that nobody has been warned of yet.
     pub(super) fn news_of(&self, unfilled: Vec<Unfilled>) -> Vec<Unfilled> {
         let mut warned = self.warned.borrow_mut();

@@ -5,12 +5,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::{Actor, AsyncContext};
+use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
 use super::adviser::Adviser;
 use super::context::{Context, Superior};
 use super::message::{Interrupt, Journaled};
 use super::observer::Observer;
+use super::performer::Performer;
+use super::programs::Programs;
 use super::registry::Registry;
 use super::runner::{StepRunner, Stop};
 use super::supervisor::{Parts, Start, Supervisor};
@@ -34,6 +37,14 @@ pub struct Launch {
     pub source: Arc<dyn Source>,
     /// Who answers.
     pub runner: Rc<dyn StepRunner>,
+    /// Who performs the operations of graphs.
+    pub performer: Rc<dyn Performer>,
+    /// The graphs.
+    pub programs: Programs,
+    /// What graphs know of their surroundings.
+    pub builtins: Map<String, Value>,
+    /// Whether it stays up while all agents wait for someone.
+    pub stays: bool,
     /// The live picture it keeps.
     pub registry: Arc<Registry>,
     /// Who is told of every record.
@@ -51,7 +62,9 @@ pub async fn supervise(
     launch: Launch,
     interrupts: &mut mpsc::UnboundedReceiver<()>,
 ) -> Result<Run, store::Error> {
-    let Launch { mut store, run, start, source, runner, registry, observers, advisers } = launch;
+    let Launch { mut store, run, start, source, runner, registry, observers, advisers, .. } =
+        launch;
+    let Launch { performer, programs, builtins, stays, .. } = launch;
     let begun = runner.begun(run.agents.values().map(Agent::turn_id).collect());
     Rc::clone(&runner).sweep(begun.clone()).await;
     let settings = start.settings(&run).clone();
@@ -70,6 +83,9 @@ pub async fn supervise(
             model: settings.model,
             source,
             runner: shared,
+            performer,
+            programs,
+            builtins,
             registry,
             warned: RefCell::default(),
             advisers,
@@ -80,7 +96,17 @@ pub async fn supervise(
                 deaths: ctx.address().recipient(),
             },
         });
-        Supervisor::new(Parts { run, store, start, begun, throttle, context, observers, done })
+        Supervisor::new(Parts {
+            run,
+            store,
+            start,
+            begun,
+            throttle,
+            context,
+            stays,
+            observers,
+            done,
+        })
     });
     let mut journal_lives = true;
     let outcome = loop {

@@ -13,7 +13,8 @@ use crate::domain::consult::{Question, Spent, Verdict};
 use crate::domain::decide::Report;
 use crate::domain::evaluation::Proposal;
 use crate::domain::event::Record;
-use crate::domain::id::{AgentId, StateName};
+use crate::domain::graph::{Heard, State, Task};
+use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::session::Session;
 use crate::domain::supervision::Limits;
@@ -80,6 +81,18 @@ pub struct Assignment {
     pub variables: Variables,
     /// How long a turn may take.
     pub limits: Limits,
+    /// The folder of that state below the scope, if it is not the scope itself.
+    pub folder: Option<Folder>,
+    /// What is asked instead of the state's prompt.
+    pub task: Option<Box<Task>>,
+    /// Whether a graph is walked instead of a turn that is asked.
+    pub walks: bool,
+    /// Whether what is due may have been begun before: by a runtime that died, or an actor that failed.
+    pub again: bool,
+    /// What the nodes of the graph see, if it has been entered.
+    pub graph: Option<Arc<State>>,
+    /// What it has waited for in the graph, and came.
+    pub heard: Option<Box<Heard>>,
     /// What the state's evaluator is to look at, if this is its turn.
     pub proposal: Option<Box<Proposal>>,
     /// The reminder to send instead of the state's prompt.

@@ -4,6 +4,7 @@
 //! that alone owns the run's state, an actor for each live agent, an actor for each running turn's
 //! process. Facts and commands are sent without waiting; nothing here ever blocks.
 
+pub mod absent;
 pub mod adviser;
 pub mod agent;
 pub mod clock;
@@ -11,7 +12,9 @@ pub mod context;
 pub mod launch;
 pub mod message;
 pub mod observer;
+pub mod performer;
 pub mod process;
+pub mod programs;
 pub mod registry;
 pub mod runner;
 pub mod scripted;

@@ -7,6 +7,7 @@
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
 mod lifecycle;
+mod questions;
 mod work;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -45,6 +46,12 @@ pub struct Supervisor {
     context: Rc<Context>,
     agents: HashMap<AgentId, Addr<Agent>>,
     admission: Admission,
+    /// The agents that walk graphs, for which nobody needs a permit.
+    walking: HashSet<AgentId>,
+    /// The agents whose operation may have been begun before.
+    again: HashSet<AgentId>,
+    /// Whether it stays up while all agents wait for someone.
+    stays: bool,
     throttle: Throttle,
     looks_again: bool,
     pending: VecDeque<Pending>,
@@ -100,6 +107,8 @@ pub struct Parts {
     pub throttle: Throttle,
     /// What its agents share.
     pub context: Rc<Context>,
+    /// Whether it stays up while all agents wait for someone.
+    pub stays: bool,
     /// Who is told of every record.
     pub observers: Vec<Observer>,
     /// Who is told of the end.
@@ -134,7 +143,7 @@ impl Supervisor {
     /// A supervisor for a run; it begins when it is started.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        let Parts { run, store, start, begun, throttle, context, observers, done } = parts;
+        let Parts { run, store, start, begun, throttle, context, stays, observers, done } = parts;
         let mut admission = Admission::default();
         let on_budget = start.settings(&run).on_budget;
         admission.turn_away_without_budget(on_budget == OnBudget::End);
@@ -143,8 +152,18 @@ impl Supervisor {
                 admission.reserve(turn.agent, agent.prompt().clone());
             }
         }
+        let again = match start {
+            Start::Again(_) => {
+                let walking = run.agents.values().filter(|agent| agent.walks());
+                walking.map(|agent| agent.id.clone()).collect()
+            }
+            Start::New(_) | Start::Begun => HashSet::new(),
+        };
         Self {
             admission,
+            again,
+            walking: HashSet::new(),
+            stays,
             throttle,
             looks_again: false,
             run,

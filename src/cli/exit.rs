@@ -65,7 +65,7 @@ impl Exit {
             (_, Some(Pause::Budget { .. } | Pause::UsageLimit { .. } | Pause::Plugin { .. })) => {
                 Self::Paused
             }
-            (_, Some(Pause::Parked { .. })) => Self::Waiting,
+            (_, Some(Pause::Parked { .. } | Pause::Asking { .. })) => Self::Waiting,
             (_, Some(Pause::Authentication { .. } | Pause::Unavailable { .. })) => {
                 Self::Unavailable
             }
@@ -138,6 +138,7 @@ fn of_runtime(error: &runtime::Error) -> Exit {
             Exit::Usage
         }
         Error::Workflow(_)
+        | Error::Graph { .. }
         | Error::Manifest { .. }
         | Error::Replies(_)
         | Error::NoScript { .. } => Exit::Invalid,

@@ -13,6 +13,7 @@ use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::process::command::Marker;
 use crate::process::{companion, leftover};
+use crate::runtime::graphs::Graphs;
 use crate::runtime::{self, Prepared, Request, Workflow, place};
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
@@ -51,7 +52,7 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
 pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
     let settings = settings::new(args, workflow)?;
     let request = Request { id: args.birth.id.clone(), input: args.birth.input.clone() };
-    Ok(runtime::create(root, workflow, request, settings)?)
+    Ok(runtime::create(root, workflow, request, settings, Graphs::default())?)
 }
 
 fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Exit, Error> {
@@ -66,7 +67,9 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
         return Ok(Exit::of(&recovered.run));
     }
     let start = Start::again(recovered.untouched, settings, &recovered.run);
-    let prepared = Prepared { store, run: recovered.run, start, warnings: recovered.warnings };
+    let graphs = Graphs::default();
+    let prepared =
+        Prepared { store, run: recovered.run, start, warnings: recovered.warnings, graphs };
     supervise_here(options, root, prepared)
 }
 

@@ -2,81 +2,23 @@
 //!
 //! An agent that waits costs only this; actors and processes come and go around it.
 
+mod birth;
+mod waiting;
+
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::birth::{Birth, Terms};
+pub use self::waiting::{Asked, Frame, Late};
 use super::evaluation::Proposal;
+use super::graph::{Heard, Memory, Task};
 use super::id::{AgentId, MessageId, SessionId, StateName};
 use super::money::Usd;
-use super::session::{Origin, Session};
-use super::supervision::Overrides;
+use super::session::Session;
 use super::time::Timestamp;
 use super::transition::Variables;
 use super::turn::TurnId;
-
-/// A pending return: whom a `<result>` goes back to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Frame {
-    /// The caller's session.
-    pub session: SessionId,
-    /// The state the caller goes on at.
-    pub state: StateName,
-    /// The caller's last message, to which its session can be cut back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<MessageId>,
-    /// How that session starts, if the caller was moved on before its first turn there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unbegun: Option<Origin>,
-}
-
-impl Frame {
-    /// The return to a caller that goes on at a state, in the session it has now.
-    pub(super) fn of(caller: &Session, state: StateName) -> Self {
-        let unbegun = (caller.origin != Origin::Resumed).then(|| caller.origin.clone());
-        let (session, checkpoint) = (caller.id.clone(), caller.checkpoint.clone());
-        Self { session, state, checkpoint, unbegun }
-    }
-
-    /// The caller's session as it is gone on with.
-    pub(super) fn back(self) -> Session {
-        let origin = self.unbegun.unwrap_or(Origin::Resumed);
-        Session { id: self.session, origin, checkpoint: self.checkpoint }
-    }
-}
-
-/// What an agent began with, to which a permanent one returns.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Birth {
-    /// Its first state.
-    pub state: StateName,
-    /// The values of that state's placeholders.
-    #[serde(default, skip_serializing_if = "Variables::is_empty")]
-    pub variables: Variables,
-    /// Under which terms it lives.
-    #[serde(flatten)]
-    pub terms: Terms,
-}
-
-/// What the state an agent is born in says about its whole life.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Terms {
-    /// In what it is supervised differently from the rest of the run.
-    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
-    pub supervision: Overrides,
-    /// What it, and all it forks, may spend; the run's budget limits it as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget_usd: Option<Usd>,
-}
-
-impl Birth {
-    /// A birth in a state, without values or terms of its own.
-    #[must_use]
-    pub fn plain(state: StateName) -> Self {
-        Self { state, variables: Variables::new(), terms: Terms::default() }
-    }
-}
 
 /// A live agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +46,21 @@ pub struct Agent {
     /// What it asked for, while the state's evaluator looks at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<Box<Proposal>>,
+    /// What it remembers of the graph it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<Box<Memory>>,
+    /// What its next turn asks instead of the state's prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<Task>>,
+    /// What it has asked a person, and waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Box<Asked>>,
+    /// Whose end it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaits: Option<AgentId>,
+    /// What it has waited for in a graph, and came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heard: Option<Box<Heard>>,
     /// Who holds its next turn back until `not_before`, and why, if a plug-in does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
@@ -156,6 +113,11 @@ impl Agent {
             reminders: 0,
             reminder: None,
             proposal: None,
+            graph: None,
+            task: birth.task.clone(),
+            asked: None,
+            awaits: None,
+            heard: None,
             held: None,
             variables: birth.variables.clone(),
             children: 0,
@@ -183,16 +145,30 @@ impl Agent {
         std::iter::once(&self.session.id).chain(evaluator).chain(returns)
     }
 
-    /// The prompt its next turn is about: its state's, or the evaluator's.
+    /// The prompt its next turn is about: its state's, its evaluator's, or that of a node.
     #[must_use]
     pub fn prompt(&self) -> &StateName {
-        self.proposal.as_ref().map_or(&self.current_state, |proposal| &proposal.evaluator)
+        let task = self.task.as_ref().map(|task| &task.name);
+        let evaluator = self.proposal.as_ref().map(|proposal| &proposal.evaluator);
+        evaluator.or(task).unwrap_or(&self.current_state)
     }
 
     /// The session its next turn runs in: its own, or the evaluator's.
     #[must_use]
     pub fn turn_session(&self) -> &Session {
         self.proposal.as_ref().map_or(&self.session, |proposal| &proposal.session)
+    }
+
+    /// Whether a graph is walked next, for which nobody is asked.
+    #[must_use]
+    pub fn walks(&self) -> bool {
+        self.current_state.is_graph() && self.task.is_none() && !self.waits()
+    }
+
+    /// Whether it waits for an answer or for another agent.
+    #[must_use]
+    pub fn waits(&self) -> bool {
+        self.asked.is_some() || self.awaits.is_some()
     }
 
     /// How many turns it has had with that prompt.
@@ -228,11 +204,21 @@ impl Agent {
         self.current_state = state;
         self.session = session;
         self.variables = variables;
+        self.graph = None;
+        self.next_step(at);
+    }
+
+    /// Begins a new step where it is.
+    pub(super) fn next_step(&mut self, at: Timestamp) {
         self.step = self.step.saturating_add(1);
         self.turn = 0;
         self.reminders = 0;
         self.reminder = None;
         self.proposal = None;
+        self.task = None;
+        self.asked = None;
+        self.awaits = None;
+        self.heard = None;
         self.held = None;
         self.not_before = None;
         self.since = at;
@@ -242,6 +228,7 @@ impl Agent {
     pub(super) fn begin_again(&mut self, session: SessionId, not_before: Timestamp, at: Timestamp) {
         let Birth { state, variables, .. } = (*self.birth).clone();
         self.enter(state, Session::fresh(session), variables, at);
+        self.task.clone_from(&self.birth.task);
         self.not_before = Some(not_before);
         self.restarts.push(at);
     }

@@ -4,6 +4,7 @@
 //! leaves the run as it was, and whatever it is given it never panics.
 
 mod ends;
+mod graph;
 mod money;
 mod pauses;
 mod turns;
@@ -11,14 +12,16 @@ mod turns;
 use std::collections::BTreeMap;
 
 use self::ends::{agent_failed, cost_counted, retire};
+use self::graph::{graph_walked, question_answered, question_timed_out};
 use self::money::{Taught, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
-use super::agent::{Agent, Birth, Frame};
+use super::agent::{Agent, Asked, Birth, Frame, Late};
 use super::effect::Effect;
 use super::event::{Command, Event, Reborn, Record, RunStarted, StepFinished};
 use super::id::{AgentId, SessionId};
 use super::money::Usd;
+use super::question::Question;
 use super::run::{Ending, Run, STATE_VERSION, Status};
 use super::session::Session;
 use super::time::Timestamp;
@@ -55,6 +58,12 @@ pub enum Refused {
         /// What the agent is at.
         due: TurnId,
     },
+    /// The event is about a graph, and the agent is in none, or it does not fit what it remembers.
+    #[error("the event does not fit the agent: {0}")]
+    Graph(String),
+    /// Nobody waits for this answer.
+    #[error("{0} waits for no answer")]
+    NotAsked(AgentId),
     /// The transition opens a session, and the event does not say which.
     #[error("the event names no session for a transition that opens one")]
     NoSession,
@@ -74,7 +83,8 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
     if record.seq != 1 {
         return Err(Refused::OutOfOrder { last: 0, found: record.seq });
     }
-    let birth = Birth { state: entry.clone(), variables: variables.clone(), terms: terms.clone() };
+    let birth =
+        Birth { variables: variables.clone(), terms: terms.clone(), ..Birth::plain(entry.clone()) };
     let main = Agent::born(AgentId::main(), birth, session.clone(), record.at);
     let effects = vec![Effect::Proceed(main.id.clone())];
     let mut run = Run {
@@ -90,6 +100,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         shares: BTreeMap::new(),
         settings: settings.clone(),
         agents: [main].into_iter().collect(),
+        answered: BTreeMap::new(),
         finished: Vec::new(),
     };
     begin_share(&mut run, &AgentId::main(), terms.budget_usd);
@@ -108,6 +119,9 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::RunStarted(_) => return Err(Refused::Start),
         Event::StepFinished(event) => step_finished(run, event, record.at)?,
         Event::TransitionProposed(event) => transition_proposed(run, event)?,
+        Event::GraphWalked(event) => graph_walked(run, event, record.at)?,
+        Event::QuestionAnswered(event) => question_answered(run, event)?,
+        Event::QuestionTimedOut(event) => question_timed_out(run, event)?,
         Event::TurnHeld(event) => turn_held(run, event)?,
         Event::TurnRejected(event) => turn_rejected(run, event)?,
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
@@ -118,6 +132,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
         Event::CommandReceived { command: Command::Stop, .. } => vec![Effect::Stop],
+        Event::CommandReceived { command: Command::Answer { .. }, .. } => Vec::new(),
     };
     run.seq = record.seq;
     Ok(effects)
@@ -142,7 +157,7 @@ fn step_finished(
         (Transition::Result { .. }, Some(session)) if event.reborn.is_some() => {
             Some(session.clone())
         }
-        (Transition::Goto { .. }, _) => None,
+        (Transition::Goto { .. } | Transition::Ask { .. }, _) => None,
         (Transition::Result { .. }, _) if event.reborn.is_none() => None,
         (_, None) => return Err(Refused::NoSession),
         (_, Some(session)) => Some(session.clone()),
@@ -161,6 +176,7 @@ fn step_finished(
     }
     Ok(match outcome {
         Taken::GoesOn => vec![Effect::Proceed(id)],
+        Taken::Asked => vec![Effect::Ask(id)],
         Taken::Dropped(frames) => {
             let text = format!(
                 "<reset> in {} dropped {frames} pending return{}: whoever called is never answered",
@@ -182,6 +198,7 @@ fn step_finished(
 /// What became of an agent that took a transition.
 enum Taken {
     GoesOn,
+    Asked,
     Dropped(usize),
     Forked(Box<Agent>),
     Ended(String),
@@ -221,11 +238,19 @@ fn take(
             let id = agent.id.child(agent.children);
             agent.enter(next.clone(), here, Variables::new(), at);
             let birth = Birth {
-                state: target.clone(),
+                folder: agent.birth.folder.clone(),
                 variables: variables.clone(),
                 terms: (*event.terms).clone(),
+                ..Birth::plain(target.clone())
             };
             Taken::Forked(Box::new(Agent::born(id, birth, opened, at)))
+        }
+        Transition::Ask { next, patience, variables, .. } => {
+            agent.enter(next.clone(), here, variables.clone(), at);
+            let late = patience.as_ref().map(|patience| Late::after(patience, at));
+            agent.asked = Question::of(&event.transition)
+                .map(|(question, _)| Box::new(Asked { question, since: at, late }));
+            Taken::Asked
         }
         Transition::Result { payload, variables } => match agent.stack.pop() {
             None => match event.reborn {

@@ -5,16 +5,20 @@
 
 mod advice;
 mod failure;
+mod graph;
 
 pub use self::advice::out_of_money;
 use self::advice::{advised, not_started};
 use self::failure::{Ended, circumstances, exhausted_by, failed, give_up};
+pub use self::graph::{Unanswerable, answer, timed_out};
+use self::graph::{answered_ahead, walked};
 use super::agent::{Agent, Terms};
 use super::consult::Opinion;
 use super::event::{Event, Reborn, StepFinished, TransitionProposed, TurnRejected};
 use super::id::{MessageId, SessionId, StateName};
 use super::money::Usd;
 use super::policy::Accepted;
+use super::question::Question;
 use super::restart::{Reaction, restart};
 use super::run::{Owed, Run};
 use super::supervision::Restart;
@@ -22,6 +26,7 @@ use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{Cause, Failure, TurnId};
 use super::usage::Usage;
+use super::walk::Walk;
 
 /// What an agent tells the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +72,8 @@ pub enum Judgement {
         /// How the agent can be asked to repair it, if the state has a policy.
         reminder: Option<String>,
     },
+    /// No turn but a walk over a graph, or a turn whose result took it on.
+    Walked(Box<Walk>),
     /// No reply.
     Failed(Failure),
 }
@@ -142,6 +149,7 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
         Judgement::Violated { violation, reminder } => {
             vec![repair(run, agent, violation, reminder.as_deref(), report)]
         }
+        Judgement::Walked(walk) => walked(run, agent, walk, report, chosen),
         Judgement::Failed(failure) => failed(run, agent, failure, report, chosen),
     }
 }
@@ -194,7 +202,7 @@ fn step_finished(
         (None, None)
     };
     let opens = match accepted.transition {
-        Transition::Goto { .. } => None,
+        Transition::Goto { .. } | Transition::Ask { .. } => None,
         Transition::Call { .. } => Some(chosen.session),
         Transition::Result { .. } if reborn.is_none() => None,
         Transition::Result { .. }
@@ -208,7 +216,7 @@ fn step_finished(
         transition: accepted.transition.clone(),
         implicit: accepted.implicit,
         overruled: accepted.overruled.clone(),
-        unasked: report.judgement == Judgement::NotStarted,
+        unasked: matches!(report.judgement, Judgement::NotStarted | Judgement::Walked(_)),
         evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
         cost_usd: report.cost,
         usage: report.usage.clone(),
@@ -219,8 +227,16 @@ fn step_finished(
         terms: Box::new(report.child.clone()),
         reborn: reborn.map(|not_before| Reborn { not_before }),
     });
-    let Some((because, then)) = exhausted else { return vec![finished] };
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
+    let Some((because, then)) = exhausted else {
+        return match Question::of(&accepted.transition) {
+            Some((question, state)) => {
+                let ahead = answered_ahead(run, &question, &next, state);
+                std::iter::once(finished).chain(ahead).collect()
+            }
+            None => vec![finished],
+        };
+    };
     let ended = Ended {
         turn: next,
         state: agent.birth.state.clone(),

@@ -10,6 +10,8 @@ use super::id::AgentId;
 pub enum Effect {
     /// See that this agent has an actor, and let it take its next turn.
     Proceed(AgentId),
+    /// This agent waits for someone's answer.
+    Ask(AgentId),
     /// This agent has ended: its actor goes.
     Retire(AgentId),
     /// Someone should know.

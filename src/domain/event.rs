@@ -3,11 +3,13 @@
 //! An event carries all that was chosen when it happened, so that applying it needs neither a
 //! clock nor chance: session ids, costs, delays are in it. One step of an agent is one record.
 
+mod graph;
 mod turns;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::graph::{Due, Entered, GraphWalked, Paid, QuestionAnswered, QuestionTimedOut};
 pub use self::turns::{
     AgentFailed, AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected,
 };
@@ -45,6 +47,12 @@ pub enum Event {
     StepFinished(StepFinished),
     /// An agent asked for a transition, and its state's evaluator looks at it first.
     TransitionProposed(Box<TransitionProposed>),
+    /// An agent walked over nodes of a graph, up to the next thing that changes the world.
+    GraphWalked(Box<GraphWalked>),
+    /// A question has its answer.
+    QuestionAnswered(QuestionAnswered),
+    /// A question was not answered in time.
+    QuestionTimedOut(QuestionTimedOut),
     /// A plug-in holds an agent's next turn back.
     TurnHeld(TurnHeld),
     /// A reply broke the protocol; the agent is reminded in the same session.
@@ -176,6 +184,16 @@ pub struct Reborn {
 pub enum Command {
     /// Hold still, and save.
     Stop,
+    /// Someone answers a question.
+    Answer {
+        /// Who asks; whoever asks under that name, if nobody is named.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentId>,
+        /// Under which name it was asked.
+        node: String,
+        /// The answer, as it was given.
+        text: String,
+    },
 }
 
 impl StepFinished {
@@ -193,6 +211,7 @@ impl Event {
         match self {
             Self::StepFinished(step) => step.opens.as_ref(),
             Self::TransitionProposed(proposed) => Some(&proposed.opens),
+            Self::GraphWalked(walked) => walked.opens.as_ref(),
             _ => None,
         }
     }
@@ -203,6 +222,9 @@ impl Event {
         match self {
             Self::StepFinished(event) => Some(&event.turn.agent),
             Self::TransitionProposed(event) => Some(&event.turn.agent),
+            Self::GraphWalked(event) => Some(&event.turn.agent),
+            Self::QuestionAnswered(event) => Some(&event.turn.agent),
+            Self::QuestionTimedOut(event) => Some(&event.turn.agent),
             Self::TurnHeld(event) => Some(&event.turn.agent),
             Self::TurnRejected(event) => Some(&event.turn.agent),
             Self::TurnFailed(event) => Some(&event.turn.agent),

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::place::{Folder, StateName};
+
 /// Why a text is not a usable name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
@@ -30,6 +32,11 @@ pub enum InvalidName {
         /// What is wrong with it, and what to write.
         why: &'static str,
     },
+    /// A folder lies below the scope.
+    #[error(
+        "`{0}` is not a folder of the workflow: name one below the folder of the first state, without `..`"
+    )]
+    Folder(String),
 }
 
 macro_rules! shared_name {
@@ -79,6 +86,8 @@ macro_rules! checked_when_read {
         }
     };
 }
+
+mod place;
 
 shared_name! {
     /// The id of a run, which is also the name of its directory.
@@ -184,42 +193,6 @@ impl AgentId {
 }
 
 shared_name! {
-    /// A place in a workflow: the bare name of a file in its scope, such as `REVIEW.md`.
-    StateName
-}
-checked_when_read!(StateName);
-
-impl StateName {
-    /// Takes a bare file name, with white space around it removed.
-    ///
-    /// # Errors
-    /// [`InvalidName::State`] for an empty name and for anything that could lead out of the scope.
-    pub fn parse(text: &str) -> Result<Self, InvalidName> {
-        let name = text.trim();
-        let why = if name.is_empty() {
-            "the name is empty; write the name of a file, such as NEXT.md"
-        } else if name.contains(['/', '\\']) {
-            "a target is a bare file name, so `/` and `\\` are not allowed; name a file that lies beside the first prompt"
-        } else if name.contains("..") {
-            "`..` is not allowed in a target; name a file that lies beside the first prompt"
-        } else if name.contains('\0') || name.chars().any(char::is_control) {
-            "a file name holds no NUL, line break or other control character"
-        } else if name.len() > 255 {
-            "a file name has at most 255 bytes"
-        } else {
-            return Ok(Self(name.into()));
-        };
-        Err(InvalidName::State { name: name.to_owned(), why })
-    }
-
-    /// The name without its ending: `REVIEW` for `REVIEW.md`.
-    #[must_use]
-    pub fn stem(&self) -> &str {
-        self.0.rsplit_once('.').map_or(&*self.0, |(stem, _)| stem)
-    }
-}
-
-shared_name! {
     /// The id of a Claude Code session, chosen by the runtime before the session exists.
     #[derive(Deserialize)]
     SessionId
@@ -250,17 +223,6 @@ impl MessageId {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_state_is_a_bare_file_name() {
-        for bad in
-            ["", "  ", "../SECRET.md", "foo/bar.md", "a\\b.md", "..", "/etc/passwd", "a\0b", "a\nb"]
-        {
-            assert!(StateName::parse(bad).is_err(), "{bad:?} was taken");
-        }
-        assert_eq!(StateName::parse(" NEXT.md\n").map(|s| s.to_string()), Ok("NEXT.md".into()));
-        assert_eq!(StateName::parse("A.B.md").map(|s| s.stem().to_owned()), Ok("A.B".into()));
-    }
 
     #[test]
     fn a_run_id_is_safe_as_a_directory() {

@@ -67,6 +67,14 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             usage: &event.usage,
             on: On::Answer,
         }),
+        Event::GraphWalked(event) => event.paid.as_ref().map(|paid| Charge {
+            turn: &event.turn,
+            prompt: Some(&paid.prompt),
+            cost: paid.cost_usd,
+            estimated: false,
+            usage: &paid.usage,
+            on: On::Answer,
+        }),
         Event::TurnRejected(event) => Some(Charge {
             turn: &event.turn,
             prompt: Some(&event.state),
@@ -101,6 +109,8 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
         }),
         Event::RunStarted(_)
         | Event::TurnHeld(_)
+        | Event::QuestionAnswered(_)
+        | Event::QuestionTimedOut(_)
         | Event::AgentParked(_)
         | Event::LimitReached { .. }
         | Event::RunPaused { .. }
@@ -223,9 +233,13 @@ impl Line {
 /// its turn, or after.
 fn ran(cause: Cause, charge: &Charge<'_>) -> bool {
     match cause {
-        Cause::Workflow | Cause::Restarts | Cause::Budget | Cause::Storage | Cause::Unavailable => {
-            false
-        }
+        Cause::Workflow
+        | Cause::Restarts
+        | Cause::Budget
+        | Cause::Storage
+        | Cause::Unavailable
+        | Cause::Ending
+        | Cause::Uncertain => false,
         Cause::Stopped => charge.cost > Usd::ZERO || !charge.usage.is_empty(),
         _ => true,
     }
@@ -250,6 +264,8 @@ fn may_have_cost(cause: Cause) -> bool {
         | Cause::Restarts
         | Cause::Budget
         | Cause::Stopped
+        | Cause::Ending
+        | Cause::Uncertain
         | Cause::Storage
         | Cause::Authentication
         | Cause::Unavailable => false,

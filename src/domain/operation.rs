@@ -193,6 +193,17 @@ pub enum Class {
 pub type Done = Result<Value, String>;
 
 impl Operation {
+    /// Its type, as a graph names it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if let Self::Own { name, .. } = self {
+            return name.clone();
+        }
+        let json = serde_json::to_value(self).ok();
+        let name = json.as_ref().and_then(|json| json.get("type")?.as_str());
+        name.unwrap_or_default().to_owned()
+    }
+
     /// What a crash in the middle of it means.
     #[must_use]
     pub fn class(&self) -> Class {

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::Overruled;
-use super::transition::{InvalidTransition, Tag, Transition};
+use super::transition::{InvalidTransition, Tag, Transition, Variables};
 
 /// The transitions a state allows; none listed means that all are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +61,12 @@ pub enum Violation {
         /// What was asked for.
         asked: String,
     },
+    /// Its result is not of the form that is needed.
+    #[error("{why}")]
+    Contract {
+        /// What is needed, and what is wrong.
+        why: String,
+    },
     /// It names a state that cannot be entered.
     #[error("{asked}: {why}")]
     NoSuchState {
@@ -80,6 +86,13 @@ fn list_near_misses(near_misses: &[String]) -> String {
 }
 
 impl Policy {
+    /// Only a result.
+    #[must_use]
+    pub fn result() -> Self {
+        let result = Transition::Result { payload: String::new(), variables: Variables::new() };
+        Self { allowed: vec![result] }
+    }
+
     /// No entry: every transition is allowed, and no reminder can be made.
     #[must_use]
     pub fn is_open(&self) -> bool {

@@ -6,6 +6,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::id::StateName;
+use super::transition::Transition;
+
 /// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
@@ -61,6 +64,20 @@ pub struct InvalidAnswer {
 }
 
 impl Question {
+    /// What a prompt asks by its transition, and the state that the answer leads to.
+    #[must_use]
+    pub fn of(transition: &Transition) -> Option<(Self, &StateName)> {
+        let Transition::Ask { question, next, .. } = transition else { return None };
+        let question = Self {
+            node: next.to_string(),
+            text: question.clone(),
+            header: None,
+            options: Vec::new(),
+            free: true,
+        };
+        Some((question, next))
+    }
+
     /// What a text means as an answer: an option by its number, counted from 1, its id or its label,
     /// or free text where that is allowed. An id goes before a number.
     ///

@@ -72,7 +72,7 @@ pub struct Circumstances<'run> {
 pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Reaction {
     let message = || failure.message.clone();
     match failure.cause {
-        Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic => {
+        Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic | Cause::Uncertain => {
             match around.supervision.restart {
                 Restart::Temporary => Reaction::GiveUp,
                 Restart::Transient | Restart::Permanent => restart(agent, around),
@@ -96,7 +96,8 @@ pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Rea
         | Cause::Protocol
         | Cause::Workflow
         | Cause::Restarts
-        | Cause::Stopped => Reaction::GiveUp,
+        | Cause::Stopped
+        | Cause::Ending => Reaction::GiveUp,
         Cause::Storage => Reaction::Pause(Pause::Storage { message: message() }),
         Cause::Authentication => Reaction::Pause(Pause::Authentication { message: message() }),
         Cause::Unavailable => Reaction::Pause(Pause::Unavailable { message: message() }),

@@ -12,6 +12,7 @@ use super::agents::Agents;
 use super::budget::{Purse, Share};
 use super::id::{AgentId, RunId, StateName};
 use super::money::Usd;
+use super::question::{Answer, Question};
 use super::settings::Settings;
 use super::supervision::Supervision;
 use super::time::Timestamp;
@@ -49,6 +50,9 @@ pub struct Run {
     pub shares: BTreeMap<AgentId, Share>,
     /// What it was told when it was started.
     pub settings: Settings,
+    /// How many of the answers given ahead of time are used up, by the name they are asked under.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answered: BTreeMap<String, u32>,
     /// The live agents.
     pub agents: Agents,
     /// The agents that have ended, in the order in which they did.
@@ -103,6 +107,14 @@ pub enum Pause {
         resets: Option<Timestamp>,
         /// What Claude Code said.
         message: String,
+    },
+    /// All agents that live wait for someone, at least one of them for an answer.
+    #[error("{} for an answer: {first}", if *.questions == 1 { "a question waits".to_owned() } else { format!("{} questions wait", .questions) })]
+    Asking {
+        /// How many.
+        questions: usize,
+        /// The first question.
+        first: String,
     },
     /// All agents that live wait for a person.
     #[error("{agents} wait{} for someone: {because}", if *.agents == 1 { "s" } else { "" }, agents = if *.agents == 1 { "an agent".to_owned() } else { format!("{} agents", .agents) })]
@@ -194,14 +206,30 @@ impl Run {
         self.limited_until.filter(|&until| until > now)
     }
 
-    /// The pause that is due when every live agent waits for a person.
+    /// The pause that is due when every live agent waits for a person, or for one that does.
     #[must_use]
-    pub fn parked(&self) -> Option<Pause> {
-        if !self.agents.all(|agent| agent.parked.is_some()) {
+    pub fn waiting(&self) -> Option<Pause> {
+        if !self.agents.all(|agent| agent.parked.is_some() || agent.waits()) {
             return None;
         }
-        let because = self.agents.values().next()?.parked.clone()?;
-        Some(Pause::Parked { agents: self.agents.len(), because })
+        let questions = self.agents.values().filter_map(|agent| agent.asked.as_ref());
+        let texts: Vec<&String> = questions.map(|asked| &asked.question.text).collect();
+        if let Some(first) = texts.first() {
+            return Some(Pause::Asking { questions: texts.len(), first: (*first).clone() });
+        }
+        let mut parked = self.agents.values().filter_map(|agent| agent.parked.clone());
+        let because = parked.next()?;
+        Some(Pause::Parked { agents: 1 + parked.count(), because })
+    }
+
+    /// The first of the answers given ahead of time that fits a question, and how many of them are used
+    /// up then.
+    #[must_use]
+    pub fn ahead(&self, question: &Question) -> Option<(Answer, u32)> {
+        let given = self.settings.answers.get(&question.node)?;
+        let used = self.answered.get(&question.node).copied().unwrap_or_default();
+        let unused = given.iter().zip(1..).skip(used as usize);
+        unused.filter_map(|(text, count)| Some((question.read(text).ok()?, count))).next()
     }
 
     /// Sets the status that follows from which agents live and how the others ended.

@@ -1,5 +1,7 @@
 //! What a run was told when it was started, kept with it so that it goes on the same way.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -143,6 +145,9 @@ pub struct Settings {
     /// Values for placeholders of every state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
+    /// Answers given ahead of time, by the name they are asked under, in their order.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, Vec<String>>,
     /// The programs that look on and have a say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plugins: Vec<PlugIn>,
@@ -170,6 +175,7 @@ impl Default for Settings {
             permission: Permission::default(),
             claude_args: Vec::new(),
             variables: Variables::new(),
+            answers: BTreeMap::new(),
             plugins: Vec::new(),
             debug: false,
             supervision: Supervision::default(),

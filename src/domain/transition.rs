@@ -1,7 +1,9 @@
-//! What an agent asks for at the end of a turn: one of the six tags, with its attributes.
+//! What an agent asks for at the end of a turn: one of the seven tags, with its attributes.
 //!
 //! [`Transition::from_parts`] is where the meaning of a tag's pieces is decided: which attributes
 //! are part of its structure, and which are variables of the state that is entered.
+
+mod tag;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,64 +11,12 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::tag::Tag;
 use super::id::{InvalidName, StateName};
+use super::time::{millis, span};
 
 /// Values for the placeholders of the state that is entered.
 pub type Variables = BTreeMap<String, String>;
-
-/// The names of the six tags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "each is explained at `Transition`")]
-pub enum Tag {
-    Goto,
-    Reset,
-    Call,
-    Function,
-    Fork,
-    Result,
-}
-
-impl Tag {
-    /// All tags, in the order in which they are shown.
-    pub const ALL: [Self; 6] =
-        [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Result];
-
-    /// The name as it is written between the angle brackets.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Goto => "goto",
-            Self::Reset => "reset",
-            Self::Call => "call",
-            Self::Function => "function",
-            Self::Fork => "fork",
-            Self::Result => "result",
-        }
-    }
-
-    /// The tag of that name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tag| tag.name() == name)
-    }
-
-    /// The attribute this tag cannot do without.
-    #[must_use]
-    pub fn required_attribute(self) -> Option<&'static str> {
-        match self {
-            Self::Call | Self::Function => Some("return"),
-            Self::Fork => Some("next"),
-            Self::Goto | Self::Reset | Self::Result => None,
-        }
-    }
-}
-
-impl fmt::Display for Tag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// A transition an agent asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -120,6 +70,19 @@ pub enum Transition {
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
+    /// Ask a person, and go on in the same session with the answer.
+    Ask {
+        /// The text between the tags: what the person reads.
+        question: String,
+        /// The state that is entered with `{{answer}}`.
+        next: StateName,
+        /// How long an answer is waited for.
+        #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+        patience: Option<Patience>,
+        /// Further values for the placeholders of `next`.
+        #[serde(default, skip_serializing_if = "Variables::is_empty")]
+        variables: Variables,
+    },
     /// Return to the caller, or end.
     Result {
         /// The text between the tags, as it stands.
@@ -128,6 +91,15 @@ pub enum Transition {
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
+}
+
+/// How long an answer is waited for, and what follows then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Patience {
+    /// So long, in milliseconds.
+    pub timeout_ms: u64,
+    /// The state that is entered if no answer came.
+    pub timeout_next: StateName,
 }
 
 /// Why the pieces of a tag do not make a transition.
@@ -157,6 +129,9 @@ pub enum InvalidTransition {
         /// What stands there twice.
         attribute: String,
     },
+    /// A time is not one, or half of what belongs together is missing.
+    #[error("<ask>: {0}")]
+    Patience(String),
     /// A target is not the bare name of a file.
     #[error("<{tag}>: {error}")]
     Target {
@@ -215,6 +190,11 @@ impl Transition {
                 let next = required("next")?;
                 Self::Fork { target: state(body)?, next, variables }
             }
+            Tag::Ask => {
+                let next = required("next")?;
+                let patience = patience(&mut variables)?;
+                Self::Ask { question: body.trim().to_owned(), next, patience, variables }
+            }
             Tag::Result => Self::Result { payload: body.to_owned(), variables },
         })
     }
@@ -228,6 +208,7 @@ impl Transition {
             Self::Call { .. } => Tag::Call,
             Self::Function { .. } => Tag::Function,
             Self::Fork { .. } => Tag::Fork,
+            Self::Ask { .. } => Tag::Ask,
             Self::Result { .. } => Tag::Result,
         }
     }
@@ -241,7 +222,7 @@ impl Transition {
             | Self::Call { target, .. }
             | Self::Function { target, .. }
             | Self::Fork { target, .. } => Some(target),
-            Self::Result { .. } => None,
+            Self::Ask { .. } | Self::Result { .. } => None,
         }
     }
 
@@ -250,7 +231,7 @@ impl Transition {
     pub fn continuation(&self) -> Option<&StateName> {
         match self {
             Self::Call { return_to, .. } | Self::Function { return_to, .. } => Some(return_to),
-            Self::Fork { next, .. } => Some(next),
+            Self::Fork { next, .. } | Self::Ask { next, .. } => Some(next),
             Self::Goto { .. } | Self::Reset { .. } | Self::Result { .. } => None,
         }
     }
@@ -264,6 +245,7 @@ impl Transition {
             | Self::Call { variables, .. }
             | Self::Function { variables, .. }
             | Self::Fork { variables, .. }
+            | Self::Ask { variables, .. }
             | Self::Result { variables, .. } => variables,
         }
     }
@@ -277,10 +259,34 @@ impl fmt::Display for Transition {
         if let (Some(attribute), Some(state)) = (tag.required_attribute(), self.continuation()) {
             write!(f, " {attribute}=\"{state}\"")?;
         }
+        if let Self::Ask { patience: Some(Patience { timeout_ms, timeout_next }), .. } = self {
+            write!(f, " timeout=\"{}\" timeout_next=\"{timeout_next}\"", span(*timeout_ms))?;
+        }
         for (name, value) in self.variables() {
             write!(f, " {name}=\"{}\"", escape_attribute(value))?;
         }
         write!(f, ">{}</{tag}>", self.target().map_or("…", StateName::as_str))
+    }
+}
+
+/// How long an `<ask>` waits, taken out of its attributes.
+fn patience(variables: &mut Variables) -> Result<Option<Patience>, InvalidTransition> {
+    let half = |missing, given| {
+        InvalidTransition::Patience(format!(
+            "{given} needs {missing} beside it, and the other way round"
+        ))
+    };
+    match (variables.remove("timeout"), variables.remove("timeout_next")) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(half("timeout_next=\"FILE.md\"", "timeout")),
+        (None, Some(_)) => Err(half("timeout=\"24h\"", "timeout_next")),
+        (Some(timeout), Some(next)) => {
+            let timeout_ms = millis(&timeout)
+                .map_err(|why| InvalidTransition::Patience(format!("timeout: {why}")))?;
+            let timeout_next = StateName::parse(&next)
+                .map_err(|error| InvalidTransition::Target { tag: Tag::Ask, error })?;
+            Ok(Some(Patience { timeout_ms, timeout_next }))
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::id::{AgentId, MessageId, StateName};
+use super::id::{AgentId, Folder, MessageId, StateName};
 use super::money::Usd;
 use super::session::Session;
 use super::settings::Model;
@@ -59,6 +59,9 @@ pub struct StepInput {
     pub turn: TurnId,
     /// The state it runs in.
     pub state: StateName,
+    /// The folder of that state below the scope, if it is not the scope itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
     /// How many turns this agent has had in this state before.
     pub visit: u32,
     /// The session it runs in.
@@ -171,6 +174,10 @@ pub enum Cause {
     Budget,
     /// A plug-in stopped it.
     Stopped,
+    /// A graph came to an ending that is an error.
+    Ending,
+    /// A runtime died while it changed the world, and nobody can say whether that was done.
+    Uncertain,
     /// The files of the turn cannot be written.
     Storage,
     /// Claude Code is not logged in.
@@ -181,7 +188,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::Crash,
         Self::Timeout,
         Self::Stall,
@@ -197,6 +204,8 @@ impl Cause {
         Self::Restarts,
         Self::Budget,
         Self::Stopped,
+        Self::Ending,
+        Self::Uncertain,
         Self::Storage,
         Self::Authentication,
         Self::Unavailable,
@@ -221,6 +230,8 @@ impl fmt::Display for Cause {
             Self::Restarts => "restarts used up",
             Self::Budget => "budget used up",
             Self::Stopped => "stopped",
+            Self::Ending => "error ending",
+            Self::Uncertain => "uncertain effect",
             Self::Storage => "storage",
             Self::Authentication => "not logged in",
             Self::Unavailable => "cannot be started",

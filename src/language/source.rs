@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
+use std::sync::Arc;
 
-use crate::domain::id::StateName;
+use crate::domain::id::{Folder, StateName};
 
 /// Why a file of the workflow cannot be used. Each text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,6 +79,12 @@ pub trait Source: Send + Sync {
     /// As [`read`](Self::read), as far as that can be told without reading.
     fn check(&self, name: &StateName) -> Result<(), Error>;
 
+    /// The files of a folder below.
+    ///
+    /// # Errors
+    /// [`Error`] if there is none, or it leads out of the scope.
+    fn within(&self, folder: &Folder) -> Result<Arc<dyn Source>, Error>;
+
     /// How the file is shown to people, in errors.
     fn path(&self, name: &StateName) -> String;
 
@@ -108,6 +115,15 @@ impl Source for BTreeMap<String, String> {
         }
         let similar = super::hint::closest(name.as_str(), self.keys().map(String::as_str));
         Err(Error::Missing { path: self.path(name), similar: similar.map(str::to_owned) })
+    }
+
+    /// Files whose names begin with the folder's.
+    fn within(&self, folder: &Folder) -> Result<Arc<dyn Source>, Error> {
+        let inside = |(name, text): (&String, &String)| {
+            let name = name.strip_prefix(folder.as_str())?.strip_prefix('/')?;
+            Some((name.to_owned(), text.clone()))
+        };
+        Ok(Arc::new(self.iter().filter_map(inside).collect::<Self>()))
     }
 
     fn path(&self, name: &StateName) -> String {

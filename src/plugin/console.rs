@@ -7,7 +7,7 @@ use actix::{Actor, AsyncContext, Context, Handler};
 use console::Term;
 
 use super::screen::{Headline, rows};
-use super::sentence::{sentence, waiting};
+use super::sentence::{printable, sentence, waiting};
 use super::terminal::Terminal;
 use crate::actor::clock::now;
 use crate::actor::message::{Finish, Published};
@@ -80,13 +80,17 @@ fn is_shown(event: &Event, live: bool) -> bool {
         | Event::AgentFailed(_)
         | Event::AgentParked(_)
         | Event::TurnHeld(_)
+        | Event::QuestionAnswered(_)
+        | Event::QuestionTimedOut(_)
         | Event::LimitReached { .. } => true,
         Event::TurnFailed(event) => !matches!(
             event.cause,
             Cause::Authentication | Cause::Unavailable | Cause::Storage | Cause::UsageLimit
         ),
         Event::StepFinished(step) => !live || step.overruled.is_some(),
-        Event::TransitionProposed(_) | Event::CommandReceived { .. } => !live,
+        Event::TransitionProposed(_) | Event::GraphWalked(_) | Event::CommandReceived { .. } => {
+            !live
+        }
         Event::RunPaused { .. } | Event::CostCounted { .. } => false,
     }
 }
@@ -109,6 +113,11 @@ impl Handler<Published> for Console {
         self.count(&published);
         if is_shown(&published.record.event, self.terminal.is_live()) {
             self.terminal.line(&sentence(&published.record));
+        }
+        if let Event::GraphWalked(walked) = &published.record.event {
+            for text in &walked.shown {
+                self.terminal.line(&printable(text));
+            }
         }
         if let Event::RunResumed { .. } = &published.record.event
             && let Some(until) = self.headline.limited_until.filter(|&until| until > now())

@@ -202,6 +202,26 @@ impl Handler<Published> for Debug {
                 let way = format!("{} -> {} (evaluator)", proposed.state, proposed.evaluator);
                 self.log(published.record.at, proposed.turn.agent.as_str(), &way, &details);
             }
+            Event::GraphWalked(walked) => {
+                let nodes = walked.visits.iter().map(|visit| &*visit.node);
+                let way = nodes.chain([&*walked.node]).collect::<Vec<_>>().join(" -> ");
+                let output = walked
+                    .paid
+                    .as_ref()
+                    .map(|paid| self.keep_turn(&walked.turn, &walked.state, paid.cost_usd));
+                let details: Vec<_> = output.into_iter().collect();
+                let way = format!("{}: {way}", walked.state);
+                self.log(published.record.at, walked.turn.agent.as_str(), &way, &details);
+            }
+            Event::QuestionAnswered(answered) => {
+                let answer = ("answer", answered.answer.raw.clone());
+                let way = format!("{} (answered)", answered.node);
+                self.log(published.record.at, answered.turn.agent.as_str(), &way, &[answer]);
+            }
+            Event::QuestionTimedOut(late) => {
+                let way = format!("{} -> {} (nobody answered)", late.state, late.late);
+                self.log(published.record.at, late.turn.agent.as_str(), &way, &[]);
+            }
             Event::TurnHeld(held) => {
                 let by = ("by", held.by.clone());
                 let agent = held.turn.agent.as_str();

@@ -3,7 +3,7 @@
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-use crate::domain::event::{Command, Event, Record, StepFinished, TurnFailed};
+use crate::domain::event::{Command, Due, Event, GraphWalked, Record, StepFinished, TurnFailed};
 use crate::domain::id::StateName;
 use crate::domain::settings::{Answerer, Settings};
 use crate::domain::time::Timestamp;
@@ -30,6 +30,18 @@ pub fn sentence(record: &Record) -> String {
             event.evaluator,
             one_line(&event.transition.to_string()),
             event.cost_usd
+        ),
+        Event::GraphWalked(event) => walked(event),
+        Event::QuestionAnswered(event) => format!(
+            "{}  {}: answered {}{}",
+            event.turn.agent,
+            event.node,
+            one_line(&event.answer.raw),
+            if event.ahead.is_some() { ", as given ahead of time" } else { "" },
+        ),
+        Event::QuestionTimedOut(event) => format!(
+            "{}  nobody answered in time, so it goes on at {} instead of {}",
+            event.turn.agent, event.late, event.state
         ),
         Event::TurnHeld(event) => format!(
             "{}  {}: held by the plug-in {} until {}{}",
@@ -59,7 +71,34 @@ pub fn sentence(record: &Record) -> String {
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run goes on{}", answered(settings)),
         Event::CommandReceived { command: Command::Stop, .. } => "asked to stop".to_owned(),
+        Event::CommandReceived { command: Command::Answer { node, text, .. }, .. } => {
+            format!("someone answers {node}: {}", one_line(text))
+        }
     }
+}
+
+/// The nodes that were walked, and what is next.
+fn walked(event: &GraphWalked) -> String {
+    const SHOWN: usize = 4;
+    let agent = &event.turn.agent;
+    let nodes: Vec<String> =
+        event.visits.iter().map(|visit| format!("{} ({})", visit.node, visit.outcome)).collect();
+    let skipped = nodes.len().saturating_sub(SHOWN);
+    let dots = if skipped > 0 { format!("{skipped} nodes … ") } else { String::new() };
+    let way = nodes[skipped..].join(" → ");
+    let arrow = if way.is_empty() { "" } else { " → " };
+    let next = match &event.due {
+        Due::Walk | Due::Nothing => event.node.to_string(),
+        Due::Operation(kind) => format!("{}: {kind}", event.node),
+        Due::Task(_) => format!("{}: a turn of Claude Code", event.node),
+        Due::Question(question) => format!("{}: asks: {}", event.node, one_line(&question.text)),
+        Due::Agent { birth, background } => {
+            let waits = if *background { "" } else { ", and waits for it" };
+            format!("{}: starts an agent at {}{waits}", event.node, birth.state)
+        }
+    };
+    let paid = event.paid.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost_usd));
+    format!("{agent}  {}: {dots}{way}{arrow}{next}{paid}", event.state)
 }
 
 /// A point in time as people here write it.
@@ -118,6 +157,9 @@ fn step(event: &StepFinished) -> String {
             format!("{target}, returning to {return_to}")
         }
         Transition::Fork { target, next, .. } => format!("{next}, a new agent at {target}"),
+        Transition::Ask { question, next, .. } => {
+            format!("{next}, when someone answers: {}", one_line(question))
+        }
         Transition::Result { payload, .. } => one_line(payload),
     };
     let seconds = event.duration_ms / 1000;
@@ -164,7 +206,7 @@ pub fn flat(text: &str, longest: usize) -> String {
 #[must_use]
 pub fn destination(transition: &Transition) -> Option<&StateName> {
     match transition {
-        Transition::Fork { next, .. } => Some(next),
+        Transition::Fork { next, .. } | Transition::Ask { next, .. } => Some(next),
         other => other.target(),
     }
 }

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::create::{Request, create};
 use super::error::Error;
+use super::graphs::Graphs;
 use super::outcome::Outcome;
 use super::place;
 use super::plugins::{PlugIns, Terms};
@@ -54,6 +55,7 @@ impl Runtime {
             configure: Vec::new(),
             plugins: Vec::new(),
             interrupts: None,
+            graphs: Graphs::default(),
         }
     }
 }
@@ -77,6 +79,7 @@ pub struct Builder {
     configure: Vec<Configure>,
     plugins: Vec<Plug>,
     interrupts: Option<Interrupts>,
+    graphs: Graphs,
 }
 
 impl Builder {
@@ -209,7 +212,7 @@ impl Builder {
                 let mut settings = settings_of(&workflow);
                 change(&mut settings);
                 settings.cwd = place::directory(Path::new(&settings.cwd))?;
-                let prepared = create(root, &workflow, self.request, settings)?;
+                let prepared = create(root, &workflow, self.request, settings, self.graphs)?;
                 Ok(Ready::Goes(Box::new(prepared)))
             }
             Target::Run(id) => {
@@ -222,7 +225,8 @@ impl Builder {
                 change(&mut settings);
                 let start = Start::again(recovered.untouched, settings, &run);
                 let warnings = recovered.warnings;
-                Ok(Ready::Goes(Box::new(Prepared { store, run, start, warnings })))
+                let graphs = self.graphs;
+                Ok(Ready::Goes(Box::new(Prepared { store, run, start, warnings, graphs })))
             }
         }
     }

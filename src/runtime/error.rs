@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::domain::id::{InvalidName, RunId};
+use crate::language::diagnostic::Diagnostic;
 use crate::language::{prompt, replies, yaml};
 use crate::store;
 
@@ -38,6 +39,12 @@ pub enum Error {
     /// A prompt of the workflow cannot be used.
     #[error(transparent)]
     Workflow(#[from] prompt::step::Error),
+    /// A graph of the workflow cannot be used.
+    #[error("{}", .diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Graph {
+        /// All that is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
     /// The workflow's manifest cannot be used.
     #[error("{path}:{error}")]
     Manifest {

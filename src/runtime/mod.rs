@@ -8,6 +8,7 @@ mod builder;
 mod companions;
 mod create;
 mod error;
+pub mod graphs;
 mod outcome;
 pub mod place;
 mod plugins;

@@ -1,6 +1,7 @@
 //! A prepared run and its plug-ins, under supervision until it has ended or holds still.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -8,13 +9,16 @@ use tokio::sync::mpsc;
 use super::answerer::runner_for;
 use super::companions;
 use super::error::Error;
+use super::graphs::{Graphs, builtins};
 use super::plugins::PlugIns;
+use crate::actor::absent::Absent;
 use crate::actor::clock::now;
 use crate::actor::launch::{Launch, supervise};
 use crate::actor::registry::Registry;
 use crate::actor::supervisor::Start;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
+use crate::domain::settings::Settings;
 use crate::plugin::debug::Debug;
 use crate::plugin::external::Place;
 use crate::process::command::Marker;
@@ -38,6 +42,8 @@ pub struct Prepared {
     pub start: Start,
     /// What someone should know.
     pub warnings: Vec<String>,
+    /// What its graphs run with.
+    pub graphs: Graphs,
 }
 
 impl Prepared {
@@ -46,6 +52,23 @@ impl Prepared {
     pub fn id(&self) -> &RunId {
         &self.run.workflow_id
     }
+}
+
+/// Whether all agents are in graphs, which may never ask anyone.
+fn in_graphs(run: &Run) -> bool {
+    run.agents.values().all(|agent| agent.current_state.is_graph())
+}
+
+/// The workflow's files, and the workspace for the documents that its graphs refer to.
+fn scope_of(run: &Run, settings: &Settings) -> Result<Directory, Error> {
+    let path = Path::new(&run.scope_dir);
+    let opened =
+        Directory::open(path).and_then(|scope| scope.with_workspace(Path::new(&settings.cwd)));
+    opened.map_err(|error| Error::Io {
+        doing: "open the workflow's directory",
+        path: path.to_owned(),
+        error,
+    })
 }
 
 /// Supervises a run until it has ended or holds still. `registry` is the live picture it keeps. Needs
@@ -60,15 +83,15 @@ pub async fn supervised(
     registry: Arc<Registry>,
     interrupts: &mut Interrupts,
 ) -> Result<Run, Error> {
-    let Prepared { store, run, start, .. } = prepared;
+    let Prepared { store, run, start, graphs, .. } = prepared;
     let settings = start.settings(&run).clone();
-    let scope = Directory::open(Path::new(&run.scope_dir)).map_err(|error| Error::Io {
-        doing: "open the workflow's directory",
-        path: PathBuf::from(&run.scope_dir),
-        error,
-    })?;
+    let scope = scope_of(&run, &settings)?;
     let steps = store.dir().steps();
-    let runner = runner_for(&settings, &scope, steps.clone(), root, &run.workflow_id)?;
+    let runner = match runner_for(&settings, &scope, steps.clone(), root, &run.workflow_id) {
+        Ok(runner) => runner,
+        Err(error) if in_graphs(&run) => Rc::new(Absent(error.to_string())),
+        Err(error) => return Err(error),
+    };
     if settings.debug {
         match Debug::create(&root.debug(), &run.workflow_id, now(), steps) {
             Ok(debug) => plugins.add_own("debug", debug),
@@ -78,7 +101,9 @@ pub async fn supervised(
         }
     }
     let id = run.workflow_id.clone();
+    let (builtins, programs) = (builtins(&settings), graphs.programs());
     let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
+    let performer = graphs.world(&settings, store.dir().steps(), marker.clone());
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {
         companion::sweep(&marker).await;
@@ -95,7 +120,20 @@ pub async fn supervised(
     }
     let source = Arc::new(scope);
     let (observers, advisers) = plugins.take();
-    let launch = Launch { store, run, start, source, runner, registry, observers, advisers };
+    let launch = Launch {
+        stays: graphs.stays,
+        store,
+        run,
+        start,
+        source,
+        runner,
+        performer,
+        programs,
+        builtins,
+        registry,
+        observers,
+        advisers,
+    };
     let outcome = supervise(launch, interrupts).await;
     tokio::select! {
         () = plugins.finish() => {}

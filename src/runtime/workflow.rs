@@ -12,6 +12,9 @@ use crate::store::workflow::Directory;
 /// The prompt a folder begins with.
 pub const FIRST: &str = "START.md";
 
+/// The graph a folder begins with, if it has no such prompt.
+pub const GRAPH: &str = "workflow.yaml";
+
 /// A workflow.
 #[derive(Debug)]
 pub struct Workflow {
@@ -59,10 +62,13 @@ impl Workflow {
                 let path = scope.root().join(manifest::FILE).display().to_string();
                 Err(step::Error::from(source::Error::Unreadable { path, error }).into())
             }
+            Err(source::Error::Missing { .. }) if file == FIRST && has_graph(&scope) => {
+                Self::within(folder, Some(GRAPH))
+            }
             Err(source::Error::Missing { similar, .. }) if file == FIRST => {
                 let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
                 let error = format!(
-                    "there is no {FIRST} in this folder{hint}; a workflow begins with it: make it, or name its first prompt"
+                    "there is no {FIRST} in this folder{hint}, and no {GRAPH}; a workflow begins with one of them: make it, or name its first file"
                 );
                 let path = folder.display().to_string();
                 Err(step::Error::from(source::Error::Unreadable { path, error }).into())
@@ -71,6 +77,10 @@ impl Workflow {
             Ok(()) => Ok(Self { scope, entry, manifest }),
         }
     }
+}
+
+fn has_graph(scope: &Directory) -> bool {
+    StateName::parse(GRAPH).is_ok_and(|graph| scope.check(&graph).is_ok())
 }
 
 /// What a workflow says about itself; nothing, if it has no manifest.

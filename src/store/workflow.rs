@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::domain::id::StateName;
+use crate::domain::id::{Folder, StateName};
 use crate::language::hint::closest;
 use crate::language::source::{Error, Source, stays_below};
 
@@ -82,6 +83,19 @@ impl Source for Directory {
 
     fn check(&self, name: &StateName) -> Result<(), Error> {
         self.resolve(name).map(drop)
+    }
+
+    fn within(&self, folder: &Folder) -> Result<Arc<dyn Source>, Error> {
+        let path = self.root.join(folder.as_str());
+        let unreadable = |error: std::io::Error| Error::Unreadable {
+            path: path.display().to_string(),
+            error: error.to_string(),
+        };
+        let below = Self::open(&path).map_err(unreadable)?;
+        if !below.root.starts_with(&self.root) {
+            return Err(Error::Outside { path: path.display().to_string() });
+        }
+        Ok(Arc::new(below))
     }
 
     fn path(&self, name: &StateName) -> String {

@@ -121,8 +121,8 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "actor",
-        rooms: &["domain", "fault", "language", "store", "process"],
-        crates: &["actix", "dashmap", "tokio", "tracing", "uuid"],
+        rooms: &["domain", "fault", "language", "store", "process", "world"],
+        crates: &["actix", "dashmap", "serde_json", "tokio", "tracing", "uuid"],
         never: WORLD_BUT_TIME,
     },
     Row {
@@ -151,8 +151,8 @@ const TABLE: &[Row] = &[
     // Puts the others together; nothing of it prints.
     Row {
         room: "runtime",
-        rooms: &["domain", "language", "store", "process", "actor", "plugin"],
-        crates: &["actix", "jiff", "thiserror", "tokio", "tracing", "uuid"],
+        rooms: &["domain", "language", "store", "process", "world", "actor", "plugin"],
+        crates: &["actix", "jiff", "serde_json", "thiserror", "tokio", "tracing", "uuid"],
         never: &["std::process::Command", "std::net", "std::io::stderr", "std::io::stdout"],
     },
     // Failpoints: nothing in a build without the feature that the tests turn on.

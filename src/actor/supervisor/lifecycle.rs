@@ -50,7 +50,7 @@ impl Supervisor {
         for waiting in waiting {
             match waiting.command {
                 Some(command) if self.commands.insert(waiting.name.clone()) => {
-                    self.commit(Event::CommandReceived { id: waiting.name, command }, ctx);
+                    self.obey(waiting.name, command, ctx);
                 }
                 Some(_) => {}
                 None => {
@@ -84,7 +84,7 @@ impl Supervisor {
 
     /// Ends a run that is to hold still once nothing runs and nothing is unwritten.
     pub(super) fn end_if_still(&mut self, ctx: &mut Ctx<Self>) {
-        if self.admission.running() > 0 || !self.pending.is_empty() {
+        if self.admission.running() > 0 || !self.walking.is_empty() || !self.pending.is_empty() {
             return;
         }
         let Ending::Holding { pause, .. } = &mut self.ending else { return };
@@ -123,6 +123,7 @@ impl Supervisor {
         self.ending = Ending::Over;
         self.admission.close();
         self.context.runner.stop_all(Stop::Now);
+        self.context.performer.stop();
         let told = self.store.finish().err().or(known);
         let error = told.unwrap_or_else(|| self.stopped("its thread has ended".to_owned()));
         if let Some(done) = self.done.take() {
@@ -146,6 +147,7 @@ impl Handler<Interrupt> for Supervisor {
             Ending::Over => {}
             Ending::Holding { told: true, .. } => {
                 self.context.runner.stop_all(Stop::Now);
+                self.context.performer.stop();
                 self.recall(ctx);
             }
             Ending::Holding { told, .. } => {
@@ -163,7 +165,7 @@ impl Handler<Interrupt> for Supervisor {
 
 impl Supervisor {
     fn interrupted(&mut self, ctx: &mut Ctx<Self>) {
-        let running = self.admission.running();
+        let running = self.admission.running() + self.walking.len();
         let grace = span(self.run.settings.supervision.shutdown_ms);
         let turns = if running == 1 { "the running turn" } else { "the running turns" };
         if running > 0 {
@@ -179,7 +181,10 @@ impl Supervisor {
     fn stop_patiently(&mut self, ctx: &mut Ctx<Self>) {
         self.context.runner.stop_all(Stop::Patiently);
         let grace = Duration::from_millis(self.run.settings.supervision.shutdown_ms);
-        ctx.run_later(grace, Self::recall);
+        ctx.run_later(grace, |this, ctx| {
+            this.context.performer.stop();
+            this.recall(ctx);
+        });
     }
 
     /// Waits no longer for plug-ins, also not for those that are asked while the run comes to its end.

@@ -1,6 +1,7 @@
 //! The supervisor at work: effects, permits, and what the agents report.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{AsyncContext, Context as Ctx, Handler};
@@ -29,7 +30,7 @@ use crate::language::prompt::step;
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The longest time between two looks at the clock.
-const MINUTE: Duration = Duration::from_mins(1);
+pub(super) const MINUTE: Duration = Duration::from_mins(1);
 
 impl Supervisor {
     pub(super) fn perform(&mut self, effect: Effect, ctx: &mut Ctx<Self>) {
@@ -41,6 +42,7 @@ impl Supervisor {
                 }
                 self.proceed(&agent, ctx);
             }
+            Effect::Ask(agent) => self.await_answer(&agent, ctx),
             Effect::Retire(agent) => {
                 self.context.runner.keep(&agent, &|_| false);
                 self.context.registry.forget(&agent);
@@ -55,6 +57,7 @@ impl Supervisor {
             Effect::Abort => {
                 self.admission.drop_reserved();
                 self.context.runner.stop_all(Stop::Soon);
+                self.context.performer.stop();
                 self.hold(None, ctx);
             }
         }
@@ -68,7 +71,10 @@ impl Supervisor {
         }
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(AgentView::of(agent));
-        if agent.parked.is_some() {
+        if agent.asked.is_some() {
+            return self.await_answer(id, ctx);
+        }
+        if agent.parked.is_some() || agent.waits() {
             return;
         }
         let begun = self.admission.is_reserved(id);
@@ -90,6 +96,12 @@ impl Supervisor {
         let assignment = Assignment {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
+            folder: agent.birth.folder.clone(),
+            task: agent.task.clone(),
+            walks: agent.walks(),
+            again: self.again.remove(id),
+            graph: agent.graph.as_ref().map(|memory| Arc::clone(&memory.state)),
+            heard: agent.heard.clone(),
             visit: agent.visit(),
             session: agent.turn_session().clone(),
             variables: agent.variables.clone(),
@@ -97,6 +109,9 @@ impl Supervisor {
             limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),
         };
+        if assignment.walks {
+            self.walking.insert(id.clone());
+        }
         let context = &self.context;
         let address = self
             .agents
@@ -129,8 +144,10 @@ impl Supervisor {
             self.hold(Some(Pause::Budget { spent: purse.spent, limit }), ctx);
         }
         if self.pending.is_empty()
+            && !self.stays
+            && self.walking.is_empty()
             && self.admission.is_idle()
-            && let Some(pause) = self.run.parked()
+            && let Some(pause) = self.run.waiting()
         {
             self.hold(Some(pause), ctx);
         }
@@ -199,6 +216,7 @@ impl Supervisor {
     /// Records what follows from a report. One that comes late or twice changes nothing, and does
     /// not give back the permit of the turn that is due now.
     fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
+        self.walking.remove(&report.turn.agent);
         let ready = self.context.runner.offer();
         let events = decide(&self.run, report, choice(ready.clone()));
         if let Some(ready) = ready
@@ -218,7 +236,7 @@ impl Supervisor {
         }
         match &report.judgement {
             Judgement::Failed(failure) if failure.cause == Cause::Throttle => self.slow_down(),
-            Judgement::Failed(_) | Judgement::NotStarted => {}
+            Judgement::Failed(_) | Judgement::NotStarted | Judgement::Walked(_) => {}
             Judgement::Accepted(_) | Judgement::Proposed { .. } | Judgement::Violated { .. } => {
                 self.throttle.succeeded();
             }
@@ -291,6 +309,7 @@ impl Handler<AgentDown> for Supervisor {
             return;
         }
         self.agents.remove(&down.agent);
+        self.again.insert(down.agent.clone());
         match down.turn {
             Some(turn) => {
                 let failure =

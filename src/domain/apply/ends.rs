@@ -1,5 +1,6 @@
 //! How agents end: with a result, with an error, or with one whose failure ends the run.
 
+use super::graph::told_of_end;
 use super::money::{Taught, leave_shares, spend};
 use super::{Refused, due};
 use crate::domain::effect::Effect;
@@ -67,9 +68,11 @@ pub(super) fn retire(
 ) -> Vec<Effect> {
     let cost_usd = run.agents.remove(&id).map_or(Usd::ZERO, |agent| agent.cost_usd);
     leave_shares(run, &id);
+    let told = told_of_end(run, &id, &ending);
     run.finished.push(Finished { id: id.clone(), ending, cause, cost_usd, owes: None });
     run.settle();
     let mut effects = vec![Effect::Retire(id)];
+    effects.extend(told.map(Effect::Proceed));
     if run.agents.is_empty() {
         effects.push(Effect::End);
     }

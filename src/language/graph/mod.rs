@@ -4,6 +4,8 @@
 mod actions;
 mod agents;
 mod conditions;
+pub mod contract;
+pub mod machine;
 mod nodes;
 mod parameters;
 pub mod program;
@@ -13,6 +15,7 @@ mod reader;
 mod report;
 mod scalar;
 pub mod section;
+pub mod table;
 mod targets;
 mod tree;
 mod variables;

@@ -42,6 +42,32 @@ pub struct Program {
     pub hash: String,
 }
 
+impl Program {
+    /// Whether one of its nodes asks Claude Code, itself or by a further agent.
+    #[must_use]
+    pub fn asks_claude(&self) -> bool {
+        self.nodes.values().any(|node| match node {
+            Node::Reference { .. } => true,
+            Node::Action { actions, .. } => actions.iter().any(Action::asks_claude),
+            Node::UserPrompt(prompt) => {
+                let mut actions = prompt.responses.values().flat_map(|one| &one.consequence);
+                actions.any(Action::asks_claude)
+            }
+            Node::Conditional { .. } | Node::ValidationGate { .. } => false,
+        })
+    }
+}
+
+impl Action {
+    fn asks_claude(&self) -> bool {
+        match &self.act {
+            Act::Reference { .. } | Act::Spawn(_) | Act::World { prompt: Some(_), .. } => true,
+            Act::ForEach { actions, .. } => actions.iter().any(Self::asks_claude),
+            _ => false,
+        }
+    }
+}
+
 /// A node.
 #[derive(Debug, Clone)]
 pub enum Node {

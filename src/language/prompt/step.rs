@@ -4,6 +4,7 @@ use super::document::{self, Document};
 use super::evaluator::{self, Evaluator};
 use crate::domain::agent::Terms;
 use crate::domain::evaluation::Proposal;
+use crate::domain::graph::Task;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::policy::{Accepted, Policy, Violation};
 use crate::domain::settings::Model;
@@ -64,7 +65,9 @@ pub enum Error {
     #[error(transparent)]
     Source(#[from] source::Error),
     /// Its file is of another kind.
-    #[error("{path}: this is not a prompt: a state is a markdown file, NAME.md")]
+    #[error(
+        "{path}: this is neither a prompt nor a graph: a state is a markdown file, NAME.md, or a graph, NAME.yaml"
+    )]
     NotAPrompt {
         /// The file.
         path: String,
@@ -84,7 +87,7 @@ pub enum Error {
 /// # Errors
 /// [`Error`] if the state's file is missing or wrong.
 pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
-    if !is_prompt(&position.state) {
+    if !position.state.is_prompt() {
         return Err(Error::NotAPrompt { path: source.path(&position.state) });
     }
     let text = source.read(&position.state)?;
@@ -109,6 +112,20 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
             .collect(),
         values,
     })
+}
+
+/// What to ask in a turn of a graph's node: only a result ends it.
+#[must_use]
+pub fn task(position: &Position, task: &Task) -> Ask {
+    Ask {
+        prompt: task.prompt.clone(),
+        model: task.model,
+        terms: Terms::default(),
+        evaluator: None,
+        policy: Policy::result(),
+        unfilled: Vec::new(),
+        values: position.values(),
+    }
 }
 
 /// What to ask the evaluator of what an agent wants in a state; the answer has to be within the
@@ -140,8 +157,8 @@ pub fn evaluation(
 /// Under which terms an agent lives that is born in a state. A state that cannot be used has none:
 /// the agent that is born there fails by itself, with the reason.
 #[must_use]
-fn terms(state: &StateName, source: &dyn Source) -> Terms {
-    let text = source.read(state).ok();
+pub fn terms(state: &StateName, source: &dyn Source) -> Terms {
+    let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
     let document = text.and_then(|text| document::parse(&text).ok());
     document.map(|document| document.frontmatter.terms).unwrap_or_default()
 }
@@ -176,15 +193,11 @@ pub fn check(transition: &Transition, source: &dyn Source) -> Result<(), Violati
             why: why.to_string(),
         };
         source.check(state).map_err(|error| no_such_state(error.into()))?;
-        if !is_prompt(state) {
+        if !state.is_prompt() && !state.is_graph() {
             return Err(no_such_state(Error::NotAPrompt { path: source.path(state) }));
         }
     }
     Ok(())
-}
-
-fn is_prompt(state: &StateName) -> bool {
-    state.as_str().len() > 3 && state.as_str().to_ascii_lowercase().ends_with(".md")
 }
 
 impl Position {

@@ -21,6 +21,9 @@ pub fn survey(entry: &StateName, source: &dyn Source) -> Vec<String> {
     let mut seen = BTreeSet::from([entry.clone()]);
     let mut to_look_at = vec![entry.clone()];
     while let Some(state) = to_look_at.pop() {
+        if !state.is_prompt() {
+            continue;
+        }
         let Ok(text) = source.read(&state) else { continue };
         let document = match document::parse(&text) {
             Ok(document) => document,

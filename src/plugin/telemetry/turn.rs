@@ -29,9 +29,14 @@ pub(super) struct Turn<'record> {
 pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
     let (id, cost, usage) = match event {
         Event::StepFinished(StepFinished { unasked: true, .. })
-        | Event::AgentFailed(AgentFailed { cause: Cause::Restarts | Cause::Workflow, .. })
+        | Event::AgentFailed(AgentFailed {
+            cause: Cause::Restarts | Cause::Workflow | Cause::Ending | Cause::Uncertain,
+            ..
+        })
         | Event::RunStarted(_)
         | Event::TurnHeld(_)
+        | Event::QuestionAnswered(_)
+        | Event::QuestionTimedOut(_)
         | Event::AgentParked(_)
         | Event::LimitReached { .. }
         | Event::RunPaused { .. }
@@ -39,6 +44,10 @@ pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
         | Event::CommandReceived { .. } => return None,
         Event::StepFinished(event) => (&event.turn, event.cost_usd, &event.usage),
         Event::TransitionProposed(event) => (&event.turn, event.cost_usd, &event.usage),
+        Event::GraphWalked(event) => match &event.paid {
+            Some(paid) => (&event.turn, paid.cost_usd, &paid.usage),
+            None => return None,
+        },
         Event::TurnRejected(event) => (&event.turn, event.cost_usd, &event.usage),
         Event::TurnFailed(event) => (&event.turn, event.cost_usd, &event.usage),
         Event::AgentFailed(event) => (&event.turn, event.cost_usd, &event.usage),
@@ -47,6 +56,9 @@ pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
     let (evaluator, duration_ms, failed) = match event {
         Event::StepFinished(step) => (step.evaluator.as_ref(), Some(step.duration_ms), None),
         Event::TransitionProposed(proposed) => (None, Some(proposed.duration_ms), None),
+        Event::GraphWalked(walked) => {
+            (None, walked.paid.as_ref().map(|paid| paid.duration_ms), None)
+        }
         Event::TurnRejected(rejected) => (None, Some(rejected.duration_ms), Some(Cause::Protocol)),
         Event::TurnFailed(TurnFailed { cause, .. })
         | Event::AgentFailed(AgentFailed { cause, .. }) => (None, None, Some(*cause)),

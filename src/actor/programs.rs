@@ -1,0 +1,58 @@
+//! The graphs of a run, each read once.
+//!
+//! As long as this process serves a run, a graph is what it was when it was first entered: an edit in
+//! between is seen when the run is taken up again, and refused there unless it is asked for.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::domain::id::{Folder, StateName};
+use crate::language::graph::program::Program;
+use crate::language::graph::read::{Profile, read};
+use crate::language::graph::vocabulary::Vocabulary;
+use crate::language::source::Source;
+
+/// The graphs of a run.
+#[derive(Debug, Default)]
+pub struct Programs {
+    /// The types its nodes may use.
+    pub vocabulary: Vocabulary,
+    /// Whether a graph that was edited since an agent entered it is taken as it is now.
+    pub migrate: bool,
+    read: RefCell<HashMap<(Option<Folder>, StateName), Rc<Program>>>,
+}
+
+impl Programs {
+    /// Graphs with these types.
+    #[must_use]
+    pub fn new(vocabulary: Vocabulary, migrate: bool) -> Self {
+        Self { vocabulary, migrate, read: RefCell::default() }
+    }
+
+    /// The graph of a file.
+    ///
+    /// # Errors
+    /// All that is wrong with it, a line each.
+    pub(super) fn get(
+        &self,
+        folder: Option<&Folder>,
+        file: &StateName,
+        source: &dyn Source,
+    ) -> Result<Rc<Program>, String> {
+        let key = (folder.cloned(), file.clone());
+        if let Some(program) = self.read.borrow().get(&key) {
+            return Ok(Rc::clone(program));
+        }
+        let text = source.read(file).map_err(|error| error.to_string())?;
+        let path = source.path(file);
+        let reading = read(&path, None, &text, &self.vocabulary, source, Profile::Lenient);
+        let program = reading.program.ok_or_else(|| {
+            let errors = reading.diagnostics.iter().filter(|one| one.is_error());
+            errors.map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        })?;
+        let program = Rc::new(program);
+        self.read.borrow_mut().insert(key, Rc::clone(&program));
+        Ok(program)
+    }
+}

@@ -1,0 +1,178 @@
+//! Agents in graphs, and questions to people: nodes that were walked, answers, agents that are awaited.
+
+use std::sync::Arc;
+
+use super::money::{Taught, begin_share, spend};
+use super::{Refused, due};
+use crate::domain::agent::{Agent, Asked, Birth};
+use crate::domain::effect::Effect;
+use crate::domain::event::{Due, Entered, GraphWalked, QuestionAnswered, QuestionTimedOut};
+use crate::domain::graph::{Cursor, Heard, Memory, State};
+use crate::domain::id::{AgentId, SessionId};
+use crate::domain::run::{Ending, Run};
+use crate::domain::session::Session;
+use crate::domain::time::Timestamp;
+
+pub(super) fn graph_walked(
+    run: &mut Run,
+    event: &GraphWalked,
+    at: Timestamp,
+) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    let opened = match (&event.due, &event.opens) {
+        (Due::Task(_) | Due::Agent { .. }, None) => return Err(Refused::NoSession),
+        (_, opened) => opened.clone(),
+    };
+    let state = walked(agent, event).map_err(Refused::Graph)?;
+    let memory = match (&event.entered, agent.graph.take()) {
+        (Some(entered), _) => begin(entered, state),
+        (None, Some(memory)) => Box::new(Memory { state: Arc::new(state), ..*memory }),
+        (None, None) => return Err(Refused::Graph("it is in no graph".to_owned())),
+    };
+    if let Some(paid) = &event.paid {
+        agent.count_turn(paid.cost_usd);
+        agent.heard(paid.message.clone());
+    }
+    agent.graph = Some(memory);
+    if let Some(memory) = &mut agent.graph {
+        memory.history.extend(event.visits.iter().cloned());
+    }
+    agent.next_step(at);
+    let born = wait_for(agent, &event.due, opened, at);
+    let id = event.turn.agent.clone();
+    if let Some(paid) = &event.paid {
+        spend(run, &id, &paid.prompt, paid.cost_usd, Taught::Yes);
+    }
+    let mut effects = match event.due {
+        Due::Nothing => Vec::new(),
+        Due::Question(_) => vec![Effect::Ask(id)],
+        _ => vec![Effect::Proceed(id)],
+    };
+    if let Some(child) = born {
+        let born = child.id.clone();
+        begin_share(run, &born, child.birth.terms.budget_usd);
+        run.agents.insert(child);
+        effects.push(Effect::Proceed(born));
+    }
+    Ok(effects)
+}
+
+fn begin(entered: &Entered, state: State) -> Box<Memory> {
+    Box::new(Memory {
+        workflow_name: entered.workflow_name.clone(),
+        workflow_version: entered.workflow_version.clone(),
+        state: Arc::new(state),
+        history: Vec::new(),
+    })
+}
+
+/// What the nodes see after the event.
+fn walked(agent: &Agent, event: &GraphWalked) -> Result<State, String> {
+    let mut state = match (&event.entered, &agent.graph) {
+        (Some(entered), _) => State {
+            program: Arc::clone(&entered.program),
+            current_node: Arc::clone(&event.node),
+            previous_node: None,
+            executed: 0,
+            fields: entered.fields.clone(),
+            checkpoints: std::collections::BTreeMap::new(),
+            cursor: Cursor::default(),
+        },
+        (None, Some(memory)) => (*memory.state).clone(),
+        (None, None) => return Err("it is in no graph".to_owned()),
+    };
+    for change in &event.changes {
+        state.change(change)?;
+    }
+    if let Some(program) = &event.migrated {
+        state.program = Arc::clone(program);
+    }
+    if let Some(last) = event.visits.last() {
+        state.previous_node = Some(Arc::clone(&last.node));
+    }
+    state.executed += event.visits.len() as u64;
+    state.current_node = Arc::clone(&event.node);
+    state.cursor = event.cursor.clone();
+    Ok(state)
+}
+
+/// Has an agent wait for what is due; gives the agent that is born for it, if one is.
+fn wait_for(
+    agent: &mut Agent,
+    due: &Due,
+    opened: Option<SessionId>,
+    at: Timestamp,
+) -> Option<Agent> {
+    match (due, opened) {
+        (Due::Task(task), Some(session)) => {
+            agent.session = Session::fresh(session);
+            agent.task = Some(task.clone());
+            None
+        }
+        (Due::Question(question), _) => {
+            agent.asked =
+                Some(Box::new(Asked { question: (**question).clone(), since: at, late: None }));
+            None
+        }
+        (Due::Agent { birth, background }, Some(session)) => {
+            agent.children = agent.children.saturating_add(1);
+            let id = agent.id.child(agent.children);
+            if *background {
+                agent.heard = Some(Box::new(Heard::Done(id.as_str().into())));
+            } else {
+                agent.awaits = Some(id.clone());
+            }
+            Some(Agent::born(id, Birth::clone(birth), session, at))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn question_answered(
+    run: &mut Run,
+    event: &QuestionAnswered,
+) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    if agent.asked.take().is_none() {
+        return Err(Refused::NotAsked(event.turn.agent.clone()));
+    }
+    if agent.graph.is_some() {
+        agent.heard = Some(Box::new(Heard::Answered(event.answer.clone())));
+    } else {
+        agent.variables.insert(ANSWER.to_owned(), event.answer.raw.clone());
+    }
+    if let Some(used) = event.ahead {
+        run.answered.insert(event.node.clone(), used);
+    }
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+/// The variable that has a person's answer in the state a prompt's question leads to.
+const ANSWER: &str = "answer";
+
+pub(super) fn question_timed_out(
+    run: &mut Run,
+    event: &QuestionTimedOut,
+) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    if agent.asked.take().is_none() {
+        return Err(Refused::NotAsked(event.turn.agent.clone()));
+    }
+    agent.current_state = event.late.clone();
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+/// Tells the agent that waits for another one what came of it; gives its id, if there is one.
+pub(super) fn told_of_end(run: &mut Run, ended: &AgentId, ending: &Ending) -> Option<AgentId> {
+    let parent = AgentId::parse(ended.parent()?).ok()?;
+    let waiting = run.agents.get_mut(&parent)?;
+    if waiting.awaits.as_ref() != Some(ended) {
+        return None;
+    }
+    waiting.awaits = None;
+    waiting.heard = Some(Box::new(match ending {
+        Ending::Result(payload) => Heard::Done(payload.as_str().into()),
+        Ending::Error(error) => Heard::Failed(error.clone()),
+    }));
+    Some(parent)
+}

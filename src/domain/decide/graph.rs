@@ -1,0 +1,201 @@
+//! What follows from a walk over a graph, and from what people answer.
+//!
+//! An ending is a result like a prompt's: it goes back to who called, and an error is one of the things a
+//! caller can be told. Only where nobody called does an error fail the agent.
+
+use super::failure::Ended;
+use super::{Chosen, Report, step_finished};
+use crate::domain::agent::Agent;
+use crate::domain::event::{Due, Event, GraphWalked, Paid, QuestionAnswered, QuestionTimedOut};
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::policy::Accepted;
+use crate::domain::question::{InvalidAnswer, Question};
+use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::{Transition, Variables};
+use crate::domain::turn::{Cause, TurnId};
+use crate::domain::usage::Usage;
+use crate::domain::walk::{Then, Walk};
+
+/// The records of a walk: what it did, and what follows at once.
+pub(super) fn walked(
+    run: &Run,
+    agent: &Agent,
+    walk: &Walk,
+    report: &Report,
+    chosen: Chosen,
+) -> Vec<Event> {
+    let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
+    let done = record(agent, walk, report, &chosen);
+    let mut after = Agent { step: next.step, turn: 0, ..agent.clone() };
+    after.task = None;
+    let then = match &walk.then {
+        Then::Question(question) => {
+            answered_ahead(run, question, &next, &agent.current_state).into_iter().collect()
+        }
+        Then::End { error: Some(error), .. } if agent.stack.is_empty() => {
+            vec![fail(next, &after, Cause::Ending, error)]
+        }
+        Then::Fail(why) => vec![fail(next, &after, Cause::Workflow, why)],
+        Then::End { payload, .. } => {
+            let transition =
+                Transition::Result { payload: payload.clone(), variables: Variables::new() };
+            let accepted = Accepted { transition, implicit: false, overruled: None };
+            let report = Report { judgement: report.judgement.clone(), ..Report::empty(next) };
+            step_finished(run, &after, &accepted, &report, chosen)
+        }
+        Then::Walk | Then::Operation(_) | Then::Task(_) | Then::Agent { .. } => Vec::new(),
+    };
+    let mut events = vec![Event::GraphWalked(Box::new(done))];
+    events.extend(then);
+    events
+}
+
+fn record(agent: &Agent, walk: &Walk, report: &Report, chosen: &Chosen) -> GraphWalked {
+    let due = match &walk.then {
+        Then::Walk => Due::Walk,
+        Then::Operation(kind) => Due::Operation(kind.clone()),
+        Then::Task(task) => Due::Task(task.clone()),
+        Then::Question(question) => Due::Question(question.clone()),
+        Then::Agent { birth, background } => {
+            Due::Agent { birth: birth.clone(), background: *background }
+        }
+        Then::End { .. } | Then::Fail(_) => Due::Nothing,
+    };
+    let opens = match &due {
+        Due::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
+        Due::Agent { .. } => Some(chosen.session.clone()),
+        _ => None,
+    };
+    let paid = agent.task.as_ref().map(|task| {
+        Box::new(Paid {
+            prompt: task.name.clone(),
+            cost_usd: report.cost,
+            usage: report.usage.clone(),
+            duration_ms: report.duration_ms,
+            session_id: agent.session.id.clone(),
+            message: report.message.clone(),
+        })
+    });
+    GraphWalked {
+        turn: report.turn.clone(),
+        state: agent.current_state.clone(),
+        entered: walk.entered.clone(),
+        migrated: walk.migrated.clone(),
+        visits: walk.visits.clone(),
+        changes: walk.changes.clone(),
+        shown: walk.shown.clone(),
+        node: walk.node.clone(),
+        cursor: walk.cursor.clone(),
+        due,
+        paid,
+        opens,
+    }
+}
+
+fn fail(turn: TurnId, agent: &Agent, cause: Cause, why: &str) -> Event {
+    Ended {
+        turn,
+        state: agent.current_state.clone(),
+        cause,
+        cost_usd: Usd::ZERO,
+        estimated: false,
+        usage: Usage::default(),
+        why: why.to_owned(),
+    }
+    .fail(false)
+}
+
+/// The answer to a question that was given before it was asked.
+pub(super) fn answered_ahead(
+    run: &Run,
+    question: &Question,
+    turn: &TurnId,
+    state: &StateName,
+) -> Option<Event> {
+    let (answer, used) = run.ahead(question)?;
+    Some(Event::QuestionAnswered(QuestionAnswered {
+        turn: turn.clone(),
+        state: state.clone(),
+        node: question.node.clone(),
+        answer,
+        ahead: Some(used),
+    }))
+}
+
+/// Why an answer cannot be taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswerable {
+    /// Nobody waits for it.
+    #[error("no question waits under the name {node}{}", waiting(.open))]
+    NoQuestion {
+        /// The name.
+        node: String,
+        /// Those that wait, as `agent/name`.
+        open: Vec<String>,
+    },
+    /// More than one agent asks under that name.
+    #[error("several agents ask {node}: name one, as {}", .asking.iter().map(|agent| format!("{agent}/{node}=…")).collect::<Vec<_>>().join(" or "))]
+    Several {
+        /// The name.
+        node: String,
+        /// Who asks.
+        asking: Vec<AgentId>,
+    },
+    /// It is none.
+    #[error(transparent)]
+    Invalid(#[from] InvalidAnswer),
+}
+
+fn waiting(open: &[String]) -> String {
+    if open.is_empty() {
+        return "; none does at all".to_owned();
+    }
+    format!("; those that wait are {}", open.join(", "))
+}
+
+/// What follows when someone answers the question that is asked under a name, by an agent if one is named.
+///
+/// # Errors
+/// [`Unanswerable`].
+pub fn answer(
+    run: &Run,
+    agent: Option<&AgentId>,
+    node: &str,
+    text: &str,
+) -> Result<Event, Unanswerable> {
+    let open = || run.agents.values().filter_map(|one| Some((one, one.asked.as_ref()?)));
+    let mut asking = open().filter(|(one, asked)| {
+        asked.question.node == node && agent.is_none_or(|agent| *agent == one.id)
+    });
+    let Some((one, asked)) = asking.next() else {
+        let open = open().map(|(one, asked)| format!("{}/{}", one.id, asked.question.node));
+        return Err(Unanswerable::NoQuestion { node: node.to_owned(), open: open.collect() });
+    };
+    let others: Vec<AgentId> = asking.map(|(one, _)| one.id.clone()).collect();
+    if !others.is_empty() {
+        let asking = std::iter::once(one.id.clone()).chain(others).collect();
+        return Err(Unanswerable::Several { node: node.to_owned(), asking });
+    }
+    Ok(Event::QuestionAnswered(QuestionAnswered {
+        turn: one.turn_id(),
+        state: one.current_state.clone(),
+        node: node.to_owned(),
+        answer: asked.question.read(text)?,
+        ahead: None,
+    }))
+}
+
+/// What follows when nobody has answered an agent in time, if it is time.
+#[must_use]
+pub fn timed_out(agent: &Agent, now: Timestamp) -> Option<Event> {
+    let late = agent.asked.as_ref()?.late.as_ref()?;
+    (late.at <= now).then(|| {
+        Event::QuestionTimedOut(QuestionTimedOut {
+            turn: agent.turn_id(),
+            state: agent.current_state.clone(),
+            late: late.state.clone(),
+        })
+    })
+}

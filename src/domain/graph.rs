@@ -1,0 +1,283 @@
+//! An agent in a graph: where it stands, what it remembers, what it waits for.
+//!
+//! The graph's file is a language's matter; here it is only a name and a checksum. What the nodes did
+//! comes as [`Change`]s, so that a run is recovered without reading the graph again. The history is kept
+//! apart from what the nodes can read, because it only grows, and a step must not cost more for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::id::StateName;
+use super::settings::Model;
+use super::time::Timestamp;
+
+/// The name of a node or of an ending.
+pub type NodeName = Arc<str>;
+
+/// What an agent in a graph remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The graph's name.
+    pub workflow_name: String,
+    /// The graph's version.
+    pub workflow_version: String,
+    /// What its nodes see.
+    #[serde(flatten)]
+    pub state: Arc<State>,
+    /// The nodes it has executed, in order.
+    pub history: Vec<Visit>,
+}
+
+/// What the nodes of a graph see, and where in it the agent stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    /// The checksum of the graph's text.
+    pub program: Arc<str>,
+    /// The node that is next, or in the middle of which it stands.
+    pub current_node: NodeName,
+    /// The one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_node: Option<NodeName>,
+    /// How many nodes it has executed.
+    pub executed: u64,
+    /// `flags`, `computed`, `user_responses`, and the fields of the graph's own.
+    pub fields: Map<String, Value>,
+    /// The checkpoints: copies of the fields.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checkpoints: BTreeMap<String, Arc<Map<String, Value>>>,
+    /// How far it has come in the node.
+    #[serde(default, skip_serializing_if = "Cursor::is_at_start")]
+    pub cursor: Cursor,
+}
+
+/// How far an agent has come within a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Cursor {
+    /// The answer's id, in a node that asks a person and has been answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// The place in the list of actions, and in those of the loops around it, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<Level>,
+    /// What the first part of an action came to whose second is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Value>,
+}
+
+/// A place in a list of actions.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Level {
+    /// The action that is next.
+    pub action: usize,
+    /// What a loop goes over, if this is the inside of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub each: Option<Each>,
+}
+
+/// What a loop goes over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Each {
+    /// The name of the one it is at.
+    pub name: String,
+    /// All of them.
+    pub items: Arc<Vec<Value>>,
+    /// The one it is at, from 0.
+    pub at: usize,
+}
+
+impl Cursor {
+    /// Whether the node is yet to begin.
+    #[must_use]
+    pub fn is_at_start(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A node that was executed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Visit {
+    /// Which one.
+    pub node: NodeName,
+    /// How it came out: `success`, `failure`, `true`, `false`, `valid`, `invalid`, an answer's id.
+    pub outcome: Arc<str>,
+    /// When.
+    pub timestamp: Timestamp,
+    /// Why it failed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// One change of what an agent remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// A path has this value from now on.
+    Set(Vec<String>, Value),
+    /// This is appended to the list at a path; what is null or missing becomes one.
+    Push(Vec<String>, Value),
+    /// The fields are kept under a name.
+    Checkpoint(String),
+    /// The fields are again what was kept under a name.
+    Rollback(String),
+}
+
+/// A Claude turn whose prompt is not a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Task {
+    /// The prompt.
+    pub prompt: String,
+    /// The model, if it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
+    /// What its result has to be.
+    pub contract: Contract,
+    /// The name of this prompt: the graph's file and the node.
+    pub name: StateName,
+}
+
+/// What the result of a [`Task`] has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Contract {
+    /// `{"status":"ok"|"error","outputs":{…}}`
+    Outputs,
+    /// Any text.
+    Text,
+}
+
+/// What an agent in a graph has waited for, and came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Heard {
+    /// What was asked for: a value, or why there is none.
+    Done(Value),
+    /// Why there is none.
+    Failed(String),
+    /// What a person answered.
+    Answered(super::question::Answer),
+}
+
+impl State {
+    /// Lets a change happen. It may be refused by what is there; then nothing is changed.
+    ///
+    /// # Errors
+    /// Why it cannot be.
+    pub fn change(&mut self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Set(path, value) => {
+                *place(&mut self.fields, path)? = value.clone();
+            }
+            Change::Push(path, value) => {
+                let list = place(&mut self.fields, path)?;
+                if list.is_null() {
+                    *list = Value::Array(Vec::new());
+                }
+                let Value::Array(list) = list else {
+                    return Err(format!("{} is not a list", path.join(".")));
+                };
+                list.push(value.clone());
+            }
+            Change::Checkpoint(name) => {
+                self.checkpoints.insert(name.clone(), Arc::new(self.fields.clone()));
+            }
+            Change::Rollback(name) => {
+                let kept = self.checkpoints.get(name).ok_or_else(|| {
+                    format!("there is no checkpoint `{name}`; make it with create_checkpoint")
+                })?;
+                self.fields = (**kept).clone();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The place a path leads to. Maps on the way that are missing or null are made; numbers lead into lists.
+fn place<'map>(
+    fields: &'map mut Map<String, Value>,
+    path: &[String],
+) -> Result<&'map mut Value, String> {
+    let (first, rest) = path.split_first().ok_or("an empty path leads nowhere")?;
+    let mut here = fields.entry(first.clone()).or_insert(Value::Null);
+    for (depth, key) in rest.iter().enumerate() {
+        if here.is_null() {
+            *here = Value::Object(Map::new());
+        }
+        here = match here {
+            Value::Object(map) => map.entry(key.clone()).or_insert(Value::Null),
+            Value::Array(list) => {
+                let length = list.len();
+                let index = key.parse::<usize>().ok();
+                index.and_then(|index| list.get_mut(index)).ok_or_else(|| {
+                    format!("{} has {length} elements, and no `{key}`", path[..=depth].join("."))
+                })?
+            }
+            _ => return Err(format!("{} is neither a map nor a list", path[..=depth].join("."))),
+        };
+    }
+    Ok(here)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn state(fields: &Value) -> State {
+        State {
+            program: "sha256:0".into(),
+            current_node: "a".into(),
+            previous_node: None,
+            executed: 0,
+            fields: fields.as_object().cloned().unwrap_or_default(),
+            checkpoints: BTreeMap::new(),
+            cursor: Cursor::default(),
+        }
+    }
+
+    fn path(text: &str) -> Vec<String> {
+        text.split('.').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_path_makes_its_way() {
+        let mut state = state(&json!({"computed": null, "list": [{"x": 1}]}));
+        state.change(&Change::Set(path("computed.a.b"), json!(1))).expect("made");
+        state.change(&Change::Set(path("list.0.x"), json!(2))).expect("changed");
+        state.change(&Change::Push(path("computed.log"), json!("one"))).expect("made a list");
+        state.change(&Change::Push(path("computed.log"), json!("two"))).expect("appended");
+        let expected =
+            json!({"computed": {"a": {"b": 1}, "log": ["one", "two"]}, "list": [{"x": 2}]});
+        assert_eq!(Value::Object(state.fields), expected);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_named() {
+        let mut state = state(&json!({"text": "x", "list": [1]}));
+        let mut refused = |change| state.change(&change).expect_err("refused");
+        let message = refused(Change::Set(path("text.a"), json!(1)));
+        assert_eq!(message, "text is neither a map nor a list");
+        assert_eq!(
+            refused(Change::Set(path("list.7"), json!(1))),
+            "list has 1 elements, and no `7`"
+        );
+        assert_eq!(refused(Change::Push(path("text"), json!(1))), "text is not a list");
+        let message = refused(Change::Rollback("x".into()));
+        assert_eq!(message, "there is no checkpoint `x`; make it with create_checkpoint");
+    }
+
+    #[test]
+    fn a_checkpoint_brings_the_fields_back_and_nothing_else() {
+        let mut state = state(&json!({"a": 1}));
+        state.change(&Change::Checkpoint("c".into())).expect("kept");
+        state.change(&Change::Set(path("a"), json!(2))).expect("changed");
+        state.executed = 7;
+        state.change(&Change::Rollback("c".into())).expect("back");
+        assert_eq!((Value::Object(state.fields), state.executed), (json!({"a": 1}), 7));
+        assert!(state.checkpoints.contains_key("c"));
+    }
+}

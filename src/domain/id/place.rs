@@ -1,0 +1,124 @@
+//! Places in a workflow: the files of its scope that are states, and the folders below it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::InvalidName;
+
+shared_name! {
+    /// A place in a workflow: the bare name of a file in its scope, such as `REVIEW.md`.
+    StateName
+}
+checked_when_read!(StateName);
+
+impl StateName {
+    /// Takes a bare file name, with white space around it removed.
+    ///
+    /// # Errors
+    /// [`InvalidName::State`] for an empty name and for anything that could lead out of the scope.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let name = text.trim();
+        let why = if name.is_empty() {
+            "the name is empty; write the name of a file, such as NEXT.md"
+        } else if name.contains(['/', '\\']) {
+            "a target is a bare file name, so `/` and `\\` are not allowed; name a file that lies beside the first prompt"
+        } else if name.contains("..") {
+            "`..` is not allowed in a target; name a file that lies beside the first prompt"
+        } else if name.contains('\0') || name.chars().any(char::is_control) {
+            "a file name holds no NUL, line break or other control character"
+        } else if name.len() > 255 {
+            "a file name has at most 255 bytes"
+        } else {
+            return Ok(Self(name.into()));
+        };
+        Err(InvalidName::State { name: name.to_owned(), why })
+    }
+
+    /// Whether it is a graph: a YAML file that is not one of the runtime's own.
+    #[must_use]
+    pub fn is_graph(&self) -> bool {
+        let name = self.0.to_ascii_lowercase();
+        let (stem, ending) = name.rsplit_once('.').unwrap_or_default();
+        ["yaml", "yml"].contains(&ending) && !["", "raymond", "replies"].contains(&stem)
+    }
+
+    /// Whether it is a prompt: a markdown file.
+    #[must_use]
+    pub fn is_prompt(&self) -> bool {
+        self.0.len() > 3 && self.0.to_ascii_lowercase().ends_with(".md")
+    }
+
+    /// The name without its ending: `REVIEW` for `REVIEW.md`.
+    #[must_use]
+    pub fn stem(&self) -> &str {
+        self.0.rsplit_once('.').map_or(&*self.0, |(stem, _)| stem)
+    }
+}
+
+shared_name! {
+    /// A folder below a workflow's scope: `review`, `teams/review`.
+    Folder
+}
+checked_when_read!(Folder);
+
+impl Folder {
+    /// Takes a path that cannot lead out of the scope but by a link.
+    ///
+    /// # Errors
+    /// [`InvalidName::Folder`].
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let path = text.trim().trim_end_matches('/');
+        let plain = |part: &str| !["", ".", ".."].contains(&part) && StateName::parse(part).is_ok();
+        if path.split('/').all(plain) {
+            Ok(Self(path.into()))
+        } else {
+            Err(InvalidName::Folder(text.to_owned()))
+        }
+    }
+
+    /// A folder below this one.
+    #[must_use]
+    pub fn join(&self, below: &Self) -> Self {
+        Self(format!("{}/{}", self.0, below.0).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_a_bare_file_name() {
+        for bad in
+            ["", "  ", "../SECRET.md", "foo/bar.md", "a\\b.md", "..", "/etc/passwd", "a\0b", "a\nb"]
+        {
+            assert!(StateName::parse(bad).is_err(), "{bad:?} was taken");
+        }
+        assert_eq!(StateName::parse(" NEXT.md\n").map(|s| s.to_string()), Ok("NEXT.md".into()));
+        assert_eq!(StateName::parse("A.B.md").map(|s| s.stem().to_owned()), Ok("A.B".into()));
+    }
+
+    #[test]
+    fn a_state_is_a_prompt_or_a_graph() {
+        let kind = |name: &str| {
+            let state = StateName::parse(name).expect("a state");
+            (state.is_prompt(), state.is_graph())
+        };
+        assert_eq!(kind("A.md"), (true, false));
+        assert_eq!(kind("add.YML"), (false, true));
+        for other in ["raymond.yaml", "replies.yaml", ".yaml", ".md", "x"] {
+            assert_eq!(kind(other), (false, false), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_folder_lies_below() {
+        assert_eq!(Folder::parse("a/b c/").map(|folder| folder.to_string()), Ok("a/b c".into()));
+        for bad in ["", ".", "/a", "a//b", "../a", "a/../b"] {
+            assert!(Folder::parse(bad).is_err(), "{bad:?} was taken");
+        }
+    }
+}

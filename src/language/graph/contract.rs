@@ -1,0 +1,135 @@
+//! What a graph says to Claude Code, and what it takes for an answer.
+//!
+//! A document or a skill is carried out, and ends with a result of a fixed shape, so that the graph can
+//! go on by it; anything else is a mistake that the agent is reminded of.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::domain::graph::{Contract, Heard};
+
+/// How the reply to a document or a skill has to end.
+const ENDING: &str = r#"When you are done, end your final message with exactly one tag of this form, and nothing after it:
+
+<result>{"status":"ok","outputs":{"name":"value"}}</result>
+
+`outputs` is a JSON object with what you found or made: its entries become variables of the workflow. If you could not do it, say so:
+
+<result>{"status":"error","error":"what went wrong","outputs":{}}</result>"#;
+
+/// How other replies have to end.
+const RESULT: &str = "When you are done, end your final message with your result between the tags <result> and </result>, and nothing after it.";
+
+/// The prompt for a document, or a section of it.
+#[must_use]
+pub fn document(path: &str, section: Option<&str>, text: &str, context: &Value) -> String {
+    let section = section.map(|section| format!(", section “{section}”")).unwrap_or_default();
+    format!(
+        "Carry out the following procedure ({path}{section}).\n\n<procedure>\n{}\n</procedure>\n{}\n{ENDING}\n",
+        text.trim(),
+        given(context)
+    )
+}
+
+/// The prompt for a skill.
+#[must_use]
+pub fn skill(name: &str, arguments: Option<&str>, context: &Value) -> String {
+    let arguments =
+        arguments.map(|text| format!(" with the arguments: {text}")).unwrap_or_default();
+    format!("Use the skill `{name}`{arguments}.\n{}\n{ENDING}\n", given(context))
+}
+
+/// The prompt about a page.
+#[must_use]
+pub fn page(prompt: &str, page: &Value) -> String {
+    let content = page.get("content").and_then(Value::as_str).unwrap_or_default();
+    let url = page.get("url").and_then(Value::as_str).unwrap_or_default();
+    format!("{prompt}\n\nThe page {url}:\n\n<page>\n{content}\n</page>\n\n{RESULT}\n")
+}
+
+/// The prompt of a further agent.
+#[must_use]
+pub fn agent(kind: Option<&str>, prompt: &str) -> String {
+    let kind = kind.filter(|kind| *kind != "general-purpose");
+    let kind = kind.map(|kind| format!("You act as the `{kind}` agent.\n\n")).unwrap_or_default();
+    format!("{kind}{}\n\n{RESULT}\n", prompt.trim())
+}
+
+fn given(context: &Value) -> String {
+    match context {
+        Value::Null => String::new(),
+        Value::Object(map) if map.is_empty() => String::new(),
+        context => format!(
+            "\nIts context, as JSON:\n\n```json\n{}\n```\n",
+            serde_json::to_string_pretty(context).unwrap_or_default()
+        ),
+    }
+}
+
+/// What the result of a turn means to the graph.
+///
+/// # Errors
+/// What is wrong with it, for the agent that is reminded.
+pub fn read(contract: Contract, payload: &str) -> Result<Heard, String> {
+    match contract {
+        Contract::Text => Ok(Heard::Done(payload.trim().into())),
+        Contract::Outputs => outputs(payload),
+    }
+}
+
+fn outputs(payload: &str) -> Result<Heard, String> {
+    #[derive(Deserialize)]
+    struct Given {
+        status: String,
+        #[serde(default)]
+        outputs: Map<String, Value>,
+        #[serde(default)]
+        error: Option<String>,
+    }
+    let shape = "the result has to be JSON of the form {\"status\":\"ok\",\"outputs\":{…}}";
+    let text = payload.trim();
+    let text = text.strip_prefix("```json").or(text.strip_prefix("```")).unwrap_or(text);
+    let text = text.trim().trim_end_matches("```");
+    let given: Given = serde_json::from_str(text).map_err(|error| format!("{shape}: {error}"))?;
+    match given.status.as_str() {
+        "ok" => Ok(Heard::Done(given.outputs.into())),
+        "error" => Ok(Heard::Failed(given.error.unwrap_or_else(|| {
+            match given.outputs.get("error").and_then(Value::as_str) {
+                Some(error) => error.to_owned(),
+                None => "it was not done, and it was not said why".to_owned(),
+            }
+        }))),
+        other => Err(format!("{shape}, and `status` is ok or error, not `{other}`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn outputs_are_a_map_with_a_status() {
+        let read = |text| read(Contract::Outputs, text);
+        let done = read("{\"status\":\"ok\",\"outputs\":{\"n\":1}}");
+        assert_eq!(done, Ok(Heard::Done(json!({"n": 1}))));
+        assert_eq!(read("```json\n{\"status\":\"ok\"}\n```"), Ok(Heard::Done(json!({}))));
+        let failed = read("{\"status\":\"error\",\"error\":\"no network\"}");
+        assert_eq!(failed, Ok(Heard::Failed("no network".into())));
+        let wrong = read("done").expect_err("no JSON");
+        assert!(wrong.starts_with("the result has to be JSON of the form"), "{wrong}");
+        assert!(read("{\"status\":\"fine\"}").expect_err("no status").contains("not `fine`"));
+    }
+
+    #[test]
+    fn a_prompt_has_the_text_the_context_and_the_contract() {
+        let prompt = document("git.md", Some("Clone"), "\nDo it.\n", &json!({"url": "u"}));
+        for part in ["(git.md, section “Clone”)", "<procedure>\nDo it.\n", "\"url\": \"u\"", ENDING]
+        {
+            assert!(prompt.contains(part), "{part} is missing in {prompt}");
+        }
+        assert!(!document("git.md", None, "x", &json!({})).contains("context"));
+        assert!(agent(Some("general-purpose"), "x").starts_with("x\n"));
+    }
+}

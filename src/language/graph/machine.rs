@@ -1,0 +1,268 @@
+//! Walks over a graph: what it comes to without the world, and what it needs of the world to go on.
+//!
+//! It is a pure machine. [`Machine::next`] runs nodes until something is needed that it cannot give itself,
+//! and is told with the next call what came of it. It stands where the [`State`] says, so after a crash
+//! the same state needs the same things again. What only looks is looked at again from the beginning of
+//! its condition, with the answers there are so far.
+//!
+//! A walk is also cut after [`SLICE`] nodes, or when they took long to compute: a graph that loops
+//! lets others have their turn, and what it did so far becomes durable.
+
+mod actions;
+mod conditions;
+mod endings;
+mod nodes;
+mod scope;
+mod tasks;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use self::conditions::Held;
+use super::program::{Action, Name, Node, Program};
+use crate::domain::event::Entered;
+use crate::domain::graph::{Change, Cursor, Heard, State, Visit};
+use crate::domain::id::{Folder, StateName};
+use crate::domain::operation::{Done, Operation};
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+use crate::domain::walk::{Then, Walk};
+use crate::language::expression::{Error, Fuel, Template};
+
+/// After so many nodes a walk is cut.
+pub const SLICE: usize = 512;
+
+/// After so many steps of expressions a walk is cut.
+const LONG: u64 = 1_000_000;
+
+/// What a machine needs to go on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Need {
+    /// An operation; what comes of it is given to the next call.
+    Operation(Operation),
+    /// A record: the walk ends here.
+    Record(Then),
+}
+
+/// What surrounds a graph.
+#[derive(Debug, Clone)]
+pub struct Around {
+    /// The graph's file.
+    pub file: StateName,
+    /// Its folder below the scope, if it is not the scope itself.
+    pub folder: Option<Folder>,
+    /// `PWD`, `HOME`, `arguments`.
+    pub builtins: Map<String, Value>,
+    /// Values for its fields, from who called it, or from the command line.
+    pub variables: Variables,
+}
+
+/// A walk over a graph.
+#[derive(Debug)]
+pub struct Machine<'graph> {
+    program: &'graph Program,
+    around: &'graph Around,
+    state: State,
+    entered: Option<Box<Entered>>,
+    gate: bool,
+    began: Cursor,
+    migrated: Option<Arc<str>>,
+    visits: Vec<Visit>,
+    changes: Vec<Change>,
+    shown: Vec<String>,
+    heard: Option<Heard>,
+    answers: Vec<Done>,
+    computed: u64,
+    now: Timestamp,
+}
+
+/// How a list of actions came out, as far as it has.
+enum Progress {
+    Needs(Need),
+    Over(Result<(), String>),
+}
+
+impl<'graph> Machine<'graph> {
+    /// A walk from the beginning of a graph.
+    #[must_use]
+    pub fn begin(program: &'graph Program, around: &'graph Around) -> Self {
+        let mut fields = program.initial.clone();
+        let given = around.variables.iter();
+        fields.extend(given.map(|(name, value)| (name.clone(), value.as_str().into())));
+        for map in ["flags", "computed", "user_responses"] {
+            if !fields.get(map).is_some_and(Value::is_object) {
+                fields.insert(map.to_owned(), json!({}));
+            }
+        }
+        let entered = Entered {
+            workflow_name: program.name.clone(),
+            workflow_version: program.version.clone(),
+            program: program.hash.as_str().into(),
+            fields: fields.clone(),
+        };
+        let state = State {
+            program: Arc::clone(&entered.program),
+            current_node: Arc::clone(&program.start),
+            previous_node: None,
+            executed: 0,
+            fields,
+            checkpoints: std::collections::BTreeMap::new(),
+            cursor: Cursor::default(),
+        };
+        Self { entered: Some(Box::new(entered)), gate: true, ..Self::go_on(program, around, state) }
+    }
+
+    /// A walk from where an agent stands.
+    #[must_use]
+    pub fn go_on(program: &'graph Program, around: &'graph Around, state: State) -> Self {
+        let migrated = (*program.hash != *state.program).then(|| program.hash.as_str().into());
+        Self {
+            program,
+            around,
+            entered: None,
+            gate: false,
+            began: state.cursor.clone(),
+            migrated,
+            visits: Vec::new(),
+            changes: Vec::new(),
+            shown: Vec::new(),
+            heard: None,
+            answers: Vec::new(),
+            computed: 0,
+            now: Timestamp(0),
+            state,
+        }
+    }
+
+    /// Whether nothing has happened that is not recorded: only then may the world be changed.
+    #[must_use]
+    pub fn is_recorded(&self) -> bool {
+        self.entered.is_none()
+            && self.visits.is_empty()
+            && self.changes.is_empty()
+            && self.state.cursor == self.began
+    }
+
+    /// Goes on until something is needed. `heard` is what came of what was needed last.
+    pub fn next(&mut self, heard: Option<Heard>, now: Timestamp) -> Need {
+        self.now = now;
+        self.heard = heard;
+        if self.looks()
+            && let Some(heard) = self.heard.take()
+        {
+            self.answers.push(match heard {
+                Heard::Done(value) => Ok(value),
+                Heard::Failed(why) => Err(why),
+                Heard::Answered(answer) => Ok(answer.id.into()),
+            });
+        }
+        match self.walk() {
+            Ok(need) => need,
+            Err(why) => Need::Record(Then::Fail(format!(
+                "{}, node {}: {why}",
+                self.around.file, self.state.current_node
+            ))),
+        }
+    }
+
+    /// What is to be recorded of the walk.
+    #[must_use]
+    pub fn finish(self, then: Then) -> Walk {
+        Walk {
+            entered: self.entered,
+            migrated: self.migrated,
+            visits: self.visits,
+            changes: self.changes,
+            shown: self.shown,
+            node: self.state.current_node,
+            cursor: self.state.cursor,
+            then,
+        }
+    }
+
+    /// Whether conditions are looked at here, so that what is heard is an answer to one of them.
+    fn looks(&self) -> bool {
+        let node = self.program.nodes.get(&self.state.current_node);
+        self.gate || matches!(node, Some(Node::Conditional { .. } | Node::ValidationGate { .. }))
+    }
+
+    /// Whether the walk is to be cut here.
+    fn is_long(&self) -> bool {
+        self.visits.len() >= SLICE || self.computed >= LONG
+    }
+
+    fn walk(&mut self) -> Result<Need, String> {
+        let program = self.program;
+        if self.gate {
+            match self.first_false(&program.entry)? {
+                Held::Needs(operation) => return Ok(Need::Operation(operation)),
+                Held::No(why) => return Ok(self.turned_away(&why)),
+                Held::Yes => self.gate = false,
+            }
+            self.answers.clear();
+        }
+        loop {
+            let here = Arc::clone(&self.state.current_node);
+            if let Some(ending) = program.endings.get(&here) {
+                return self.end(&here, ending).map(Need::Record);
+            }
+            if self.state.executed >= program.max_steps {
+                return Err(format!(
+                    "WF501 step limit: {} nodes were executed, and max_steps allows no more; if the loop is meant, raise max_steps in the graph",
+                    self.state.executed
+                ));
+            }
+            if self.is_long() && self.state.cursor.is_at_start() && self.answers.is_empty() {
+                return Ok(Need::Record(Then::Walk));
+            }
+            let Some(node) = program.nodes.get(&here) else {
+                return Err(format!(
+                    "WF503 the graph has been changed, and has no node {here} any more; give it back, or start a new run"
+                ));
+            };
+            if let Some(need) = self.execute(node)? {
+                return Ok(need);
+            }
+        }
+    }
+
+    /// Goes on to another node. Why this one failed is kept where the nodes after it can read it.
+    fn leave(&mut self, outcome: &str, error: Option<String>, target: &Name) -> Option<Need> {
+        if let Some(error) = &error {
+            let path = vec!["computed".to_owned(), "last_error".to_owned()];
+            let _ = self.change(Change::Set(path, error.as_str().into()));
+        }
+        let node = std::mem::replace(&mut self.state.current_node, Arc::clone(target));
+        let outcome = outcome.into();
+        self.visits.push(Visit { node: Arc::clone(&node), outcome, timestamp: self.now, error });
+        self.state.previous_node = Some(node);
+        self.state.executed += 1;
+        self.state.cursor = Cursor::default();
+        self.answers.clear();
+        self.heard = None;
+        None
+    }
+
+    fn change(&mut self, change: Change) -> Result<(), String> {
+        self.state.change(&change)?;
+        self.changes.push(change);
+        Ok(())
+    }
+
+    fn fill(&mut self, template: &Template) -> Result<Value, String> {
+        let mut fuel = Fuel::default();
+        let before = fuel.steps;
+        let filled = template.fill(&self.scope(), &mut fuel);
+        self.computed += before - fuel.steps;
+        filled.map_err(|error: Error| error.to_string())
+    }
+
+    /// A filled text; what is not one is written as JSON.
+    fn text(&mut self, template: &Template) -> Result<String, String> {
+        Ok(match self.fill(template)? {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
+    }
+}

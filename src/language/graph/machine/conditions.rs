@@ -1,0 +1,164 @@
+//! Preconditions. Where one asks the world, the whole list is looked at again once the answer is there.
+
+use serde_json::Value;
+
+use super::Machine;
+use crate::domain::operation::Operation;
+use crate::language::expression::{Expression, Fuel, Template, truth};
+use crate::language::graph::program::{Compare, Condition, Test};
+
+/// How conditions came out.
+pub(super) enum Held {
+    Yes,
+    /// One does not hold: what people are told.
+    No(String),
+    /// The world has to be asked first.
+    Needs(Operation),
+}
+
+/// Why a condition has no answer yet, or none at all.
+enum Stuck {
+    Needs(Operation),
+    Wrong(String),
+}
+
+impl From<String> for Stuck {
+    fn from(why: String) -> Self {
+        Self::Wrong(why)
+    }
+}
+
+impl Machine<'_> {
+    /// Whether all hold; the first that does not is told.
+    pub(super) fn first_false(&mut self, conditions: &[Condition]) -> Result<Held, String> {
+        let mut asked = 0;
+        for condition in conditions {
+            match self.holds(condition, &mut asked) {
+                Ok(true) => {}
+                Ok(false) => return Ok(Held::No(self.message(condition))),
+                Err(Stuck::Needs(operation)) => return Ok(Held::Needs(operation)),
+                Err(Stuck::Wrong(why)) => return Err(format!("{}: {why}", condition.kind)),
+            }
+        }
+        Ok(Held::Yes)
+    }
+
+    /// What is said of each that does not hold; or what has to be asked first.
+    pub(super) fn all_failures(
+        &mut self,
+        conditions: &[Condition],
+    ) -> Result<Vec<String>, Operation> {
+        let mut asked = 0;
+        let mut failures = Vec::new();
+        for condition in conditions {
+            match self.holds(condition, &mut asked) {
+                Ok(true) => {}
+                Ok(false) => failures.push(self.message(condition)),
+                Err(Stuck::Needs(operation)) => return Err(operation),
+                Err(Stuck::Wrong(why)) => failures.push(format!("{}: {why}", condition.kind)),
+            }
+        }
+        Ok(failures)
+    }
+
+    /// What people are told when a condition does not hold.
+    fn message(&mut self, condition: &Condition) -> String {
+        let said = condition.error_message.as_ref().map(|message| self.text(message));
+        match said {
+            Some(Ok(message)) => message,
+            Some(Err(why)) => format!("{} does not hold ({why})", condition.kind),
+            None => format!("{} does not hold", condition.kind),
+        }
+    }
+
+    fn holds(&mut self, condition: &Condition, asked: &mut usize) -> Result<bool, Stuck> {
+        Ok(match &condition.test {
+            Test::Flag { flag, set } => {
+                let flag = self.text(flag)?;
+                let flag = flag.strip_prefix("flags.").unwrap_or(&flag);
+                let is_set = self.at(&format!("flags.{flag}")) == Value::Bool(true);
+                is_set == *set
+            }
+            Test::Equals { field, value } => self.field(field)? == self.fill(value)?,
+            Test::Null { field, null } => self.field(field)?.is_null() == *null,
+            Test::Count { field, compare, number } => {
+                let count = count(&self.field(field)?)?;
+                let number = number_of(&self.fill(number)?)?;
+                match compare {
+                    Compare::Equal => count == number,
+                    Compare::Above => count > number,
+                    Compare::Below => count < number,
+                }
+            }
+            Test::FetchSucceeded { from } => {
+                let page = self.field(from)?;
+                page.get("status")
+                    .and_then(Value::as_u64)
+                    .is_some_and(|status| (200..300).contains(&status))
+            }
+            Test::FetchReturnedContent { from } => match self.field(from)?.get("content") {
+                None | Some(Value::Null) => false,
+                Some(Value::String(text)) => !text.is_empty(),
+                Some(_) => true,
+            },
+            Test::All(conditions) => {
+                for condition in conditions {
+                    if !self.holds(condition, asked)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Test::Any(conditions) => self.any(conditions, asked)?,
+            Test::None(conditions) => !self.any(conditions, asked)?,
+            Test::Expression(expression) => truth(&self.evaluate(expression)?),
+            Test::World(work) => {
+                let answer = match self.answers.get(*asked) {
+                    Some(answer) => answer.clone()?,
+                    None => return Err(Stuck::Needs(self.operation(work)?)),
+                };
+                *asked += 1;
+                truth(&answer)
+            }
+        })
+    }
+
+    fn any(&mut self, conditions: &[Condition], asked: &mut usize) -> Result<bool, Stuck> {
+        for condition in conditions {
+            if self.holds(condition, asked)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The value of an expression.
+    pub(super) fn evaluate(&mut self, expression: &Expression) -> Result<Value, String> {
+        let mut fuel = Fuel::default();
+        let before = fuel.steps;
+        let value = expression.evaluate(&self.scope(), &mut fuel);
+        self.computed += before - fuel.steps;
+        value.map_err(|error| error.to_string())
+    }
+
+    /// The value of the field whose path is filled in.
+    pub(super) fn field(&mut self, path: &Template) -> Result<Value, String> {
+        let path = self.text(path)?;
+        Ok(self.at(&path))
+    }
+}
+
+fn count(value: &Value) -> Result<f64, String> {
+    let count = match value {
+        Value::Null => 0,
+        Value::Array(list) => list.len(),
+        Value::Object(map) => map.len(),
+        Value::String(text) => text.chars().count(),
+        other => return Err(format!("WF403 {other} has no elements to count")),
+    };
+    Ok(u32::try_from(count).map_or(f64::INFINITY, f64::from))
+}
+
+fn number_of(value: &Value) -> Result<f64, String> {
+    value.as_f64().ok_or_else(|| format!("WF403 {value} is not a number"))
+}

@@ -1,0 +1,69 @@
+//! How a graph ends: what people read, and what it gives back.
+//!
+//! It gives back one JSON object, whoever called: `ending`, `type`, `message`, and what the ending has of
+//! `summary`, `details`, `recovery`.
+
+use serde_json::{Map, Value, json};
+
+use super::{Machine, Need};
+use crate::domain::walk::Then;
+use crate::language::graph::program::{Ending, Name};
+
+impl Machine<'_> {
+    pub(super) fn end(&mut self, name: &Name, ending: &Ending) -> Result<Then, String> {
+        let message = self.text(&ending.message)?;
+        let mut fill = |template: Option<&_>| template.map(|text| self.fill(text)).transpose();
+        let summary = fill(ending.summary.as_ref())?;
+        let details = fill(ending.details.as_ref())?;
+        let recovery = fill(ending.recovery.as_ref())?;
+        let mut lines = vec![message.clone()];
+        if ending.success {
+            lines.extend(listed(summary.as_ref()));
+        } else {
+            lines.extend(details.as_ref().map(shown));
+            let skill = recovery.as_ref().map(shown);
+            lines.extend(
+                skill.map(|skill| format!("Try running: /{}", skill.trim_start_matches('/'))),
+            );
+        }
+        let text = lines.join("\n");
+        self.shown.push(text.clone());
+        let mut given = Map::new();
+        given.insert("ending".to_owned(), name.to_string().into());
+        let kind = if ending.success { "success" } else { "error" };
+        given.insert("type".to_owned(), kind.into());
+        given.insert("message".to_owned(), message.into());
+        for (key, value) in [("summary", summary), ("details", details), ("recovery", recovery)] {
+            given.extend(value.map(|value| (key.to_owned(), value)));
+        }
+        let error = (!ending.success).then_some(text);
+        Ok(Then::End { payload: Value::Object(given).to_string(), error })
+    }
+
+    /// The end of a graph whose preconditions do not hold.
+    pub(super) fn turned_away(&mut self, why: &str) -> Need {
+        let message = format!("Entry gate failed: {why}");
+        self.shown.push(message.clone());
+        let given = json!({ "ending": "entry_gate", "type": "error", "message": message });
+        let error = Some(format!("WF401 {message}"));
+        Need::Record(Then::End { payload: given.to_string(), error })
+    }
+}
+
+/// A summary, a line an entry.
+fn listed(summary: Option<&Value>) -> Vec<String> {
+    match summary {
+        Some(Value::Object(map)) => {
+            map.iter().map(|(key, value)| format!("  {key}: {}", shown(value))).collect()
+        }
+        Some(other) => vec![shown(other)],
+        None => Vec::new(),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,53 @@
+//! What names mean in a graph: loops first, then an explicit root, then where a bare name is found.
+
+use serde_json::{Map, Value};
+
+use super::Machine;
+use crate::domain::graph::Level;
+use crate::language::expression::Scope;
+
+/// The names that are maps of their own.
+const ROOTS: [&str; 3] = ["computed", "flags", "user_responses"];
+
+/// What the nodes of a graph see.
+pub(super) struct View<'state> {
+    fields: &'state Map<String, Value>,
+    levels: &'state [Level],
+    builtins: &'state Map<String, Value>,
+}
+
+impl Machine<'_> {
+    pub(super) fn scope(&self) -> View<'_> {
+        View {
+            fields: &self.state.fields,
+            levels: &self.state.cursor.levels,
+            builtins: &self.around.builtins,
+        }
+    }
+
+    /// The value at a path; what is missing is null.
+    pub(super) fn at(&self, path: &str) -> Value {
+        let mut parts = path.split('.');
+        let scope = self.scope();
+        let first = parts.next().and_then(|name| scope.root(name));
+        let found = parts.try_fold(first.unwrap_or(&Value::Null), |here, part| match here {
+            Value::Array(list) => part.parse::<usize>().ok().and_then(|index| list.get(index)),
+            other => other.get(part),
+        });
+        found.cloned().unwrap_or_default()
+    }
+}
+
+impl Scope for View<'_> {
+    fn root(&self, name: &str) -> Option<&Value> {
+        let mut loops = self.levels.iter().rev().filter_map(|level| level.each.as_ref());
+        if let Some(each) = loops.find(|each| each.name == name) {
+            return each.items.get(each.at);
+        }
+        if ROOTS.contains(&name) {
+            return self.fields.get(name);
+        }
+        let mut maps = ROOTS.into_iter().filter_map(|root| self.fields.get(root)?.get(name));
+        maps.next().or_else(|| self.fields.get(name)).or_else(|| self.builtins.get(name))
+    }
+}

@@ -1,0 +1,120 @@
+//! What others are asked: a turn of Claude Code, a further agent, a person.
+
+use serde_json::Value;
+
+use super::{Machine, Need};
+use crate::domain::agent::Birth;
+use crate::domain::graph::{Contract, Task};
+use crate::domain::id::{Folder, StateName};
+use crate::domain::question::{Choice, OTHER, Question};
+use crate::domain::transition::Variables;
+use crate::domain::walk::Then;
+use crate::language::expression::Template;
+use crate::language::graph::contract;
+use crate::language::graph::program::{Reference, Spawn, SpawnTask, Text, UserPrompt};
+use crate::language::graph::section::section;
+
+/// The state a folder begins with.
+const FIRST: &str = "START.md";
+
+impl Machine<'_> {
+    /// The turn that carries out a document or a skill.
+    pub(super) fn task_of(&mut self, reference: &Reference) -> Result<Task, String> {
+        let context = self.fill(&reference.context)?;
+        let prompt = match &reference.text {
+            Text::Document { path, section, choose: None, text } => {
+                contract::document(path, section.as_deref(), text, &context)
+            }
+            Text::Document { path, choose: Some(choose), text, .. } => {
+                let title = self.text(choose)?;
+                let part = section(text, &title)
+                    .ok_or_else(|| format!("WF321 {path} has no section `{title}`"))?;
+                contract::document(path, Some(&title), part, &context)
+            }
+            Text::Skill { name, arguments } => {
+                let name = self.text(name)?;
+                let arguments =
+                    arguments.as_ref().map(|arguments| self.text(arguments)).transpose()?;
+                contract::skill(&name, arguments.as_deref(), &context)
+            }
+        };
+        Ok(self.task(prompt, Contract::Outputs))
+    }
+
+    /// The turn that makes something of a page.
+    pub(super) fn task_about(&mut self, page: &Value, prompt: &Template) -> Result<Task, String> {
+        let prompt = self.text(prompt)?;
+        Ok(self.task(contract::page(&prompt, page), Contract::Text))
+    }
+
+    fn task(&self, prompt: String, contract: Contract) -> Task {
+        let file = &self.around.file;
+        let name = StateName::parse(&format!("{file}#{}", self.state.current_node));
+        let name = name.unwrap_or_else(|_| file.clone());
+        Task { prompt, model: self.program.model, contract, name }
+    }
+
+    /// The birth of a further agent.
+    pub(super) fn birth(&mut self, spawn: &Spawn) -> Result<Then, String> {
+        let birth = match &spawn.task {
+            SpawnTask::Prompt { kind, prompt } => {
+                let kind = kind.as_ref().map(|kind| self.text(kind)).transpose()?;
+                let prompt = contract::agent(kind.as_deref(), &self.text(prompt)?);
+                let task = self.task(prompt, Contract::Text);
+                let plain = Birth::plain(self.around.file.clone());
+                Birth { folder: self.around.folder.clone(), task: Some(Box::new(task)), ..plain }
+            }
+            SpawnTask::State { folder, state, variables } => {
+                let below = folder.as_ref().map(|folder| self.text(folder)).transpose()?;
+                let below = below.map(|below| Folder::parse(&below)).transpose();
+                let folder = match (self.around.folder.clone(), below.map_err(words)?) {
+                    (Some(here), Some(below)) => Some(here.join(&below)),
+                    (here, below) => below.or(here),
+                };
+                let state = state.as_ref().map(|state| self.text(state)).transpose()?;
+                let state = StateName::parse(state.as_deref().unwrap_or(FIRST)).map_err(words)?;
+                let variables = texts(&self.fill(variables)?)?;
+                Birth { folder, variables, ..Birth::plain(state) }
+            }
+        };
+        Ok(Then::Agent { birth: Box::new(birth), background: spawn.background })
+    }
+
+    /// The question of a node.
+    pub(super) fn question(&mut self, prompt: &UserPrompt) -> Result<Need, String> {
+        let options = prompt.options.iter().map(|option| {
+            let description = option.description.as_ref().map(|text| self.text(text));
+            Ok(Choice {
+                id: option.id.clone(),
+                label: self.text(&option.label)?,
+                description: description.transpose()?.unwrap_or_default(),
+            })
+        });
+        let options = options.collect::<Result<Vec<_>, String>>()?;
+        let header = prompt.header.as_ref().map(|header| self.text(header)).transpose()?;
+        let question = Question {
+            node: self.state.current_node.to_string(),
+            text: self.text(&prompt.question)?,
+            header,
+            options,
+            free: prompt.responses.contains_key(OTHER),
+        };
+        Ok(Need::Record(Then::Question(Box::new(question))))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it stands where errors are mapped")]
+fn words(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Values for placeholders, from a map: texts as they are, others as JSON.
+fn texts(map: &Value) -> Result<Variables, String> {
+    let map = match map {
+        Value::Null => return Ok(Variables::new()),
+        Value::Object(map) => map,
+        _ => return Err("`variables` is not a map".to_owned()),
+    };
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Ok(map.iter().map(|(name, value)| (name.clone(), text(value))).collect())
+}

@@ -1,0 +1,118 @@
+//! What a run's graphs run with: the world they change, the types that are added to their language.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use serde_json::{Map, Value};
+
+use crate::actor::performer::{Performed, Performer};
+use crate::actor::programs::Programs;
+use crate::actor::runner::Local;
+use crate::domain::operation::{Class, Operation};
+use crate::domain::settings::Settings;
+use crate::language::graph::vocabulary::{Own, Role, Taken, Vocabulary};
+use crate::process::command::Marker;
+use crate::process::environment::passed_on;
+use crate::world::perform::World;
+use crate::world::place::Place;
+use crate::world::registry::{OwnType, Registry};
+
+/// What a run's graphs run with.
+#[derive(Debug, Default)]
+pub struct Graphs {
+    vocabulary: Vocabulary,
+    own: Registry,
+    /// Whether a graph that was edited since an agent entered it is taken as it is now.
+    pub migrate: bool,
+    /// Whether the run stays up while all agents wait for someone.
+    pub stays: bool,
+}
+
+impl Graphs {
+    /// Adds a type of preconditions or consequences.
+    ///
+    /// # Errors
+    /// [`Taken`] if there is one of that name.
+    pub fn add(
+        &mut self,
+        name: &str,
+        own: Own,
+        performs: impl OwnType + 'static,
+    ) -> Result<(), Taken> {
+        self.vocabulary.add(name, own)?;
+        self.own.add(name, performs);
+        Ok(())
+    }
+
+    /// The types their nodes may use.
+    #[must_use]
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    pub(super) fn programs(&self) -> Programs {
+        Programs::new(self.vocabulary.clone(), self.migrate)
+    }
+
+    /// The world of a run, whose notes go into `steps`.
+    pub(super) fn world(
+        &self,
+        settings: &Settings,
+        steps: PathBuf,
+        marker: Marker,
+    ) -> Rc<dyn Performer> {
+        Rc::new(Ours(World::new(Place {
+            root: PathBuf::from(&settings.cwd),
+            environment: passed_on(std::env::vars_os()).collect(),
+            steps,
+            marker,
+            own: self.own.clone(),
+        })))
+    }
+}
+
+/// What graphs know of their surroundings.
+pub(super) fn builtins(settings: &Settings) -> Map<String, Value> {
+    let mut builtins = Map::new();
+    let root = Path::new(&settings.cwd);
+    let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+    builtins.insert("PWD".to_owned(), root.display().to_string().into());
+    if let Some(home) = std::env::var_os("HOME") {
+        builtins.insert("HOME".to_owned(), home.to_string_lossy().into());
+    }
+    builtins
+}
+
+/// A type of preconditions: it only looks.
+#[must_use]
+pub fn precondition(required: &[&str], optional: &[&str]) -> Own {
+    own(Role::Precondition, required, optional, Class::Read)
+}
+
+/// A type of consequences; `class` is what a crash in the middle of one means.
+#[must_use]
+pub fn consequence(required: &[&str], optional: &[&str], class: Class) -> Own {
+    own(Role::Consequence, required, optional, class)
+}
+
+fn own(role: Role, required: &[&str], optional: &[&str], class: Class) -> Own {
+    let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+    Own { role, required: owned(required), optional: owned(optional), class }
+}
+
+struct Ours(World);
+
+impl Performer for Ours {
+    fn perform(
+        self: Rc<Self>,
+        name: String,
+        operation: Operation,
+        again: bool,
+    ) -> Local<Performed> {
+        Box::pin(async move { self.0.perform(&name, &operation, again).await })
+    }
+
+    fn stop(&self) {
+        self.0.stop();
+    }
+}

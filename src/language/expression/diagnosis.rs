@@ -1,0 +1,232 @@
+//! Why a text is no expression: what stands at the place where reading it ended, and what would be right.
+
+use super::flaw::Flaw;
+
+/// Words that other languages have for operators, and what they are here.
+const WORDS: [(&str, &str); 14] = [
+    ("and", "write `a && b`"),
+    ("or", "write `a || b`"),
+    ("not", "write `!a`"),
+    ("is", "write `a == b`"),
+    ("in", "write `list.includes(x)`"),
+    ("contains", "write `contains(a, b)`"),
+    ("includes", "write `a.includes(b)`"),
+    ("startswith", "write `startswith(a, b)`"),
+    ("endswith", "write `endswith(a, b)`"),
+    ("startsWith", "write `a.startsWith(b)`"),
+    ("endsWith", "write `a.endsWith(b)`"),
+    ("matches", "write `a.match(/…/)`"),
+    ("if", "write `condition ? a : b`"),
+    ("then", "write `condition ? a : b`"),
+];
+
+/// The shell's comparisons, and what they are here.
+const SHELL: [(&str, &str); 6] =
+    [("-eq", "=="), ("-ne", "!="), ("-gt", ">"), ("-lt", "<"), ("-ge", ">="), ("-le", "<=")];
+
+/// What is wrong with a text that could be read up to a place.
+pub(super) fn diagnose(text: &str, at: usize) -> Flaw {
+    let at = text.floor_char_boundary(at);
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Flaw::syntax(0, "there is no expression");
+    }
+    let failure =
+        Failure { text: trimmed, at, before: text[..at].trim_end(), rest: text[at..].trim_end() };
+    let prose = || failure.prose();
+    let specific = prose().or_else(|| failure.other_language()).or_else(|| failure.javascript());
+    specific.unwrap_or_else(|| failure.plain())
+}
+
+/// A place where reading ended.
+struct Failure<'text> {
+    text: &'text str,
+    at: usize,
+    before: &'text str,
+    rest: &'text str,
+}
+
+impl Failure<'_> {
+    fn prose(&self) -> Option<Flaw> {
+        let start = self.text.starts_with('#');
+        let word = |word: &str| word.chars().all(char::is_alphabetic);
+        let mut words = self.rest.split_whitespace();
+        let sentence = !self.before.is_empty()
+            && self.before.split_whitespace().all(word)
+            && !WORDS.iter().any(|(known, _)| words.clone().next() == Some(known))
+            && words.by_ref().take(2).filter(|next| word(next)).count() == 2;
+        (start || sentence).then(|| {
+            let at = if start { 0 } else { self.at };
+            Flaw::foreign(at, "this is prose; write an expression, such as `len(files) > 0`")
+        })
+    }
+
+    /// The forms of the shell and of jq.
+    fn other_language(&self) -> Option<Flaw> {
+        let name = self.name();
+        let (before, rest) = (self.before, self.rest);
+        let after_colon = rest.strip_prefix(':').and_then(|rest| rest.chars().next());
+        let foreign = |message: String| Some(Flaw::foreign(self.at, message));
+        if self.text.starts_with("[ -") || self.text.starts_with("[[ ") || self.is_flag() {
+            let why = "this is a shell's test; use a precondition such as file_exists";
+            return Some(Flaw::foreign(0, why));
+        }
+        if let Some((sign, here)) = SHELL.iter().find(|(sign, _)| before.ends_with(sign)) {
+            return foreign(format!("`{sign}` is a shell's comparison; write `{here}`"));
+        }
+        match after_colon {
+            Some(sign @ ('-' | '=' | '+' | '?')) if self.closes() != Some(':') => {
+                return foreign(format!("`:{sign}` is a shell's form; write `{name} ?? 0`"));
+            }
+            Some('0'..='9') if self.closes() != Some(':') => {
+                return foreign(format!("this is a shell's form; write `{name}.slice(0, 3)`"));
+            }
+            _ => {}
+        }
+        if rest.starts_with('|') {
+            let why = "`|` is a form of jq and the shell; write";
+            let what = rest[1..].trim_start();
+            let what = what.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+            return match what {
+                "length" => foreign(format!("{why} `{name}.length`")),
+                "keys" | "values" => foreign(format!("{why} `Object.{what}({name})`")),
+                "" => foreign(format!("{why} `||`, or a method, as in `{name}.trim()`")),
+                _ => foreign(format!("{why} a method or a function, as in `{name}.trim()`")),
+            };
+        }
+        if before.ends_with('/') && rest.starts_with('/') {
+            let why = "is a form of jq and the shell; write `a ?? b` or `a.replaceAll('x', 'y')`";
+            return foreign(format!("`//` {why}"));
+        }
+        if rest.starts_with('#') {
+            let why = "`#` is a shell's form; write `name.length`, or `name.replace('a', '')`";
+            return foreign(why.to_owned());
+        }
+        if rest.starts_with("$(") {
+            return foreign("`$(…)` is a shell's form; run the command in an action".to_owned());
+        }
+        if rest.starts_with('$') {
+            return foreign(
+                "a `$` before a name is a shell's form; write the name alone".to_owned(),
+            );
+        }
+        if rest.starts_with('.') && before.is_empty() {
+            return foreign(
+                "a path that begins with a dot is jq's form; begin with a name".to_owned(),
+            );
+        }
+        None
+    }
+
+    /// What JavaScript has, and this language has not.
+    fn javascript(&self) -> Option<Flaw> {
+        let (before, rest) = (self.before, self.rest);
+        let body = before.rfind("=>").map(|at| before[at + 2..].trim_start());
+        let why = if body.is_some_and(|body| body.starts_with('{')) {
+            "a function is one expression here; write `x => x.id`, without braces and return"
+        } else if rest.starts_with('`') {
+            "a text in backticks is not read here; write `'a ' + b`"
+        } else if rest.starts_with("=>") {
+            "a function may only be an argument of a method, as in `list.map(x => x.id)`"
+        } else if rest.starts_with('=') {
+            "`=` compares nothing; write `==`"
+        } else if rest.starts_with('&') {
+            "write `&&`"
+        } else if rest.starts_with(';') {
+            "one expression may stand here, and no `;`"
+        } else if rest.starts_with("...") {
+            "`...` is not read here; write `list.concat(other)`"
+        } else if rest.starts_with(['“', '”', '‘', '’', '„']) {
+            "write plain quotes, ' or \""
+        } else if rest.starts_with(['\'', '"']) && !self.after_value() {
+            "the quote that opens here is not closed"
+        } else if rest.starts_with('/') && !self.after_value() {
+            if before.ends_with(['(', ',']) {
+                "the regular expression that begins here is not complete: `/…/`"
+            } else {
+                "a regular expression may only be an argument, as in `text.match(/…/)`"
+            }
+        } else {
+            let (_, here) = WORDS.iter().find(|(word, _)| *word == self.next())?;
+            return Some(Flaw::syntax(
+                self.at,
+                format!("`{}` is no operator here; {here}", self.next()),
+            ));
+        };
+        Some(Flaw::syntax(self.at, why))
+    }
+
+    /// What is expected, and what is there.
+    fn plain(&self) -> Flaw {
+        let wanted = if self.before.ends_with('.') {
+            "a name is expected after the dot".to_owned()
+        } else if !self.after_value() {
+            "a value is expected here".to_owned()
+        } else {
+            match self.closes() {
+                Some(close) if self.rest.is_empty() => format!("`{close}` is missing"),
+                Some(close) => format!("an operator or `{close}` is expected here"),
+                None => "an operator is expected here".to_owned(),
+            }
+        };
+        let given = match self.next() {
+            "" => "the expression ends".to_owned(),
+            next => format!("this is `{next}`"),
+        };
+        Flaw::syntax(self.at, format!("{wanted}, and {given}"))
+    }
+
+    /// Whether what was read ends with a value.
+    fn after_value(&self) -> bool {
+        let last = self.before.chars().last();
+        last.is_some_and(|last| last.is_alphanumeric() || "_)]}'\"".contains(last))
+    }
+
+    /// The word or sign that stands there.
+    fn next(&self) -> &str {
+        let part = |c: char| c.is_alphanumeric() || c == '_';
+        let word = self.rest.find(|c| !part(c)).unwrap_or(self.rest.len());
+        let first = self.rest.chars().next().map_or(0, char::len_utf8);
+        &self.rest[..word.max(first)]
+    }
+
+    /// The path before it, for an example.
+    fn name(&self) -> &str {
+        let part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let start = self
+            .before
+            .rfind(|c| !part(c))
+            .map_or(0, |at| at + self.before[at..].chars().next().map_or(1, char::len_utf8));
+        let name = &self.before[start..];
+        if name.is_empty() || name.starts_with('.') { "name" } else { name }
+    }
+
+    /// `-f path` and the like.
+    fn is_flag(&self) -> bool {
+        let bytes = self.text.as_bytes();
+        matches!(bytes, [b'-', b'a'..=b'z', b' ', ..]) && self.after_value()
+    }
+
+    /// What would close the innermost of the brackets and `?` that are open.
+    fn closes(&self) -> Option<char> {
+        let mut open = Vec::new();
+        let mut quote = None;
+        let mut chars = self.before.chars().peekable();
+        while let Some(char) = chars.next() {
+            match (quote, char) {
+                (Some(_), '\\') => _ = chars.next(),
+                (Some(close), char) if char == close => quote = None,
+                (Some(_), _) => {}
+                (None, '\'' | '"') => quote = Some(char),
+                (None, '(') => open.push(')'),
+                (None, '[') => open.push(']'),
+                (None, '{') => open.push('}'),
+                (None, '?') if matches!(chars.peek(), Some('?' | '.')) => _ = chars.next(),
+                (None, '?') => open.push(':'),
+                (None, char) if open.last() == Some(&char) => _ = open.pop(),
+                _ => {}
+            }
+        }
+        open.pop()
+    }
+}

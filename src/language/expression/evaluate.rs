@@ -1,0 +1,267 @@
+//! What an expression comes to.
+//!
+//! What is only looked at is borrowed from where it stands, so that a condition on a large state costs
+//! no copy of it.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::ast::{Argument, Expression, Logic, Node, Prefix, Span, Step, Take};
+use super::flaw::Error;
+use super::fuel::Fuel;
+use super::lambda::{Each, own};
+use super::method::{Given, Method};
+use super::operator::negate;
+use super::path::{index, member};
+use super::value::truth;
+
+/// How much of an expression an error quotes, in bytes.
+const QUOTED: usize = 60;
+
+/// What names in an expression mean.
+pub trait Scope {
+    /// The value of a name: what stands before the first dot or bracket of a path. `None` if nothing
+    /// has it; null is a value.
+    fn root(&self, name: &str) -> Option<&Value>;
+}
+
+/// Where the names of a part are looked up: in the functions around it, then in the scope.
+#[derive(Clone, Copy)]
+pub(super) struct Environment<'frame, 'value> {
+    pub(super) scope: &'value dyn Scope,
+    pub(super) text: &'value str,
+    pub(super) frame: Option<&'frame Frame<'frame, 'value>>,
+}
+
+/// The parameters of a function that is being called.
+#[derive(Clone, Copy)]
+pub(super) struct Frame<'frame, 'value> {
+    pub(super) names: &'value [String],
+    pub(super) values: &'frame [&'value Value],
+    pub(super) outer: Option<&'frame Frame<'frame, 'value>>,
+}
+
+impl Expression {
+    /// Its value.
+    ///
+    /// # Errors
+    /// [`Error::Evaluation`].
+    pub fn evaluate(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
+        let found = self.look(scope, fuel)?;
+        own(found, fuel)
+    }
+
+    /// Whether its value counts as [true](truth).
+    ///
+    /// # Errors
+    /// [`Error::Evaluation`].
+    pub fn holds(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<bool, Error> {
+        self.look(scope, fuel).map(|value| truth(&value))
+    }
+
+    /// Its value, borrowed from the scope if it stands there.
+    pub(super) fn look<'value>(
+        &'value self,
+        scope: &'value dyn Scope,
+        fuel: &mut Fuel,
+    ) -> Result<Cow<'value, Value>, Error> {
+        value(&self.root, Environment { scope, text: &self.text, frame: None }, fuel)
+    }
+}
+
+impl<'value> Environment<'_, 'value> {
+    fn name(self, name: &str) -> Option<&'value Value> {
+        let mut frame = self.frame;
+        while let Some(Frame { names, values, outer }) = frame {
+            if let Some(place) = names.iter().position(|known| known == name) {
+                return values.get(place).copied();
+            }
+            frame = *outer;
+        }
+        self.scope.root(name)
+    }
+
+    /// The error with what it happened in.
+    fn quote(self, span: Span, error: Error) -> Error {
+        let Error::Evaluation(message) = error else { return error };
+        let text = &self.text[span.start..span.end];
+        let end = text.floor_char_boundary(QUOTED);
+        let more = if end < text.len() { "…" } else { "" };
+        Error::Evaluation(format!("in `{}{more}`: {message}", &text[..end]))
+    }
+}
+
+type Found<'value> = Result<Cow<'value, Value>, Error>;
+
+/// What a part comes to.
+pub(super) fn value<'value>(
+    node: &'value Node,
+    environment: Environment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> Found<'value> {
+    fuel.spend(1)?;
+    match node {
+        Node::Literal(value) => Ok(Cow::Borrowed(value)),
+        Node::Name(name) => {
+            Ok(environment.name(name).map_or(Cow::Owned(Value::Null), Cow::Borrowed))
+        }
+        Node::List(elements) => list(elements, environment, fuel),
+        Node::Map(entries) => map(entries, environment, fuel),
+        Node::Prefixed { prefixes, operand, span } => {
+            let mut found = value(operand, environment, fuel)?;
+            for prefix in prefixes.iter().rev() {
+                fuel.spend(1)?;
+                found = Cow::Owned(match prefix {
+                    Prefix::Not => Value::Bool(!truth(&found)),
+                    Prefix::Minus => {
+                        negate(&found).map_err(|error| environment.quote(*span, error))?
+                    }
+                });
+            }
+            Ok(found)
+        }
+        Node::Path { base, steps } => path(base, steps, environment, fuel),
+        Node::Call { function, arguments, span } => {
+            let given = arguments.iter().map(|argument| value(argument, environment, fuel));
+            let given = given.collect::<Result<Vec<_>, _>>()?;
+            let made = function.apply(&given, fuel);
+            made.map(Cow::Owned).map_err(|error| environment.quote(*span, error))
+        }
+        Node::Arithmetic { first, rest, span } => {
+            let mut sum = value(first, environment, fuel)?;
+            for (operator, operand) in rest {
+                let operand = value(operand, environment, fuel)?;
+                let made = operator.apply(&sum, &operand, fuel);
+                sum = Cow::Owned(made.map_err(|error| environment.quote(*span, error))?);
+            }
+            Ok(sum)
+        }
+        Node::Comparison { comparison, sides, span } => {
+            let left = value(&sides.0, environment, fuel)?;
+            let right = value(&sides.1, environment, fuel)?;
+            let holds = comparison.holds(&left, &right, fuel);
+            holds
+                .map(|holds| Cow::Owned(Value::Bool(holds)))
+                .map_err(|error| environment.quote(*span, error))
+        }
+        Node::Logic { first, rest } => logic(first, rest, environment, fuel),
+        Node::Choice { cases, otherwise } => {
+            for (condition, then) in cases {
+                if truth(&*value(condition, environment, fuel)?) {
+                    return value(then, environment, fuel);
+                }
+            }
+            value(otherwise, environment, fuel)
+        }
+    }
+}
+
+fn list<'value>(
+    elements: &'value [Node],
+    environment: Environment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> Found<'value> {
+    let mut made = Vec::with_capacity(elements.len());
+    for element in elements {
+        let element = value(element, environment, fuel)?;
+        made.push(own(element, fuel)?);
+    }
+    fuel.made(Value::Array(made)).map(Cow::Owned)
+}
+
+fn map<'value>(
+    entries: &'value [(String, Node)],
+    environment: Environment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> Found<'value> {
+    let mut made = Map::new();
+    for (key, entry) in entries {
+        let entry = value(entry, environment, fuel)?;
+        made.insert(key.clone(), own(entry, fuel)?);
+    }
+    fuel.made(Value::Object(made)).map(Cow::Owned)
+}
+
+fn logic<'value>(
+    first: &'value Node,
+    rest: &'value [(Logic, Node)],
+    environment: Environment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> Found<'value> {
+    let mut left = value(first, environment, fuel)?;
+    for (logic, right) in rest {
+        let decided = match logic {
+            Logic::And => !truth(&left),
+            Logic::Or => truth(&left),
+            Logic::IfNull => !left.is_null(),
+        };
+        if !decided {
+            left = value(right, environment, fuel)?;
+        }
+    }
+    Ok(left)
+}
+
+fn path<'value>(
+    base: &'value Node,
+    steps: &'value [Step],
+    environment: Environment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> Found<'value> {
+    let mut found = value(base, environment, fuel)?;
+    for Step { optional, take } in steps {
+        fuel.spend(1)?;
+        if *optional && found.is_null() {
+            return Ok(Cow::Owned(Value::Null));
+        }
+        found = match take {
+            Take::Member(name) => member(found, name, fuel)?,
+            Take::Index(place, span) => {
+                let place = value(place, environment, fuel)?;
+                index(found, &place, fuel).map_err(|error| environment.quote(*span, error))?
+            }
+            Take::Method { method, arguments, span } => {
+                let call = Call { method: *method, arguments, span: *span };
+                Cow::Owned(call.apply(&found, environment, fuel)?)
+            }
+        };
+    }
+    Ok(found)
+}
+
+/// A call of a method.
+struct Call<'value> {
+    method: Method,
+    arguments: &'value [Argument],
+    span: Span,
+}
+
+impl<'value> Call<'value> {
+    fn apply(
+        self,
+        of: &Value,
+        environment: Environment<'_, 'value>,
+        fuel: &mut Fuel,
+    ) -> Result<Value, Error> {
+        let quote = |error| environment.quote(self.span, error);
+        self.method.is_of(of).map_err(quote)?;
+        let mut given = Vec::with_capacity(self.arguments.len());
+        let mut function = None;
+        for argument in self.arguments {
+            match argument {
+                Argument::Value(node) => given.push(Given::Value(value(node, environment, fuel)?)),
+                Argument::Pattern(pattern) => given.push(Given::Pattern(pattern)),
+                Argument::Lambda(lambda) => function = Some(lambda),
+            }
+        }
+        let (Some(lambda), Value::Array(list)) = (function, of) else {
+            return self.method.apply(of, &given, fuel).map_err(quote);
+        };
+        let initial = match given.pop() {
+            Some(Given::Value(value)) => Some(own(value, fuel)?),
+            _ => None,
+        };
+        Each { list, lambda, environment }.apply(self.method, initial, fuel)
+    }
+}

@@ -1,0 +1,139 @@
+//! The methods of lists that take a function: it is called with each element and its place.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::ast::Lambda;
+use super::evaluate::{Environment, Frame, value};
+use super::flaw::Error;
+use super::fuel::Fuel;
+use super::method::Method;
+use super::value::{count, truth};
+
+impl Lambda {
+    fn call<'value>(
+        &'value self,
+        arguments: &[&'value Value],
+        environment: Environment<'_, 'value>,
+        fuel: &mut Fuel,
+    ) -> Result<Cow<'value, Value>, Error> {
+        let names = &self.parameters;
+        let frame = Frame { names, values: arguments, outer: environment.frame };
+        value(&self.body, Environment { frame: Some(&frame), ..environment }, fuel)
+    }
+}
+
+/// A list, a function, and where its names are looked up.
+#[derive(Clone, Copy)]
+pub(super) struct Each<'frame, 'value> {
+    pub(super) list: &'value [Value],
+    pub(super) lambda: &'value Lambda,
+    pub(super) environment: Environment<'frame, 'value>,
+}
+
+impl Each<'_, '_> {
+    /// What a method comes to; `initial` is what [`Method::Reduce`] begins with.
+    pub(super) fn apply(
+        self,
+        method: Method,
+        initial: Option<Value>,
+        fuel: &mut Fuel,
+    ) -> Result<Value, Error> {
+        match method {
+            Method::Every => self.first(false, fuel).map(|found| Value::Bool(found.is_none())),
+            Method::Some => self.first(true, fuel).map(|found| Value::Bool(found.is_some())),
+            Method::Find => {
+                let found = self.first(true, fuel)?;
+                fuel.copy(found.map_or(&Value::Null, |place| &self.list[place]))
+            }
+            Method::Filter => self.filter(fuel),
+            Method::Map => {
+                let mut made = Vec::new();
+                self.results(fuel, |result, fuel| {
+                    fuel.list(made.len() + 1)?;
+                    made.push(result);
+                    Ok(())
+                })?;
+                fuel.made(Value::Array(made))
+            }
+            Method::FlatMap => {
+                let mut made = Vec::new();
+                self.results(fuel, |result, fuel| {
+                    match result {
+                        Value::Array(more) => {
+                            fuel.room(made.len() + more.len())?;
+                            made.extend(more);
+                        }
+                        one => made.push(one),
+                    }
+                    fuel.room(made.len())
+                })?;
+                fuel.made(Value::Array(made))
+            }
+            _ => self.reduce(initial, fuel),
+        }
+    }
+
+    /// The place of the first element of which the function is true, or is not.
+    fn first(self, sought: bool, fuel: &mut Fuel) -> Result<Option<usize>, Error> {
+        for (place, element) in self.list.iter().enumerate() {
+            let number = count(place);
+            let result = self.lambda.call(&[element, &number], self.environment, fuel)?;
+            if truth(&result) == sought {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
+    fn filter(self, fuel: &mut Fuel) -> Result<Value, Error> {
+        let mut kept = Vec::new();
+        for (place, element) in self.list.iter().enumerate() {
+            let number = count(place);
+            if truth(&*self.lambda.call(&[element, &number], self.environment, fuel)?) {
+                fuel.room(kept.len() + 1)?;
+                kept.push(fuel.copy(element)?);
+            }
+        }
+        Ok(Value::Array(kept))
+    }
+
+    fn results(
+        self,
+        fuel: &mut Fuel,
+        mut take: impl FnMut(Value, &mut Fuel) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for (place, element) in self.list.iter().enumerate() {
+            let number = count(place);
+            let result = self.lambda.call(&[element, &number], self.environment, fuel)?;
+            take(own(result, fuel)?, fuel)?;
+        }
+        Ok(())
+    }
+
+    fn reduce(self, initial: Option<Value>, fuel: &mut Fuel) -> Result<Value, Error> {
+        let (mut sum, skip) = match (initial, self.list.first()) {
+            (Some(initial), _) => (initial, 0),
+            (None, Some(first)) => (fuel.copy(first)?, 1),
+            (None, None) => {
+                let why = "reduce of an empty list needs a second argument to begin with";
+                return Err(Error::Evaluation(why.to_owned()));
+            }
+        };
+        for (place, element) in self.list.iter().enumerate().skip(skip) {
+            let number = count(place);
+            let result = self.lambda.call(&[&sum, element, &number], self.environment, fuel)?;
+            sum = own(result, fuel)?;
+        }
+        Ok(sum)
+    }
+}
+
+/// A value of one's own; what is only looked at is copied.
+pub(super) fn own(value: Cow<'_, Value>, fuel: &mut Fuel) -> Result<Value, Error> {
+    match value {
+        Cow::Borrowed(value) => fuel.copy(value),
+        Cow::Owned(value) => Ok(value),
+    }
+}

@@ -1,0 +1,264 @@
+//! The methods by name: what they are of, and what they take.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::ast::{Argument, Lambda, Pattern};
+use super::flaw::Error;
+use super::fuel::Fuel;
+use super::value::{self, kind, whole};
+
+mod list;
+mod replacement;
+mod text;
+
+/// A method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    CharAt,
+    Concat,
+    EndsWith,
+    Every,
+    Filter,
+    Find,
+    FlatMap,
+    Includes,
+    IndexOf,
+    Join,
+    Map,
+    Match,
+    Pop,
+    Reduce,
+    Replace,
+    ReplaceAll,
+    Slice,
+    Some,
+    Split,
+    StartsWith,
+    Substring,
+    ToLowerCase,
+    ToString,
+    ToUpperCase,
+    Trim,
+}
+
+/// What a method is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Text,
+    List,
+    Both,
+    /// All that is written as one word: texts, numbers and booleans.
+    Plain,
+}
+
+/// What a method takes, besides how many values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    Value,
+    /// A text, or a regular expression.
+    TextOrPattern,
+    Pattern,
+    /// A function of so many parameters at most, of which the last but the place are needed.
+    Lambda {
+        least: usize,
+        most: usize,
+    },
+}
+
+/// A row of the table: the name, what it is of, how many arguments, what the first of them is.
+type Row = (&'static str, Method, Of, (usize, usize), First);
+
+const EACH: First = First::Lambda { least: 1, most: 2 };
+
+const METHODS: [Row; 25] = [
+    ("charAt", Method::CharAt, Of::Text, (0, 1), First::Value),
+    ("concat", Method::Concat, Of::Both, (0, 100), First::Value),
+    ("endsWith", Method::EndsWith, Of::Text, (1, 1), First::Value),
+    ("every", Method::Every, Of::List, (1, 1), EACH),
+    ("filter", Method::Filter, Of::List, (1, 1), EACH),
+    ("find", Method::Find, Of::List, (1, 1), EACH),
+    ("flatMap", Method::FlatMap, Of::List, (1, 1), EACH),
+    ("includes", Method::Includes, Of::Both, (1, 1), First::Value),
+    ("indexOf", Method::IndexOf, Of::Both, (1, 1), First::Value),
+    ("join", Method::Join, Of::List, (0, 1), First::Value),
+    ("map", Method::Map, Of::List, (1, 1), EACH),
+    ("match", Method::Match, Of::Text, (1, 1), First::Pattern),
+    ("pop", Method::Pop, Of::List, (0, 0), First::Value),
+    ("reduce", Method::Reduce, Of::List, (1, 2), First::Lambda { least: 2, most: 3 }),
+    ("replace", Method::Replace, Of::Text, (2, 2), First::TextOrPattern),
+    ("replaceAll", Method::ReplaceAll, Of::Text, (2, 2), First::TextOrPattern),
+    ("slice", Method::Slice, Of::Both, (0, 2), First::Value),
+    ("some", Method::Some, Of::List, (1, 1), EACH),
+    ("split", Method::Split, Of::Text, (1, 2), First::TextOrPattern),
+    ("startsWith", Method::StartsWith, Of::Text, (1, 1), First::Value),
+    ("substring", Method::Substring, Of::Text, (1, 2), First::Value),
+    ("toLowerCase", Method::ToLowerCase, Of::Text, (0, 0), First::Value),
+    ("toString", Method::ToString, Of::Plain, (0, 0), First::Value),
+    ("toUpperCase", Method::ToUpperCase, Of::Text, (0, 0), First::Value),
+    ("trim", Method::Trim, Of::Text, (0, 0), First::Value),
+];
+
+/// An argument that is no function, once it is evaluated.
+#[derive(Debug)]
+pub(super) enum Given<'value> {
+    Value(Cow<'value, Value>),
+    Pattern(&'value Pattern),
+}
+
+impl Method {
+    /// The names of all of them.
+    pub(super) fn names() -> impl Iterator<Item = &'static str> {
+        METHODS.iter().map(|row| row.0)
+    }
+
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        METHODS.iter().find(|row| row.0 == name).map(|row| row.1)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        self.row().map_or("", |row| row.0)
+    }
+
+    fn row(self) -> Option<&'static Row> {
+        METHODS.iter().find(|row| row.1 == self)
+    }
+
+    /// How many arguments it takes, at least and at most.
+    pub(super) fn arity(self) -> (usize, usize) {
+        self.row().map_or((0, 0), |row| row.3)
+    }
+
+    /// Why an argument cannot be right whatever it is of.
+    pub(super) fn refuse(self, place: usize, argument: &Argument) -> Option<String> {
+        let name = self.name();
+        let first = self.row().filter(|_| place == 0).map_or(First::Value, |row| row.4);
+        match (first, argument) {
+            (First::Lambda { least, most }, Argument::Lambda(Lambda { parameters, .. })) => {
+                let given = parameters.len();
+                let shape = if least == 2 { "(sum, x) => sum + x" } else { "x => x.id" };
+                (!(least..=most).contains(&given)).then(|| {
+                    format!(
+                        "the function of {name} has {least} or {most} parameters, as in `{shape}`"
+                    )
+                })
+            }
+            (First::Lambda { least: 2, .. }, _) => {
+                Some(format!("{name} takes a function, as in `{name}((sum, x) => sum + x, 0)`"))
+            }
+            (First::Lambda { .. }, _) => {
+                Some(format!("{name} takes a function, as in `{name}(x => x.id)`"))
+            }
+            (_, Argument::Lambda(_)) => Some(format!("{name} takes no function here")),
+            (First::Value, Argument::Pattern(_)) => {
+                Some(format!("{name} takes no regular expression here"))
+            }
+            (First::Pattern, Argument::Value(_)) => {
+                Some(format!("{name} takes a regular expression, as in `{name}(/[0-9]+/)`"))
+            }
+            (First::Value | First::TextOrPattern, Argument::Value(_))
+            | (First::Pattern | First::TextOrPattern, Argument::Pattern(_)) => None,
+        }
+    }
+
+    /// Whether it is of this value, or else why not.
+    pub(super) fn is_of(self, value: &Value) -> Result<(), Error> {
+        let (right, of) = match self.row().map(|row| row.2) {
+            Some(Of::Text) => (value.is_string(), "a text"),
+            Some(Of::List) => (value.is_array(), "a list"),
+            Some(Of::Both) => (value.is_string() || value.is_array(), "a text or a list"),
+            _ => (
+                value.is_string() || value.is_number() || value.is_boolean(),
+                "a text, a number or a boolean",
+            ),
+        };
+        let name = self.name();
+        match (right, value) {
+            (true, _) => Ok(()),
+            (false, Value::Null) => Err(Error::Evaluation(format!(
+                "{name} is a method of {of}, and here is null; where it may be null, write `?.{name}`"
+            ))),
+            (false, value) => Err(Error::Evaluation(format!(
+                "{name} is a method of {of}, and here is {}",
+                kind(value)
+            ))),
+        }
+    }
+
+    /// What it comes to, of a value that it [is of](Self::is_of) and as many arguments as it takes.
+    /// Those that take a function are [elsewhere](super::lambda).
+    pub(super) fn apply(
+        self,
+        of: &Value,
+        given: &[Given<'_>],
+        fuel: &mut Fuel,
+    ) -> Result<Value, Error> {
+        let arguments = Arguments { method: self, given };
+        match of {
+            _ if self == Self::ToString => {
+                let text = value::text(of);
+                fuel.text(text.len())?;
+                Ok(Value::String(text.into_owned()))
+            }
+            Value::String(text) => text::apply(self, text, arguments, fuel),
+            Value::Array(list) => list::apply(self, list, arguments, fuel),
+            _ => self.is_of(of).map(|()| Value::Null),
+        }
+    }
+}
+
+/// What a method was given.
+#[derive(Clone, Copy)]
+struct Arguments<'given> {
+    method: Method,
+    given: &'given [Given<'given>],
+}
+
+impl<'given> Arguments<'given> {
+    fn get(self, place: usize) -> Option<&'given Value> {
+        match self.given.get(place) {
+            Some(Given::Value(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn pattern(self) -> Option<&'given Pattern> {
+        match self.given.first() {
+            Some(Given::Pattern(pattern)) => Some(pattern),
+            _ => None,
+        }
+    }
+
+    fn text(self, place: usize) -> Result<&'given str, Error> {
+        match self.get(place) {
+            Some(Value::String(text)) => Ok(text),
+            other => Err(self.refuse("a text", other)),
+        }
+    }
+
+    /// A whole number, or `missing` if it is not given.
+    fn whole(self, place: usize, missing: i128) -> Result<i128, Error> {
+        match self.get(place) {
+            None => Ok(missing),
+            Some(Value::Number(number)) => {
+                whole(number).ok_or_else(|| self.refuse("a whole number", self.get(place)))
+            }
+            other => Err(self.refuse("a whole number", other)),
+        }
+    }
+
+    /// From where to where of what is so long: a negative number counts from the end.
+    fn range(self, length: usize) -> Result<(usize, usize), Error> {
+        let length = length as i128;
+        let place = |index: i128| if index < 0 { index + length } else { index }.clamp(0, length);
+        let start = place(self.whole(0, 0)?);
+        let end = place(self.whole(1, length)?).max(start);
+        Ok((usize::try_from(start).unwrap_or(0), usize::try_from(end).unwrap_or(0)))
+    }
+
+    fn refuse(self, takes: &str, given: Option<&Value>) -> Error {
+        let given = given.map_or("nothing", kind);
+        Error::Evaluation(format!("{} takes {takes}, and here is {given}", self.method.name()))
+    }
+}

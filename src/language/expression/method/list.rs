@@ -1,0 +1,71 @@
+//! The methods of lists that take no function.
+
+use serde_json::Value;
+
+use super::{Arguments, Method};
+use crate::language::expression::call::position;
+use crate::language::expression::flaw::Error;
+use crate::language::expression::fuel::Fuel;
+use crate::language::expression::value;
+
+pub(super) fn apply(
+    method: Method,
+    list: &[Value],
+    arguments: Arguments<'_>,
+    fuel: &mut Fuel,
+) -> Result<Value, Error> {
+    let sought = arguments.get(0).unwrap_or(&Value::Null);
+    match method {
+        Method::Concat => concat(list, arguments, fuel),
+        Method::Includes => Ok(Value::Bool(position(list, sought, fuel)?.is_some())),
+        Method::IndexOf => {
+            let place = position(list, sought, fuel)?;
+            Ok(place.map_or(Value::from(-1), value::count))
+        }
+        Method::Join => join(list, arguments, fuel),
+        Method::Pop => fuel.copy(list.last().unwrap_or(&Value::Null)),
+        Method::Slice => {
+            let (start, end) = arguments.range(list.len())?;
+            copy(&list[start..end], fuel).map(Value::Array)
+        }
+        _ => Err(arguments.refuse("a function", None)),
+    }
+}
+
+fn copy(list: &[Value], fuel: &mut Fuel) -> Result<Vec<Value>, Error> {
+    fuel.list(list.len())?;
+    list.iter().map(|value| fuel.copy(value)).collect()
+}
+
+/// The list with what is given at its end: of lists their elements, everything else as it is.
+fn concat(list: &[Value], arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
+    let mut joined = copy(list, fuel)?;
+    for place in 0..arguments.given.len() {
+        match arguments.get(place) {
+            Some(Value::Array(more)) => {
+                fuel.list(joined.len() + more.len())?;
+                joined.extend(copy(more, fuel)?);
+            }
+            Some(one) => joined.push(fuel.copy(one)?),
+            None => {}
+        }
+    }
+    fuel.made(Value::Array(joined))
+}
+
+/// The elements as one text. As in JavaScript, null is nothing.
+fn join(list: &[Value], arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
+    let between = if arguments.given.is_empty() { "," } else { arguments.text(0)? };
+    let mut text = String::new();
+    for (place, element) in list.iter().enumerate() {
+        if place > 0 {
+            text.push_str(between);
+        }
+        if !element.is_null() {
+            text.push_str(&value::text(element));
+        }
+        fuel.fits(text.len())?;
+    }
+    fuel.text(text.len())?;
+    Ok(Value::String(text))
+}

@@ -1,0 +1,131 @@
+//! The methods of texts. What is counted in them is characters.
+
+use serde_json::Value;
+
+use super::replacement::replace;
+use super::{Arguments, Method};
+use crate::language::expression::ast::Pattern;
+use crate::language::expression::flaw::Error;
+use crate::language::expression::fuel::Fuel;
+use crate::language::expression::value;
+
+pub(super) fn apply(
+    method: Method,
+    text: &str,
+    arguments: Arguments<'_>,
+    fuel: &mut Fuel,
+) -> Result<Value, Error> {
+    fuel.read(text.len())?;
+    let made = match method {
+        Method::EndsWith => return Ok(Value::Bool(text.ends_with(arguments.text(0)?))),
+        Method::Includes => return Ok(Value::Bool(text.contains(arguments.text(0)?))),
+        Method::StartsWith => return Ok(Value::Bool(text.starts_with(arguments.text(0)?))),
+        Method::IndexOf => {
+            let place = text.find(arguments.text(0)?).map(|at| text[..at].chars().count());
+            return Ok(place.map_or(Value::from(-1), value::count));
+        }
+        Method::Match => {
+            return arguments
+                .pattern()
+                .map_or(Ok(Value::Null), |pattern| found(text, pattern, fuel));
+        }
+        Method::Split => return split(text, arguments, fuel),
+        Method::CharAt => {
+            let at = usize::try_from(arguments.whole(0, 0)?).ok();
+            at.and_then(|at| text.chars().nth(at)).map(String::from).unwrap_or_default()
+        }
+        Method::Concat => concat(text, arguments, fuel)?,
+        Method::Replace | Method::ReplaceAll => {
+            replace(text, arguments, method == Method::ReplaceAll, fuel)?
+        }
+        Method::Slice => {
+            let (start, end) = arguments.range(text.chars().count())?;
+            part(text, start, end).to_owned()
+        }
+        Method::Substring => substring(text, arguments)?.to_owned(),
+        Method::ToLowerCase => text.to_lowercase(),
+        Method::ToUpperCase => text.to_uppercase(),
+        Method::Trim => text.trim().to_owned(),
+        _ => return Err(arguments.refuse("a function", None)),
+    };
+    fuel.text(made.len())?;
+    Ok(Value::String(made))
+}
+
+/// From one character to before another.
+fn part(text: &str, start: usize, end: usize) -> &str {
+    let mut places = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    let from = places.nth(start).unwrap_or(text.len());
+    let to = if end > start { places.nth(end - start - 1) } else { Some(from) };
+    &text[from..to.unwrap_or(text.len())]
+}
+
+/// Like a slice, but what is negative is 0, and what is in the wrong order is turned round.
+fn substring<'text>(text: &'text str, arguments: Arguments<'_>) -> Result<&'text str, Error> {
+    let length = text.chars().count();
+    let place = |at: i128| usize::try_from(at.clamp(0, length as i128)).unwrap_or(0);
+    let (one, other) = (arguments.whole(0, 0)?, arguments.whole(1, length as i128)?);
+    let (one, other) = (place(one), place(other));
+    Ok(part(text, one.min(other), one.max(other)))
+}
+
+fn concat(text: &str, arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<String, Error> {
+    let mut joined = text.to_owned();
+    for place in 0..arguments.given.len() {
+        if let Some(more) = arguments.get(place) {
+            joined.push_str(&value::text(more));
+            fuel.fits(joined.len())?;
+        }
+    }
+    Ok(joined)
+}
+
+fn split(text: &str, arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
+    let limit = usize::try_from(arguments.whole(1, i128::from(u32::MAX))?).unwrap_or(usize::MAX);
+    let most = limit.min(fuel.list + 1);
+    let own = |parts: &mut dyn Iterator<Item = &str>| {
+        parts.take(most).map(|part| Value::from(part)).collect::<Vec<_>>()
+    };
+    let parts = match arguments.pattern() {
+        Some(pattern) => {
+            let mut start = 0;
+            let mut parts = Vec::new();
+            for found in pattern.regex.find_iter(text) {
+                fuel.search(text.len() - found.start())?;
+                if parts.len() == most {
+                    break;
+                }
+                parts.push(Value::from(&text[start..found.start()]));
+                start = found.end();
+            }
+            if parts.len() < most {
+                parts.push(Value::from(&text[start..]));
+            }
+            parts
+        }
+        None if arguments.text(0)?.is_empty() => {
+            let mut bytes = [0; 4];
+            let chars = text.chars().take(most);
+            chars.map(|char| Value::from(&*char.encode_utf8(&mut bytes))).collect()
+        }
+        None => own(&mut text.split(arguments.text(0)?)),
+    };
+    fuel.list(parts.len())?;
+    Ok(Value::Array(parts))
+}
+
+/// All matches if the pattern says so, or else the first and its groups; null if there is none.
+fn found(text: &str, pattern: &Pattern, fuel: &mut Fuel) -> Result<Value, Error> {
+    let mut all = Vec::new();
+    if pattern.all {
+        for found in pattern.regex.find_iter(text) {
+            fuel.search(text.len() - found.start())?;
+            fuel.room(all.len() + 1)?;
+            all.push(Value::from(found.as_str()));
+        }
+    } else if let Some(groups) = pattern.regex.captures(text) {
+        all.extend(groups.iter().map(|group| group.map(|group| group.as_str()).into()));
+    }
+    fuel.list(all.len())?;
+    Ok(if all.is_empty() { Value::Null } else { Value::Array(all) })
+}

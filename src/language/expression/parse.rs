@@ -1,0 +1,146 @@
+//! Reads the text of an expression: pest takes it apart, and what follows puts it together.
+
+use std::sync::Arc;
+
+use pest::Parser;
+use pest::iterators::{Pair, Pairs};
+use serde_json::Value;
+
+use super::ast::{Expression, Node, Prefix, Span};
+use super::diagnosis::diagnose;
+use super::flaw::Flaw;
+use super::{row, scan, steps, token};
+
+/// What pest generates; none of it leaves this file and the two that put its pieces together.
+pub(super) mod grammar {
+    #[derive(pest_derive::Parser)]
+    #[grammar = "grammar/expression.pest"]
+    pub(super) struct Grammar;
+}
+use grammar::{Grammar, Rule};
+
+/// A piece of the text.
+pub(super) type Piece<'text> = Pair<'text, Rule>;
+
+impl Expression {
+    /// Parses an expression.
+    ///
+    /// # Errors
+    /// The first [`Flaw`].
+    pub fn parse(text: &str) -> Result<Self, Flaw> {
+        scan::bounded(text)?;
+        let pieces = match Grammar::parse(Rule::whole, text) {
+            Ok(pieces) => pieces,
+            Err(error) => {
+                let (pest::error::InputLocation::Pos(at)
+                | pest::error::InputLocation::Span((at, _))) = error.location;
+                return Err(diagnose(text, at));
+            }
+        };
+        let whole = inner(pieces).find(|piece| piece.as_rule() == Rule::expression);
+        let root = whole.map_or_else(|| Err(diagnose(text, 0)), expression)?;
+        Ok(Self { text: text.into(), root: Arc::new(root) })
+    }
+}
+
+/// What the pieces consist of.
+fn inner(pieces: Pairs<'_, Rule>) -> impl Iterator<Item = Piece<'_>> {
+    pieces.flat_map(Pair::into_inner)
+}
+
+/// Where a piece stands, without the white space that follows it.
+pub(super) fn span(piece: &Piece<'_>) -> Span {
+    let start = piece.as_span().start();
+    Span { start, end: start + piece.as_str().trim_end().len() }
+}
+
+/// Rows with `?` and `:` between them.
+pub(super) fn expression(piece: Piece<'_>) -> Result<Node, Flaw> {
+    let whole = span(&piece);
+    let mut parts = Vec::new();
+    for part in piece.into_inner() {
+        match part.as_rule() {
+            Rule::row => parts.push(row::node(part)?),
+            Rule::expression => parts.push(expression(part)?),
+            _ => {}
+        }
+    }
+    let Some(otherwise) = parts.pop() else { return Err(Flaw::syntax(whole.start, "no value")) };
+    let mut cases = Vec::with_capacity(parts.len() / 2);
+    let mut parts = parts.into_iter();
+    while let (Some(condition), Some(then)) = (parts.next(), parts.next()) {
+        cases.push((condition, then));
+    }
+    if cases.is_empty() {
+        return Ok(otherwise);
+    }
+    Ok(Node::Choice { cases, otherwise: Box::new(otherwise) })
+}
+
+/// A value with the signs before it and the steps after it.
+pub(super) fn operand(piece: Piece<'_>) -> Result<Node, Flaw> {
+    let whole = span(&piece);
+    let mut prefixes = Vec::new();
+    let mut rest = piece.into_inner().peekable();
+    while let Some(prefix) = rest.next_if(|piece| piece.as_rule() == Rule::prefix) {
+        prefixes.push(if prefix.as_str() == "!" { Prefix::Not } else { Prefix::Minus });
+    }
+    let Some(base) = rest.next() else { return Err(Flaw::syntax(whole.start, "no value")) };
+    let operand = steps::node(base, rest)?;
+    if prefixes.is_empty() {
+        return Ok(operand);
+    }
+    Ok(Node::Prefixed { prefixes, operand: Box::new(operand), span: whole })
+}
+
+/// A value by itself.
+pub(super) fn primary(piece: Piece<'_>) -> Result<Node, Flaw> {
+    let start = piece.as_span().start();
+    let text = piece.as_str();
+    match piece.as_rule() {
+        Rule::number => token::number(text)
+            .map(Node::Literal)
+            .ok_or_else(|| Flaw::syntax(start, "the number is too large")),
+        Rule::string => quoted(&piece).map(|text| Node::Literal(Value::String(text))),
+        Rule::literal => Ok(Node::Literal(match text {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => Value::Null,
+        })),
+        Rule::name => Ok(Node::Name(text.to_owned())),
+        Rule::list => {
+            let elements = expressions(piece).map(expression);
+            elements.collect::<Result<_, _>>().map(Node::List)
+        }
+        Rule::map => map(piece),
+        _ => {
+            let inside = expressions(piece).next();
+            inside.map_or_else(|| Err(Flaw::syntax(start, "no value")), expression)
+        }
+    }
+}
+
+/// The expressions that a piece has in it.
+pub(super) fn expressions(piece: Piece<'_>) -> impl Iterator<Item = Piece<'_>> {
+    piece.into_inner().filter(|part| part.as_rule() == Rule::expression)
+}
+
+fn map(piece: Piece<'_>) -> Result<Node, Flaw> {
+    let mut entries = Vec::new();
+    for entry in piece.into_inner().filter(|part| part.as_rule() == Rule::entry) {
+        let mut key = None;
+        for part in entry.into_inner() {
+            match part.as_rule() {
+                Rule::name => key = Some(part.as_str().to_owned()),
+                Rule::string => key = Some(quoted(&part)?),
+                Rule::expression => entries.extend(key.take().zip(Some(expression(part)?))),
+                _ => {}
+            }
+        }
+    }
+    Ok(Node::Map(entries))
+}
+
+fn quoted(piece: &Piece<'_>) -> Result<String, Flaw> {
+    token::string(piece.as_str()).map_err(|why| Flaw::syntax(piece.as_span().start(), why))
+}

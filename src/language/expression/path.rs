@@ -1,0 +1,136 @@
+//! Paths: a step into a value, and the plain path that a text may refer to.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::ast::{Expression, Node, Step, Take};
+use super::evaluate::Scope;
+use super::flaw::Error;
+use super::fuel::Fuel;
+use super::value::{self, kind, place};
+
+/// What has a name in a value; null if nothing has it.
+pub(super) fn member<'value>(
+    of: Cow<'value, Value>,
+    name: &str,
+    fuel: &mut Fuel,
+) -> Result<Cow<'value, Value>, Error> {
+    let found = match of {
+        Cow::Borrowed(Value::Object(map)) => map.get(name).map(Cow::Borrowed),
+        Cow::Owned(Value::Object(mut map)) => map.remove(name).map(Cow::Owned),
+        other if name == "length" => {
+            value::length(&other, fuel)?.map(|length| Cow::Owned(value::count(length)))
+        }
+        _ => None,
+    };
+    Ok(found.unwrap_or(Cow::Owned(Value::Null)))
+}
+
+/// What stands at a place of a list or a text, or under a key of a map; null if nothing does.
+pub(super) fn index<'value>(
+    of: Cow<'value, Value>,
+    at: &Value,
+    fuel: &mut Fuel,
+) -> Result<Cow<'value, Value>, Error> {
+    let found = match (of, at) {
+        (Cow::Borrowed(Value::Array(list)), Value::Number(number)) => {
+            place(number, list.len()).and_then(|at| list.get(at)).map(Cow::Borrowed)
+        }
+        (Cow::Owned(Value::Array(mut list)), Value::Number(number)) => {
+            place(number, list.len()).map(|at| Cow::Owned(list.swap_remove(at)))
+        }
+        (of, Value::Number(number)) if of.is_string() => {
+            let length = value::length(&of, fuel)?.unwrap_or(0);
+            let char =
+                of.as_str().zip(place(number, length)).and_then(|(of, at)| of.chars().nth(at));
+            char.map(|char| Cow::Owned(Value::from(char.to_string())))
+        }
+        (of, Value::String(name)) if of.is_object() => return member(of, name, fuel),
+        (of, Value::Number(number)) if of.is_object() => {
+            return member(of, &number.to_string(), fuel);
+        }
+        (of, at) => match &*of {
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+            Value::Object(_) => return Err(refuse("a map", "a text", at)),
+            of => return Err(refuse(kind(of), "a number", at)),
+        },
+    };
+    Ok(found.unwrap_or(Cow::Owned(Value::Null)))
+}
+
+fn refuse(of: &str, takes: &str, at: &Value) -> Error {
+    Error::Evaluation(format!("the index of {of} is {takes}, and here is {}", kind(at)))
+}
+
+/// A path of names and nothing else, which has to lead somewhere.
+#[derive(Debug, Clone)]
+pub(super) struct Plain {
+    root: String,
+    members: Vec<Key>,
+    /// As it is written.
+    shown: String,
+}
+
+#[derive(Debug, Clone)]
+enum Key {
+    Name(String),
+    Place(Value),
+}
+
+impl Plain {
+    /// The path that an expression is, if it is one: names after dots, and texts and numbers in brackets.
+    pub(super) fn of(expression: &Expression) -> Option<Self> {
+        let (base, steps): (&Node, &[Step]) = match &*expression.root {
+            Node::Path { base, steps } => (base, steps),
+            name => (name, &[]),
+        };
+        let Node::Name(root) = base else { return None };
+        let members = steps.iter().map(|step| match &step.take {
+            _ if step.optional => None,
+            Take::Member(name) | Take::Index(Node::Literal(Value::String(name)), _) => {
+                Some(Key::Name(name.clone()))
+            }
+            Take::Index(Node::Literal(place @ Value::Number(_)), _) => {
+                Some(Key::Place(place.clone()))
+            }
+            _ => None,
+        });
+        let members = members.collect::<Option<_>>()?;
+        Some(Self { root: root.clone(), members, shown: expression.text.trim().to_owned() })
+    }
+
+    /// What it leads to.
+    pub(super) fn resolve<'value>(
+        &self,
+        scope: &'value dyn Scope,
+        fuel: &mut Fuel,
+    ) -> Result<Cow<'value, Value>, Error> {
+        let unresolved = || Error::Unresolved(self.shown.clone());
+        fuel.spend(1)?;
+        let mut found = Cow::Borrowed(scope.root(&self.root).ok_or_else(unresolved)?);
+        for key in &self.members {
+            fuel.spend(1)?;
+            let there = match (&*found, key) {
+                (Value::Object(map), Key::Name(name)) => map.contains_key(name),
+                (Value::Array(_) | Value::String(_), Key::Name(name)) => name == "length",
+                (Value::Array(list), Key::Place(Value::Number(number))) => {
+                    place(number, list.len()).is_some()
+                }
+                (Value::String(text), Key::Place(Value::Number(number))) => {
+                    place(number, text.chars().count()).is_some()
+                }
+                (Value::Object(map), Key::Place(place)) => map.contains_key(&place.to_string()),
+                _ => false,
+            };
+            if !there {
+                return Err(unresolved());
+            }
+            found = match key {
+                Key::Name(name) => member(found, name, fuel)?,
+                Key::Place(place) => index(found, place, fuel)?,
+            };
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,114 @@
+//! A first look at an expression: how deep it nests, and where one that begins at `${` ends.
+//!
+//! A parser that descends must not meet a text that nests without end, so this comes first. It knows
+//! what is inside quotes and regular expressions exactly as the grammar does, up to the first place
+//! where the text is no expression; the grammar does not get beyond that.
+
+use super::flaw::Flaw;
+
+/// The longest expression, in bytes.
+const LONGEST: usize = 16 * 1024;
+
+/// How deep brackets and `? :` may lie in one another.
+pub(super) const DEEPEST: usize = 64;
+
+/// Looks through a whole expression.
+pub(super) fn bounded(text: &str) -> Result<(), Flaw> {
+    if text.len() > LONGEST {
+        let why = format!("the expression is longer than {LONGEST} bytes; compute it in steps");
+        return Err(Flaw::syntax(0, why));
+    }
+    Scan::new(text.as_bytes(), 0).run(false).map(|_| ())
+}
+
+/// Where the `}` stands that ends the expression which begins at `start`, if there is one.
+pub(super) fn end_of_reference(text: &str, start: usize) -> Result<Option<usize>, Flaw> {
+    let most = text.floor_char_boundary(start + LONGEST);
+    Scan::new(&text.as_bytes()[..most], start).run(true)
+}
+
+struct Scan<'text> {
+    text: &'text [u8],
+    at: usize,
+    /// For each bracket that is open, how many `?` in it wait for their `:`.
+    open: Vec<usize>,
+    depth: usize,
+    /// The last byte that is no white space.
+    before: u8,
+}
+
+impl<'text> Scan<'text> {
+    fn new(text: &'text [u8], at: usize) -> Self {
+        Self { text, at, open: vec![0], depth: 0, before: 0 }
+    }
+
+    /// Where a `}` closes what was not opened, if that is sought.
+    fn run(mut self, to_brace: bool) -> Result<Option<usize>, Flaw> {
+        while let Some(&byte) = self.text.get(self.at) {
+            match byte {
+                b'\'' | b'"' => self.skip(byte),
+                b'/' if matches!(self.before, b'(' | b',') => self.skip(b'/'),
+                b'(' | b'[' | b'{' => {
+                    self.open.push(0);
+                    self.deeper()?;
+                }
+                b'}' if to_brace && self.open.len() == 1 => return Ok(Some(self.at)),
+                b')' | b']' | b'}' if self.open.len() > 1 => {
+                    self.depth -= 1 + self.open.pop().unwrap_or(0);
+                }
+                b'?' => self.question()?,
+                b':' => self.colon(),
+                _ => {}
+            }
+            if !byte.is_ascii_whitespace() {
+                self.before = byte;
+            }
+            self.at += 1;
+        }
+        Ok(None)
+    }
+
+    fn deeper(&mut self) -> Result<(), Flaw> {
+        self.depth += 1;
+        if self.depth <= DEEPEST {
+            return Ok(());
+        }
+        let why = format!("the expression nests more than {DEEPEST} deep; compute it in steps");
+        Err(Flaw::syntax(self.at, why))
+    }
+
+    /// A `?` nests what comes up to its `:`, unless it is part of `??` or `?.`.
+    fn question(&mut self) -> Result<(), Flaw> {
+        if matches!(self.text.get(self.at + 1), Some(b'?' | b'.')) {
+            self.at += 1;
+            return Ok(());
+        }
+        if let Some(waiting) = self.open.last_mut() {
+            *waiting += 1;
+        }
+        self.deeper()
+    }
+
+    fn colon(&mut self) {
+        if let Some(waiting) = self.open.last_mut().filter(|waiting| **waiting > 0) {
+            *waiting -= 1;
+            self.depth -= 1;
+        }
+    }
+
+    /// Goes to the quote or slash that closes what is open here, or to the end.
+    fn skip(&mut self, close: u8) {
+        let mut in_class = false;
+        self.at += 1;
+        while let Some(&byte) = self.text.get(self.at) {
+            match byte {
+                b'\\' => self.at += 1,
+                b'[' if close == b'/' => in_class = true,
+                b']' => in_class = false,
+                _ if byte == close && !in_class => return,
+                _ => {}
+            }
+            self.at += 1;
+        }
+    }
+}

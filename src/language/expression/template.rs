@@ -1,0 +1,244 @@
+//! Values whose texts are filled: `${path}` or `${expression}` in them, and `$${` for `${` itself.
+//!
+//! What has nothing to fill, which is most of a graph, is kept as the value that it is.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use memchr::memmem;
+use serde_json::{Map, Value};
+
+use super::ast::Expression;
+use super::evaluate::Scope;
+use super::flaw::{Error, Flaw};
+use super::fuel::Fuel;
+use super::lambda::own;
+use super::path::Plain;
+use super::reads::Read;
+use super::scan::end_of_reference;
+
+/// A value with texts in it that may have `${…}`.
+#[derive(Debug, Clone)]
+pub struct Template {
+    filling: Filling,
+}
+
+#[derive(Debug, Clone)]
+enum Filling {
+    Constant(Value),
+    /// A text that is one reference.
+    One(Reference),
+    Text(Vec<Piece>),
+    List(Vec<Filling>),
+    Map(Vec<(String, Filling)>),
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(String),
+    Reference(Reference),
+}
+
+/// What stands in the braces.
+#[derive(Debug, Clone)]
+struct Reference {
+    expression: Expression,
+    /// The path, if it is nothing else.
+    plain: Option<Plain>,
+}
+
+impl Reference {
+    fn parse(text: &str) -> Result<Self, Flaw> {
+        let expression = Expression::parse(text)?;
+        Ok(Self { plain: Plain::of(&expression), expression })
+    }
+
+    fn look<'value>(
+        &'value self,
+        scope: &'value dyn Scope,
+        fuel: &mut Fuel,
+    ) -> Result<Cow<'value, Value>, Error> {
+        match &self.plain {
+            Some(plain) => plain.resolve(scope, fuel),
+            None => self.expression.look(scope, fuel),
+        }
+    }
+}
+
+impl Template {
+    /// Parses all texts of a value, also inside lists and maps; the keys of maps are names and stay.
+    ///
+    /// # Errors
+    /// The first [`Flaw`], and the text it is in.
+    pub fn parse(value: &Value) -> Result<Self, (Flaw, String)> {
+        Ok(Self { filling: Filling::parse(value)? })
+    }
+
+    /// The value, if there is nothing to fill in it.
+    #[must_use]
+    pub fn as_constant(&self) -> Option<&Value> {
+        match &self.filling {
+            Filling::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value with everything filled in. A text that is one reference keeps its type; otherwise it is
+    /// text, with lists and maps as JSON and null as `null`.
+    ///
+    /// # Errors
+    /// [`Error`]; a plain path that leads to nothing is [`Error::Unresolved`].
+    pub fn fill(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
+        let filled = self.filling.fill(scope, fuel)?;
+        match self.filling {
+            Filling::List(_) | Filling::Map(_) => fuel.made(filled),
+            _ => Ok(filled),
+        }
+    }
+
+    /// The paths it reads. A plain path has to be there; what an expression does not find is null.
+    #[must_use]
+    pub fn reads(&self) -> Vec<Read> {
+        let mut reads = Vec::new();
+        self.filling.reads(&mut reads);
+        reads.sort();
+        reads.dedup_by(|next, kept| next.path == kept.path);
+        reads
+    }
+}
+
+impl Filling {
+    fn parse(value: &Value) -> Result<Self, (Flaw, String)> {
+        match value {
+            Value::String(text) => parse_text(text).map_err(|flaw| (flaw, text.clone())),
+            Value::Array(list) => {
+                let list = list.iter().map(Self::parse).collect::<Result<Vec<_>, _>>()?;
+                let constant = list.iter().map(Self::constant).collect::<Option<_>>();
+                Ok(constant.map_or(Self::List(list), |list| Self::Constant(Value::Array(list))))
+            }
+            Value::Object(map) => {
+                let entry =
+                    |(key, value): (&String, &Value)| Ok((key.clone(), Self::parse(value)?));
+                let map = map.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
+                let constant = map.iter().map(|(key, part)| Some((key.clone(), part.constant()?)));
+                let constant = constant.collect::<Option<_>>();
+                Ok(constant.map_or(Self::Map(map), |map| Self::Constant(Value::Object(map))))
+            }
+            other => Ok(Self::Constant(other.clone())),
+        }
+    }
+
+    fn constant(&self) -> Option<Value> {
+        match self {
+            Self::Constant(value) => Some(value.clone()),
+            _ => None,
+        }
+    }
+
+    fn fill(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
+        match self {
+            Self::Constant(value) => Ok(value.clone()),
+            Self::One(reference) => {
+                let found = reference.look(scope, fuel)?;
+                own(found, fuel)
+            }
+            Self::Text(pieces) => fill_text(pieces, scope, fuel),
+            Self::List(list) => {
+                let filled = list.iter().map(|filling| filling.fill(scope, fuel));
+                filled.collect::<Result<_, _>>().map(Value::Array)
+            }
+            Self::Map(map) => {
+                let filled =
+                    map.iter().map(|(key, filling)| Ok((key.clone(), filling.fill(scope, fuel)?)));
+                filled.collect::<Result<Map<_, _>, _>>().map(Value::Object)
+            }
+        }
+    }
+
+    fn reads(&self, reads: &mut Vec<Read>) {
+        let mut note = |reference: &Reference| {
+            let optional = reference.plain.is_none();
+            let all = reference.expression.reads().into_iter();
+            reads.extend(all.map(|read| Read { optional, ..read }));
+        };
+        match self {
+            Self::Constant(_) => {}
+            Self::One(reference) => note(reference),
+            Self::Text(pieces) => {
+                for piece in pieces {
+                    if let Piece::Reference(reference) = piece {
+                        note(reference);
+                    }
+                }
+            }
+            Self::List(list) => list.iter().for_each(|filling| filling.reads(reads)),
+            Self::Map(map) => map.iter().for_each(|(_, filling)| filling.reads(reads)),
+        }
+    }
+}
+
+/// The text taken apart at its references.
+fn parse_text(text: &str) -> Result<Filling, Flaw> {
+    let mut pieces = Vec::new();
+    let mut plain = String::new();
+    let mut at = 0;
+    while let Some(offset) = memmem::find(&text.as_bytes()[at..], b"${") {
+        let open = at + offset;
+        if text[at..open].ends_with('$') {
+            plain.push_str(&text[at..open - 1]);
+            plain.push_str("${");
+            at = open + 2;
+            continue;
+        }
+        plain.push_str(&text[at..open]);
+        if !plain.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut plain)));
+        }
+        let (reference, end) = reference(text, open)?;
+        pieces.push(Piece::Reference(reference));
+        at = end;
+    }
+    plain.push_str(&text[at..]);
+    Ok(match pieces.pop() {
+        None => Filling::Constant(Value::String(plain)),
+        Some(Piece::Reference(one)) if pieces.is_empty() && plain.is_empty() => Filling::One(one),
+        Some(last) => {
+            pieces.push(last);
+            if !plain.is_empty() {
+                pieces.push(Piece::Text(plain));
+            }
+            Filling::Text(pieces)
+        }
+    })
+}
+
+/// The reference that opens at a place, and where it ends.
+fn reference(text: &str, open: usize) -> Result<(Reference, usize), Flaw> {
+    let start = open + 2;
+    let literally = "; for `${` itself write `$${`";
+    let Some(close) = end_of_reference(text, start)? else {
+        let why = format!("the `${{` that opens here has no `}}`{literally}");
+        return Err(Flaw::syntax(open, why));
+    };
+    let parsed = Reference::parse(&text[start..close]).map_err(|flaw| {
+        let hint = if flaw.code == "WF312" { literally } else { "" };
+        Flaw { message: flaw.message.clone() + hint, ..flaw.within(start) }
+    })?;
+    Ok((parsed, close + 1))
+}
+
+fn fill_text(pieces: &[Piece], scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
+    let mut filled = String::new();
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => filled.push_str(text),
+            Piece::Reference(reference) => match &*reference.look(scope, fuel)? {
+                Value::String(text) => filled.push_str(text),
+                other => _ = write!(filled, "{other}"),
+            },
+        }
+        fuel.fits(filled.len())?;
+    }
+    fuel.text(filled.len())?;
+    Ok(Value::String(filled))
+}

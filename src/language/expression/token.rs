@@ -1,0 +1,156 @@
+//! The smallest parts: numbers, texts in quotes, regular expressions.
+
+use regex::RegexBuilder;
+use serde_json::Value;
+
+use super::ast::Pattern;
+use super::value;
+
+/// How much memory a regular expression may take once it is compiled.
+const PATTERN_SIZE: usize = 1024 * 1024;
+
+/// A number as it is written; `None` if it is too large for one.
+pub(super) fn number(text: &str) -> Option<Value> {
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(Value::from(whole));
+    }
+    value::number(text.parse().ok()?)
+}
+
+/// What a text in quotes says; escapes are JavaScript's, or else why there is an error.
+pub(super) fn string(quoted: &str) -> Result<String, String> {
+    let inside = &quoted[1..quoted.len() - 1];
+    let mut said = String::with_capacity(inside.len());
+    let mut rest = inside;
+    while let Some(at) = rest.find('\\') {
+        said.push_str(&rest[..at]);
+        let escaped = &rest[at + 1..];
+        let (char, length) = escape(escaped)?;
+        said.push(char);
+        rest = &escaped[length..];
+    }
+    said.push_str(rest);
+    Ok(said)
+}
+
+/// What stands after a backslash, and how long that is.
+fn escape(text: &str) -> Result<(char, usize), String> {
+    let Some(first) = text.chars().next() else { return Err("an escape ends too early".into()) };
+    let plain = match first {
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'v' => '\u{b}',
+        '0' => '\0',
+        'x' => return code(text, 1, 2),
+        'u' if text.starts_with("u{") => {
+            let digits = text.find('}').map_or(0, |end| end - 2);
+            return code(text, 2, digits).map(|(char, length)| (char, length + 1));
+        }
+        'u' => return unit(text),
+        other => other,
+    };
+    Ok((plain, first.len_utf8()))
+}
+
+/// `\uXXXX`, or two of them where one alone is half a character.
+fn unit(text: &str) -> Result<(char, usize), String> {
+    let half = |at: usize| u16::from_str_radix(text.get(at..at + 4)?, 16).ok();
+    let pair = || {
+        let second = text[5..].starts_with("\\u").then(|| half(7))??;
+        char::decode_utf16([half(1)?, second]).next()?.ok()
+    };
+    match half(1) {
+        Some(0xD800..=0xDBFF) => pair().map(|char| (char, 11)),
+        _ => return code(text, 1, 4),
+    }
+    .ok_or_else(|| "`\\u` stands for half a character here: its other half is missing".to_owned())
+}
+
+/// A character by its hexadecimal number, `digits` long, which begins at `at`.
+fn code(text: &str, at: usize, digits: usize) -> Result<(char, usize), String> {
+    let hex = text.get(at..at + digits).filter(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit()));
+    hex.and_then(|hex| char::from_u32(u32::from_str_radix(hex, 16).ok()?))
+        .map(|char| (char, at + digits))
+        .ok_or_else(|| "this escape names no character: write `\\u` and four hex digits".to_owned())
+}
+
+/// A regular expression, or why it is none.
+pub(super) fn pattern(pattern: &str, flags: &str) -> Result<Pattern, String> {
+    let mut builder = RegexBuilder::new(pattern);
+    builder.size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE);
+    let mut all = false;
+    for flag in flags.chars() {
+        match flag {
+            'g' => all = true,
+            'i' => _ = builder.case_insensitive(true),
+            'm' => _ = builder.multi_line(true),
+            's' => _ = builder.dot_matches_new_line(true),
+            other => {
+                return Err(format!(
+                    "there is no flag `{other}` of regular expressions; there are g, i, m and s"
+                ));
+            }
+        }
+    }
+    match builder.build() {
+        Ok(regex) => Ok(Pattern { regex, all }),
+        Err(regex::Error::CompiledTooBig(_)) => Err("the regular expression is too large".into()),
+        Err(error) => Err(format!("the regular expression cannot be read: {}", reason(&error))),
+    }
+}
+
+/// The last line of what the crate says, which is the reason; before it stands a drawing.
+fn reason(error: &regex::Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default().trim();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_those_of_javascript() {
+        let table = [
+            (r"'a'", "a"),
+            (r"''", ""),
+            (r"'a\nb\t\r'", "a\nb\t\r"),
+            (r#"'\'\"\\\/\q'"#, "'\"\\/q"),
+            (r"'\x41\u00e9\u{1F600}'", "Aé😀"),
+            (r"'\ud83d\ude00!'", "😀!"),
+            (r"'\é'", "é"),
+        ];
+        for (quoted, said) in table {
+            assert_eq!(string(quoted).as_deref(), Ok(said), "{quoted}");
+        }
+        for wrong in
+            [r"'\x4'", r"'\u12'", r"'\u{}'", r"'\u{110000}'", r"'\ud83d'", r"'\u{41'", r"'\u+123'"]
+        {
+            assert!(string(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_stay_whole_where_they_fit() {
+        assert_eq!(number("7"), Some(Value::from(7)));
+        assert_eq!(number("7.5"), Some(Value::from(7.5)));
+        assert_eq!(number("1e3"), Some(Value::from(1000)));
+        assert_eq!(number("9223372036854775808"), Some(Value::from(9_223_372_036_854_775_808.0)));
+        assert_eq!(number("1e999"), None);
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_read_says_why() {
+        let wrong = |text, flags| pattern(text, flags).expect_err("no pattern");
+        assert_eq!(wrong("(a", ""), "the regular expression cannot be read: unclosed group");
+        assert!(wrong("(?=a)", "").contains("look-around"), "{}", wrong("(?=a)", ""));
+        assert!(wrong(r"(a)\1", "").contains("backreferences"), "{}", wrong(r"(a)\1", ""));
+        assert!(wrong("a", "gx").contains("no flag `x`"));
+        assert_eq!(wrong("(a{1000}){1000}", ""), "the regular expression is too large");
+        assert!(pattern("a.*b", "gims").is_ok_and(|pattern| pattern.all));
+    }
+}

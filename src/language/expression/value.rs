@@ -1,0 +1,140 @@
+//! Values as expressions see them: truth, equality, numbers, and as text.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+use super::flaw::Error;
+use super::fuel::Fuel;
+
+/// Whether a value counts as true: all but null, false, 0 and the empty text.
+#[must_use]
+pub fn truth(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(bool) => *bool,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
+/// What kind of value it is, for an error.
+pub(super) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+/// A value as text: a text as it stands, everything else as JSON.
+pub(super) fn text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}
+
+/// Whether two values are the same: numbers by what they count, lists and maps by what is in them.
+pub(super) fn equal(one: &Value, other: &Value, fuel: &mut Fuel) -> Result<bool, Error> {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => Ok(order(one, other).is_eq()),
+        (Value::String(one), Value::String(other)) => {
+            fuel.read(if one.len() == other.len() { one.len() } else { 0 })?;
+            Ok(one == other)
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            fuel.spend(1)?;
+            all(one.iter().zip(other), |(one, other)| equal(one, other, fuel))
+        }
+        (Value::Object(one), Value::Object(other)) if one.len() == other.len() => {
+            fuel.spend(1)?;
+            all(one.iter(), |(key, one)| match other.get(key) {
+                Some(other) => equal(one, other, fuel),
+                None => Ok(false),
+            })
+        }
+        (one, other) => {
+            fuel.spend(1)?;
+            Ok(one == other)
+        }
+    }
+}
+
+fn all<T>(
+    of: impl IntoIterator<Item = T>,
+    mut holds: impl FnMut(T) -> Result<bool, Error>,
+) -> Result<bool, Error> {
+    for each in of {
+        if !holds(each)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The order of two numbers.
+pub(super) fn order(one: &Number, other: &Number) -> Ordering {
+    let whole = |number: &Number| {
+        number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+    };
+    if let (Some(one), Some(other)) = (whole(one), whole(other)) {
+        return one.cmp(&other);
+    }
+    let float = |number: &Number| number.as_f64().unwrap_or_default();
+    float(one).partial_cmp(&float(other)).unwrap_or(Ordering::Equal)
+}
+
+/// The number that a calculation came to: whole if it is, and `None` if it is none at all.
+pub(super) fn number(float: f64) -> Option<Value> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if float.fract() == 0.0 && float.abs() <= EXACT {
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and in range")]
+        return Some(Value::from(float as i64));
+    }
+    Number::from_f64(float).map(Value::Number)
+}
+
+/// A number of elements, bytes or characters.
+pub(super) fn count(count: usize) -> Value {
+    Value::from(count as u64)
+}
+
+/// How many elements, entries or characters there are; `None` of what has none.
+pub(super) fn length(value: &Value, fuel: &mut Fuel) -> Result<Option<usize>, Error> {
+    Ok(match value {
+        Value::String(text) => {
+            fuel.read(text.len())?;
+            Some(text.chars().count())
+        }
+        Value::Array(list) => Some(list.len()),
+        Value::Object(map) => Some(map.len()),
+        _ => None,
+    })
+}
+
+/// The place that an index means in what is so long: from 0, or from the end if it is negative. `None` is
+/// outside.
+pub(super) fn place(index: &Number, length: usize) -> Option<usize> {
+    let index = whole(index)?;
+    let place = if index < 0 { index + i128::try_from(length).ok()? } else { index };
+    usize::try_from(place).ok().filter(|place| *place < length)
+}
+
+/// A number without a fraction.
+pub(super) fn whole(number: &Number) -> Option<i128> {
+    if let Some(whole) = number.as_i64() {
+        return Some(whole.into());
+    }
+    if let Some(whole) = number.as_u64() {
+        return Some(whole.into());
+    }
+    let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
+    #[expect(clippy::cast_possible_truncation, reason = "what is out of range is at its end")]
+    Some(float as i128)
+}

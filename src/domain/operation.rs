@@ -183,7 +183,8 @@ pub enum Class {
     Read,
     /// Doing it again comes to the same.
     Converges,
-    /// It finds out by itself whether it was done.
+    /// It finds out by itself whether it was done. Adding to a file may find that somebody else was at
+    /// it, and then nobody can say.
     Guarded,
     /// Nobody can say whether it was done: the restart policy decides.
     Uncertain,
@@ -232,8 +233,10 @@ impl Operation {
             | Self::WriteConfigEntry { .. }
             | Self::UpdateSource { .. }
             | Self::GitPull { .. } => Class::Converges,
-            Self::AddSource { .. } | Self::CloneRepo { .. } => Class::Guarded,
-            Self::AppendToFile { .. } | Self::BashExec { .. } => Class::Uncertain,
+            Self::AddSource { .. } | Self::CloneRepo { .. } | Self::AppendToFile { .. } => {
+                Class::Guarded
+            }
+            Self::BashExec { .. } => Class::Uncertain,
             Self::Own { class, .. } => *class,
         }
     }

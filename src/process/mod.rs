@@ -1,5 +1,5 @@
 //! The room of the processes: the only one that starts Claude Code, follows it and ends it; and the
-//! programs beside a run, its plug-ins and the command of a hook.
+//! programs beside a run: its plug-ins, the command of a hook, and what a graph has run.
 //!
 //! A process writes its stream into a file, so it owes nothing to the runtime that started it: if
 //! that dies, the turn goes on to its end, and the next runtime finds either the running process or
@@ -26,6 +26,7 @@ pub mod onlooker;
 pub mod outcome;
 pub mod owned;
 pub mod pool;
+pub mod program;
 pub mod stream;
 pub mod transcript;
 pub mod verdict;

@@ -13,7 +13,7 @@ use crate::store::workflow::Directory;
 pub const FIRST: &str = "START.md";
 
 /// The graph a folder begins with, if it has no such prompt.
-pub const GRAPH: &str = "workflow.yaml";
+const GRAPH: &str = "workflow.yaml";
 
 /// A workflow.
 #[derive(Debug)]

@@ -67,6 +67,8 @@ pub struct Machine<'graph> {
     entered: Option<Box<Entered>>,
     gate: bool,
     began: Cursor,
+    /// The names of the graph and of its nodes, as they can be read.
+    names: Map<String, Value>,
     migrated: Option<Arc<str>>,
     visits: Vec<Visit>,
     changes: Vec<Change>,
@@ -123,6 +125,7 @@ impl<'graph> Machine<'graph> {
             entered: None,
             gate: false,
             began: state.cursor.clone(),
+            names: names(program, &state),
             migrated,
             visits: Vec::new(),
             changes: Vec::new(),
@@ -236,6 +239,8 @@ impl<'graph> Machine<'graph> {
         let node = std::mem::replace(&mut self.state.current_node, Arc::clone(target));
         let outcome = outcome.into();
         self.visits.push(Visit { node: Arc::clone(&node), outcome, timestamp: self.now, error });
+        self.names.insert("current_node".to_owned(), (**target).into());
+        self.names.insert("previous_node".to_owned(), (*node).into());
         self.state.previous_node = Some(node);
         self.state.executed += 1;
         self.state.cursor = Cursor::default();
@@ -265,4 +270,15 @@ impl<'graph> Machine<'graph> {
             other => other.to_string(),
         })
     }
+}
+
+fn names(program: &Program, state: &State) -> Map<String, Value> {
+    let previous = state.previous_node.as_deref().map_or(Value::Null, Value::from);
+    let names = [
+        ("workflow_name", program.name.as_str().into()),
+        ("workflow_version", program.version.as_str().into()),
+        ("current_node", (*state.current_node).into()),
+        ("previous_node", previous),
+    ];
+    names.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

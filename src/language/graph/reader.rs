@@ -14,7 +14,7 @@ use super::tree::{Content, Entry, Node, Place, Text, quoted};
 use super::variables::Variables;
 use super::vocabulary::Vocabulary;
 use crate::language::diagnostic::Severity;
-use crate::language::expression::{Expression, Flaw, Template};
+use crate::language::expression::{Expression, Flaw, Read, Template};
 use crate::language::source::Source;
 
 /// How deep conditions and actions may stand in each other.
@@ -162,7 +162,7 @@ impl Reader<'_> {
         let mut sound = true;
         for (at, text) in node.texts() {
             match Template::parse(&Value::String(text.text.to_string())) {
-                Ok(template) => self.reads(at, text, template.reads(), true),
+                Ok(template) => self.reads(at, text, template.reads()),
                 Err((flaw, _)) => {
                     self.flaw(at, text, flaw);
                     sound = false;
@@ -176,7 +176,7 @@ impl Reader<'_> {
     pub(super) fn expression(&mut self, at: Place, text: &Text) -> Option<Expression> {
         match Expression::parse(&text.text) {
             Ok(expression) => {
-                self.reads(at, text, expression.reads(), false);
+                self.reads(at, text, expression.reads());
                 Some(expression)
             }
             Err(flaw) => {
@@ -192,9 +192,9 @@ impl Reader<'_> {
     }
 
     /// Keeps what a text reads. A plain reference in a template has to lead somewhere.
-    fn reads(&mut self, at: Place, text: &Text, paths: Vec<String>, template: bool) {
-        for path in paths {
-            let plain = template && text.text.contains(&format!("${{{path}}}"));
+    fn reads(&mut self, at: Place, text: &Text, reads: Vec<Read>) {
+        for Read { path, optional } in reads {
+            let plain = !optional;
             let offset = text.text.find(&path).unwrap_or(0);
             self.variables.read(inside(self.text, at, text, offset), path, plain);
         }

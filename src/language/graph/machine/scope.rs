@@ -13,6 +13,7 @@ const ROOTS: [&str; 3] = ["computed", "flags", "user_responses"];
 pub(super) struct View<'state> {
     fields: &'state Map<String, Value>,
     levels: &'state [Level],
+    names: &'state Map<String, Value>,
     builtins: &'state Map<String, Value>,
 }
 
@@ -21,6 +22,7 @@ impl Machine<'_> {
         View {
             fields: &self.state.fields,
             levels: &self.state.cursor.levels,
+            names: &self.names,
             builtins: &self.around.builtins,
         }
     }
@@ -48,6 +50,7 @@ impl Scope for View<'_> {
             return self.fields.get(name);
         }
         let mut maps = ROOTS.into_iter().filter_map(|root| self.fields.get(root)?.get(name));
-        maps.next().or_else(|| self.fields.get(name)).or_else(|| self.builtins.get(name))
+        let own = maps.next().or_else(|| self.fields.get(name));
+        own.or_else(|| self.names.get(name)).or_else(|| self.builtins.get(name))
     }
 }

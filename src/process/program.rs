@@ -1,0 +1,304 @@
+//! A program that is run once for what it says and how it ends: git, a shell, python3.
+//!
+//! It leads a process group of its own, which ends with it: nothing that it started goes on. It has a
+//! longest time, and whoever runs it can have it ended before. Of what it says the beginning and the
+//! end are kept. It bears the run's mark as a turn does, so whatever raymond leaves behind of it, the
+//! next one sweeps away.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::time::{sleep, timeout};
+
+use super::command::Marker;
+use super::environment::passed_on;
+use super::group;
+use super::verdict::Exit;
+
+/// How long a program that is asked to end may take.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How long its last words may take, when it has ended: what left its group may hold its pipes.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How much of the end is kept of what says too much.
+const END: usize = 16 * 1024;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The directory it works in.
+    pub cwd: PathBuf,
+    /// Its whole environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How long it may take.
+    pub longest: Duration,
+    /// How many bytes are kept of the beginning of its stdout, and of its stderr.
+    pub kept: usize,
+}
+
+/// How it went.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub exit: Exit,
+    /// Its stdout.
+    pub stdout: Said,
+    /// Its stderr.
+    pub stderr: Said,
+}
+
+/// Why it came to no end of its own.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// It could not be started.
+    #[error("could not be started: {0}")]
+    NotStarted(std::io::Error),
+    /// It took too long.
+    #[error("had not ended after {longest:?} and was ended")]
+    TooLong {
+        /// How long it may take.
+        longest: Duration,
+        /// Its stderr until then.
+        stderr: Said,
+    },
+    /// It was ended because nobody wants it any more.
+    #[error("was ended")]
+    Stopped,
+}
+
+/// What a program said on one of its pipes.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Said {
+    beginning: Vec<u8>,
+    end: Vec<u8>,
+    left_out: u64,
+}
+
+impl Said {
+    fn hear(&mut self, part: &[u8], kept: usize) {
+        let room = kept.saturating_sub(self.beginning.len()).min(part.len());
+        self.beginning.extend_from_slice(&part[..room]);
+        self.end.extend_from_slice(&part[room..]);
+        let surplus = self.end.len().saturating_sub(END);
+        self.end.drain(..surplus);
+        self.left_out += surplus as u64;
+    }
+
+    /// Its text. A line in it tells where something was left out.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let beginning = String::from_utf8_lossy(&self.beginning);
+        if self.left_out == 0 {
+            let whole = [&self.beginning[..], &self.end].concat();
+            return String::from_utf8(whole)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        }
+        let end = String::from_utf8_lossy(&self.end);
+        format!("{beginning}\n[{} bytes are left out here]\n{end}", self.left_out)
+    }
+
+    /// Its last lines that are not empty, as one line for people.
+    #[must_use]
+    pub fn last_lines(&self, count: usize) -> String {
+        let bytes = if self.end.is_empty() { &self.beginning } else { &self.end };
+        let tail: Cow<'_, str> = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(END)..]);
+        let lines: Vec<&str> =
+            tail.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        lines[lines.len().saturating_sub(count)..].join("; ")
+    }
+}
+
+/// How a wait for it came to an end.
+enum How {
+    Ended(Exit),
+    TooLong,
+    Stopped,
+}
+
+impl Program {
+    /// Runs it, until it ends or `stop` comes to pass.
+    ///
+    /// # Errors
+    /// [`Failure`]; an exit code other than 0 is none.
+    pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<Ended, Failure> {
+        let mut child = Command::new(&self.path)
+            .args(&self.arguments)
+            .current_dir(&self.cwd)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(Failure::NotStarted)?;
+        let group = Group(child.id());
+        let (mut stdout, mut stderr) = (Said::default(), Said::default());
+        let pipes = (child.stdout.take(), child.stderr.take());
+        let how = {
+            let mut hearing = pin!(async {
+                let out = hear(pipes.0, &mut stdout, self.kept);
+                let err = hear(pipes.1, &mut stderr, self.kept);
+                tokio::join!(out, err);
+            });
+            let (mut stop, mut late) = (pin!(stop), pin!(sleep(self.longest)));
+            let mut heard = false;
+            let how = loop {
+                tokio::select! {
+                    () = &mut stop => break How::Stopped,
+                    () = &mut late => break How::TooLong,
+                    exit = child.wait() => break How::Ended(exit.map_or(Exit::Unseen, Exit::from)),
+                    () = &mut hearing, if !heard => heard = true,
+                }
+            };
+            if !matches!(how, How::Ended(_)) {
+                group.terminate();
+                let _ = timeout(GRACE, child.wait()).await;
+            }
+            drop(group);
+            let _ = child.wait().await;
+            if !heard {
+                let _ = timeout(LAST_WORDS, hearing).await;
+            }
+            how
+        };
+        match how {
+            How::Ended(exit) => Ok(Ended { exit, stdout, stderr }),
+            How::TooLong => Err(Failure::TooLong { longest: self.longest, stderr }),
+            How::Stopped => Err(Failure::Stopped),
+        }
+    }
+}
+
+/// The environment of a program: the caller's without its keys, and the run's mark under the name of
+/// what it is run for.
+#[must_use]
+pub fn environment(
+    callers: impl IntoIterator<Item = (OsString, OsString)>,
+    marker: &Marker,
+    stem: &str,
+) -> Vec<(OsString, OsString)> {
+    let own = [
+        ("RAYMOND_RUN", OsString::from(marker.run.as_str())),
+        ("RAYMOND_DIR", marker.dir.clone().into_os_string()),
+        ("RAYMOND_TURN", OsString::from(stem)),
+    ];
+    passed_on(callers).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
+}
+
+/// A process group, which ends when nobody holds this any more.
+struct Group(Option<u32>);
+
+impl Group {
+    fn terminate(&self) {
+        if let Some(leader) = self.0 {
+            group::terminate(leader);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            group::kill(leader);
+        }
+    }
+}
+
+async fn hear(pipe: Option<impl AsyncRead + Unpin>, said: &mut Said, kept: usize) {
+    let Some(mut pipe) = pipe else { return };
+    let mut part = vec![0; 16 * 1024];
+    while let Ok(length @ 1..) = pipe.read(&mut part).await {
+        said.hear(&part[..length], kept);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+    use crate::domain::id::RunId;
+
+    fn shell(script: &str) -> Program {
+        Program {
+            path: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+            cwd: "/".into(),
+            environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            longest: Duration::from_mins(1),
+            kept: 8,
+        }
+    }
+
+    #[tokio::test]
+    async fn it_is_heard_and_its_end_is_seen() {
+        let ended = shell("echo out; echo err >&2; exit 3").run(pending()).await.expect("it ran");
+        assert_eq!(ended.exit, Exit::Code(3));
+        assert_eq!((ended.stdout.text(), ended.stderr.text()), ("out\n".into(), "err\n".into()));
+        let missing = Program { path: "/nowhere/x".into(), ..shell("") };
+        let failure = missing.run(pending()).await.expect_err("it is not there");
+        assert!(failure.to_string().starts_with("could not be started: No such file"));
+    }
+
+    #[tokio::test]
+    async fn of_what_says_too_much_the_beginning_and_the_end_are_kept() {
+        let script = "i=0; while [ $i -lt 3000 ]; do echo line-$i; i=$((i+1)); done";
+        let text = shell(script).run(pending()).await.expect("it ran").stdout;
+        assert!(text.text().starts_with("line-0\nl\n["), "{}", &text.text()[..40]);
+        assert!(text.text().contains(" bytes are left out here]\n"));
+        assert_eq!(text.last_lines(2), "line-2998; line-2999");
+    }
+
+    #[tokio::test]
+    async fn one_that_takes_too_long_or_is_stopped_ends_with_all_it_has_started() {
+        let place = tempfile::tempdir().expect("a directory");
+        let fifo = place.path().join("held");
+        let script = format!("mkfifo {0}; sleep 600 > {0} & exec cat {0}", fifo.display());
+        let brief = Program { longest: Duration::from_millis(300), ..shell(&script) };
+        let failure = brief.run(pending()).await.expect_err("it is ended");
+        assert_eq!(failure.to_string(), "had not ended after 300ms and was ended");
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        drop(stop);
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        let failure = shell("sleep 600").run(stopped).await.expect_err("it is ended");
+        assert!(matches!(failure, Failure::Stopped));
+    }
+
+    #[tokio::test]
+    async fn what_it_leaves_in_its_group_does_not_hold_it_up() {
+        let ended = shell("sleep 600 & echo started").run(pending()).await.expect("it ran");
+        assert_eq!((ended.exit, ended.stdout.text()), (Exit::Code(0), "started\n".into()));
+    }
+
+    #[test]
+    fn it_learns_no_key_and_bears_the_runs_mark() {
+        let marker = Marker { run: RunId::parse("r").expect("an id"), dir: "/x".into() };
+        let callers = [("PATH", "/bin"), ("ANTHROPIC_API_KEY", "secret"), ("RAYMOND_TURN", "t")];
+        let environment = environment(
+            callers.map(|(name, value)| (name.into(), value.into())),
+            &marker,
+            "main.1",
+        );
+        let shown: Vec<_> = environment
+            .iter()
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
+        let expected = ["PATH=/bin", "RAYMOND_RUN=r", "RAYMOND_DIR=/x", "RAYMOND_TURN=main.1"];
+        assert_eq!(shown, expected);
+        assert_eq!(marker.process_of(shown.join("\0").as_bytes()), Some("main.1"));
+    }
+}

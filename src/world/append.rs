@@ -1,0 +1,251 @@
+//! Adds to the end of a file, once, whatever happens in the middle of it.
+//!
+//! What is added, and where the file ended before, is noted under the file's own name before the file
+//! is touched. Whoever finds that note, be it the same operation after a crash or another agent's that
+//! adds to the same file, first completes it: the bytes behind the old end tell how much was written.
+//! Only if somebody else, no operation of this run, has written there in the meantime, is it lost. (If
+//! that was the very same text, it is taken for ours.)
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::files::{LONGEST, replace, sync_directory};
+use super::note::{Note, Told};
+use super::outcome::Trouble;
+
+/// What is about to be added.
+#[derive(Debug, Serialize, Deserialize)]
+struct Intent {
+    stem: String,
+    path: PathBuf,
+    end: u64,
+    content: String,
+}
+
+/// What became of something that was to be added.
+#[derive(Debug, PartialEq)]
+enum Redone {
+    Written,
+    Lost,
+}
+
+/// Adds `content` to the file at `path`. Nobody else of this run is at that file meanwhile.
+pub(super) fn append(
+    path: &Path,
+    content: &str,
+    steps: &Path,
+    note: &Note,
+    again: bool,
+) -> Result<Value, Trouble> {
+    let intents = intent_file(steps, path);
+    if let Some(intent) = read_intent(&intents)? {
+        complete(&intent, steps)?;
+    }
+    if again {
+        match note.told()? {
+            Told::Done(outcome) => return outcome.map_err(Trouble::Failed),
+            Told::Begun => return Err(Trouble::Lost(lost(path))),
+            Told::Nothing => {}
+        }
+    } else {
+        note.forget()?;
+    }
+    let failed = |error: std::io::Error| format!("cannot add to {}: {error}", path.display());
+    let mut file = open(path).map_err(failed)?;
+    let end = file.metadata().map_err(failed)?.len();
+    let intent = Intent {
+        stem: note.stem().to_owned(),
+        path: path.to_owned(),
+        end,
+        content: content.to_owned(),
+    };
+    let noted = serde_json::to_vec(&intent).map_err(|error| error.to_string())?;
+    replace(&intents, &noted, note.stem()).map_err(failed)?;
+    let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // A full disk: what was written of it is taken back, and the intent with it.
+        if file.metadata().is_ok_and(|now| now.len() <= end + content.len() as u64) {
+            let _ = file.set_len(end);
+        }
+        let _ = std::fs::remove_file(&intents);
+        return Err(failed(error).into());
+    }
+    note.end(&Ok(Value::Null))?;
+    Ok(Value::Null)
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    let parent = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(parent)?;
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(std::io::Error::other("what is there is no file"));
+    }
+    let file = OpenOptions::new().append(true).create(true).mode(0o644).open(path)?;
+    sync_directory(parent)?;
+    Ok(file)
+}
+
+/// Completes what an operation that died had begun, and notes what became of it.
+fn complete(intent: &Intent, steps: &Path) -> Result<(), String> {
+    let note = Note::of(steps, &intent.stem);
+    if note.told()? != Told::Nothing {
+        return Ok(());
+    }
+    let redone = redo(intent)
+        .map_err(|error| format!("cannot complete {}: {error}", intent.path.display()))?;
+    match redone {
+        Redone::Written => note.end(&Ok(Value::Null)),
+        // A beginning that will never have an end.
+        Redone::Lost => note.begin(),
+    }
+}
+
+fn redo(intent: &Intent) -> std::io::Result<Redone> {
+    let content = intent.content.as_bytes();
+    let mut file = match OpenOptions::new().read(true).append(true).open(&intent.path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Redone::Lost),
+        opened => opened?,
+    };
+    if file.metadata()?.len() < intent.end {
+        return Ok(Redone::Lost);
+    }
+    file.seek(SeekFrom::Start(intent.end))?;
+    let mut there = Vec::new();
+    Read::by_ref(&mut file).take(content.len() as u64).read_to_end(&mut there)?;
+    if !content.starts_with(&there) {
+        return Ok(Redone::Lost);
+    }
+    file.write_all(&content[there.len()..])?;
+    file.sync_all()?;
+    Ok(Redone::Written)
+}
+
+fn read_intent(path: &Path) -> Result<Option<Intent>, String> {
+    let failed =
+        |error: &dyn std::fmt::Display| format!("cannot read the note {}: {error}", path.display());
+    if !path.exists() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    file.take(8 * LONGEST).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| failed(&error))
+}
+
+/// Where the last intent for a file is noted.
+fn intent_file(steps: &Path, path: &Path) -> PathBuf {
+    let digest = Sha256::digest(path.as_os_str().as_bytes());
+    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    steps.join(format!("append-{name}.intent"))
+}
+
+fn lost(path: &Path) -> String {
+    format!(
+        "WF502 append_to_file had begun, and {} was changed by somebody else before it was known \
+         to be done: look at its end",
+        path.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Ground {
+        place: tempfile::TempDir,
+    }
+
+    impl Ground {
+        fn new() -> Self {
+            Self { place: tempfile::tempdir().expect("a directory") }
+        }
+
+        fn file(&self) -> PathBuf {
+            self.place.path().join("log")
+        }
+
+        fn steps(&self) -> PathBuf {
+            self.place.path().join("steps")
+        }
+
+        fn add(&self, stem: &str, content: &str, again: bool) -> Result<Value, Trouble> {
+            let note = Note::of(&self.steps(), stem);
+            append(&self.file(), content, &self.steps(), &note, again)
+        }
+
+        fn text(&self) -> String {
+            std::fs::read_to_string(self.file()).expect("there")
+        }
+
+        /// As if raymond had died with so much of the content written.
+        fn died(&self, stem: &str, content: &str, written: usize) {
+            let end = std::fs::metadata(self.file()).map_or(0, |file| file.len());
+            let path = self.file();
+            let intent = Intent { stem: stem.into(), path, end, content: content.to_owned() };
+            let noted = serde_json::to_vec(&intent).expect("json");
+            replace(&intent_file(&self.steps(), &self.file()), &noted, stem).expect("noted");
+            let mut file = open(&self.file()).expect("opened");
+            file.write_all(&content.as_bytes()[..written]).expect("written");
+        }
+    }
+
+    #[test]
+    fn it_adds_and_a_second_try_finds_that_out() {
+        let ground = Ground::new();
+        ground.add("a", "one\n", false).expect("added");
+        ground.add("b", "one\n", false).expect("added");
+        for stem in ["a", "b"] {
+            ground.add(stem, "one\n", true).expect("it was added");
+        }
+        assert_eq!(ground.text(), "one\none\n");
+    }
+
+    #[test]
+    fn wherever_the_first_try_died_it_is_added_once() {
+        for written in 0..=4 {
+            let ground = Ground::new();
+            ground.add("z", "zero\n", false).expect("added");
+            ground.died("a", "one\n", written);
+            ground.add("a", "one\n", true).expect("added");
+            assert_eq!(ground.text(), "zero\none\n");
+        }
+    }
+
+    #[test]
+    fn another_agent_that_comes_first_completes_it() {
+        for written in 0..=4 {
+            let ground = Ground::new();
+            ground.died("a", "one\n", written);
+            ground.add("b", "one\n", true).expect("added");
+            ground.add("a", "one\n", true).expect("it was added");
+            assert_eq!(ground.text(), "one\none\n");
+        }
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_in_the_meantime_loses_it() {
+        let ground = Ground::new();
+        ground.died("a", "one\n", 0);
+        std::fs::write(ground.file(), "theirs\n").expect("written");
+        for _ in 0..2 {
+            let lost = ground.add("a", "one\n", true).expect_err("nobody knows");
+            assert!(matches!(&lost, Trouble::Lost(why) if why.starts_with("WF502 ")), "{lost:?}");
+        }
+        ground.add("a", "one\n", false).expect("the policy had it begin anew");
+        assert_eq!(ground.text(), "theirs\none\n");
+    }
+
+    #[test]
+    fn a_directory_is_not_added_to() {
+        let ground = Ground::new();
+        std::fs::create_dir(ground.file()).expect("made");
+        assert!(matches!(ground.add("a", "x", false), Err(Trouble::Failed(_))));
+    }
+}

@@ -1,0 +1,125 @@
+//! Clones: made aside and put in place as a whole, so that what has the name is a whole clone.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::address::{check_branch, check_remote, masked};
+use super::files::sync_directory;
+use super::git::Git;
+use super::outcome::Trouble;
+use super::paths::{Use, resolve};
+use super::shared::{Shared, blocking};
+
+/// What is to be cloned.
+pub(super) struct Clone<'clone> {
+    pub(super) url: &'clone str,
+    pub(super) dest: &'clone str,
+    pub(super) branch: Option<&'clone str>,
+    /// How many commits; 0 for all.
+    pub(super) depth: u32,
+}
+
+/// What has the name already.
+enum There {
+    Nothing,
+    Repository,
+    Other,
+}
+
+impl Clone<'_> {
+    /// Makes the clone. One of the same address that is there is fine.
+    pub(super) async fn perform(&self, shared: &Arc<Shared>, stem: &str) -> Result<Value, Trouble> {
+        check_remote(self.url)?;
+        self.branch.map_or(Ok(()), check_branch)?;
+        let path = resolve(shared.root(), self.dest, Use::Write)?;
+        let _turn = shared.locks.of(&path).await;
+        let git = Git { shared, stem };
+        let looked_at = path.clone();
+        match blocking(shared, move |_| look(&looked_at)).await? {
+            There::Repository => return self.is_same(git, &path).await,
+            There::Other => {
+                return Err(self.refused("there is something else of that name"));
+            }
+            There::Nothing => {}
+        }
+        let draft = path.with_file_name(format!(".{stem}.raymond-clone"));
+        let fresh = draft.clone();
+        let prepared = blocking(shared, move |_| prepare(&fresh)).await?;
+        prepared.map_err(|error| self.refused(&error.to_string()))?;
+        let cloned = git.run(shared.root(), &self.words(&draft)).await;
+        let placed = blocking(shared, move |_| match cloned {
+            Ok(_) => Ok(put(&draft, &path)),
+            Err(trouble) => {
+                let _ = std::fs::remove_dir_all(&draft);
+                Err(trouble)
+            }
+        });
+        placed.await??.map_err(|error| self.refused(&error.to_string()))?;
+        Ok(Value::Null)
+    }
+
+    fn words(&self, draft: &Path) -> Vec<OsString> {
+        // Through git's own transport even from this machine: by the other way there is no depth.
+        let mut words: Vec<OsString> =
+            ["clone", "--quiet", "--no-local", "--template="].map(OsString::from).into();
+        if self.depth > 0 {
+            words.push(format!("--depth={}", self.depth).into());
+        }
+        if let Some(branch) = self.branch {
+            words.push(format!("--branch={branch}").into());
+        }
+        words.extend(["--".into(), self.url.into(), draft.into()]);
+        words
+    }
+
+    /// That the clone which is there is one of the same address.
+    async fn is_same(&self, git: Git<'_>, path: &Path) -> Result<Value, Trouble> {
+        let words = ["config", "--get", "remote.origin.url"];
+        let origin = match git.run(path, &words).await {
+            Err(Trouble::Failed(_)) => String::new(),
+            origin => origin?,
+        };
+        if origin == self.url {
+            return Ok(Value::Null);
+        }
+        let of = if origin.is_empty() { "nothing".to_owned() } else { masked(&origin) };
+        Err(self.refused(&format!("what is there is a clone of {of}")))
+    }
+
+    fn refused(&self, why: &str) -> Trouble {
+        let (url, dest) = (masked(self.url), self.dest);
+        Trouble::Failed(format!("cannot clone {url} to `{dest}`: {why}"))
+    }
+}
+
+fn look(path: &Path) -> There {
+    match std::fs::read_dir(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => There::Nothing,
+        Err(_) => There::Other,
+        Ok(_) if path.join(".git").exists() => There::Repository,
+        Ok(mut entries) => match entries.next() {
+            None => There::Nothing,
+            Some(_) => There::Other,
+        },
+    }
+}
+
+/// Makes room for a draft; what an earlier try has left of it is removed.
+fn prepare(draft: &Path) -> std::io::Result<()> {
+    match std::fs::remove_dir_all(draft) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    draft.parent().map_or(Ok(()), std::fs::create_dir_all)
+}
+
+fn put(draft: &PathBuf, path: &Path) -> std::io::Result<()> {
+    std::fs::rename(draft, path).inspect_err(|_| {
+        let _ = std::fs::remove_dir_all(draft);
+    })?;
+    path.parent().map_or(Ok(()), sync_directory)
+}

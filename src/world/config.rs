@@ -1,0 +1,243 @@
+//! The configuration of a corpus, `data/config.yaml`, and its index: looked at and edited.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::edit::{self, Change, Step};
+use super::files::{read_at, replace};
+use super::paths::{Use, resolve};
+
+/// Where the configuration is.
+pub(super) const CONFIG: &str = "data/config.yaml";
+
+/// Where the index is.
+pub(super) const INDEX: &str = "data/index.md";
+
+/// Where the clones of the sources are.
+const CLONES: &str = ".source";
+
+/// What the index of a new corpus tells people to run.
+const PLACEHOLDER: &str = "Run hiivmind-corpus-build";
+
+/// Whether the index is the one that a new corpus begins with.
+pub(super) fn index_is_placeholder(root: &Path) -> Result<bool, String> {
+    let index = read_at(&resolve(root, INDEX, Use::Read)?)
+        .map_err(|why| format!("cannot read `{INDEX}` in {}: {why}", root.display()))?;
+    Ok(index.is_some_and(|index| index.contains(PLACEHOLDER)))
+}
+
+/// The configuration as data.
+pub(super) fn read(root: &Path) -> Result<Value, String> {
+    edit::parse(&text(root)?).map_err(|why| broken(root, &why))
+}
+
+/// Whether it has a source; without a configuration there is none.
+pub(super) fn source_exists(root: &Path, id: &str) -> Result<bool, String> {
+    if !resolve(root, CONFIG, Use::Read)?.is_file() {
+        return Ok(false);
+    }
+    let config = read(root)?;
+    Ok(place_of(&config, id).map_err(|why| broken(root, &why))?.is_some())
+}
+
+/// Where the clone of a source is, below the root.
+pub(super) fn clone_of(id: &str) -> Result<String, String> {
+    if id.trim().is_empty() || id.contains('/') || id == "." || id == ".." {
+        return Err(format!("`{id}` is no id of a source: it names its directory in `{CLONES}`"));
+    }
+    Ok(format!("{CLONES}/{id}"))
+}
+
+/// Sets an entry; `path` is its keys with dots between them, where a number is that of an item.
+pub(super) fn write_entry(root: &Path, path: &str, value: Value, stem: &str) -> Result<(), String> {
+    if path.split('.').any(str::is_empty) {
+        return Err(format!("`{path}` is no entry: give its keys with dots between, as in `a.b`"));
+    }
+    let config = read(root)?;
+    let mut steps = Vec::new();
+    let mut here = Some(&config);
+    for key in path.split('.') {
+        let step = match here {
+            Some(Value::Array(_)) => key.parse().map_or(Step::Key(key.to_owned()), Step::Item),
+            _ => Step::Key(key.to_owned()),
+        };
+        here = here.and_then(|value| match &step {
+            Step::Key(key) => value.get(key),
+            Step::Item(index) => value.get(index),
+        });
+        steps.push(step);
+    }
+    change(root, &[Change::Set(steps, value)], stem)
+        .map_err(|why| format!("cannot set `{path}`: {why}"))
+}
+
+/// Adds a source. That it is there is fine.
+pub(super) fn add_source(root: &Path, spec: Map<String, Value>, stem: &str) -> Result<(), String> {
+    let id = spec.get("id").and_then(name).filter(|id| !id.is_empty());
+    let id = id.ok_or("cannot add the source: its spec has no `id`")?;
+    let config = read(root)?;
+    let there = place_of(&config, &id).map_err(|why| broken(root, &why))?;
+    let spec = Value::Object(spec);
+    if let Some(place) = there {
+        if config["sources"][place] == spec {
+            return Ok(());
+        }
+        return Err(format!(
+            "cannot add the source `{id}`: `{CONFIG}` has another of that id; change that one with \
+             update_source"
+        ));
+    }
+    change(root, &[Change::Push("sources".to_owned(), spec)], stem)
+        .map_err(|why| format!("cannot add the source `{id}`: {why}"))
+}
+
+/// Changes fields of a source.
+pub(super) fn update_source(
+    root: &Path,
+    id: &str,
+    fields: Map<String, Value>,
+    stem: &str,
+) -> Result<(), String> {
+    let failed = |why: &str| format!("cannot change the source `{id}`: {why}");
+    if fields.get("id").is_some_and(|new| name(new).as_deref() != Some(id)) {
+        return Err(failed("its id cannot be changed; add another source instead"));
+    }
+    let config = read(root)?;
+    let place = place_of(&config, id).map_err(|why| broken(root, &why))?;
+    let place = place.ok_or_else(|| failed(&format!("`{CONFIG}` has none of that id")))?;
+    let changes: Vec<Change> = fields
+        .into_iter()
+        .map(|(field, value)| {
+            let steps = vec![Step::Key("sources".to_owned()), Step::Item(place), Step::Key(field)];
+            Change::Set(steps, value)
+        })
+        .collect();
+    change(root, &changes, stem).map_err(|why| failed(&why))
+}
+
+fn change(root: &Path, changes: &[Change], stem: &str) -> Result<(), String> {
+    let text = text(root)?;
+    let Some(text) = edit::apply(&text, changes)? else { return Ok(()) };
+    let path: PathBuf = resolve(root, CONFIG, Use::Write)?;
+    replace(&path, text.as_bytes(), stem)
+        .map_err(|error| format!("cannot write `{CONFIG}` in {}: {error}", root.display()))
+}
+
+fn text(root: &Path) -> Result<String, String> {
+    let found = read_at(&resolve(root, CONFIG, Use::Read)?);
+    let found =
+        found.map_err(|why| format!("cannot read `{CONFIG}` in {}: {why}", root.display()))?;
+    found.ok_or_else(|| {
+        format!("there is no `{CONFIG}` in {}: run this where the corpus is", root.display())
+    })
+}
+
+fn broken(root: &Path, why: &str) -> String {
+    format!("`{CONFIG}` in {} cannot be used: {why}", root.display())
+}
+
+/// Which of the sources has an id.
+fn place_of(config: &Value, id: &str) -> Result<Option<usize>, String> {
+    match config.get("sources") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(sources)) => {
+            let is_it = |source: &Value| source.get("id").and_then(name).as_deref() == Some(id);
+            Ok(sources.iter().position(is_it))
+        }
+        Some(_) => Err("its `sources` is no list".to_owned()),
+    }
+}
+
+/// An id as text: YAML takes one of digits for a number.
+fn name(id: &Value) -> Option<String> {
+    match id {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn ground(config: &str) -> (tempfile::TempDir, PathBuf) {
+        let kept = tempfile::tempdir().expect("a directory");
+        let root = kept.path().canonicalize().expect("it is there");
+        std::fs::create_dir(root.join("data")).expect("made");
+        std::fs::write(root.join(CONFIG), config).expect("written");
+        (kept, root)
+    }
+
+    fn map(value: Value) -> Map<String, Value> {
+        serde_json::from_value(value).expect("a map")
+    }
+
+    #[test]
+    fn sources_are_added_once_and_changed() {
+        let (_kept, root) = &ground("# ours\nname: x\nsources: []\n");
+        let spec = || map(json!({"id": "a", "type": "git", "url": "u"}));
+        for _ in 0..2 {
+            add_source(root, spec(), "s").expect("added, or there");
+        }
+        assert_eq!(source_exists(root, "a"), Ok(true));
+        assert_eq!(source_exists(root, "b"), Ok(false));
+        let why = add_source(root, map(json!({"id": "a"})), "s").expect_err("another");
+        assert!(
+            why.contains("has another of that id; change that one with update_source"),
+            "{why}"
+        );
+        for _ in 0..2 {
+            update_source(root, "a", map(json!({"url": "v", "depth": 2})), "s").expect("changed");
+        }
+        let expected = json!([{"id": "a", "type": "git", "url": "v", "depth": 2}]);
+        assert_eq!(read(root).expect("read")["sources"], expected);
+        let text = std::fs::read_to_string(root.join(CONFIG)).expect("there");
+        assert!(text.starts_with("# ours\nname: x\n"), "{text}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_source_is_said() {
+        let (_kept, root) = &ground("sources:\n  - id: 7\n");
+        assert_eq!(source_exists(root, "7"), Ok(true));
+        let why = update_source(root, "b", Map::new(), "s").expect_err("there is none");
+        assert!(why.ends_with("`data/config.yaml` has none of that id"), "{why}");
+        let why = update_source(root, "7", map(json!({"id": "8"})), "s").expect_err("refused");
+        assert!(why.contains("its id cannot be changed"), "{why}");
+        let why = add_source(root, map(json!({"url": "u"})), "s").expect_err("refused");
+        assert_eq!(why, "cannot add the source: its spec has no `id`");
+        assert!(clone_of("../x").is_err() && clone_of("..").is_err());
+        assert_eq!(clone_of("a"), Ok(".source/a".to_owned()));
+    }
+
+    #[test]
+    fn entries_are_set_by_their_keys() {
+        let (_kept, root) = &ground("a:\n  b: 1 # one\nlist: [{x: 1}]\n");
+        write_entry(root, "a.b", json!(2), "s").expect("set");
+        write_entry(root, "a.c.d", json!([true]), "s").expect("set");
+        write_entry(root, "list.0.x", json!(3), "s").expect("set");
+        let expected = json!({"a": {"b": 2, "c": {"d": [true]}}, "list": [{"x": 3}]});
+        assert_eq!(read(root), Ok(expected));
+        let why = write_entry(root, "list.x", json!(3), "s").expect_err("refused");
+        assert_eq!(why, "cannot set `list.x`: a list has no key `x`");
+        assert!(write_entry(root, "a..b", json!(3), "s").is_err());
+    }
+
+    #[test]
+    fn a_config_that_is_missing_or_broken_is_named() {
+        let (_kept, root) = &ground("a: [\n");
+        assert!(read(root).expect_err("broken").starts_with("`data/config.yaml` in /"));
+        assert!(source_exists(root, "a").is_err());
+        std::fs::remove_file(root.join(CONFIG)).expect("removed");
+        assert_eq!(source_exists(root, "a"), Ok(false));
+        let why = read(root).expect_err("missing");
+        assert!(why.starts_with("there is no `data/config.yaml` in /"), "{why}");
+        assert_eq!(index_is_placeholder(root), Ok(false));
+        std::fs::write(root.join(INDEX), "> Run hiivmind-corpus-build to fill it")
+            .expect("written");
+        assert_eq!(index_is_placeholder(root), Ok(true));
+    }
+}

@@ -1,0 +1,282 @@
+//! Changes in a YAML text that leave the rest of it as it is: comments, order, spelling. Pure.
+//!
+//! What a change comes to is reckoned on the values first. Then the text is edited in place, and it is
+//! taken only if it reads as exactly those values; else the whole text is written anew from them, and
+//! its comments are gone. Nothing is ever written that does not mean what was asked for.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+use yaml_edit::{AsYaml, Document, Mapping, YamlNode};
+
+/// A step down into a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    /// To what a key has.
+    Key(String),
+    /// To an item of a list.
+    Item(usize),
+}
+
+/// A change.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Change {
+    /// What is there, which ends in a key, is this then.
+    Set(Vec<Step>, Value),
+    /// The list that a key at the top has ends with this then.
+    Push(String, Value),
+}
+
+/// Reads a YAML 1.2 text. One with nothing in it is an empty map.
+pub(super) fn parse(text: &str) -> Result<Value, String> {
+    let options = serde_yaml::options! { strict_booleans: true, with_snippet: false };
+    let value: Option<Value> =
+        serde_yaml::from_str_with_options(text, options).map_err(|error| error.to_string())?;
+    Ok(value.unwrap_or_else(|| Value::Object(Map::new())))
+}
+
+/// The text with the changes made; none if it says all that already.
+pub(super) fn apply(text: &str, changes: &[Change]) -> Result<Option<String>, String> {
+    let before = parse(text)?;
+    let mut after = before.clone();
+    for change in changes {
+        change_value(&mut after, change)?;
+    }
+    if after == before {
+        return Ok(None);
+    }
+    let edited = catch_unwind(AssertUnwindSafe(|| edit(text, changes))).ok().flatten();
+    if let Some(edited) = edited
+        && parse(&edited).is_ok_and(|read| read == after)
+    {
+        return Ok(Some(edited));
+    }
+    serde_yaml::to_string(&after).map(Some).map_err(|error| error.to_string())
+}
+
+fn change_value(value: &mut Value, change: &Change) -> Result<(), String> {
+    match change {
+        Change::Set(steps, new) => {
+            let mut here = value;
+            for step in steps {
+                here = down(here, step)?;
+            }
+            *here = new.clone();
+        }
+        Change::Push(key, new) => {
+            let list = down(value, &Step::Key(key.clone()))?;
+            if list.is_null() {
+                *list = Value::Array(Vec::new());
+            }
+            let Some(list) = list.as_array_mut() else {
+                return Err(format!("`{key}` is no list"));
+            };
+            list.push(new.clone());
+        }
+    }
+    Ok(())
+}
+
+/// What is a step down; a key that is not there is made, where there is a map or nothing.
+fn down<'value>(value: &'value mut Value, step: &Step) -> Result<&'value mut Value, String> {
+    if value.is_null() && matches!(step, Step::Key(_)) {
+        *value = Value::Object(Map::new());
+    }
+    let kind = kind(value);
+    match (value, step) {
+        (Value::Object(map), Step::Key(key)) => Ok(map.entry(key.clone()).or_insert(Value::Null)),
+        (Value::Array(list), Step::Item(index)) => {
+            let length = list.len();
+            let missing = || format!("there is no item {index} in a list of {length}");
+            list.get_mut(*index).ok_or_else(missing)
+        }
+        (_, Step::Key(key)) => Err(format!("{kind} has no key `{key}`")),
+        (_, Step::Item(index)) => Err(format!("{kind} has no item {index}")),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a map",
+    }
+}
+
+/// The text edited in place, if that can be done. Whether it was done well is seen by reading it.
+fn edit(text: &str, changes: &[Change]) -> Option<String> {
+    let document = Document::from_str(text).ok()?;
+    for change in changes {
+        let top = document.as_mapping()?;
+        match change {
+            Change::Set(steps, new) => set(&top, steps, new)?,
+            Change::Push(key, new) => match top.get(key.as_str()) {
+                Some(YamlNode::Sequence(list)) if !list.is_empty() => list.push(node(new)?),
+                _ => top.set(key.as_str(), node(&Value::Array(vec![new.clone()]))?),
+            },
+        }
+    }
+    Some(document.to_string())
+}
+
+fn set(top: &Mapping, steps: &[Step], new: &Value) -> Option<()> {
+    let (last, path) = steps.split_last()?;
+    let Step::Key(last) = last else { return None };
+    let mut here = YamlNode::Mapping(top.clone());
+    for (depth, step) in path.iter().enumerate() {
+        let next = match (&here, step) {
+            (YamlNode::Mapping(map), Step::Key(key)) => map.get(key.as_str()),
+            (YamlNode::Sequence(list), Step::Item(index)) => list.get(*index),
+            _ => return None,
+        };
+        let into = next.filter(|next| next.is_mapping() || next.is_sequence());
+        let Some(next) = into else {
+            // What is missing on the way is made at once with all that is in it.
+            let (YamlNode::Mapping(map), Step::Key(key)) = (&here, step) else { return None };
+            let whole = steps[depth + 1..].iter().rev().try_fold(new.clone(), |inner, step| {
+                let Step::Key(key) = step else { return None };
+                Some(Value::Object(Map::from_iter([(key.clone(), inner)])))
+            })?;
+            map.set(key.as_str(), node(&whole)?);
+            return Some(());
+        };
+        here = next;
+    }
+    here.as_mapping()?.set(last.as_str(), node(new)?);
+    Some(())
+}
+
+/// A value as a piece of YAML.
+fn node(value: &Value) -> Option<impl AsYaml> {
+    let text = serde_yaml::to_string(value).ok()?;
+    let document = Document::from_str(&text).ok()?;
+    document
+        .as_mapping()
+        .map(YamlNode::Mapping)
+        .or_else(|| document.as_sequence().map(YamlNode::Sequence))
+        .or_else(|| document.as_scalar().map(YamlNode::Scalar))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const CONFIG: &str = "\
+# What the corpus is made of.
+corpus:
+  name: 'docs'   # shown to people
+sources:
+  # the first
+  - id: a
+    type: git
+    branch: main # not master
+
+  - {id: b, type: web}
+
+index: {built: false}
+";
+
+    fn keys(path: &str) -> Vec<Step> {
+        path.split('.').map(|key| key.parse().map_or(Step::Key(key.into()), Step::Item)).collect()
+    }
+
+    fn set(path: &str, value: Value) -> Change {
+        Change::Set(keys(path), value)
+    }
+
+    fn edited(text: &str, change: Change) -> String {
+        apply(text, &[change]).expect("it can be made").expect("it is one")
+    }
+
+    #[test]
+    fn the_rest_of_the_text_stays_as_it_is() {
+        let text = edited(CONFIG, set("corpus.name", json!("new docs")));
+        assert_eq!(text, CONFIG.replace("'docs'", "new docs"));
+        let text = edited(CONFIG, set("sources.0.branch", json!("trunk")));
+        assert_eq!(text, CONFIG.replace("branch: main", "branch: trunk"));
+        let text = edited(CONFIG, set("index.built", json!(true)));
+        assert_eq!(text, CONFIG.replace("false", "true"));
+    }
+
+    #[test]
+    fn what_is_new_is_put_where_it_belongs() {
+        let text = edited(CONFIG, Change::Push("sources".into(), json!({"id": "c", "n": [1, 2]})));
+        assert!(text.contains("# the first") && text.contains("# not master"), "{text}");
+        let ids: Vec<Value> = parse(&text).expect("YAML")["sources"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|source| source["id"].clone())
+            .collect();
+        assert_eq!(ids, ["a", "b", "c"]);
+        let text = edited(CONFIG, set("corpus.made.by.whom", json!("us")));
+        assert!(text.starts_with("# What the corpus") && text.contains("# shown to people"));
+        assert_eq!(parse(&text).expect("YAML")["corpus"]["made"]["by"]["whom"], "us");
+        let text =
+            edited("a: 1\nsources: []\n", Change::Push("sources".into(), json!({"id": "c"})));
+        assert_eq!(parse(&text), Ok(json!({"a": 1, "sources": [{"id": "c"}]})));
+        let text =
+            edited("# none yet\nsources:\n", Change::Push("sources".into(), json!({"id": 1})));
+        assert_eq!(parse(&text), Ok(json!({"sources": [{"id": 1}]})));
+        let text = edited("", set("a.b", json!("yes")));
+        assert_eq!(parse(&text), Ok(json!({"a": {"b": "yes"}})));
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_said() {
+        let why = |change| apply(CONFIG, &[change]).expect_err("refused");
+        assert_eq!(why(set("corpus.name.first", json!(1))), "a text has no key `first`");
+        assert_eq!(why(set("sources.7.id", json!(1))), "there is no item 7 in a list of 2");
+        assert_eq!(why(Change::Push("corpus".into(), json!(1))), "`corpus` is no list");
+        assert!(apply("a: [", &[]).is_err());
+        assert_eq!(apply(CONFIG, &[set("corpus.name", json!("docs"))]), Ok(None));
+    }
+
+    #[test]
+    fn an_alias_is_not_changed_with_what_it_names() {
+        let text = "base: &base {x: 1}\nother: *base\n";
+        let text = edited(text, set("base.x", json!(2)));
+        assert_eq!(parse(&text), Ok(json!({"base": {"x": 2}, "other": {"x": 1}})));
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "[ -~\\n]{0,12}".prop_map(Value::from),
+            Just(json!("yes")),
+        ];
+        leaf.prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-z#: -]{1,6}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn what_is_written_is_what_was_asked_for(value in any_value(), pushed in any::<bool>()) {
+            let change = if pushed {
+                Change::Push("sources".into(), value.clone())
+            } else {
+                set("corpus.name", value.clone())
+            };
+            let mut expected = parse(CONFIG).expect("YAML");
+            change_value(&mut expected, &change).expect("it can be made");
+            if let Some(text) = apply(CONFIG, &[change]).expect("it can be made") {
+                prop_assert_eq!(parse(&text), Ok(expected));
+            }
+        }
+    }
+}

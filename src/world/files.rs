@@ -1,0 +1,224 @@
+//! Files and directories: looked at, read, written as a whole, made and removed.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use super::paths::{Use, resolve, shown};
+
+/// The most that is read of a file: what is read becomes a part of the run's state.
+pub(super) const LONGEST: u64 = 16 * 1024 * 1024;
+
+/// What a new file may be used for, less what the user's mask takes away.
+const MODE: u32 = 0o644;
+
+/// Whether there is such a file.
+pub(super) fn is_file(root: &Path, given: &str) -> Result<bool, String> {
+    Ok(resolve(root, given, Use::Read)?.is_file())
+}
+
+/// Whether there is such a directory.
+pub(super) fn is_directory(root: &Path, given: &str) -> Result<bool, String> {
+    Ok(resolve(root, given, Use::Read)?.is_dir())
+}
+
+/// The text of a file.
+pub(super) fn read(root: &Path, given: &str) -> Result<String, String> {
+    let path = resolve(root, given, Use::Read)?;
+    match read_at(&path) {
+        Ok(Some(text)) => Ok(text),
+        Ok(None) => Err(format!("there is no file `{given}` in {}", root.display())),
+        Err(why) => Err(format!("cannot read `{given}` in {}: {why}", root.display())),
+    }
+}
+
+/// The text of a file, or none if there is none.
+pub(super) fn read_at(path: &Path) -> Result<Option<String>, String> {
+    let found = match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.to_string()),
+        Ok(found) => found,
+    };
+    // A pipe or a device might never come to an end.
+    if !found.is_file() {
+        return Err(if found.is_dir() { "it is a directory" } else { "it is no file" }.to_owned());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(found.len().min(LONGEST)).unwrap_or(0) + 1);
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(format!("it is larger than {} MiB", LONGEST >> 20));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        format!("it is not UTF-8 text: byte {valid} belongs to no character")
+    })?;
+    Ok(Some(text))
+}
+
+/// Writes a file with its directories. `stem` names the draft, which one try leaves to the next.
+pub(super) fn write(root: &Path, given: &str, content: &str, stem: &str) -> Result<(), String> {
+    let path = resolve(root, given, Use::Write)?;
+    replace(&path, content.as_bytes(), stem)
+        .map_err(|error| format!("cannot write `{given}` in {}: {error}", root.display()))
+}
+
+/// Puts a file in place as a whole: a reader sees what was there or what is there now, also after a
+/// power cut. One that was there keeps its mode.
+pub(super) fn replace(path: &Path, content: &[u8], stem: &str) -> std::io::Result<()> {
+    let old = mode(path)?;
+    let parent = path.parent().ok_or(ErrorKind::InvalidInput)?;
+    std::fs::create_dir_all(parent)?;
+    let draft = parent.join(format!(".raymond-{stem}.draft"));
+    let _ = std::fs::remove_file(&draft);
+    let written = fill(&draft, content, old).and_then(|()| std::fs::rename(&draft, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    written?;
+    sync_directory(parent)
+}
+
+/// The mode of a file that is to be replaced, if there is one that may be.
+fn mode(path: &Path) -> std::io::Result<Option<Permissions>> {
+    let refused = |why: &str| std::io::Error::other(why.to_owned());
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(found) if found.is_dir() => Err(refused("there is a directory of that name")),
+        Ok(found) if !found.is_file() => Err(refused("what is there is no file")),
+        Ok(found) if found.permissions().readonly() => {
+            Err(refused("it is read-only: allow writing with chmod u+w"))
+        }
+        Ok(found) => Ok(Some(found.permissions())),
+    }
+}
+
+fn fill(draft: &Path, content: &[u8], old: Option<Permissions>) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(draft)?;
+    file.write_all(content)?;
+    if let Some(old) = old {
+        file.set_permissions(Permissions::from_mode(old.mode() & 0o7777))?;
+    }
+    file.sync_all()
+}
+
+/// Makes what was created, renamed or removed in a directory durable.
+pub(super) fn sync_directory(path: &Path) -> std::io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Makes a directory with its parents.
+pub(super) fn create_directory(root: &Path, given: &str) -> Result<(), String> {
+    let path = resolve(root, given, Use::Read)?;
+    if path.is_dir() {
+        return Ok(());
+    }
+    let path = resolve(root, given, Use::Write)?;
+    std::fs::create_dir_all(&path).map_err(|error| {
+        format!("cannot make the directory `{}` in {}: {error}", shown(root, &path), root.display())
+    })
+}
+
+/// Removes a file, or the link of that name; that there is none is fine.
+pub(super) fn delete(root: &Path, given: &str) -> Result<(), String> {
+    let path = resolve(root, given, Use::Remove)?;
+    let failed = |why: &dyn std::fmt::Display| {
+        Err(format!("cannot remove `{given}` in {}: {why}", root.display()))
+    };
+    if std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
+        return failed(&"it is a directory, and only files are removed");
+    }
+    match std::fs::remove_file(&path) {
+        Ok(()) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(())
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn ground() -> (tempfile::TempDir, std::path::PathBuf) {
+        let kept = tempfile::tempdir().expect("a directory");
+        let root = kept.path().canonicalize().expect("it is there");
+        (kept, root)
+    }
+
+    #[test]
+    fn a_file_is_written_with_its_directories_and_keeps_its_mode() {
+        let (_kept, root) = &ground();
+        write(root, "a/b/run.sh", "one", "s").expect("written");
+        let path = root.join("a/b/run.sh");
+        assert_eq!(path.metadata().expect("there").permissions().mode() & 0o133, 0);
+        std::fs::set_permissions(&path, Permissions::from_mode(0o751)).expect("set");
+        std::fs::write(root.join("a/b/.raymond-s.draft"), "half").expect("a try that died");
+        write(root, "a/b/run.sh", "two", "s").expect("written");
+        assert_eq!(read(root, "a/b/run.sh"), Ok("two".to_owned()));
+        assert_eq!(path.metadata().expect("there").permissions().mode() & 0o7777, 0o751);
+        let names = std::fs::read_dir(root.join("a/b")).expect("read").count();
+        assert_eq!(names, 1, "no draft is left");
+    }
+
+    #[test]
+    fn what_is_no_text_file_is_not_read_and_it_is_said_why() {
+        let (_kept, root) = &ground();
+        std::fs::write(root.join("bytes"), b"ab\xff").expect("written");
+        std::fs::create_dir(root.join("dir")).expect("made");
+        File::create(root.join("large")).and_then(|f| f.set_len(LONGEST + 1)).expect("made");
+        let said = |given: &str| read(root, given).expect_err("refused");
+        assert!(said("bytes").ends_with("it is not UTF-8 text: byte 2 belongs to no character"));
+        assert!(said("dir").ends_with("it is a directory"));
+        assert!(said("large").ends_with("it is larger than 16 MiB"));
+        assert!(said("none").starts_with("there is no file `none` in /"));
+        assert!(said("bytes/x").contains("cannot read `bytes/x`"));
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_left_as_it_is() {
+        let (_kept, root) = &ground();
+        std::fs::create_dir(root.join("dir")).expect("made");
+        std::fs::write(root.join("fixed"), "old").expect("written");
+        let fixed = root.join("fixed");
+        std::fs::set_permissions(&fixed, Permissions::from_mode(0o444)).expect("set");
+        let why = write(root, "dir", "x", "s").expect_err("refused");
+        assert!(why.ends_with("there is a directory of that name"), "{why}");
+        let why = write(root, "fixed", "x", "s").expect_err("refused");
+        assert!(why.ends_with("it is read-only: allow writing with chmod u+w"), "{why}");
+        assert!(write(root, "fixed/x", "x", "s").is_err());
+        assert_eq!(read(root, "fixed"), Ok("old".to_owned()));
+    }
+
+    #[test]
+    fn a_link_inside_is_written_through_and_removed_itself() {
+        let (_kept, root) = &ground();
+        std::fs::write(root.join("real"), "old").expect("written");
+        symlink("real", root.join("link")).expect("linked");
+        write(root, "link", "new", "s").expect("written");
+        assert_eq!(read(root, "real"), Ok("new".to_owned()));
+        delete(root, "link").expect("removed");
+        delete(root, "link").expect("there is none");
+        delete(root, "no/such/file").expect("there is none");
+        assert_eq!(is_file(root, "real"), Ok(true));
+        assert_eq!(is_directory(root, "real"), Ok(false));
+    }
+
+    #[test]
+    fn directories_are_made_and_not_removed() {
+        let (_kept, root) = &ground();
+        create_directory(root, "x/y").expect("made");
+        create_directory(root, "x/y").expect("it is there");
+        create_directory(root, ".").expect("it is there");
+        assert_eq!(is_directory(root, "x/y"), Ok(true));
+        let why = delete(root, "x").expect_err("refused");
+        assert!(why.contains("it is a directory, and only files are removed"), "{why}");
+        std::fs::write(root.join("file"), "").expect("written");
+        assert!(create_directory(root, "file").is_err());
+    }
+}

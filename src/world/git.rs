@@ -1,0 +1,159 @@
+//! Repositories, by the real git.
+//!
+//! It asks nobody anything, speaks to no helper of an address's choice, runs no hooks and follows no
+//! submodules; and it looks for a repository in the very directory it is given, never above. What of
+//! the user's own configuration is needed to reach a remote is left to work: credential helpers, keys,
+//! proxies, filters such as those of LFS.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::address::masked;
+use super::config::clone_of;
+use super::outcome::Trouble;
+use super::paths::{Use, resolve};
+use super::shared::{Run, Shared};
+use crate::process::verdict::Exit;
+
+/// How long it may take.
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// How much is kept of each of what it says.
+const KEPT: usize = 64 * 1024;
+
+/// How many of its last lines tell why it failed.
+const LINES: usize = 5;
+
+/// What is set, whatever the configurations say.
+const SETTINGS: [&str; 7] = [
+    "protocol.ext.allow=never",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+];
+
+/// What its environment has: nobody is there to be asked.
+const UNATTENDED: [(&str, &str); 6] = [
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_ASKPASS", ""),
+    ("GIT_EDITOR", "false"),
+    ("GCM_INTERACTIVE", "never"),
+    ("SSH_ASKPASS", "false"),
+    ("SSH_ASKPASS_REQUIRE", "force"),
+];
+
+/// Which variables of its own it is given: those that say how a remote is reached, not those that name
+/// a repository, which are there when raymond was started by a hook of one.
+const KEPT_VARIABLES: [&str; 5] = ["GIT_CONFIG_", "GIT_SSH", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_"];
+
+/// What git left locked when it was killed in the middle.
+const LOCKS: [&str; 4] = ["index.lock", "HEAD.lock", "shallow.lock", "config.lock"];
+
+/// One who runs git for an operation.
+#[derive(Clone, Copy)]
+pub(super) struct Git<'git> {
+    pub(super) shared: &'git Shared,
+    /// The operation.
+    pub(super) stem: &'git str,
+}
+
+impl Git<'_> {
+    /// Runs git in a directory; what it says on its stdout, without its last line's end.
+    pub(super) async fn run(
+        &self,
+        cwd: &Path,
+        words: &[impl AsRef<OsStr>],
+    ) -> Result<String, Trouble> {
+        let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
+        let run = Run {
+            stem: self.stem,
+            program: "git",
+            arguments: settings.chain(words.iter().map(OsString::from)).collect(),
+            cwd: cwd.to_owned(),
+            environment: self.environment(cwd),
+            longest: LONGEST,
+            kept: KEPT,
+        };
+        let ended = self.shared.run(run).await?;
+        if ended.exit == Exit::Code(0) {
+            return Ok(ended.stdout.text().trim_end().to_owned());
+        }
+        let said = masked(&ended.stderr.last_lines(LINES));
+        let said = if said.is_empty() { said } else { format!(": {said}") };
+        let name = words.first().map_or(OsStr::new(""), AsRef::as_ref).display();
+        Err(format!("`git {name}` {}{said}", ended.exit).into())
+    }
+
+    fn environment(&self, cwd: &Path) -> Vec<(OsString, OsString)> {
+        let is_kept = |name: &OsStr| {
+            let name = name.as_encoded_bytes();
+            let kept = |prefix: &&str| name.starts_with(prefix.as_bytes());
+            !name.starts_with(b"GIT_")
+                || (KEPT_VARIABLES.iter().any(|prefix| kept(&prefix))
+                    && name != b"GIT_CONFIG_PARAMETERS")
+        };
+        let callers = self.shared.place.environment.iter().filter(|(name, _)| is_kept(name));
+        let mut environment: Vec<_> = callers.cloned().collect();
+        environment.extend(UNATTENDED.map(|(name, value)| (name.into(), value.into())));
+        if let Some(above) = cwd.parent() {
+            environment.push(("GIT_CEILING_DIRECTORIES".into(), above.into()));
+        }
+        environment
+    }
+
+    /// Where a repository is.
+    fn repository(&self, given: &str) -> Result<PathBuf, Trouble> {
+        let path = resolve(self.shared.root(), given, Use::Read)?;
+        if path.join(".git").exists() || path.join("objects").is_dir() {
+            return Ok(path);
+        }
+        let root = self.shared.root().display();
+        Err(format!("there is no git repository at `{given}` in {root}: clone it first").into())
+    }
+
+    /// The commit a repository is at.
+    pub(super) async fn sha(&self, given: &str) -> Result<Value, Trouble> {
+        let path = self.repository(given)?;
+        let words = ["rev-parse", "--verify", "HEAD^{commit}"];
+        Ok(Value::String(self.run(&path, &words).await?))
+    }
+
+    /// Fetches.
+    pub(super) async fn fetch(&self, given: &str) -> Result<Value, Trouble> {
+        let path = self.repository(given)?;
+        let _turn = self.shared.locks.of(&path).await;
+        self.run(&path, &["fetch", "--quiet"]).await?;
+        Ok(Value::Null)
+    }
+
+    /// Brings a repository up to its upstream. What a git that was killed when it did so before has
+    /// left locked is unlocked first.
+    pub(super) async fn pull(&self, given: &str, again: bool) -> Result<Value, Trouble> {
+        let path = self.repository(given)?;
+        let _turn = self.shared.locks.of(&path).await;
+        if again {
+            for lock in LOCKS {
+                let _ = std::fs::remove_file(path.join(".git").join(lock));
+            }
+        }
+        let words = ["pull", "--quiet", "--ff-only", "--no-rebase"];
+        self.run(&path, &words).await?;
+        Ok(Value::Null)
+    }
+
+    /// Whether the upstream of a source's clone has gone on.
+    pub(super) async fn has_updates(&self, id: &str) -> Result<Value, Trouble> {
+        let given = clone_of(id)?;
+        self.fetch(&given).await?;
+        let path = self.repository(&given)?;
+        let said = self.run(&path, &["rev-parse", "HEAD", "@{u}"]).await?;
+        let mut commits = said.lines();
+        Ok(Value::Bool(commits.next() != commits.next()))
+    }
+}

@@ -1,0 +1,197 @@
+//! Where a path of a workflow leads, and that it leads nowhere outside the workspace.
+//!
+//! A path is walked name by name. A symbolic link in it is resolved by the system, so what comes out
+//! has neither links nor `..` in it, and it is inside the root or refused. Between this and its use
+//! someone who may write in the workspace could put a link where there was none: whoever can do that
+//! can do as much without raymond. What is kept out is a workflow, or what a model put into it, that
+//! names a place it should not.
+
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+/// The directory of runs, where nothing may write but raymond itself.
+const OWN: &str = ".raymond";
+
+/// What a path is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// To look at what is there.
+    Read,
+    /// To write there: a link that leads nowhere is refused.
+    Write,
+    /// To remove what has this name, be it a link.
+    Remove,
+}
+
+/// Where `given` leads below `root`, which is canonical.
+pub(super) fn resolve(root: &Path, given: &str, wanted: Use) -> Result<PathBuf, String> {
+    check(given)?;
+    let path = Path::new(given);
+    let mut here = if path.is_absolute() { PathBuf::from("/") } else { root.to_owned() };
+    let mut components = path.components().peekable();
+    while let Some(component) = components.next() {
+        match component {
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            Component::ParentDir => {
+                here.pop();
+            }
+            Component::Normal(name) => {
+                here.push(name);
+                let last = components.peek().is_none();
+                if !(last && wanted == Use::Remove) {
+                    follow(&mut here, given, wanted)?;
+                }
+            }
+        }
+    }
+    let Ok(below) = here.strip_prefix(root) else {
+        return Err(format!(
+            "the path `{given}` leads out of the workspace {}: name one below it",
+            root.display()
+        ));
+    };
+    if wanted != Use::Read {
+        may_change(below, given)?;
+    }
+    Ok(here)
+}
+
+fn check(given: &str) -> Result<(), String> {
+    if given.trim().is_empty() {
+        return Err("the path is empty: name one below the workspace".to_owned());
+    }
+    if given.contains('\0') {
+        return Err(format!("the path {given:?} has a NUL character in it"));
+    }
+    Ok(())
+}
+
+/// Puts what a link leads to in its place.
+fn follow(here: &mut PathBuf, given: &str, wanted: Use) -> Result<(), String> {
+    let missing = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
+    let is_link = match std::fs::symlink_metadata(&*here) {
+        Ok(found) => found.is_symlink(),
+        Err(error) if missing(error.kind()) => false,
+        Err(error) => {
+            return Err(format!("cannot look at {} of `{given}`: {error}", here.display()));
+        }
+    };
+    if !is_link {
+        return Ok(());
+    }
+    match std::fs::canonicalize(&*here) {
+        Ok(target) => *here = target,
+        Err(error) if missing(error.kind()) && wanted == Use::Read => {}
+        Err(error) => {
+            return Err(format!(
+                "the symbolic link {} of the path `{given}` leads nowhere: {error}",
+                here.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to change the root itself and raymond's own directories.
+fn may_change(below: &Path, given: &str) -> Result<(), String> {
+    if below.as_os_str().is_empty() {
+        return Err(format!("the path `{given}` is the workspace itself: name one below it"));
+    }
+    if below.iter().any(|name| name.eq_ignore_ascii_case(OWN)) {
+        return Err(format!(
+            "the path `{given}` is in {OWN}, which raymond keeps its runs in: write elsewhere"
+        ));
+    }
+    Ok(())
+}
+
+/// A path as people see it: below the root.
+pub(super) fn shown(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+    below.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    struct Ground {
+        _kept: tempfile::TempDir,
+        root: PathBuf,
+        outside: PathBuf,
+    }
+
+    fn ground() -> Ground {
+        let kept = tempfile::tempdir().expect("a directory");
+        let base = kept.path().canonicalize().expect("it is there");
+        let (root, outside) = (base.join("root"), base.join("outside"));
+        std::fs::create_dir_all(root.join("a/b")).expect("made");
+        std::fs::create_dir(&outside).expect("made");
+        std::fs::write(outside.join("secret"), "x").expect("written");
+        symlink(&outside, root.join("out")).expect("linked");
+        symlink("a", root.join("in")).expect("linked");
+        symlink("nowhere", root.join("dangling")).expect("linked");
+        symlink(outside.join("new"), root.join("later")).expect("linked");
+        Ground { _kept: kept, root, outside }
+    }
+
+    #[test]
+    fn what_stays_inside_is_found_however_it_is_named() {
+        let Ground { root, .. } = &ground();
+        let read = |given: &str| resolve(root, given, Use::Read);
+        assert_eq!(read("a/b"), Ok(root.join("a/b")));
+        assert_eq!(read("./a/../a//b/."), Ok(root.join("a/b")));
+        assert_eq!(read("in/b"), Ok(root.join("a/b")));
+        assert_eq!(read("in/../x"), Ok(root.join("x")), "`..` is that of the link's target");
+        assert_eq!(read("no/such/../x"), Ok(root.join("no/x")));
+        assert_eq!(read("."), Ok(root.clone()));
+        let absolute = root.join("a/x").display().to_string();
+        assert_eq!(read(&absolute), Ok(root.join("a/x")));
+        assert_eq!(read("dangling"), Ok(root.join("dangling")));
+    }
+
+    #[test]
+    fn what_leads_out_is_refused() {
+        let Ground { root, outside, .. } = &ground();
+        for wanted in [Use::Read, Use::Write, Use::Remove] {
+            for given in ["..", "../outside/secret", "a/../../outside", "out/secret", "/etc/passwd"]
+            {
+                let why = resolve(root, given, wanted).expect_err(given);
+                assert!(why.contains("leads out of the workspace"), "{given}: {why}");
+            }
+        }
+        let absolute = outside.join("secret").display().to_string();
+        assert!(resolve(root, &absolute, Use::Read).is_err());
+        assert!(resolve(root, "out", Use::Write).is_err());
+        assert_eq!(resolve(root, "out", Use::Remove), Ok(root.join("out")), "the link is inside");
+    }
+
+    #[test]
+    fn nothing_is_written_through_a_link_to_nowhere_or_among_the_runs() {
+        let Ground { root, .. } = &ground();
+        let write = |given: &str| resolve(root, given, Use::Write);
+        for given in ["later", "dangling"] {
+            let why = write(given).expect_err("refused");
+            assert!(why.contains("leads nowhere"), "{why}");
+        }
+        for given in [".raymond/runs/x", "a/.Raymond", ".raymond"] {
+            let why = write(given).expect_err("refused");
+            assert!(why.contains("keeps its runs in"), "{why}");
+        }
+        assert!(resolve(root, ".raymond/x", Use::Read).is_ok());
+        assert!(write("a/..").expect_err("refused").contains("the workspace itself"));
+        assert!(write("  ").expect_err("refused").contains("is empty"));
+        assert!(write("a\0b").expect_err("refused").contains("NUL"));
+    }
+
+    #[test]
+    fn a_loop_of_links_is_an_error_and_not_a_hang() {
+        let Ground { root, .. } = &ground();
+        symlink("round", root.join("round")).expect("linked");
+        let why = resolve(root, "round/x", Use::Read).expect_err("refused");
+        assert!(why.contains("symbolic link"), "{why}");
+    }
+}

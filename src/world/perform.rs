@@ -1,0 +1,193 @@
+//! The world: it carries out what a graph asks for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::clone::Clone;
+use super::config::{self, CONFIG, INDEX};
+use super::files;
+use super::git::Git;
+use super::glob::glob;
+use super::note::Note;
+use super::once::once;
+use super::outcome::{Performed, Trouble};
+use super::paths::{Use, resolve};
+use super::place::Place;
+use super::shared::{Shared, blocking};
+use super::{append, tools, web};
+use crate::domain::operation::{Class, Operation};
+use crate::process::leftover;
+
+/// Files up to this size are read where one stands: another thread would cost more.
+const SMALL: u64 = 64 * 1024;
+
+/// How long an operation of somebody's own may take.
+const LONGEST: Duration = Duration::from_mins(30);
+
+/// The workspace, with what is done in it.
+#[derive(Debug)]
+pub struct World(Arc<Shared>);
+
+impl World {
+    /// One at a place. Its root is taken as it leads there, without links.
+    #[must_use]
+    pub fn new(mut place: Place) -> Self {
+        if let Ok(root) = place.root.canonicalize() {
+            place.root = root;
+        }
+        Self(Arc::new(Shared::new(place)))
+    }
+
+    /// Carries out an operation. `stem` is the name of this very one, fit for a file, and the same after
+    /// a crash; `again` says that a runtime before this one may have begun it.
+    pub async fn perform(&self, stem: &str, operation: &Operation, again: bool) -> Performed {
+        if self.0.is_stopped() {
+            return Performed::Interrupted;
+        }
+        if let Some(quick) = quick(&self.0, operation) {
+            return quick.map_err(Trouble::Failed).into();
+        }
+        if again {
+            // What still runs of it would be in the way, and nobody hears it any more.
+            leftover::sweep(&self.0.place.marker, |process| process == stem).await;
+        }
+        self.long(stem, operation, again).await.into()
+    }
+
+    /// Ends what runs: every operation that is going on is interrupted, and so is each to come. What is
+    /// just being written is still written.
+    pub fn stop(&self) {
+        self.0.stop();
+    }
+
+    async fn long(&self, stem: &str, operation: &Operation, again: bool) -> Result<Value, Trouble> {
+        let shared = &self.0;
+        let git = Git { shared, stem };
+        match operation {
+            Operation::PythonModuleAvailable { module } => {
+                tools::has_module(shared, stem, module).await
+            }
+            Operation::SourceHasUpdates { id } => git.has_updates(id).await,
+            Operation::GetSha { repo_path } => git.sha(repo_path).await,
+            Operation::GitFetch { repo_path } => git.fetch(repo_path).await,
+            Operation::GitPull { repo_path } => git.pull(repo_path, again).await,
+            Operation::CloneRepo { url, dest, branch, depth } => {
+                let branch = branch.as_deref();
+                Clone { url, dest, branch, depth: *depth }.perform(shared, stem).await
+            }
+            Operation::WebFetch { url, allow_failure } => {
+                web::fetch(shared, url, *allow_failure).await
+            }
+            Operation::BashExec { command } => tools::shell(shared, stem, command, again).await,
+            Operation::Own { name, parameters, class } => {
+                let work = own(shared, name, parameters);
+                match class {
+                    Class::Uncertain => once(shared, stem, again, name, work).await,
+                    Class::Read | Class::Converges | Class::Guarded => work.await,
+                }
+            }
+            Operation::AppendToFile { path, content } => {
+                let path = resolve(shared.root(), path, Use::Write)?;
+                let turn = shared.locks.of(&path).await;
+                let (content, stem) = (content.clone(), stem.to_owned());
+                let work = move |shared: &Shared| {
+                    let _turn = turn;
+                    let steps = &shared.place.steps;
+                    append::append(&path, &content, steps, &Note::of(steps, &stem), again)
+                };
+                blocking(shared, work).await?
+            }
+            on_disk => {
+                let turn = match on_disk {
+                    Operation::AddSource { .. }
+                    | Operation::UpdateSource { .. }
+                    | Operation::WriteConfigEntry { .. } => {
+                        Some(shared.locks.of(&shared.root().join(CONFIG)).await)
+                    }
+                    _ => None,
+                };
+                let (operation, stem) = (on_disk.clone(), stem.to_owned());
+                let work = move |shared: &Shared| {
+                    let _turn = turn;
+                    perform_on_disk(shared, &stem, operation)
+                };
+                Ok(blocking(shared, work).await??)
+            }
+        }
+    }
+}
+
+/// What takes no time worth another thread.
+fn quick(shared: &Shared, operation: &Operation) -> Option<Result<Value, String>> {
+    let root = shared.root();
+    let answer = match operation {
+        Operation::ConfigExists => files::is_file(root, CONFIG),
+        Operation::IndexExists => files::is_file(root, INDEX),
+        Operation::FileExists { path } => files::is_file(root, path),
+        Operation::DirectoryExists { path } => files::is_directory(root, path),
+        Operation::SourceCloned { id } => {
+            config::clone_of(id).and_then(|path| files::is_directory(root, &path))
+        }
+        Operation::ToolAvailable { tool } => tools::is_available(shared, tool),
+        Operation::ReadFile { path } => {
+            let found = resolve(root, path, Use::Read).ok()?;
+            let is_small = |size: u64| size <= SMALL;
+            let small = std::fs::metadata(found).is_ok_and(|file| is_small(file.len()));
+            return small.then(|| files::read(root, path).map(Value::String));
+        }
+        _ => return None,
+    };
+    Some(answer.map(Value::Bool))
+}
+
+/// What reads and writes files, on a thread of its own.
+fn perform_on_disk(shared: &Shared, stem: &str, operation: Operation) -> Result<Value, String> {
+    let root = shared.root();
+    let done = |()| Value::Null;
+    match operation {
+        Operation::IndexIsPlaceholder => config::index_is_placeholder(root).map(Value::Bool),
+        Operation::SourceExists { id } => config::source_exists(root, &id).map(Value::Bool),
+        Operation::ReadConfig => config::read(root),
+        Operation::ReadFile { path } => files::read(root, &path).map(Value::String),
+        Operation::GlobFiles { pattern } => glob(root, &pattern).map(Value::from),
+        Operation::GlobCount { pattern } => glob(root, &pattern).map(|found| found.len().into()),
+        Operation::WriteFile { path, content } => {
+            files::write(root, &path, &content, stem).map(done)
+        }
+        Operation::CacheWebContent { content, dest } => {
+            files::write(root, &dest, &content, stem).map(|()| Value::String(dest))
+        }
+        Operation::CreateDirectory { path } => files::create_directory(root, &path).map(done),
+        Operation::DeleteFile { path } => files::delete(root, &path).map(done),
+        Operation::WriteConfigEntry { path, value } => {
+            config::write_entry(root, &path, value, stem).map(done)
+        }
+        Operation::UpdateSource { id, fields } => {
+            config::update_source(root, &id, fields, stem).map(done)
+        }
+        Operation::AddSource { spec } => config::add_source(root, spec, stem).map(done),
+        other => Err(format!("nothing on the disk does {other:?}")),
+    }
+}
+
+/// An operation of a type that a program using the library has added.
+async fn own(
+    shared: &Shared,
+    name: &str,
+    parameters: &Map<String, Value>,
+) -> Result<Value, Trouble> {
+    let unknown = || format!("this program has no type `{name}`: it was there when the run began");
+    let own = shared.place.own.get(name).ok_or_else(unknown)?;
+    let _permit = shared.permit().await?;
+    // A task of its own, so that a panic in it is its own.
+    let mut task = tokio::spawn(own.perform(parameters.clone()));
+    let ended = shared.unless_stopped(tokio::time::timeout(LONGEST, &mut task)).await;
+    task.abort();
+    match ended? {
+        Ok(Ok(done)) => Ok(done?),
+        Ok(Err(_)) => Err("it panicked".to_owned().into()),
+        Err(_) => Err(format!("it had not ended after {LONGEST:?} and was dropped").into()),
+    }
+}

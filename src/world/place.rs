@@ -1,0 +1,38 @@
+//! Where a world is, and with what it is equipped.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use super::registry::Registry;
+use crate::process::command::Marker;
+
+/// What a [`World`](super::perform::World) is made from.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The workspace root. Nothing outside it is read or written.
+    pub root: PathBuf,
+    /// The environment of the programs it runs, and of its requests' proxies. Keys of the account are
+    /// left out of it: see [`passed_on`](crate::process::environment::passed_on).
+    pub environment: Vec<(OsString, OsString)>,
+    /// The run's directory for files of single steps, where the notes of operations are kept.
+    pub steps: PathBuf,
+    /// What its programs are found by.
+    pub marker: Marker,
+    /// The types that a program using the library has added.
+    pub own: Registry,
+}
+
+impl Place {
+    /// Where programs are looked for.
+    #[must_use]
+    pub fn path(&self) -> Option<&OsStr> {
+        self.variable("PATH")
+    }
+
+    /// A variable of the environment.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        let found = self.environment.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_os_str())
+    }
+}

@@ -1,0 +1,60 @@
+//! The types of operations that a program using the library has added to those of the language.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::domain::operation::Done;
+
+/// What an operation of such a type is while it goes on.
+pub type Performing = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+/// A type of operations of one's own.
+///
+/// It is performed on a task of raymond's: it must not block. It is dropped where it waits when the
+/// run is stopped, or after half an hour. If it panics, the operation has failed.
+pub trait OwnType: Send + Sync {
+    /// Performs one, with its parameters filled in.
+    fn perform(&self, parameters: Map<String, Value>) -> Performing;
+}
+
+impl<F, P> OwnType for F
+where
+    F: Fn(Map<String, Value>) -> P + Send + Sync,
+    P: Future<Output = Done> + Send + 'static,
+{
+    fn perform(&self, parameters: Map<String, Value>) -> Performing {
+        Box::pin(self(parameters))
+    }
+}
+
+/// Such types by their names.
+#[derive(Clone, Default)]
+pub struct Registry(BTreeMap<String, Arc<dyn OwnType>>);
+
+impl Registry {
+    /// Adds a type; one of the same name is replaced.
+    pub fn add(&mut self, name: impl Into<String>, own: impl OwnType + 'static) {
+        self.0.insert(name.into(), Arc::new(own));
+    }
+
+    /// The type of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&dyn OwnType> {
+        self.0.get(name).map(Arc::as_ref)
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}

@@ -1,0 +1,124 @@
+//! What all operations of a world have in common: the place, whose turn it is, and the end.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, watch};
+use tokio::task::spawn_blocking;
+
+use super::locks::Locks;
+use super::outcome::Trouble;
+use super::place::Place;
+use crate::process::command::locate;
+use crate::process::program::{Ended, Failure, Program, environment};
+
+/// How many programs run, and pages are fetched, at a time.
+const AT_A_TIME: usize = 16;
+
+/// What the operations share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) place: Place,
+    pub(super) locks: Locks,
+    pub(super) client: OnceCell<reqwest::Client>,
+    permits: Semaphore,
+    stopped: watch::Sender<bool>,
+}
+
+/// A program that an operation runs.
+pub(super) struct Run<'run> {
+    /// The operation.
+    pub(super) stem: &'run str,
+    /// The program's name.
+    pub(super) program: &'run str,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) cwd: PathBuf,
+    /// Its environment, but for the run's mark.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    pub(super) longest: Duration,
+    pub(super) kept: usize,
+}
+
+impl Shared {
+    pub(super) fn new(place: Place) -> Self {
+        Self {
+            place,
+            locks: Locks::default(),
+            client: OnceCell::new(),
+            permits: Semaphore::new(AT_A_TIME),
+            stopped: watch::Sender::new(false),
+        }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.place.root
+    }
+
+    /// Brings everything to its end.
+    pub(super) fn stop(&self) {
+        self.stopped.send_replace(true);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        *self.stopped.borrow()
+    }
+
+    /// Comes to pass when everything is to end.
+    pub(super) async fn stopped(&self) {
+        let _ = self.stopped.subscribe().wait_for(|stopped| *stopped).await;
+    }
+
+    /// What comes of `work`, unless everything is to end before.
+    pub(super) async fn unless_stopped<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Trouble> {
+        tokio::select! {
+            biased;
+            () = self.stopped() => Err(Trouble::Interrupted),
+            done = work => Ok(done),
+        }
+    }
+
+    /// Waits until not too many others are at work.
+    pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, Trouble> {
+        let permit = self.unless_stopped(self.permits.acquire()).await?;
+        permit.map_err(|_| Trouble::Interrupted)
+    }
+
+    /// Runs a program to its end.
+    pub(super) async fn run(&self, run: Run<'_>) -> Result<Ended, Trouble> {
+        let found = locate(run.program, self.place.path()).and_then(|path| {
+            // It is started in another directory than this one.
+            std::path::absolute(path).ok()
+        });
+        let path = found.ok_or_else(|| {
+            format!("there is no program `{}` on the PATH: install it", run.program)
+        })?;
+        let program = Program {
+            path,
+            arguments: run.arguments,
+            cwd: run.cwd,
+            environment: environment(run.environment, &self.place.marker, run.stem),
+            longest: run.longest,
+            kept: run.kept,
+        };
+        let _permit = self.permit().await?;
+        program.run(self.stopped()).await.map_err(|failure| match failure {
+            Failure::Stopped => Trouble::Interrupted,
+            failure => Trouble::Failed(format!("`{}` {failure}", run.program)),
+        })
+    }
+}
+
+/// Does something on a thread where waiting for a disk keeps nobody.
+pub(super) async fn blocking<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    work: impl FnOnce(&Shared) -> T + Send + 'static,
+) -> Result<T, Trouble> {
+    let shared = Arc::clone(shared);
+    let done = spawn_blocking(move || work(&shared)).await;
+    done.map_err(|error| Trouble::Failed(format!("it came to no end: {error}")))
+}

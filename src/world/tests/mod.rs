@@ -1,0 +1,101 @@
+//! The world as a graph meets it: operations in a workspace of a test's own.
+
+mod files;
+mod git;
+mod programs;
+mod web;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::outcome::Performed;
+use super::perform::World;
+use super::place::Place;
+use super::registry::Registry;
+use crate::domain::id::RunId;
+use crate::domain::operation::{Done, Operation};
+use crate::process::command::Marker;
+
+/// A workspace with its world.
+struct Ground {
+    kept: tempfile::TempDir,
+    world: World,
+}
+
+impl Ground {
+    fn new() -> Self {
+        Self::with(Registry::default(), &[])
+    }
+
+    fn with(own: Registry, variables: &[(&str, &str)]) -> Self {
+        let kept = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(kept.path().join("root")).expect("made");
+        let world = world_at(kept.path(), own, variables);
+        Self { kept, world }
+    }
+
+    fn base(&self) -> PathBuf {
+        self.kept.path().canonicalize().expect("it is there")
+    }
+
+    fn root(&self) -> PathBuf {
+        self.base().join("root")
+    }
+
+    /// As after a crash: the same place, and nothing is known but what is on the disk.
+    fn restart(&mut self) {
+        self.world = world_at(self.kept.path(), Registry::default(), &[]);
+    }
+
+    async fn perform(&self, stem: &str, operation: Value, again: bool) -> Performed {
+        let operation: Operation = serde_json::from_value(operation).expect("an operation");
+        self.world.perform(stem, &operation, again).await
+    }
+
+    async fn done(&self, operation: Value) -> Done {
+        match self.perform("main.1", operation, false).await {
+            Performed::Done(done) => done,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn value(&self, operation: Value) -> Value {
+        self.done(operation).await.expect("it succeeds")
+    }
+
+    async fn why(&self, operation: Value) -> String {
+        self.done(operation).await.expect_err("it fails")
+    }
+
+    fn put(&self, path: &str, content: &str) {
+        let path = self.root().join(path);
+        std::fs::create_dir_all(path.parent().expect("one")).expect("made");
+        std::fs::write(path, content).expect("written");
+    }
+
+    fn text(&self, path: &str) -> String {
+        std::fs::read_to_string(self.root().join(path)).expect("there")
+    }
+}
+
+fn world_at(base: &Path, own: Registry, variables: &[(&str, &str)]) -> World {
+    let fixed = [
+        ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_DIR", "/nowhere/of/a/hook"),
+        ("ANTHROPIC_API_KEY", "secret"),
+    ];
+    let variables = fixed.iter().chain(variables);
+    World::new(Place {
+        root: base.join("root"),
+        environment: variables
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)))
+            .collect(),
+        steps: base.join("steps"),
+        marker: Marker { run: RunId::parse("world").expect("an id"), dir: base.to_owned() },
+        own,
+    })
+}

@@ -1,0 +1,137 @@
+//! Programs, and types of a program's own.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::domain::operation::Class;
+use crate::process::leftover;
+use crate::world::note::Note;
+
+fn shell(command: &str) -> Value {
+    json!({"type": "bash_exec", "command": command})
+}
+
+#[tokio::test]
+async fn a_command_runs_in_the_workspace_without_the_keys() {
+    let ground = Ground::new();
+    let said = ground.value(shell("pwd; echo ${ANTHROPIC_API_KEY-none} $RAYMOND_RUN >&2")).await;
+    let expected = json!({
+        "exit_code": 0,
+        "stdout": format!("{}\n", ground.root().display()),
+        "stderr": "none world\n",
+    });
+    assert_eq!(said, expected);
+    let why = ground.why(shell("echo no network >&2; exit 3")).await;
+    assert_eq!(why, "the command `echo no network >&2; exit 3` exited with code 3: no network");
+    assert_eq!(ground.why(shell(" ")).await, "the command is empty");
+}
+
+#[tokio::test]
+async fn a_command_that_has_ended_is_not_run_again() {
+    let mut ground = Ground::new();
+    let command = shell("echo run >> runs; echo $$; exit 0");
+    let first = ground.perform("main.1", command.clone(), false).await;
+    ground.restart();
+    assert_eq!(ground.perform("main.1", command, true).await, first);
+    let failing = shell("echo run >> runs; exit 4");
+    let first = ground.perform("main.2", failing.clone(), true).await;
+    assert_eq!(ground.perform("main.2", failing, true).await, first, "never begun, then failed");
+    assert_eq!(ground.text("runs"), "run\nrun\n");
+}
+
+#[tokio::test]
+async fn of_a_command_that_was_begun_nobody_knows() {
+    let ground = Ground::new();
+    Note::of(&ground.base().join("steps"), "main.1").begin().expect("noted");
+    let lost = ground.perform("main.1", shell("echo run >> runs"), true).await;
+    let Performed::Lost(why) = lost else { panic!("{lost:?}") };
+    assert!(why.starts_with("WF502 the command `echo run >> runs` had begun when"), "{why}");
+    assert!(!ground.root().join("runs").exists());
+    let anew = ground.perform("main.1", shell("echo run >> runs"), false).await;
+    assert!(matches!(anew, Performed::Done(Ok(_))), "the policy has it done again");
+}
+
+#[tokio::test]
+async fn a_stop_ends_a_command_and_all_it_has_started() {
+    let ground = Ground::new();
+    let fifo = "mkfifo here; (sleep 600 & echo started > here; wait)";
+    let command = serde_json::from_value(shell(fifo)).expect("an operation");
+    let running = ground.world.perform("main.1", &command, false);
+    let stopping = async {
+        let here = ground.root().join("here");
+        while !here.exists() {
+            tokio::task::yield_now().await;
+        }
+        tokio::fs::read_to_string(here).await.expect("it has started");
+        ground.world.stop();
+    };
+    let both = async { tokio::join!(running, stopping) };
+    let (performed, ()) =
+        tokio::time::timeout(Duration::from_mins(1), both).await.expect("it ends");
+    assert_eq!(performed, Performed::Interrupted);
+    let marker = Marker { run: RunId::parse("world").expect("an id"), dir: ground.base() };
+    let left = async {
+        while !leftover::find(&marker).is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), left).await.expect("nothing is left");
+    let again = world_at(ground.kept.path(), Registry::default(), &[]);
+    let lost = again.perform("main.1", &command, true).await;
+    assert!(matches!(lost, Performed::Lost(_)), "{lost:?}");
+}
+
+#[tokio::test]
+async fn tools_are_looked_for_on_the_path() {
+    let ground = Ground::new();
+    let has = |tool: &str| json!({"type": "tool_available", "tool": tool});
+    assert_eq!(ground.value(has("sh")).await, json!(true));
+    assert_eq!(ground.value(has("no-such-tool")).await, json!(false));
+    assert!(ground.why(has("/bin/sh")).await.contains("is no name of a program"));
+}
+
+#[tokio::test]
+async fn modules_are_found_without_running_them() {
+    let ground = Ground::new();
+    ground.put("package/__init__.py", "open('ran', 'w')");
+    ground.put("package/part.py", "open('ran', 'w')");
+    let has = |module: &str| json!({"type": "python_module_available", "module": module});
+    for module in ["json", "os.path", "email.mime.text", "package", "package.part", "sys"] {
+        assert_eq!(ground.value(has(module)).await, json!(true), "{module}");
+    }
+    for module in ["no_such_module", "json.no_such", "sys.no", "package.none"] {
+        assert_eq!(ground.value(has(module)).await, json!(false), "{module}");
+    }
+    for module in ["", "a..b", "os; x", "-c", "1a"] {
+        assert!(ground.why(has(module)).await.contains("is no name of a module"), "{module}");
+    }
+    assert!(!ground.root().join("ran").exists());
+}
+
+#[tokio::test]
+async fn types_of_ones_own_are_performed_and_their_panics_are_failures() {
+    let mut own = Registry::default();
+    own.add("greet", |parameters: serde_json::Map<String, Value>| async move {
+        Ok(json!(format!("hello {}", parameters["whom"].as_str().unwrap_or("you"))))
+    });
+    own.add("panic", |parameters: serde_json::Map<String, Value>| async move {
+        Ok(parameters["missing"].clone())
+    });
+    own.add("wait", |_| std::future::pending());
+    let ground = Ground::with(own, &[]);
+    let call = |name: &str, class: Class| {
+        let class = serde_json::to_value(class).expect("a class");
+        json!({"type": "own", "name": name, "parameters": {"whom": "all"}, "class": class})
+    };
+    assert_eq!(ground.value(call("greet", Class::Uncertain)).await, json!("hello all"));
+    let known = ground.perform("main.1", call("panic", Class::Uncertain), true).await;
+    assert_eq!(known, Performed::Done(Ok(json!("hello all"))), "what was noted before");
+    assert_eq!(ground.why(call("panic", Class::Read)).await, "it panicked");
+    assert!(ground.why(call("none", Class::Read)).await.contains("has no type `none`"));
+    let waiting = serde_json::from_value(call("wait", Class::Read)).expect("an operation");
+    let stopping = async { ground.world.stop() };
+    let (performed, ()) = tokio::join!(ground.world.perform("main.2", &waiting, false), stopping);
+    assert_eq!(performed, Performed::Interrupted);
+}

@@ -1,0 +1,137 @@
+//! Programs: whether there is one, whether python3 has a module, and what a shell makes of a command.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::once::once;
+use super::outcome::Trouble;
+use super::shared::{Run, Shared};
+use crate::process::command::locate;
+use crate::process::verdict::Exit;
+
+/// How long a command may take.
+const LONGEST: Duration = Duration::from_mins(30);
+
+/// How long python3 may take to look for a module.
+const LOOK: Duration = Duration::from_mins(1);
+
+/// How much is kept of each of what a command says, but for its end.
+const KEPT: usize = 1024 * 1024;
+
+/// How many of its last lines tell why it failed.
+const LINES: usize = 5;
+
+/// How much of a command is shown.
+const SHOWN: usize = 60;
+
+/// Looks for a module as `import` would, but runs nothing of it: not even the packages it is in.
+const FIND: &str = "
+import sys
+path, spec, name = None, None, ''
+for part in sys.argv[1].split('.'):
+    name = name + '.' + part if name else part
+    if name in sys.modules:
+        spec = True
+        path = getattr(sys.modules[name], '__path__', None)
+        continue
+    if '.' in name and path is None:
+        sys.exit(1)
+    found = (finder.find_spec(name, path, None) for finder in sys.meta_path)
+    spec = next((spec for spec in found if spec is not None), None)
+    if spec is None:
+        sys.exit(1)
+    path = spec.submodule_search_locations
+";
+
+/// Whether a program is on the PATH.
+pub(super) fn is_available(shared: &Shared, tool: &str) -> Result<bool, String> {
+    if tool.trim().is_empty() || tool.contains(['/', '\0']) {
+        return Err(format!("{tool:?} is no name of a program on the PATH"));
+    }
+    Ok(locate(tool, shared.place.path()).is_some())
+}
+
+/// Whether python3 can import a module. Without python3 it cannot.
+pub(super) async fn has_module(
+    shared: &Shared,
+    stem: &str,
+    module: &str,
+) -> Result<Value, Trouble> {
+    let is_name = |part: &str| {
+        let letter = |c: char| c == '_' || c.is_alphanumeric();
+        part.chars().all(letter) && part.chars().next().is_some_and(|c| !c.is_numeric())
+    };
+    if !module.split('.').all(is_name) {
+        return Err(
+            format!("{module:?} is no name of a module, such as `yaml` or `os.path`").into()
+        );
+    }
+    if !is_available(shared, "python3")? {
+        return Ok(Value::Bool(false));
+    }
+    let run = Run {
+        stem,
+        program: "python3",
+        arguments: ["-c", FIND, module].map(Into::into).into(),
+        cwd: shared.root().to_owned(),
+        environment: shared.place.environment.clone(),
+        longest: LOOK,
+        kept: 0,
+    };
+    let ended = shared.run(run).await?;
+    match ended.exit {
+        Exit::Code(0) => Ok(Value::Bool(true)),
+        Exit::Code(1) if ended.stderr.last_lines(1).is_empty() => Ok(Value::Bool(false)),
+        exit => {
+            let said = ended.stderr.last_lines(LINES);
+            Err(format!("python3 cannot look for `{module}`: it {exit}: {said}").into())
+        }
+    }
+}
+
+/// What a shell makes of a command: `{exit_code, stdout, stderr}`.
+pub(super) async fn shell(
+    shared: &Arc<Shared>,
+    stem: &str,
+    command: &str,
+    again: bool,
+) -> Result<Value, Trouble> {
+    if command.trim().is_empty() {
+        return Err("the command is empty".to_owned().into());
+    }
+    let what = format!("the command `{}`", shown(command));
+    let run = Run {
+        stem,
+        program: "sh",
+        arguments: ["-c", command].map(Into::into).into(),
+        cwd: shared.root().to_owned(),
+        environment: shared.place.environment.clone(),
+        longest: LONGEST,
+        kept: KEPT,
+    };
+    let work = async {
+        let ended = shared.run(run).await?;
+        if ended.exit != Exit::Code(0) {
+            let said = ended.stderr.last_lines(LINES);
+            let said = if said.is_empty() { said } else { format!(": {said}") };
+            return Err(format!("{what} {}{said}", ended.exit).into());
+        }
+        Ok(json!({
+            "exit_code": 0,
+            "stdout": ended.stdout.text(),
+            "stderr": ended.stderr.text(),
+        }))
+    };
+    once(shared, stem, again, &what, work).await
+}
+
+/// The beginning of a command, on one line.
+fn shown(command: &str) -> String {
+    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}

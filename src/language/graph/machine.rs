@@ -97,6 +97,9 @@ impl<'graph> Machine<'graph> {
                 fields.insert(map.to_owned(), json!({}));
             }
         }
+        if let Some(Value::Object(computed)) = fields.get_mut("computed") {
+            computed.entry("last_error").or_insert(Value::Null);
+        }
         let entered = Entered {
             workflow_name: program.name.clone(),
             workflow_version: program.version.clone(),

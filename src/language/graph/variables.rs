@@ -58,6 +58,7 @@ impl Variables {
 
     /// The state that it begins with.
     pub(super) fn begins_with(&mut self, initial: &Map<String, Value>) {
+        self.write("computed.last_error");
         for (name, value) in initial {
             self.write(name);
             for below in value.as_object().into_iter().flat_map(Map::keys) {

@@ -9,13 +9,14 @@ use std::sync::Arc;
 use actix::{Actor, Addr, AsyncContext, Handler};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
+use super::stage::{Nothing, Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::Agent;
 use crate::actor::context::{Context, Superior};
 use crate::actor::message::{
     Admitted, AgentDown, AskPermit, Assignment, Journaled, Proceed, Throttled, TurnEnded,
     TurnReported,
 };
+use crate::actor::programs::Programs;
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Parts, Start, Supervisor};
 use crate::domain::consult::Spent;
@@ -87,6 +88,9 @@ impl Still {
                 model: None,
                 source: Arc::new(files(WORKFLOW)),
                 runner,
+                performer: Rc::new(Nothing),
+                programs: Programs::default(),
+                builtins: serde_json::Map::new(),
                 registry,
                 warned: std::cell::RefCell::default(),
                 advisers: Vec::new(),
@@ -102,6 +106,7 @@ impl Still {
                 run,
                 store,
                 start,
+                stays: false,
                 begun: Vec::new(),
                 throttle: Throttle::new(1),
                 context,
@@ -202,6 +207,12 @@ fn assignment(step: u64, name: &str) -> Assignment {
         session: Session::fresh(SessionId::new("other")),
         variables: Variables::new(),
         limits: Supervision::default().limits(),
+        folder: None,
+        task: None,
+        walks: false,
+        again: false,
+        graph: None,
+        heard: None,
         proposal: None,
         reminder: None,
     }
@@ -212,6 +223,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         version: 1,
         turn: turn("main", step),
         state: state("B.md"),
+        folder: None,
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,
@@ -269,6 +281,9 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             model: None,
             source: Arc::new(files(WORKFLOW)),
             runner: gated(at, arrived),
+            performer: Rc::new(Nothing),
+            programs: Programs::default(),
+            builtins: serde_json::Map::new(),
             registry: Arc::default(),
             warned: std::cell::RefCell::default(),
             advisers: Vec::new(),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::stage::{Played, Player, Stage, ended, files, says, settings};
 use crate::domain::event::Event;
-use crate::domain::id::StateName;
+use crate::domain::id::{Folder, StateName};
 use crate::domain::run::{Ending, Status};
 use crate::domain::settings::Settings;
 use crate::domain::supervision::Supervision;
@@ -74,6 +74,10 @@ impl Source for Trap {
     fn check(&self, name: &StateName) -> Result<(), Error> {
         self.touch(On::Checking, name);
         self.files.check(name)
+    }
+
+    fn within(&self, folder: &Folder) -> Result<std::sync::Arc<dyn Source>, Error> {
+        self.files.within(folder)
     }
 
     fn path(&self, name: &StateName) -> String {

@@ -16,6 +16,8 @@ use crate::actor::adviser::Adviser;
 use crate::actor::launch::{Launch, supervise};
 use crate::actor::message::{Finish, Published};
 use crate::actor::observer::{Kind, Observer};
+use crate::actor::performer::{Performed, Performer};
+use crate::actor::programs::Programs;
 use crate::actor::registry::Registry;
 use crate::actor::runner::{Local, Notices, StepRunner, Stop};
 use crate::actor::supervisor::Start;
@@ -23,6 +25,7 @@ use crate::domain::agent::Terms;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
+use crate::domain::operation::Operation;
 use crate::domain::run::{Ending, Run, STATE_VERSION};
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::supervision::Supervision;
@@ -252,6 +255,10 @@ impl Stage {
                 start: Start::New(first),
                 source: Arc::new(source),
                 runner: Rc::clone(player) as Rc<dyn StepRunner>,
+                performer: Rc::new(Nothing),
+                programs: Programs::default(),
+                builtins: serde_json::Map::new(),
+                stays: false,
                 registry: Arc::clone(&self.registry),
                 observers: vec![Observer::new("audience", audience.clone().recipient(), Kind::Own)],
                 advisers: self.plugs.borrow().iter().map(|plug| plug()).collect(),
@@ -301,4 +308,15 @@ pub(super) fn ended(payload: &str) -> Ending {
 
 pub(super) fn agent_id(name: &str) -> AgentId {
     AgentId::parse(name).expect("an agent's id")
+}
+
+/// Performs nothing.
+pub(super) struct Nothing;
+
+impl Performer for Nothing {
+    fn perform(self: Rc<Self>, name: String, _: Operation, _: bool) -> Local<Performed> {
+        Box::pin(std::future::ready(Performed::Done(Err(format!("nobody performs {name}")))))
+    }
+
+    fn stop(&self) {}
 }

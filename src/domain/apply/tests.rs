@@ -50,6 +50,7 @@ fn with(transition: Transition, pairs: &[(&str, &str)]) -> Transition {
         | Transition::Call { variables, .. }
         | Transition::Function { variables, .. }
         | Transition::Fork { variables, .. }
+        | Transition::Ask { variables, .. }
         | Transition::Result { variables, .. } => *variables = scene::variables(pairs),
     }
     transition

@@ -48,6 +48,7 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
         version: STEP_VERSION,
         turn: TurnId { agent: AgentId::main(), step, turn: 0 },
         state: StateName::parse("START.md").expect("a name"),
+        folder: None,
         visit: 0,
         session,
         model: None,

@@ -165,7 +165,7 @@ proptest! {
             let resumed = matches!(record.event, Event::RunResumed { .. });
             for effect in apply(&mut run, &record).expect("it could happen") {
                 match effect {
-                    Effect::Proceed(id) => {
+                    Effect::Proceed(id) | Effect::Ask(id) => {
                         prop_assert!(run.agents.contains_key(&id));
                         prop_assert!(resumed || allowed.contains(&id));
                     }

@@ -140,7 +140,7 @@ fn a_permanent_agent_without_restarts_left_can_wait_for_someone() {
     for event in events {
         scene.happens(event);
     }
-    assert!(matches!(scene.run.parked(), Some(Pause::Parked { agents: 1, .. })));
+    assert!(matches!(scene.run.waiting(), Some(Pause::Parked { agents: 1, .. })));
     assert_eq!(scene.agent("main").not_before, None);
 }
 
@@ -198,10 +198,10 @@ fn a_run_that_goes_on_lets_the_parked_begin_anew() {
         happen(&mut scene, "main.1", failed_by(Cause::Crash));
     }
     assert!(scene.agent("main.1").parked.is_some());
-    assert_eq!(scene.run.parked(), None, "main still works");
+    assert_eq!(scene.run.waiting(), None, "main still works");
     happen(&mut scene, "main", failed_by(Cause::Crash));
     happen(&mut scene, "main", failed_by(Cause::Crash));
-    let pause = scene.run.parked().expect("all wait");
+    let pause = scene.run.waiting().expect("all wait");
     assert!(pause.to_string().starts_with("2 agents wait for someone: in N.md"), "{pause}");
 
     scene.happens(Event::RunPaused { pause });
@@ -212,7 +212,7 @@ fn a_run_that_goes_on_lets_the_parked_begin_anew() {
         let agent = scene.agent(id);
         assert_eq!((&agent.parked, agent.restarts.len()), (&None, 0), "{id}");
     }
-    assert_eq!(scene.run.parked(), None);
+    assert_eq!(scene.run.waiting(), None);
     happen(&mut scene, "main.1", failed_by(Cause::Crash));
     assert_eq!(scene.agent("main.1").parked, None, "it has its restarts again");
 }

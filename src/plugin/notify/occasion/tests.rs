@@ -29,6 +29,7 @@ fn occasions() -> Occasions {
         turn_costs_usd: std::collections::BTreeMap::new(),
         shares: std::collections::BTreeMap::new(),
         settings: Settings::default(),
+        answered: std::collections::BTreeMap::new(),
         agents: Agents::default(),
         finished: Vec::new(),
     };

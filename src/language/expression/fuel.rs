@@ -26,7 +26,7 @@ pub struct Fuel {
 }
 
 impl Default for Fuel {
-    /// Five million steps, which is well under a second; a text of 1 MiB; a list of 100,000 elements.
+    /// Five million steps, which take less than a second; a text of 1 MiB; a list of 100,000 elements.
     fn default() -> Self {
         Self { steps: 5_000_000, text: 1024 * 1024, list: 100_000 }
     }

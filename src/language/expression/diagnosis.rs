@@ -83,10 +83,10 @@ impl Failure<'_> {
             }
             _ => {}
         }
-        if rest.starts_with('|') {
+        if let Some(what) = rest.strip_prefix('|') {
             let why = "`|` is a form of jq and the shell; write";
-            let what = rest[1..].trim_start();
-            let what = what.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+            let what =
+                what.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
             return match what {
                 "length" => foreign(format!("{why} `{name}.length`")),
                 "keys" | "values" => foreign(format!("{why} `Object.{what}({name})`")),
@@ -216,7 +216,6 @@ impl Failure<'_> {
             match (quote, char) {
                 (Some(_), '\\') => _ = chars.next(),
                 (Some(close), char) if char == close => quote = None,
-                (Some(_), _) => {}
                 (None, '\'' | '"') => quote = Some(char),
                 (None, '(') => open.push(')'),
                 (None, '[') => open.push(']'),

@@ -83,7 +83,7 @@ impl<'value> Environment<'_, 'value> {
     }
 
     /// The error with what it happened in.
-    fn quote(self, span: Span, error: Error) -> Error {
+    pub(super) fn quote(self, span: Span, error: Error) -> Error {
         let Error::Evaluation(message) = error else { return error };
         let text = &self.text[span.start..span.end];
         let end = text.floor_char_boundary(QUOTED);
@@ -262,6 +262,6 @@ impl<'value> Call<'value> {
             Some(Given::Value(value)) => Some(own(value, fuel)?),
             _ => None,
         };
-        Each { list, lambda, environment }.apply(self.method, initial, fuel)
+        Each { list, lambda, environment, span: self.span }.apply(self.method, initial, fuel)
     }
 }

@@ -26,7 +26,7 @@ pub struct Fuel {
 }
 
 impl Default for Fuel {
-    /// Five million steps, which is well under a second; a text of 1 MiB; a list of 100,000 elements.
+    /// Five million steps, which take less than a second; a text of 1 MiB; a list of 100,000 elements.
     fn default() -> Self {
         Self { steps: 5_000_000, text: 1024 * 1024, list: 100_000 }
     }
@@ -35,16 +35,10 @@ impl Default for Fuel {
 impl Fuel {
     /// Takes some steps.
     pub(super) fn spend(&mut self, steps: usize) -> Result<(), Error> {
-        match self.steps.checked_sub(steps as u64) {
-            Some(left) => {
-                self.steps = left;
-                Ok(())
-            }
-            None => {
-                self.steps = 0;
-                Err(Error::Evaluation("the expression takes too many steps".to_owned()))
-            }
-        }
+        let left = self.steps.checked_sub(steps as u64);
+        self.steps = left.unwrap_or(0);
+        let why = || Error::Evaluation("the expression takes too many steps".to_owned());
+        left.map(|_| ()).ok_or_else(why)
     }
 
     /// Takes what it costs to go through a text.

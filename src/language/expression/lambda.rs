@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::ast::Lambda;
+use super::ast::{Lambda, Span};
 use super::evaluate::{Environment, Frame, value};
 use super::flaw::Error;
 use super::fuel::Fuel;
@@ -30,6 +30,7 @@ pub(super) struct Each<'frame, 'value> {
     pub(super) list: &'value [Value],
     pub(super) lambda: &'value Lambda,
     pub(super) environment: Environment<'frame, 'value>,
+    pub(super) span: Span,
 }
 
 impl Each<'_, '_> {
@@ -51,7 +52,7 @@ impl Each<'_, '_> {
             Method::Map => {
                 let mut made = Vec::new();
                 self.results(fuel, |result, fuel| {
-                    fuel.list(made.len() + 1)?;
+                    fuel.room(made.len() + 1)?;
                     made.push(result);
                     Ok(())
                 })?;
@@ -118,7 +119,8 @@ impl Each<'_, '_> {
             (None, Some(first)) => (fuel.copy(first)?, 1),
             (None, None) => {
                 let why = "reduce of an empty list needs a second argument to begin with";
-                return Err(Error::Evaluation(why.to_owned()));
+                let error = Error::Evaluation(why.to_owned());
+                return Err(self.environment.quote(self.span, error));
             }
         };
         for (place, element) in self.list.iter().enumerate().skip(skip) {

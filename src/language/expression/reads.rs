@@ -11,7 +11,8 @@ use super::ast::{Argument, Expression, Lambda, Node, Step, Take};
 pub struct Read {
     /// The path, with dots between its names, as far as it is written in names: `computed.config.sources`.
     pub path: String,
-    /// Whether nothing may be there, which is null then; or else that is [`Error::Unresolved`].
+    /// Whether nothing may be there, which is null then; or else that is
+    /// [`Error::Unresolved`](super::Error::Unresolved).
     pub optional: bool,
 }
 
@@ -54,7 +55,9 @@ fn collect<'node>(node: &'node Node, own: &mut Vec<&'node str>, reads: &mut BTre
                 Node::Name(name) => read(name, steps, own, reads),
                 base => collect(base, own, reads),
             }
-            steps.iter().for_each(|step| inside(step, own, reads));
+            for step in steps {
+                inside(step, own, reads);
+            }
         }
     }
 }

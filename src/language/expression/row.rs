@@ -53,6 +53,9 @@ impl Operator {
 /// A value of the row, and where it stands.
 type Member = (Node, Span);
 
+/// What follows the first value of a row.
+type Tail = Vec<(Between, Member)>;
+
 /// The row as one value.
 pub(super) fn node(piece: Piece<'_>) -> Result<Node, Flaw> {
     let start = piece.as_span().start();
@@ -73,16 +76,15 @@ pub(super) fn node(piece: Piece<'_>) -> Result<Node, Flaw> {
 }
 
 /// Splits the row at the operators of a level, and joins what lies between them first.
-fn join(first: Member, rest: Vec<(Between, Member)>, level: usize) -> Result<Member, Flaw> {
+fn join(first: Member, rest: Tail, level: usize) -> Result<Member, Flaw> {
     if rest.is_empty() || level == LEVELS {
         return Ok(first);
     }
-    let mut parts: Vec<(Option<Between>, Member, Vec<(Between, Member)>)> =
-        vec![(None, first, Vec::new())];
+    let mut parts = vec![(None, first, Tail::new())];
     for (between, member) in rest {
         match parts.last_mut() {
             Some((_, _, tail)) if between.0.level() > level => tail.push((between, member)),
-            _ => parts.push((Some(between), member, Vec::new())),
+            _ => parts.push((Some(between), member, Tail::new())),
         }
     }
     let mut joined = Vec::with_capacity(parts.len());
@@ -96,7 +98,7 @@ fn join(first: Member, rest: Vec<(Between, Member)>, level: usize) -> Result<Mem
 }
 
 /// Values with operators of one level between them.
-fn together(first: Member, rest: Vec<(Between, Member)>) -> Result<Member, Flaw> {
+fn together(first: Member, rest: Tail) -> Result<Member, Flaw> {
     let Some(end) = rest.last().map(|(_, (_, place))| place.end) else { return Ok(first) };
     let (first, Span { start, .. }) = first;
     let span = Span { start, end };

@@ -104,7 +104,7 @@ fn plural(arguments: usize) -> String {
 }
 
 /// The name at the end of a piece, after its dot.
-fn last_name<'text>(piece: Piece<'text>) -> &'text str {
+fn last_name(piece: Piece<'_>) -> &str {
     piece.into_inner().last().map_or("", |name| name.as_str())
 }
 

@@ -1,1 +1,52 @@
-//! Expressions by tables.
+//! Expressions and templates by tables, and by properties over any text.
+
+use serde_json::{Value, json};
+
+use super::{Error, Expression, Fuel, Scope};
+
+mod bounds;
+mod flaws;
+mod methods;
+mod templates;
+mod values;
+
+/// Names that are the keys of a map.
+struct Names(Value);
+
+impl Scope for Names {
+    fn root(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+}
+
+fn scope() -> Names {
+    Names(json!({
+        "n": 7, "half": 0.5, "name": "raymond", "path": "docs/a b/Übersicht.md", "nothing": null,
+        "yes": true, "empty": "", "list": [3, 1, 2], "words": ["b", "a", null],
+        "source_type": "git", "arguments": "--force https://example.org/x.git",
+        "map": {"b-c": 1, "length": "own", "2": "two", "deep": {"x": [1, {"y": "z"}]}},
+        "config": {"sources": [{"id": "react", "type": "git"}, {"id": "vue", "type": "web"}]},
+        "computed": {"repo_url": "https://example.org/react.git", "files": ["a.md", "b.txt"]},
+        "flags": {"manifest_detected": true},
+    }))
+}
+
+fn evaluate(text: &str) -> Result<Value, Error> {
+    let expression = Expression::parse(text).unwrap_or_else(|flaw| panic!("{text}: {flaw:?}"));
+    expression.evaluate(&scope(), &mut Fuel::default())
+}
+
+/// What each text comes to.
+fn assert_values(table: &[(&str, Value)]) {
+    for (text, value) in table {
+        assert_eq!(evaluate(text).as_ref(), Ok(value), "{text}");
+    }
+}
+
+/// Why each text comes to nothing.
+fn assert_errors(table: &[(&str, &str)]) {
+    for (text, why) in table {
+        let error = evaluate(text).expect_err(text);
+        assert_eq!(error.to_string(), format!("WF403 {why}"), "{text}");
+    }
+}

@@ -83,9 +83,6 @@ fn concat(text: &str, arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Strin
 fn split(text: &str, arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
     let limit = usize::try_from(arguments.whole(1, i128::from(u32::MAX))?).unwrap_or(usize::MAX);
     let most = limit.min(fuel.list + 1);
-    let own = |parts: &mut dyn Iterator<Item = &str>| {
-        parts.take(most).map(|part| Value::from(part)).collect::<Vec<_>>()
-    };
     let parts = match arguments.pattern() {
         Some(pattern) => {
             let mut start = 0;
@@ -108,7 +105,7 @@ fn split(text: &str, arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Value,
             let chars = text.chars().take(most);
             chars.map(|char| Value::from(&*char.encode_utf8(&mut bytes))).collect()
         }
-        None => own(&mut text.split(arguments.text(0)?)),
+        None => text.split(arguments.text(0)?).take(most).map(Value::from).collect(),
     };
     fuel.list(parts.len())?;
     Ok(Value::Array(parts))

@@ -1,0 +1,219 @@
+//! What is bounded: how deep a text nests, and what an evaluation may take and make.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::super::{Error, Expression, Fuel, Template};
+use super::{Names, evaluate, scope};
+
+/// What an expression may need no more than: the stack of a thread that has little.
+fn on_a_small_stack(work: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(1024 * 1024).spawn(work);
+    thread.expect("a thread").join().expect("no overflow");
+}
+
+fn nested(depth: usize, open: &str, middle: &str, close: &str) -> String {
+    format!("{}{middle}{}", open.repeat(depth), close.repeat(depth))
+}
+
+#[test]
+fn a_text_that_nests_too_deep_is_a_flaw() {
+    on_a_small_stack(|| {
+        let bombs = [
+            ("(", ")"),
+            ("[", "]"),
+            ("{a: ", "}"),
+            ("${", "}"),
+            ("a[", "]"),
+            ("len(", ")"),
+            ("l.map(x => ", ")"),
+            ("a ? ", " : b"),
+            ("l.split(/'/, ", ")"),
+            ("l.split(/[/'(]/, ", ")"),
+            ("(\"(\" + ", ")"),
+        ];
+        for (open, close) in bombs {
+            let flaw = Expression::parse(&nested(500, open, "a", close)).expect_err(open);
+            assert_eq!(flaw.message, "the expression nests more than 64 deep; compute it in steps");
+            assert!(Expression::parse(&nested(500, open, "", "")).is_err(), "{open}");
+            let value = json!(format!("${{{}}}", nested(500, open, "a", close)));
+            assert!(Template::parse(&value).is_err(), "{open}");
+            let deepest = Expression::parse(&nested(64, open, "a", close));
+            let deepest = deepest.unwrap_or_else(|flaw| panic!("{open}: {flaw:?}"));
+            let _ = deepest.evaluate(&Names(json!({"l": [1], "a": "a"})), &mut Fuel::default());
+            let _ = deepest.reads();
+        }
+    });
+}
+
+#[test]
+fn what_stands_in_a_row_may_be_long() {
+    on_a_small_stack(|| {
+        let rows = [
+            ("!".repeat(10_000) + "a", json!(true)),
+            ("- ".repeat(5_000) + "1", json!(1)),
+            ("1".to_owned() + &" + 1".repeat(3_000), json!(3_001)),
+            ("a".to_owned() + &".b".repeat(5_000), json!(null)),
+            ("null".to_owned() + &" ?? null".repeat(1_500), json!(null)),
+            ("null ? 0 : ".repeat(1_000) + "1", json!(1)),
+            ("1".to_owned() + &" * 1 + 0".repeat(1_000), json!(1)),
+        ];
+        for (text, value) in rows {
+            let scope = Names(json!({"a": "x"}));
+            let parsed = Expression::parse(&text).unwrap_or_else(|flaw| panic!("{flaw:?}"));
+            assert_eq!(parsed.evaluate(&scope, &mut Fuel::default()), Ok(value));
+        }
+        let flaw = Expression::parse(&"a+".repeat(9_000)).expect_err("a long text");
+        assert_eq!(flaw.message, "the expression is longer than 16384 bytes; compute it in steps");
+    });
+}
+
+const THOUSAND: &str = "'0123456789'.split('').flatMap(a => '0123456789'.split('')).flatMap(a => '0123456789'.split(''))";
+
+#[test]
+fn an_evaluation_that_takes_or_makes_too_much_is_stopped() {
+    let text = "the text is longer than 1048576 bytes";
+    let steps = "the expression takes too many steps";
+    let list = "the list has more than 100000 elements";
+    let table = [
+        (".reduce((s, x) => s + s, 'x')", text),
+        (".reduce((s, x) => s.concat(s), ['x'])", list),
+        (".reduce((s, x) => s + s, ['x'])", list),
+        (".map(a => t.map(b => t.map(c => 1)))", steps),
+        (".every(a => t.every(b => t.every(c => c)))", steps),
+        (".every(a => t.flatMap(b => t).length)", list),
+        (".reduce((s, x) => [s], 0)", "the value nests more than 64 lists and maps in one another"),
+        (
+            ".reduce((s, x) => {a: s}, 0)",
+            "the value nests more than 64 lists and maps in one another",
+        ),
+        (".reduce((s, x) => s.replaceAll('x', '$&$&'), 'x')", text),
+        (".reduce((s, x) => [s, s].join(''), 'x')", text),
+        (".reduce((s, x) => s.concat(s), 'x')", text),
+        (".flatMap(x => t)", list),
+        (".reduce((s, x) => [s, s], 0)", steps),
+    ];
+    let thousand = evaluate(THOUSAND).expect("a list");
+    let scope = Names(json!({ "t": thousand }));
+    for (rest, why) in table {
+        let parsed = Expression::parse(&format!("t{rest}")).expect(rest);
+        let error = parsed.evaluate(&scope, &mut Fuel::default()).expect_err(rest);
+        assert!(error.to_string().ends_with(why), "{rest}: {error}");
+    }
+}
+
+#[test]
+fn a_text_that_is_filled_is_no_longer_than_it_may_be() {
+    let scope = Names(json!({"x": "a".repeat(600_000), "l": [[[0]]]}));
+    let twice = Template::parse(&json!("${x}${x}")).expect("a template");
+    let error = twice.fill(&scope, &mut Fuel::default()).expect_err("too long");
+    assert_eq!(error.to_string(), "WF403 the text is longer than 1048576 bytes");
+    let deep = (0..63).fold(json!("${l}"), |inside, _| json!([inside]));
+    let error = Template::parse(&deep).expect("a template").fill(&scope, &mut Fuel::default());
+    let why = "the value nests more than 64 lists and maps in one another";
+    assert_eq!(error, Err(Error::Evaluation(why.to_owned())));
+}
+
+#[test]
+fn fuel_is_shared_by_all_that_is_given_it() {
+    let mut fuel = Fuel { steps: 10, ..Fuel::default() };
+    let sum = Expression::parse("1 + 1").expect("a sum");
+    while sum.evaluate(&scope(), &mut fuel).is_ok() {}
+    assert_eq!(fuel.steps, 0);
+}
+
+const PIECES: [&str; 58] = [
+    "a",
+    "list",
+    "name",
+    "n",
+    "x",
+    "map",
+    "1",
+    "2.5",
+    "'s'",
+    "\"d\"",
+    "'",
+    "\"",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "${",
+    ":",
+    "?",
+    "?.",
+    "??",
+    ".",
+    ",",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "!",
+    "==",
+    "!=",
+    "<",
+    ">=",
+    "&&",
+    "||",
+    "|",
+    "&",
+    "=",
+    "=>",
+    "x => x",
+    "(s, x) => s + x",
+    ".map(",
+    ".reduce(",
+    ".split(",
+    ".replace(",
+    ".trim()",
+    ".length",
+    "/[a-z]/g",
+    "len(",
+    "Object.keys(",
+    "null",
+    "true",
+    "`",
+    "#",
+    "é",
+    "\\",
+];
+
+proptest! {
+    #[test]
+    fn any_text_is_an_expression_or_a_flaw(text in ".*") {
+        if let Err(flaw) = Expression::parse(&text) {
+            prop_assert!(text.is_char_boundary(flaw.offset) && !flaw.message.is_empty());
+        }
+        let _ = Template::parse(&json!(text));
+    }
+
+    #[test]
+    fn what_looks_like_an_expression_is_bounded(
+        pieces in prop::collection::vec(prop::sample::select(PIECES.to_vec()), 0..30),
+        blank in prop::bool::ANY,
+    ) {
+        let text = pieces.join(if blank { " " } else { "" });
+        match Expression::parse(&text) {
+            Ok(expression) => {
+                let mut fuel = Fuel { steps: 10_000, ..Fuel::default() };
+                let _ = expression.evaluate(&scope(), &mut fuel);
+                let _ = expression.reads();
+            }
+            Err(flaw) => prop_assert!(text.is_char_boundary(flaw.offset), "{flaw:?}"),
+        }
+        if let Err((flaw, within)) = Template::parse(&json!(format!("a ${{{text}}} b"))) {
+            prop_assert!(within.is_char_boundary(flaw.offset), "{flaw:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_references_stays(text in "[^$]*") {
+        let template = Template::parse(&json!(text)).expect("no flaw");
+        prop_assert_eq!(template.as_constant(), Some(&json!(text)));
+    }
+}

@@ -1,0 +1,183 @@
+//! Texts that are no expression: the code, the place, and what a person reads.
+
+use super::super::{Expression, Flaw};
+
+fn assert_flaws(code: &str, table: &[(&str, usize, &str)]) {
+    for (text, offset, message) in table {
+        let Flaw { offset: at, code: found, message: said } =
+            Expression::parse(text).expect_err(text);
+        assert_eq!((found, at, said.as_str()), (code, *offset, *message), "{text}");
+    }
+}
+
+#[test]
+fn a_flaw_says_what_is_expected_and_what_is_there() {
+    assert_flaws(
+        "WF310",
+        &[
+            ("", 0, "there is no expression"),
+            (" \n", 0, "there is no expression"),
+            ("1 +", 3, "a value is expected here, and the expression ends"),
+            ("1 + * 2", 4, "a value is expected here, and this is `*`"),
+            (")", 0, "a value is expected here, and this is `)`"),
+            ("a b", 2, "an operator is expected here, and this is `b`"),
+            ("a 'b'", 2, "an operator is expected here, and this is `'`"),
+            ("(a", 2, "`)` is missing, and the expression ends"),
+            ("len(a, [b", 9, "`]` is missing, and the expression ends"),
+            ("(a]", 2, "an operator or `)` is expected here, and this is `]`"),
+            ("a)", 1, "an operator is expected here, and this is `)`"),
+            ("a ? b", 5, "`:` is missing, and the expression ends"),
+            ("a.", 2, "a name is expected after the dot, and the expression ends"),
+            ("a..b", 2, "a name is expected after the dot, and this is `.`"),
+            ("f(a,)", 4, "a value is expected here, and this is `)`"),
+            ("'abc", 0, "the quote that opens here is not closed"),
+            ("a == \"abc'", 5, "the quote that opens here is not closed"),
+            ("'\\u12'", 0, "this escape names no character: write `\\u` and four hex digits"),
+            ("1e999", 0, "the number is too large"),
+            (
+                "1 < 2 < 3",
+                6,
+                "comparisons cannot be chained; join them with &&, as in `a < b && b < c`",
+            ),
+            ("a = 1", 2, "`=` compares nothing; write `==`"),
+            ("a & b", 2, "write `&&`"),
+            ("a; b", 1, "one expression may stand here, and no `;`"),
+            ("a and b", 2, "`and` is no operator here; write `a && b`"),
+            ("not a", 4, "an operator is expected here, and this is `a`"),
+            ("name contains 'a'", 5, "`contains` is no operator here; write `contains(a, b)`"),
+            ("x in [1]", 2, "`in` is no operator here; write `list.includes(x)`"),
+            ("a == “b”", 5, "write plain quotes, ' or \""),
+            ("`a ${b}`", 0, "a text in backticks is not read here; write `'a ' + b`"),
+            ("a + `b`", 4, "a text in backticks is not read here; write `'a ' + b`"),
+            (
+                "x => x",
+                2,
+                "a function may only be an argument of a method, as in `list.map(x => x.id)`",
+            ),
+            (
+                "l.map(x => { return x; })",
+                20,
+                "a function is one expression here; write `x => x.id`, without braces and return",
+            ),
+            (
+                "l.map(x => { const y = x; return y })",
+                19,
+                "a function is one expression here; write `x => x.id`, without braces and return",
+            ),
+            ("[...a]", 1, "`...` is not read here; write `list.concat(other)`"),
+            (
+                "/a/.test(b)",
+                0,
+                "a regular expression may only be an argument, as in `text.match(/…/)`",
+            ),
+            ("a.match(/a", 8, "the regular expression that begins here is not complete: `/…/`"),
+            ("a.match(/(/)", 8, "the regular expression cannot be read: unclosed group"),
+            (
+                "a.match(/a/y)",
+                8,
+                "there is no flag `y` of regular expressions; there are g, i, m and s",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn calls_are_checked_when_they_are_read() {
+    assert_flaws(
+        "WF311",
+        &[
+            ("lenn(a)", 0, "there is no function lenn; did you mean len?"),
+            ("1 + length(a)", 4, "there is no function length; did you mean len?"),
+            ("trim(a)", 0, "there is no function trim; trim is a method: write `x.trim(…)`"),
+            (
+                "fetch(a)",
+                0,
+                "there is no function fetch; there are len, contains, startswith, endswith, Object.keys, Object.values, Object.entries",
+            ),
+            ("Object.key(a)", 0, "there is no function Object.key; did you mean Object.keys?"),
+            ("a.startWith('b')", 2, "there is no method startWith; did you mean startsWith?"),
+            ("a?.tolower()", 3, "there is no method tolower; did you mean toLowerCase?"),
+            ("a.len()", 2, "there is no method len; it is a function: write `len(…)`"),
+            ("a.length()", 2, "there is no method length; write `.length` without brackets"),
+            ("a.push(1)", 2, "there is no method push; write `list.concat([x])`"),
+            ("a.test(1)", 2, "there is no method test; write `text.match(/…/)`"),
+        ],
+    );
+    assert_flaws(
+        "WF310",
+        &[
+            ("len()", 0, "len takes one argument, and here are 0"),
+            ("contains(a)", 0, "contains takes 2 arguments, and here is 1"),
+            ("len(x => x)", 0, "len takes no function or pattern"),
+            ("a.trim(1)", 2, "trim takes nothing, and here is 1"),
+            ("a.split()", 2, "split takes 1 to 2 arguments, and here are 0"),
+            ("a.join(1, 2)", 2, "join takes at most one argument, and here are 2"),
+            ("a.map(b)", 2, "map takes a function, as in `map(x => x.id)`"),
+            (
+                "a.map((x, y, z) => x)",
+                2,
+                "the function of map has 1 or 2 parameters, as in `x => x.id`",
+            ),
+            (
+                "a.reduce(b, 0)",
+                2,
+                "reduce takes a function, as in `reduce((sum, x) => sum + x, 0)`",
+            ),
+            (
+                "a.reduce(x => x)",
+                2,
+                "the function of reduce has 2 or 3 parameters, as in `(sum, x) => sum + x`",
+            ),
+            ("a.join(x => x)", 2, "join takes no function here"),
+            ("a.includes(/b/)", 2, "includes takes no regular expression here"),
+            ("a.match('b')", 2, "match takes a regular expression, as in `match(/[0-9]+/)`"),
+            ("a[0](1)", 4, "only functions and methods by their names can be called"),
+            ("(a)(1)", 3, "only functions and methods by their names can be called"),
+        ],
+    );
+}
+
+#[test]
+fn prose_and_other_languages_are_told_so() {
+    let prose = "this is prose; write an expression, such as `len(files) > 0`";
+    let test = "this is a shell's test; use a precondition such as file_exists";
+    assert_flaws(
+        "WF312",
+        &[
+            ("# count the sources", 0, prose),
+            ("Check whether the file exists", 6, prose),
+            ("${x:-0}", 3, "`:-` is a shell's form; write `x ?? 0`"),
+            ("${a.b:=0} > 1", 5, "`:=` is a shell's form; write `a.b ?? 0`"),
+            ("${x:0:3}", 3, "this is a shell's form; write `x.slice(0, 3)`"),
+            ("${#x}", 2, "`#` is a shell's form; write `name.length`, or `name.replace('a', '')`"),
+            (
+                "${x##*/}",
+                3,
+                "`#` is a shell's form; write `name.length`, or `name.replace('a', '')`",
+            ),
+            ("x | length", 2, "`|` is a form of jq and the shell; write `x.length`"),
+            ("a.b | keys", 4, "`|` is a form of jq and the shell; write `Object.keys(a.b)`"),
+            (
+                "x | tr a b",
+                2,
+                "`|` is a form of jq and the shell; write a method or a function, as in `x.trim()`",
+            ),
+            (
+                ".sources | length",
+                0,
+                "a path that begins with a dot is jq's form; begin with a name",
+            ),
+            (
+                "x // 0",
+                3,
+                "`//` is a form of jq and the shell; write `a ?? b` or `a.replaceAll('x', 'y')`",
+            ),
+            ("$(date)", 0, "`$(…)` is a shell's form; run the command in an action"),
+            ("$x == 1", 0, "a `$` before a name is a shell's form; write the name alone"),
+            ("a -eq 1", 6, "`-eq` is a shell's comparison; write `==`"),
+            ("[ -f data ]", 0, test),
+            ("[[ -n x ]]", 0, test),
+            ("-f data", 0, test),
+        ],
+    );
+}

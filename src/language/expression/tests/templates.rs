@@ -1,0 +1,121 @@
+//! Texts that are filled.
+
+use serde_json::{Value, json};
+
+use super::super::{Error, Fuel, Template};
+use super::scope;
+
+fn fill(value: &Value) -> Result<Value, Error> {
+    let template = Template::parse(value).unwrap_or_else(|flaw| panic!("{value}: {flaw:?}"));
+    template.fill(&scope(), &mut Fuel::default())
+}
+
+#[test]
+fn a_text_that_is_one_reference_keeps_its_type() {
+    let table = [
+        (json!("${n}"), json!(7)),
+        (json!("${ n }"), json!(7)),
+        (json!("${list}"), json!([3, 1, 2])),
+        (json!("${nothing}"), json!(null)),
+        (json!("${yes}"), json!(true)),
+        (json!("${n + 1}"), json!(8)),
+        (json!("${map[\"b-c\"]}"), json!(1)),
+        (json!("${list[-1]}"), json!(2)),
+        (json!("${list.length}"), json!(3)),
+        (json!("${map.deep.x[1].y}"), json!("z")),
+        (json!("${missing ?? 'none'}"), json!("none")),
+        (json!("${computed?.missing}"), json!(null)),
+        (json!("${'}'}"), json!("}")),
+        (json!("${ {a: {b: 1}}.a }"), json!({"b": 1})),
+        (json!("${name.match(/[}]|d/)[0]}"), json!("d")),
+    ];
+    for (value, filled) in table {
+        assert_eq!(fill(&value), Ok(filled), "{value}");
+    }
+}
+
+#[test]
+fn every_other_text_is_text() {
+    let table = [
+        ("", ""),
+        ("plain } text { with $ and $n", "plain } text { with $ and $n"),
+        (" ${n}", " 7"),
+        ("${n}${n}", "77"),
+        ("Source '${computed.repo_url}' added", "Source 'https://example.org/react.git' added"),
+        ("${nothing} ${yes} ${list} ${map.deep}", "null true [3,1,2] {\"x\":[1,{\"y\":\"z\"}]}"),
+        ("${name}", "raymond"),
+        ("$${n}", "${n}"),
+        ("$$${n} $${", "$${n} ${"),
+        ("$${n} is ${n}", "${n} is 7"),
+        ("ä${n}ö", "ä7ö"),
+    ];
+    for (text, filled) in table {
+        assert_eq!(fill(&json!(text)), Ok(json!(filled)), "{text}");
+    }
+}
+
+#[test]
+fn lists_and_maps_are_filled_and_their_keys_are_not() {
+    let value = json!({"a": ["${n}", {"${n}": "x${n}"}], "b": 1, "c": ["$${n}"]});
+    let filled = json!({"a": [7, {"${n}": "x7"}], "b": 1, "c": ["${n}"]});
+    assert_eq!(fill(&value), Ok(filled));
+}
+
+#[test]
+fn what_has_nothing_to_fill_is_constant() {
+    let constant = json!({"a": ["x", 1, null], "b": {"c": "$${n}"}});
+    let template = Template::parse(&constant).expect("a template");
+    let value = json!({"a": ["x", 1, null], "b": {"c": "${n}"}});
+    assert_eq!(template.as_constant(), Some(&value));
+    assert!(Template::parse(&json!(["${n}"])).expect("a template").as_constant().is_none());
+}
+
+#[test]
+fn a_plain_path_has_to_lead_somewhere() {
+    let unresolved = [
+        "${missing}",
+        "a ${computed.missing} b",
+        "${nothing.x}",
+        "${n.x}",
+        "${list[3]}",
+        "${list['a']}",
+        "${map['x-y']}",
+        "${name.x}",
+    ];
+    for text in unresolved {
+        let path = &text[text.find('{').unwrap_or(0) + 1..text.find('}').unwrap_or(0)];
+        let error = fill(&json!([text])).expect_err(text);
+        assert_eq!(error, Error::Unresolved(path.to_owned()), "{text}");
+        assert_eq!(error.to_string(), format!("WF402 Unresolved variable: ${{{path}}}"));
+    }
+    let error = fill(&json!("${missing.trim()}")).expect_err("a method of null");
+    assert!(error.to_string().starts_with("WF403 in `missing.trim()`"), "{error}");
+}
+
+#[test]
+fn a_flaw_is_in_its_text() {
+    let literally = "; for `${` itself write `$${`";
+    let table = [
+        ("a ${n + } b", 8, "WF310", "a value is expected here, and the expression ends".to_owned()),
+        ("${}", 2, "WF310", "there is no expression".to_owned()),
+        ("a ${n", 2, "WF310", format!("the `${{` that opens here has no `}}`{literally}")),
+        ("${n} ${x:-0}", 8, "WF312", format!("`:-` is a shell's form; write `x ?? 0`{literally}")),
+        ("${lenn(n)}", 2, "WF311", "there is no function lenn; did you mean len?".to_owned()),
+    ];
+    for (text, offset, code, message) in table {
+        let (flaw, within) = Template::parse(&json!({"k": [text]})).expect_err(text);
+        assert_eq!((flaw.offset, flaw.code, flaw.message), (offset, code, message), "{text}");
+        assert_eq!(within, text);
+    }
+}
+
+#[test]
+fn what_is_read_is_known_with_whether_it_has_to_be_there() {
+    let value =
+        json!({"a": "${n} ${x ?? 1} ${y.z}", "b": ["${x}", "${list[0].id}", "${l.length}"]});
+    let reads = Template::parse(&value).expect("a template").reads();
+    let reads: Vec<_> = reads.iter().map(|read| (read.path.as_str(), read.optional)).collect();
+    assert_eq!(reads, [("l", false), ("list", false), ("n", false), ("x", false), ("y.z", false)]);
+    let optional = Template::parse(&json!("${x ?? y}")).expect("a template").reads();
+    assert!(optional.len() == 2 && optional.iter().all(|read| read.optional));
+}

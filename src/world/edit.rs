@@ -244,6 +244,7 @@ index: {built: false}
         let text = "base: &base {x: 1}\nother: *base\n";
         let text = edited(text, set("base.x", json!(2)));
         assert_eq!(parse(&text), Ok(json!({"base": {"x": 2}, "other": {"x": 1}})));
+        assert!(!text.contains('*'), "there is no alias any more: {text}");
     }
 
     fn any_value() -> impl Strategy<Value = Value> {

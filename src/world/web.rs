@@ -44,7 +44,8 @@ pub(super) async fn fetch(
         Err(error) => Err(format!("cannot fetch {shown}: {}", chain(&error)).into()),
         Ok((response, body)) => {
             let status = response.status;
-            if (status >= 400 || body.is_err()) && !allow_failure {
+            // One of 300 and more leads on to where no page is.
+            if (status >= 300 || body.is_err()) && !allow_failure {
                 let why = body.err().unwrap_or_else(|| format!("the server answered {status}"));
                 return Err(format!("cannot fetch {shown}: {why}").into());
             }

@@ -88,7 +88,7 @@ fn charset(kind: &str) -> Option<&'static encoding_rs::Encoding> {
         .find_map(|parameter| {
             let (name, value) = parameter.split_once('=')?;
             let label = value.trim().trim_matches('"');
-            name.trim().eq_ignore_ascii_case("charset").then(|| label.as_bytes())
+            name.trim().eq_ignore_ascii_case("charset").then_some(label.as_bytes())
         })
         .and_then(encoding_rs::Encoding::for_label)
 }

@@ -91,8 +91,7 @@ impl Git<'_> {
             let name = name.as_encoded_bytes();
             let kept = |prefix: &&str| name.starts_with(prefix.as_bytes());
             !name.starts_with(b"GIT_")
-                || (KEPT_VARIABLES.iter().any(|prefix| kept(prefix))
-                    && name != b"GIT_CONFIG_PARAMETERS")
+                || (KEPT_VARIABLES.iter().any(kept) && name != b"GIT_CONFIG_PARAMETERS")
         };
         let callers = self.shared.place.environment.iter().filter(|(name, _)| is_kept(name));
         let mut environment: Vec<_> = callers.cloned().collect();

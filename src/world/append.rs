@@ -142,8 +142,8 @@ fn read_intent(path: &Path) -> Result<Option<Intent>, String> {
 /// Where the last intent for a file is noted.
 fn intent_file(steps: &Path, path: &Path) -> PathBuf {
     let digest = Sha256::digest(path.as_os_str().as_bytes());
-    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    steps.join(format!("append-{name}.intent"))
+    let name = digest.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes));
+    steps.join(format!("append-{name:032x}.intent"))
 }
 
 fn lost(path: &Path) -> String {

@@ -36,7 +36,7 @@ impl Clone<'_> {
         check_remote(self.url)?;
         self.branch.map_or(Ok(()), check_branch)?;
         let path = resolve(shared.root(), self.dest, Use::Write)?;
-        let _turn = shared.locks.of(&path).await;
+        let _turn = shared.turn(&path).await?;
         let git = Git { shared, stem };
         let looked_at = path.clone();
         match blocking(shared, move |_| look(&looked_at)).await? {

@@ -58,15 +58,15 @@ pub(super) fn write_entry(root: &Path, path: &str, value: Value, stem: &str) -> 
     let mut steps = Vec::new();
     let mut here = Some(&config);
     for key in path.split('.') {
-        let step = match here {
+        let next = match here {
             Some(Value::Array(_)) => key.parse().map_or(Step::Key(key.to_owned()), Step::Item),
             _ => Step::Key(key.to_owned()),
         };
-        here = here.and_then(|value| match &step {
+        here = here.and_then(|value| match &next {
             Step::Key(key) => value.get(key),
             Step::Item(index) => value.get(index),
         });
-        steps.push(step);
+        steps.push(next);
     }
     change(root, &[Change::Set(steps, value)], stem)
         .map_err(|why| format!("cannot set `{path}`: {why}"))

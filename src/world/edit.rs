@@ -130,7 +130,7 @@ fn set(top: &Mapping, steps: &[Step], new: &Value) -> Option<()> {
     for (depth, step) in path.iter().enumerate() {
         let next = match (&here, step) {
             (YamlNode::Mapping(map), Step::Key(key)) => map.get(key.as_str()),
-            (YamlNode::Sequence(list), Step::Item(index)) => list.get(*index),
+            (YamlNode::Sequence(items), Step::Item(index)) => items.get(*index),
             _ => return None,
         };
         let into = next.filter(|next| next.is_mapping() || next.is_sequence());
@@ -244,6 +244,7 @@ index: {built: false}
         let text = "base: &base {x: 1}\nother: *base\n";
         let text = edited(text, set("base.x", json!(2)));
         assert_eq!(parse(&text), Ok(json!({"base": {"x": 2}, "other": {"x": 1}})));
+        assert!(!text.contains('*'), "there is no alias any more: {text}");
     }
 
     fn any_value() -> impl Strategy<Value = Value> {

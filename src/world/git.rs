@@ -11,11 +11,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::address::masked;
 use super::config::clone_of;
 use super::outcome::Trouble;
 use super::paths::{Use, resolve};
-use super::shared::{Run, Shared};
+use super::shared::{Run, Shared, complaint};
 use crate::process::verdict::Exit;
 
 /// How long it may take.
@@ -23,9 +22,6 @@ const LONGEST: Duration = Duration::from_mins(10);
 
 /// How much is kept of each of what it says.
 const KEPT: usize = 64 * 1024;
-
-/// How many of its last lines tell why it failed.
-const LINES: usize = 5;
 
 /// What is set, whatever the configurations say.
 const SETTINGS: [&str; 7] = [
@@ -80,12 +76,12 @@ impl Git<'_> {
             longest: LONGEST,
             kept: KEPT,
         };
+        let _permit = self.shared.permit().await?;
         let ended = self.shared.run(run).await?;
         if ended.exit == Exit::Code(0) {
             return Ok(ended.stdout.text().trim_end().to_owned());
         }
-        let said = masked(&ended.stderr.last_lines(LINES));
-        let said = if said.is_empty() { said } else { format!(": {said}") };
+        let said = complaint(&ended.stderr);
         let name = words.first().map_or(OsStr::new(""), AsRef::as_ref).display();
         Err(format!("`git {name}` {}{said}", ended.exit).into())
     }
@@ -95,8 +91,7 @@ impl Git<'_> {
             let name = name.as_encoded_bytes();
             let kept = |prefix: &&str| name.starts_with(prefix.as_bytes());
             !name.starts_with(b"GIT_")
-                || (KEPT_VARIABLES.iter().any(|prefix| kept(&prefix))
-                    && name != b"GIT_CONFIG_PARAMETERS")
+                || (KEPT_VARIABLES.iter().any(kept) && name != b"GIT_CONFIG_PARAMETERS")
         };
         let callers = self.shared.place.environment.iter().filter(|(name, _)| is_kept(name));
         let mut environment: Vec<_> = callers.cloned().collect();
@@ -127,7 +122,7 @@ impl Git<'_> {
     /// Fetches.
     pub(super) async fn fetch(&self, given: &str) -> Result<Value, Trouble> {
         let path = self.repository(given)?;
-        let _turn = self.shared.locks.of(&path).await;
+        let _turn = self.shared.turn(&path).await?;
         self.run(&path, &["fetch", "--quiet"]).await?;
         Ok(Value::Null)
     }
@@ -136,7 +131,7 @@ impl Git<'_> {
     /// left locked is unlocked first.
     pub(super) async fn pull(&self, given: &str, again: bool) -> Result<Value, Trouble> {
         let path = self.repository(given)?;
-        let _turn = self.shared.locks.of(&path).await;
+        let _turn = self.shared.turn(&path).await?;
         if again {
             for lock in LOCKS {
                 let _ = std::fs::remove_file(path.join(".git").join(lock));

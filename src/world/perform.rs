@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::task::JoinError;
 
 use super::clone::Clone;
 use super::config::{self, CONFIG, INDEX};
@@ -83,6 +84,7 @@ impl World {
             Operation::BashExec { command } => tools::shell(shared, stem, command, again).await,
             Operation::Own { name, parameters, class } => {
                 let work = own(shared, name, parameters);
+                let _permit = shared.permit().await?;
                 match class {
                     Class::Uncertain => once(shared, stem, again, name, work).await,
                     Class::Read | Class::Converges | Class::Guarded => work.await,
@@ -90,7 +92,7 @@ impl World {
             }
             Operation::AppendToFile { path, content } => {
                 let path = resolve(shared.root(), path, Use::Write)?;
-                let turn = shared.locks.of(&path).await;
+                let turn = shared.turn(&path).await?;
                 let (content, stem) = (content.clone(), stem.to_owned());
                 let work = move |shared: &Shared| {
                     let _turn = turn;
@@ -104,7 +106,7 @@ impl World {
                     Operation::AddSource { .. }
                     | Operation::UpdateSource { .. }
                     | Operation::WriteConfigEntry { .. } => {
-                        Some(shared.locks.of(&shared.root().join(CONFIG)).await)
+                        Some(shared.turn(&shared.root().join(CONFIG)).await?)
                     }
                     _ => None,
                 };
@@ -180,14 +182,21 @@ async fn own(
 ) -> Result<Value, Trouble> {
     let unknown = || format!("this program has no type `{name}`: it was there when the run began");
     let own = shared.place.own.get(name).ok_or_else(unknown)?;
-    let _permit = shared.permit().await?;
+    let parameters = parameters.clone();
     // A task of its own, so that a panic in it is its own.
-    let mut task = tokio::spawn(own.perform(parameters.clone()));
+    let mut task = tokio::spawn(async move { own.perform(parameters).await });
     let ended = shared.unless_stopped(tokio::time::timeout(LONGEST, &mut task)).await;
     task.abort();
     match ended? {
         Ok(Ok(done)) => Ok(done?),
-        Ok(Err(_)) => Err("it panicked".to_owned().into()),
+        Ok(Err(error)) => Err(panicked(error).into()),
         Err(_) => Err(format!("it had not ended after {LONGEST:?} and was dropped").into()),
     }
+}
+
+fn panicked(error: JoinError) -> String {
+    let Ok(panic) = error.try_into_panic() else { return "it was dropped".to_owned() };
+    let said = panic.downcast_ref::<String>().map(String::as_str);
+    let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+    said.map_or_else(|| "it panicked".to_owned(), |said| format!("it panicked: {said}"))
 }

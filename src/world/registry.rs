@@ -43,8 +43,8 @@ impl Registry {
 
     /// The type of a name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&dyn OwnType> {
-        self.0.get(name).map(Arc::as_ref)
+    pub fn get(&self, name: &str) -> Option<Arc<dyn OwnType>> {
+        self.0.get(name).cloned()
     }
 
     /// All names, in order.

@@ -5,23 +5,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, watch};
+use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore, SemaphorePermit, watch};
 use tokio::task::spawn_blocking;
 
+use super::address::masked;
 use super::locks::Locks;
 use super::outcome::Trouble;
 use super::place::Place;
 use crate::process::command::locate;
-use crate::process::program::{Ended, Failure, Program, environment};
+use crate::process::program::{Ended, Failure, Program, Said, environment};
 
 /// How many programs run, and pages are fetched, at a time.
 const AT_A_TIME: usize = 16;
+
+/// How many of its last lines tell why a program failed.
+const LINES: usize = 5;
 
 /// What the operations share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) place: Place,
-    pub(super) locks: Locks,
+    locks: Locks,
     pub(super) client: OnceCell<reqwest::Client>,
     permits: Semaphore,
     stopped: watch::Sender<bool>,
@@ -82,13 +86,18 @@ impl Shared {
         }
     }
 
+    /// Waits until nobody else is at a place.
+    pub(super) async fn turn(&self, path: &Path) -> Result<OwnedMutexGuard<()>, Trouble> {
+        self.unless_stopped(self.locks.of(path)).await
+    }
+
     /// Waits until not too many others are at work.
     pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, Trouble> {
         let permit = self.unless_stopped(self.permits.acquire()).await?;
         permit.map_err(|_| Trouble::Interrupted)
     }
 
-    /// Runs a program to its end.
+    /// Runs a program to its end. Whoever does has a permit.
     pub(super) async fn run(&self, run: Run<'_>) -> Result<Ended, Trouble> {
         let found = locate(run.program, self.place.path()).and_then(|path| {
             // It is started in another directory than this one.
@@ -105,12 +114,21 @@ impl Shared {
             longest: run.longest,
             kept: run.kept,
         };
-        let _permit = self.permit().await?;
         program.run(self.stopped()).await.map_err(|failure| match failure {
             Failure::Stopped => Trouble::Interrupted,
-            failure => Trouble::Failed(format!("`{}` {failure}", run.program)),
+            Failure::TooLong { ref stderr, .. } => {
+                let said = complaint(stderr);
+                Trouble::Failed(format!("`{}` {failure}{said}", run.program))
+            }
+            Failure::NotStarted(_) => Trouble::Failed(format!("`{}` {failure}", run.program)),
         })
     }
+}
+
+/// The end of what a program complains of, as it follows what is said of the program.
+pub(super) fn complaint(stderr: &Said) -> String {
+    let said = masked(&stderr.last_lines(LINES));
+    if said.is_empty() { said } else { format!(": {said}") }
 }
 
 /// Does something on a thread where waiting for a disk keeps nobody.

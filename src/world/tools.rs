@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::once::once;
 use super::outcome::Trouble;
-use super::shared::{Run, Shared};
+use super::shared::{Run, Shared, complaint};
 use crate::process::command::locate;
 use crate::process::verdict::Exit;
 
@@ -19,9 +19,6 @@ const LOOK: Duration = Duration::from_mins(1);
 
 /// How much is kept of each of what a command says, but for its end.
 const KEPT: usize = 1024 * 1024;
-
-/// How many of its last lines tell why it failed.
-const LINES: usize = 5;
 
 /// How much of a command is shown.
 const SHOWN: usize = 60;
@@ -80,13 +77,14 @@ pub(super) async fn has_module(
         longest: LOOK,
         kept: 0,
     };
+    let _permit = shared.permit().await?;
     let ended = shared.run(run).await?;
     match ended.exit {
         Exit::Code(0) => Ok(Value::Bool(true)),
         Exit::Code(1) if ended.stderr.last_lines(1).is_empty() => Ok(Value::Bool(false)),
         exit => {
-            let said = ended.stderr.last_lines(LINES);
-            Err(format!("python3 cannot look for `{module}`: it {exit}: {said}").into())
+            let said = complaint(&ended.stderr);
+            Err(format!("python3 cannot look for `{module}`: it {exit}{said}").into())
         }
     }
 }
@@ -114,8 +112,7 @@ pub(super) async fn shell(
     let work = async {
         let ended = shared.run(run).await?;
         if ended.exit != Exit::Code(0) {
-            let said = ended.stderr.last_lines(LINES);
-            let said = if said.is_empty() { said } else { format!(": {said}") };
+            let said = complaint(&ended.stderr);
             return Err(format!("{what} {}{said}", ended.exit).into());
         }
         Ok(json!({
@@ -124,6 +121,8 @@ pub(super) async fn shell(
             "stderr": ended.stderr.text(),
         }))
     };
+    // Before the note: what has to wait for others is not begun.
+    let _permit = shared.permit().await?;
     once(shared, stem, again, &what, work).await
 }
 

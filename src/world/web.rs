@@ -44,7 +44,8 @@ pub(super) async fn fetch(
         Err(error) => Err(format!("cannot fetch {shown}: {}", chain(&error)).into()),
         Ok((response, body)) => {
             let status = response.status;
-            if (status >= 400 || body.is_err()) && !allow_failure {
+            // One of 300 and more leads on to where no page is.
+            if (status >= 300 || body.is_err()) && !allow_failure {
                 let why = body.err().unwrap_or_else(|| format!("the server answered {status}"));
                 return Err(format!("cannot fetch {shown}: {why}").into());
             }
@@ -87,7 +88,7 @@ fn charset(kind: &str) -> Option<&'static encoding_rs::Encoding> {
         .find_map(|parameter| {
             let (name, value) = parameter.split_once('=')?;
             let label = value.trim().trim_matches('"');
-            name.trim().eq_ignore_ascii_case("charset").then(|| label.as_bytes())
+            name.trim().eq_ignore_ascii_case("charset").then_some(label.as_bytes())
         })
         .and_then(encoding_rs::Encoding::for_label)
 }

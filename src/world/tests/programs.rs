@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::operation::Class;
-use crate::process::leftover;
+use crate::process::{leftover, program};
 use crate::world::note::Note;
 
 fn shell(command: &str) -> Value {
@@ -116,9 +116,7 @@ async fn types_of_ones_own_are_performed_and_their_panics_are_failures() {
     own.add("greet", |parameters: serde_json::Map<String, Value>| async move {
         Ok(json!(format!("hello {}", parameters["whom"].as_str().unwrap_or("you"))))
     });
-    own.add("panic", |parameters: serde_json::Map<String, Value>| async move {
-        Ok(parameters["missing"].clone())
-    });
+    own.add("panic", |_| async { panic!("nobody is there") });
     own.add("wait", |_| std::future::pending());
     let ground = Ground::with(own, &[]);
     let call = |name: &str, class: Class| {
@@ -128,10 +126,59 @@ async fn types_of_ones_own_are_performed_and_their_panics_are_failures() {
     assert_eq!(ground.value(call("greet", Class::Uncertain)).await, json!("hello all"));
     let known = ground.perform("main.1", call("panic", Class::Uncertain), true).await;
     assert_eq!(known, Performed::Done(Ok(json!("hello all"))), "what was noted before");
-    assert_eq!(ground.why(call("panic", Class::Read)).await, "it panicked");
+    let why = ground.why(call("panic", Class::Read)).await;
+    assert_eq!(why, "it panicked: nobody is there");
     assert!(ground.why(call("none", Class::Read)).await.contains("has no type `none`"));
     let waiting = serde_json::from_value(call("wait", Class::Read)).expect("an operation");
     let stopping = async { ground.world.stop() };
     let (performed, ()) = tokio::join!(ground.world.perform("main.2", &waiting, false), stopping);
     assert_eq!(performed, Performed::Interrupted);
+}
+
+#[tokio::test]
+async fn what_only_waited_for_others_was_never_begun() {
+    let mut own = Registry::default();
+    own.add("wait", |_| std::future::pending());
+    let mut ground = Ground::with(own, &[]);
+    let wait = json!({"type": "own", "name": "wait", "parameters": {}, "class": "read"});
+    let operations: Vec<Operation> = [vec![wait; 16], vec![shell("echo run > ran")]]
+        .concat()
+        .into_iter()
+        .map(|operation| serde_json::from_value(operation).expect("an operation"))
+        .collect();
+    let world = &ground.world;
+    let all = operations.iter().map(|operation| world.perform("main.1", operation, false));
+    let mut all: Vec<_> = all.map(Box::pin).collect();
+    for one in &mut all {
+        assert!(tokio::time::timeout(Duration::ZERO, one).await.is_err(), "each waits");
+    }
+    world.stop();
+    for one in all {
+        assert_eq!(one.await, Performed::Interrupted);
+    }
+    ground.restart();
+    let again = ground.perform("main.1", shell("echo run > ran"), true).await;
+    assert!(matches!(again, Performed::Done(Ok(_))), "{again:?}");
+    assert_eq!(ground.text("ran"), "run\n");
+}
+
+#[tokio::test]
+async fn what_still_runs_of_a_try_before_is_ended_first() {
+    let ground = Ground::new();
+    let marker = Marker { run: RunId::parse("world").expect("an id"), dir: ground.base() };
+    let mut left = std::process::Command::new("/bin/sleep")
+        .arg("600")
+        .env_clear()
+        .envs(program::environment([], &marker, "main.1"))
+        .spawn()
+        .expect("sleep starts");
+    let seen = async {
+        while leftover::find(&marker).is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), seen).await.expect("it is seen");
+    ground.perform("main.1", shell("true"), true).await;
+    let ended = tokio::task::spawn_blocking(move || left.wait()).await.expect("waited");
+    assert!(!ended.expect("waited").success());
 }

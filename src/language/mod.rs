@@ -8,6 +8,7 @@ pub mod expression;
 pub mod graph;
 pub mod hint;
 pub mod manifest;
+pub mod place;
 pub mod plugins;
 pub mod prompt;
 pub mod replies;

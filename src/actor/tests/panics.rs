@@ -76,6 +76,10 @@ impl Source for Trap {
         self.files.check(name)
     }
 
+    fn names(&self) -> Result<Vec<StateName>, Error> {
+        self.files.names()
+    }
+
     fn path(&self, name: &StateName) -> String {
         self.files.path(name)
     }

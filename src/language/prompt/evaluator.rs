@@ -25,13 +25,14 @@ use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::frontmatter::{Entry, entry};
+use super::frontmatter::{Entry, EntryPlace, entry};
 use crate::domain::evaluation::{Overruled, Proposal};
 use crate::domain::id::StateName;
 use crate::domain::policy::{Accepted, Policy, Violation};
 use crate::domain::settings::Model;
 use crate::domain::transition::{Transition, Variables};
 use crate::language::manifest;
+use crate::language::place::Place;
 use crate::language::yaml::{Error, value};
 
 /// Who takes the second look.
@@ -68,6 +69,16 @@ pub struct Raw {
 }
 
 impl Raw {
+    /// Where the prompt's file is named.
+    pub(super) fn place_of_prompt(&self) -> Option<Place> {
+        self.prompt.as_ref().map(|prompt| prompt.referenced.into())
+    }
+
+    /// Where `then` and `else` stand, those that are there.
+    pub(super) fn places_of_entries(&self) -> Vec<EntryPlace> {
+        [&self.then, &self.otherwise].into_iter().flatten().map(EntryPlace::of).collect()
+    }
+
     /// What it means, under the state's policy. `place` is where the block stands.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! questions about a state: what to ask before the model, and what its reply means after it.
 
 pub mod diagnostic;
+pub mod drawing;
 pub mod expression;
 pub mod graph;
 pub mod hint;

@@ -19,8 +19,6 @@
 //!
 //! Either way a transition has to be one that the state allows: an evaluator is no way around a policy.
 
-use std::collections::BTreeMap;
-
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_yaml::Spanned;
@@ -176,13 +174,14 @@ fn is_meant(entry: &Transition, asked: &Transition) -> bool {
     Policy { allowed: vec![entry.clone()] }.allows(asked)
 }
 
-/// The values of an evaluator's placeholders, besides those of the state.
+/// The placeholders of an evaluator's prompt, besides those of the state: what it is to judge.
+pub const SHOWN: [&str; 2] = ["output", "transition"];
+
+/// Their values.
 #[must_use]
 pub fn values(proposal: &Proposal) -> Variables {
-    BTreeMap::from([
-        ("output".to_owned(), proposal.output.clone()),
-        ("transition".to_owned(), proposal.transition.to_string()),
-    ])
+    let values = [proposal.output.clone(), proposal.transition.to_string()];
+    SHOWN.map(str::to_owned).into_iter().zip(values).collect()
 }
 
 /// What an evaluator's answer makes of a proposal; the second says what is wrong with an answer that

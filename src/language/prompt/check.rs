@@ -84,6 +84,19 @@ pub fn check(subject: Subject<'_>) -> Findings {
     Findings { diagnostics: report.diagnostics, files }
 }
 
+/// The state that a folder begins with.
+///
+/// # Errors
+/// Why there is none.
+pub fn beginning(
+    source: &dyn Source,
+    given: Option<&StateName>,
+) -> Result<StateName, Vec<Diagnostic>> {
+    let mut report = Report { source, diagnostics: Vec::new() };
+    let (manifest, _) = report.manifest();
+    report.entry(given, &manifest).ok_or(report.diagnostics)
+}
+
 /// What is wrong before a run begins with the states that policies lead to: what will fail when it is
 /// come to.
 #[must_use]

@@ -29,9 +29,9 @@ pub fn graph(args: &GraphArgs) -> Result<Exit, Error> {
         Format::Svg => svg::write(&drawing),
     };
     match &args.output {
-        Some(file) => std::fs::write(file, text).map(|()| Exit::Success).map_err(|error| {
-            Error::Io { doing: "write the picture", path: file.clone(), error }
-        }),
+        Some(file) => std::fs::write(file, text)
+            .map(|()| Exit::Success)
+            .map_err(|error| Error::Io { doing: "write the picture", path: file.clone(), error }),
         None => output::print(&text),
     }
 }

@@ -6,6 +6,7 @@ use super::exit::Error;
 use crate::domain::id::StateName;
 use crate::language::graph::read::{Profile, read};
 use crate::language::graph::vocabulary::Vocabulary;
+use crate::language::manifest;
 use crate::language::prompt::kind::Kind;
 use crate::language::prompt::outline::Graph;
 use crate::language::prompt::step;
@@ -27,11 +28,14 @@ impl Subject {
     /// # Errors
     /// [`Error`] if there is nothing, or something that is no workflow.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        let scope = |folder: &Path| match Directory::open(folder) {
-            Ok(scope) => Ok(scope.shown_as(folder)),
-            Err(error) => {
-                Err(Error::Io { doing: "open the directory", path: folder.to_owned(), error })
-            }
+        let scope = |folder: &Path| {
+            let opened =
+                Directory::open(folder).and_then(|scope| scope.with_workspace(Path::new(".")));
+            opened.map(|scope| scope.shown_as(folder)).map_err(|error| Error::Io {
+                doing: "open the directory",
+                path: folder.to_owned(),
+                error,
+            })
         };
         if path.is_dir() {
             return Ok(Self { scope: scope(path)?, entry: None });
@@ -53,11 +57,10 @@ impl Subject {
     pub(super) fn graphs(&self, profile: Profile) -> impl Fn(&StateName) -> Graph {
         let vocabulary = Vocabulary::default();
         move |name| {
-            let text = match self.scope.read(name) {
-                Ok(text) => text,
-                Err(_) => return Graph::default(),
-            };
-            let directory = self.scope.root().file_name().and_then(|name| name.to_str());
+            let Ok(text) = self.scope.read(name) else { return Graph::default() };
+            let is_first = self.entry.as_ref() == Some(name) || name.as_str() == manifest::GRAPH;
+            let folder = self.scope.root().file_name().and_then(|name| name.to_str());
+            let directory = folder.filter(|_| is_first);
             let path = self.scope.path(name);
             let reading = read(&path, directory, &text, &vocabulary, &self.scope, profile);
             Graph { program: reading.program, diagnostics: reading.diagnostics }

@@ -24,6 +24,9 @@ pub const FILE: &str = "raymond.yaml";
 /// The prompt a folder begins with, if its manifest names none.
 pub const FIRST: &str = "START.md";
 
+/// The graph a folder begins with that has no such prompt.
+pub const GRAPH: &str = "workflow.yaml";
+
 /// The permission modes a workflow may name: none that lets its agents do more than edit unasked.
 const MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
 

@@ -13,7 +13,7 @@ use crate::store::workflow::Directory;
 pub const FIRST: &str = manifest::FIRST;
 
 /// The graph a folder begins with, if it has no such prompt.
-const GRAPH: &str = "workflow.yaml";
+const GRAPH: &str = manifest::GRAPH;
 
 /// A workflow.
 #[derive(Debug)]

@@ -90,7 +90,8 @@ fn a_program_reads_them_as_json() {
         "message": "NXT.md: there is no such file; did you mean NEXT.md?",
     });
     assert_eq!(missing, [&expected]);
-    let clean = Test::new().prompt("START.md", "<result>x</result>").raymond(&["check", ".", "--json"]);
+    let clean =
+        Test::new().prompt("START.md", "<result>x</result>").raymond(&["check", ".", "--json"]);
     assert_eq!(clean.ok().json(), json!({ "valid": true, "diagnostics": [] }));
 }
 

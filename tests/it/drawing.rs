@@ -58,8 +58,14 @@ fn every_sample_is_a_picture_with_all_its_states() {
 #[test]
 fn what_a_text_shows_is_dashed() {
     let test = Test::new()
-        .prompt("START.md", "Go on: <goto>NEXT.md</goto>, or <call return=\"END.md\">SUB.md</call>. See ALSO.md.")
-        .prompt("NEXT.md", "---\nallowed_transitions:\n  - { tag: reset, target: GONE.md, a: '\"<b>\"' }\n---\nx")
+        .prompt(
+            "START.md",
+            "Go on: <goto>NEXT.md</goto>, or <call return=\"END.md\">SUB.md</call>. See ALSO.md.",
+        )
+        .prompt(
+            "NEXT.md",
+            "---\nallowed_transitions:\n  - { tag: reset, target: GONE.md, a: '\"<b>\"' }\n---\nx",
+        )
         .prompt("SUB.md", "x")
         .prompt("END.md", "<result>x</result>")
         .prompt("ALSO.md", "<result>x</result>");
@@ -81,13 +87,17 @@ fn what_a_text_shows_is_dashed() {
 #[test]
 fn the_name_of_the_file_tells_the_format() {
     let test = Test::new().prompt("START.md", "<result>x</result>");
-    for (file, beginning) in [("a.svg", "<svg "), ("a.dot", "digraph "), ("a.mmd", "%% .\nflowchart TD")] {
+    for (file, beginning) in
+        [("a.svg", "<svg "), ("a.dot", "digraph "), ("a.mmd", "%% .\nflowchart TD")]
+    {
         let outcome = test.raymond(&["graph", ".", "-o", file]);
         outcome.ok().assert(outcome.stdout.is_empty(), "nothing on stdout");
         let text = fs::read_to_string(test.flow().join(file)).expect("written");
         assert!(text.starts_with(beginning), "{text}");
     }
-    test.raymond(&["graph", ".", "-o", "gone/a.svg"]).code(74).stderr_has("gone/a.svg: cannot write the picture");
+    test.raymond(&["graph", ".", "-o", "gone/a.svg"])
+        .code(74)
+        .stderr_has("gone/a.svg: cannot write the picture");
     test.unheard(&["graph", "."]).ok();
 }
 

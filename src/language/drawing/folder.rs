@@ -65,6 +65,16 @@ impl<'a> Picture<'a> {
             let kind = match &way.transition {
                 Transition::Result { .. } => continue,
                 Transition::Goto { .. } => EdgeKind::Goes,
+                Transition::Ask { next, .. } => {
+                    self.edge(
+                        name.as_str(),
+                        next.as_str(),
+                        "ask",
+                        EdgeKind::Goes,
+                        way.is_certain(),
+                    );
+                    EdgeKind::Fails
+                }
                 Transition::Reset { .. } => EdgeKind::Resets,
                 Transition::Call { .. } | Transition::Function { .. } => EdgeKind::Calls,
                 Transition::Fork { next, .. } => {
@@ -78,6 +88,9 @@ impl<'a> Picture<'a> {
                     EdgeKind::Forks
                 }
             };
+            if let Some(late) = way.transition.late() {
+                self.edge(name.as_str(), late.as_str(), "no answer", kind, way.is_certain());
+            }
             if let Some(target) = way.transition.target() {
                 let label = label(way);
                 self.edge(name.as_str(), target.as_str(), &label, kind, way.is_certain());
@@ -88,11 +101,8 @@ impl<'a> Picture<'a> {
     /// The states that the text of a state without policy only speaks of.
     fn mentions(&mut self, name: &StateName, prompt: &Prompt) {
         if prompt.is_open() {
-            let named = prompt.ways.iter();
-            let named: Vec<&StateName> = named
-                .flat_map(|way| [way.transition.target(), way.transition.continuation()])
-                .flatten()
-                .collect();
+            let named: Vec<&StateName> =
+                prompt.ways.iter().flat_map(|way| way.transition.states()).collect();
             for other in prompt.mentioned.iter().filter(|other| !named.contains(other)) {
                 if other != name {
                     self.edge(name.as_str(), other.as_str(), "", EdgeKind::Goes, false);
@@ -153,10 +163,12 @@ impl<'a> Picture<'a> {
                 continue;
             };
             let ways = state.prompt().map_or(&[][..], |prompt| &prompt.ways);
-            to_look_at.extend(ways.iter().filter_map(|way| match &way.transition {
-                Transition::Goto { target, .. } => Some(target),
-                other => other.continuation(),
-            }));
+            let next = ways.iter().flat_map(|way| match &way.transition {
+                Transition::Reset { .. } => [None, None],
+                Transition::Goto { target, .. } => [Some(target), None],
+                other => [other.continuation(), other.late()],
+            });
+            to_look_at.extend(next.flatten());
         }
         reached
     }

@@ -56,8 +56,8 @@ pub(super) struct Route {
 /// What stands in a layer: a node, or the place of an edge that passes.
 #[derive(Debug, Clone)]
 struct Item {
-    /// The node.
-    node: Option<usize>,
+    /// The edge that passes; none, if it is a node.
+    edge: Option<usize>,
     /// How far it reaches to the left and to the right of its x.
     left: f64,
     right: f64,
@@ -108,7 +108,7 @@ impl Layers {
             let loops = plan.edges.iter().filter(|edge| edge.from == node && edge.to == node);
             let beside = loops.map(|edge| route::LOOP + edge.label.0).fold(0.0, f64::max);
             items.push(Item {
-                node: Some(node),
+                edge: None,
                 left: width / 2.0,
                 right: width / 2.0 + beside,
                 height,
@@ -117,7 +117,7 @@ impl Layers {
             });
         }
         let mut paths = Vec::with_capacity(plan.edges.len());
-        for (edge, &upwards) in plan.edges.iter().zip(upwards) {
+        for (index, (edge, &upwards)) in plan.edges.iter().zip(upwards).enumerate() {
             let (high, low) = if upwards { (edge.to, edge.from) } else { (edge.from, edge.to) };
             let mut path = vec![high];
             let beside_its_beginning = if upwards { levels[low] - 1 } else { levels[high] + 1 };
@@ -128,7 +128,7 @@ impl Layers {
                 path.push(items.len());
                 let right = if width > 0.0 { width + route::TO_LABEL + 4.0 } else { 4.0 };
                 items.push(Item {
-                    node: None,
+                    edge: Some(index),
                     left: 4.0,
                     right,
                     height,

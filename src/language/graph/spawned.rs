@@ -61,7 +61,7 @@ pub fn literal(template: &Template) -> Option<String> {
     if !template.reads().is_empty() {
         return None;
     }
-    match template.fill(&Nothing, &mut Fuel { steps: 1000 }) {
+    match template.fill(&Nothing, &mut Fuel::default()) {
         Ok(Value::String(text)) => Some(text),
         _ => None,
     }

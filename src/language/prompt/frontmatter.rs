@@ -57,16 +57,25 @@ pub struct EntryPlace {
     pub target: Option<Place>,
     /// Its `return` or `next`.
     pub continuation: Option<Place>,
+    /// Its `timeout_next`.
+    pub late: Option<Place>,
 }
 
 impl EntryPlace {
     pub(super) fn of(entry: &Spanned<Entry>) -> Self {
-        let place = |key| entry.value.get(key).map(|value: &Spanned<String>| value.referenced);
+        let place = |key| entry.value.get(key).map(|value| value.referenced.into());
         Self {
-            entry: entry.referenced.into(),
-            target: place("target").map(Place::from),
-            continuation: place("return").or_else(|| place("next")).map(Place::from),
+            target: place("target"),
+            continuation: place("return").or_else(|| place("next")),
+            late: place("timeout_next"),
+            ..Self::whole(entry.referenced.into())
         }
+    }
+
+    /// An entry of which only the place is known.
+    #[must_use]
+    pub fn whole(entry: Place) -> Self {
+        Self { entry, target: None, continuation: None, late: None }
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a file of a folder is by its name: a prompt, a graph, or no state at all.
 
 use crate::domain::id::StateName;
-use crate::language::{manifest, replies};
 
 /// What a state is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,13 +18,10 @@ impl Kind {
     /// What the state of this name is; `None`, if it is none.
     #[must_use]
     pub fn of(name: &StateName) -> Option<Self> {
-        let (_, ending) = name.as_str().rsplit_once('.').filter(|(stem, _)| !stem.is_empty())?;
-        let is = |known: &str| ending.eq_ignore_ascii_case(known);
-        if is("md") {
+        if name.is_prompt() {
             return Some(Self::Prompt);
         }
-        let is_ours = [manifest::FILE, replies::FILE].contains(&name.as_str());
-        (!is_ours && (is("yaml") || is("yml"))).then_some(Self::Graph)
+        name.is_graph().then_some(Self::Graph)
     }
 }
 

@@ -188,9 +188,8 @@ impl State {
         match self {
             Self::Prompt(prompt) => {
                 let ways = prompt.ways.iter().filter(|way| reach.by_text || way.is_certain());
-                let named =
-                    ways.flat_map(|way| [way.transition.target(), way.transition.continuation()]);
-                let mut next: Vec<StateName> = named.flatten().cloned().collect();
+                let mut next: Vec<StateName> =
+                    ways.flat_map(|way| way.transition.states()).cloned().collect();
                 if reach.by_text && prompt.is_open() {
                     let there = |name: &&StateName| source.check(name).is_ok();
                     next.extend(prompt.mentioned.iter().filter(there).cloned());
@@ -286,18 +285,14 @@ impl Way {
 impl Shown {
     /// Whether a placeholder decides where it leads, so that nobody knows yet.
     fn is_filled_in(&self) -> bool {
-        let named = |transition: &Transition| {
-            [transition.target(), transition.continuation()]
-                .into_iter()
-                .flatten()
-                .any(|name| name.as_str().contains("{{"))
-        };
+        let named =
+            |transition: &Transition| transition.states().any(|name| name.as_str().contains("{{"));
         self.transition.as_ref().is_ok_and(named)
     }
 
     fn way(&self) -> Option<Way> {
         let transition = self.transition.clone().ok()?;
-        let place = EntryPlace { entry: self.place, target: None, continuation: None };
+        let place = EntryPlace::whole(self.place);
         Some(Way { transition, origin: Origin::Text, place })
     }
 }

@@ -3,12 +3,15 @@
 //! Each would like to stand where its neighbours do; in a layer the places that are nearest to that, by
 //! least squares, and far enough apart, are found by pooling those that want to pass each other.
 
+use super::order::as_f64;
 use super::{Item, Layers};
 
 /// How far items of a layer are apart at least.
 const APART: f64 = 18.0;
 /// How often the layers are gone through.
-const ROUNDS: usize = 16;
+const ROUNDS: usize = 24;
+/// How often of these, at last, edges are straightened.
+const AT_LAST: usize = 12;
 
 /// The x of each item; the leftmost reaches to 0.
 pub(super) fn places(layers: &Layers) -> Vec<f64> {
@@ -69,25 +72,24 @@ fn settle(layers: &Layers, layer: &[usize], round: usize, x: &mut [f64]) {
     }
 }
 
-/// Where an item would like to stand, and how much: an edge that passes a layer would like to be straight
-/// above all.
+/// Where an item would like to stand, and how much. At last an edge that passes layers would like to be
+/// straight above all.
 fn wanted(layers: &Layers, item: usize, round: usize, x: &[f64]) -> (f64, f64) {
-    let Item { above, below, node, .. } = &layers.items[item];
-    let both = round + 4 >= ROUNDS;
-    let neighbours: Vec<usize> = match (both, round % 2 == 0) {
+    let Item { above, below, edge, .. } = &layers.items[item];
+    let at_last = round + AT_LAST >= ROUNDS;
+    if let Some(edge) = edge.filter(|_| at_last) {
+        let path = &layers.paths[edge].items;
+        let passed = &path[1..path.len() - 1];
+        return (passed.iter().map(|&item| x[item]).sum::<f64>() / as_f64(passed.len()), 8.0);
+    }
+    let neighbours: Vec<usize> = match (at_last, round % 2 == 0) {
         (true, _) => above.iter().chain(below).copied().collect(),
         (false, true) => above.clone(),
         (false, false) => below.clone(),
     };
-    let pull = |neighbour: &usize| match (node, layers.items[*neighbour].node) {
-        (Some(_), Some(_)) => 1.0,
-        (None, None) => 8.0,
-        _ => 2.0,
-    };
-    let weight: f64 = neighbours.iter().map(pull).sum();
-    if weight == 0.0 {
+    if neighbours.is_empty() {
         return (x[item], 0.1);
     }
-    let sum: f64 = neighbours.iter().map(|neighbour| x[*neighbour] * pull(neighbour)).sum();
-    (sum / weight, weight)
+    let count = as_f64(neighbours.len());
+    (neighbours.iter().map(|&neighbour| x[neighbour]).sum::<f64>() / count, count)
 }

@@ -82,9 +82,8 @@ impl Report<'_> {
     fn loops(&mut self, outline: &Outline) {
         let bounded = outline.all_that(&States::new(), ends_wholly);
         let endless = outline.prompts().find(|(name, prompt)| {
-            let next = prompt.ways.iter().filter_map(|way| way.transition.target());
-            !bounded.contains(name)
-                && next.into_iter().any(|next| outline.reachable(next).contains(name))
+            let mut next = prompt.ways.iter().flat_map(|way| way.transition.states());
+            !bounded.contains(name) && next.any(|next| outline.reachable(next).contains(name))
         });
         if let Some((name, prompt)) = endless {
             let place = prompt.ways.first().map(|way| way.place.entry);
@@ -144,9 +143,7 @@ impl Outline {
             if reached.insert(name)
                 && let Some(prompt) = self.states.get(name).and_then(|state| state.prompt())
             {
-                let transitions = prompt.ways.iter().map(|way| &way.transition);
-                let next = transitions.flat_map(|next| [next.target(), next.continuation()]);
-                to_look_at.extend(next.flatten());
+                to_look_at.extend(prompt.ways.iter().flat_map(|way| way.transition.states()));
             }
         }
         reached
@@ -158,10 +155,10 @@ fn comes_back(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> boo
     match transition {
         Transition::Result { .. } => true,
         Transition::Reset { .. } => false,
+        Transition::Goto { target, .. } => does(target),
+        Transition::Ask { .. } => transition.states().any(does),
         Transition::Fork { next, .. } => does(next),
-        Transition::Call { target, return_to, .. }
-        | Transition::Function { target, return_to, .. } => does(target) && does(return_to),
-        other => other.target().is_some_and(does),
+        Transition::Call { .. } | Transition::Function { .. } => transition.states().all(does),
     }
 }
 
@@ -170,11 +167,14 @@ fn comes_to_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) ->
     match transition {
         Transition::Reset { .. } => true,
         Transition::Fork { next, .. } => does(next),
-        other => [other.target(), other.continuation()].into_iter().flatten().any(does),
+        other => other.states().any(does),
     }
 }
 
 /// Whether a transition leads to the end of the agent and of all it forks, given the states that do.
 fn ends_wholly(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
-    [transition.target(), transition.continuation()].into_iter().flatten().all(does)
+    match transition {
+        Transition::Ask { .. } => transition.states().any(does),
+        other => other.states().all(does),
+    }
 }

@@ -53,29 +53,21 @@ impl Report<'_> {
         if given.is_none() && named.is_some() {
             return named.filter(|entry| self.source.check(entry).is_ok());
         }
-        let entry = given.cloned().or_else(|| StateName::parse(manifest::FIRST).ok())?;
+        let first = StateName::parse(manifest::FIRST).ok()?;
+        let graph = StateName::parse(manifest::GRAPH).ok()?;
+        let usual = if self.source.check(&first).is_err() && self.source.check(&graph).is_ok() {
+            graph
+        } else {
+            first
+        };
+        let entry = given.cloned().unwrap_or(usual);
         let Err(error) = self.source.check(&entry) else { return Some(entry) };
-        let message = if given.is_some() { error.reason() } else { self.no_beginning(&error) };
+        let message = match &error {
+            Error::Missing { similar, .. } if given.is_none() => no_beginning(similar.as_deref()),
+            _ => error.reason(),
+        };
         self.error(&entry, error.place(), "RF001", message);
         None
-    }
-
-    fn no_beginning(&self, error: &Error) -> String {
-        let names = self.source.names().unwrap_or_default();
-        let graph = names.iter().find(|name| Kind::of(name) == Some(Kind::Graph));
-        let hint = match (error, graph) {
-            (Error::Missing { similar: Some(similar), .. }, _) => {
-                format!("; there is {similar}: rename it, or name it as `entry` in raymond.yaml")
-            }
-            (Error::Missing { .. }, Some(graph)) => {
-                format!("; to check the graph alone, name it: {}", self.source.path(graph))
-            }
-            (Error::Missing { .. }, None) => {
-                "; make it, or name the first prompt as `entry` in raymond.yaml".to_owned()
-            }
-            _ => return error.reason(),
-        };
-        format!("a workflow begins with {}, and there is none{hint}", manifest::FIRST)
     }
 
     /// What cannot be read of the states and of the evaluators' prompts.
@@ -164,6 +156,18 @@ impl Report<'_> {
             self.error(name, place, code, message.clone());
         }
     }
+}
+
+fn no_beginning(similar: Option<&str>) -> String {
+    let hint = match similar {
+        Some(similar) => format!("there is {similar}: rename it"),
+        None => "make one".to_owned(),
+    };
+    format!(
+        "a workflow begins with {} or {}, and neither is in this folder; {hint}, or name its first file as `entry` in raymond.yaml",
+        manifest::FIRST,
+        manifest::GRAPH
+    )
 }
 
 /// Why a file cannot be a state, as the second half of a sentence.

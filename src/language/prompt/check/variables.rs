@@ -77,6 +77,7 @@ fn why(placeholder: &str, outline: &Outline) -> String {
             outline.entry
         ),
         "result" => "no call or function comes back to this state".to_owned(),
+        "answer" => "no question leads here: <ask next=\"…\">".to_owned(),
         "output" | "transition" => "only the prompt of an evaluator is given it".to_owned(),
         _ => format!(
             "no tag that leads here has {placeholder}=\"…\"; show one in the prompt it comes from, or start the run with --var {placeholder}=…"
@@ -102,16 +103,20 @@ fn all_given(outline: &Outline) -> BTreeMap<&StateName, Given<'_>> {
                     given.entry(target).or_default().variables.extend(variables);
                     given.entry(return_to).or_default().returned_to = true;
                 }
-                other => {
-                    if let Some(target) = other.target() {
-                        given.entry(target).or_default().variables.extend(variables);
-                    }
+                Transition::Ask { next, .. } => {
+                    let next = &mut given.entry(next).or_default().variables;
+                    next.extend(variables.chain(["answer"]));
+                }
+                Transition::Goto { target, .. }
+                | Transition::Reset { target, .. }
+                | Transition::Fork { target, .. } => {
+                    given.entry(target).or_default().variables.extend(variables);
                 }
             }
         }
         if prompt.is_open() {
             let targets: BTreeSet<_> =
-                prompt.ways.iter().filter_map(|way| way.transition.target()).collect();
+                prompt.ways.iter().flat_map(|way| way.transition.states()).collect();
             for name in prompt.mentioned.iter().filter(|name| !targets.contains(name)) {
                 given.entry(name).or_default().unknown = true;
             }

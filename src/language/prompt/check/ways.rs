@@ -28,9 +28,13 @@ impl Report<'_> {
 
     /// The files that a way names.
     fn names(&mut self, name: &StateName, way: &Way, outline: &Outline) {
-        let places = [way.place.target, way.place.continuation];
-        let named = [way.transition.target(), way.transition.continuation()];
-        for (target, place) in named.into_iter().zip(places) {
+        let Way { transition, place, .. } = way;
+        let named = [
+            (transition.target(), place.target),
+            (transition.continuation(), place.continuation),
+            (transition.late(), place.late),
+        ];
+        for (target, place) in named {
             let Some(target) = target else { continue };
             let why = match outline.states.get(target) {
                 Some(State::Unreadable(error)) => why(error),
@@ -50,14 +54,11 @@ impl Report<'_> {
     fn policy(&mut self, name: &StateName, prompt: &Prompt, outline: &Outline) {
         let Policy { allowed } = &prompt.frontmatter.policy;
         let Some(place) = prompt.places.policy.filter(|_| prompt.errors.is_empty()) else { return };
-        let usable = |way: &&Way| {
-            let named = [way.transition.target(), way.transition.continuation()];
-            named.into_iter().flatten().all(|target| outline.is_usable(target))
-        };
+        let usable = |way: &Way| way.transition.states().all(|name| outline.is_usable(name));
         if allowed.is_empty() {
             let message = "an empty list allows every transition, and then nobody can be reminded; list what is allowed, or leave the key out";
             self.warning(name, place, "RF203", message.to_owned());
-        } else if !prompt.ways.iter().any(|way| usable(&way)) {
+        } else if !prompt.ways.iter().any(usable) {
             let message =
                 "this policy allows nothing: each of its ways names a file that is missing";
             self.error(name, place, "RF201", message.to_owned());

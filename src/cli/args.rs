@@ -1,6 +1,7 @@
 //! The command line's grammar, and the texts of its help.
 
 pub mod readers;
+pub mod workflows;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::readers::{COSTS_HELP, CostsArgs, SHOW_HELP, ShowArgs, TREE_HELP, TreeArgs};
+use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use super::logging::Logging;
 use super::on_event::OnEvent;
 use super::options::Options;
@@ -69,6 +71,12 @@ pub enum Command {
     Stop(StopArgs),
     /// Show the runs that can go on, or let them all go on
     Recover(RecoverArgs),
+    /// Say all that is wrong with a workflow, without running it
+    #[command(after_help = CHECK_HELP, after_long_help = workflows::check_help())]
+    Check(CheckArgs),
+    /// Draw a workflow: Mermaid, DOT or SVG
+    #[command(after_help = GRAPH_HELP)]
+    Graph(GraphArgs),
     /// Print the protocol of plug-ins as JSON Schema
     Schema(SchemaArgs),
     /// Print a script that completes commands and options in a shell

@@ -8,8 +8,8 @@ use clap::{CommandFactory, Parser};
 use super::args::{self, Cli, Command};
 use super::exit::{Error, Exit};
 use super::{
-    costs, diagnostics, list, log, output, recover, run, schema, show, start, status, stop, top,
-    tree,
+    check, costs, diagnostics, graph, list, log, output, recover, run, schema, show, start, status,
+    stop, top, tree,
 };
 
 /// Runs a command line, program name included, and gives its exit code.
@@ -51,6 +51,8 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Stop(args) => stop::stop(&args),
         Command::Top(args) => top::top(&args),
         Command::Recover(args) => recover::recover(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Graph(args) => graph::graph(&args),
         Command::Schema(args) => schema::print(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

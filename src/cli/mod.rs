@@ -3,11 +3,13 @@
 
 pub mod args;
 pub mod background;
+pub mod check;
 pub mod costs;
 pub mod diagnostics;
 mod dispatch;
 pub mod exit;
 mod foreground;
+pub mod graph;
 pub mod keeping;
 pub mod list;
 pub mod log;
@@ -25,6 +27,7 @@ pub mod show;
 pub mod start;
 pub mod status;
 pub mod stop;
+mod subject;
 pub mod summary;
 pub mod target;
 mod telemetry;

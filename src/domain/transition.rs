@@ -236,6 +236,20 @@ impl Transition {
         }
     }
 
+    /// All states it names.
+    pub fn states(&self) -> impl Iterator<Item = &StateName> {
+        [self.target(), self.continuation(), self.late()].into_iter().flatten()
+    }
+
+    /// The state that is entered if no answer came in time, where a question says so.
+    #[must_use]
+    pub fn late(&self) -> Option<&StateName> {
+        match self {
+            Self::Ask { patience, .. } => patience.as_ref().map(|patience| &patience.timeout_next),
+            _ => None,
+        }
+    }
+
     /// The attributes that are not structural.
     #[must_use]
     pub fn variables(&self) -> &Variables {

@@ -8,9 +8,10 @@
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
+use super::place::Place;
 use super::plugins;
 use super::supervision;
-use super::yaml::{self, Error, value};
+use super::yaml::{self, Error, Errors, value};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::domain::plugin::PlugIn;
@@ -19,6 +20,12 @@ use crate::domain::supervision::Overrides;
 
 /// Its name.
 pub const FILE: &str = "raymond.yaml";
+
+/// The prompt a folder begins with, if its manifest names none.
+pub const FIRST: &str = "START.md";
+
+/// The graph a folder begins with that has no such prompt.
+pub const GRAPH: &str = "workflow.yaml";
 
 /// The permission modes a workflow may name: none that lets its agents do more than edit unasked.
 const MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
@@ -81,42 +88,74 @@ struct Raw {
     plugins: Option<Vec<Spanned<plugins::Raw>>>,
 }
 
+/// A manifest as far as it can be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Examined {
+    /// What it says.
+    pub manifest: Manifest,
+    /// Where it names the file the workflow begins with.
+    pub entry: Option<Place>,
+    /// What is wrong with it.
+    pub errors: Errors,
+}
+
 /// Reads a manifest.
 ///
 /// # Errors
 /// [`Error`] with line and column.
 pub fn parse(text: &str) -> Result<Manifest, Error> {
+    let Examined { manifest, errors, .. } = examine(text);
+    errors.or_else_first(manifest)
+}
+
+/// Reads a manifest to its end, whatever is wrong with it.
+#[must_use]
+pub fn examine(text: &str) -> Examined {
+    let mut errors = Errors::default();
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return Ok(Manifest::default());
+        return Examined::default();
     }
-    let raw: Raw = yaml::read(text)?;
+    let Some(raw) = errors.keep(yaml::read::<Raw>(text)) else {
+        return Examined { errors, ..Examined::default() };
+    };
     let arguments = raw.claude_args.unwrap_or_default();
     let mut before = None;
     for argument in &arguments {
-        harmless(argument, before.replace(argument.value.starts_with("--")))?;
+        errors.keep(harmless(argument, before.replace(argument.value.starts_with("--"))));
     }
-    if let Some(mode) = raw.permission_mode.iter().find(|mode| !MODES.contains(&&*mode.value)) {
-        let message = format!(
-            "a workflow may name one of {}; `{}` has to be asked for on the command line",
-            MODES.join(", "),
-            mode.value
-        );
-        return Err(Error::at(mode.referenced, message));
-    }
-    Ok(Manifest {
+    let place = raw.entry.as_ref().map(|entry| entry.referenced.into());
+    let supervision = raw.supervision.map(supervision::Raw::read).transpose();
+    let mode = raw.permission_mode;
+    let manifest = Manifest {
         name: raw.name,
         description: raw.description,
-        entry: value(raw.entry, entry)?,
-        model: value(raw.model, model)?,
-        budget: value(raw.budget, dollars)?,
-        on_budget: value(raw.on_budget, |name| supervision::by_name(name, &ON_BUDGET))?,
-        max_procs: value(raw.max_procs, max_procs)?,
-        on_limit: value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT))?,
-        supervision: raw.supervision.map(supervision::Raw::read).transpose()?.unwrap_or_default(),
-        permission_mode: raw.permission_mode.map(|mode| mode.value),
-        plugins: plugins::read(raw.plugins.unwrap_or_default())?,
+        entry: errors.keep(value(raw.entry, entry)).flatten(),
+        model: errors.keep(value(raw.model, model)).flatten(),
+        budget: errors.keep(value(raw.budget, dollars)).flatten(),
+        on_budget: errors
+            .keep(value(raw.on_budget, |name| supervision::by_name(name, &ON_BUDGET)))
+            .flatten(),
+        max_procs: errors.keep(value(raw.max_procs, max_procs)).flatten(),
+        on_limit: errors
+            .keep(value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT)))
+            .flatten(),
+        supervision: errors.keep(supervision).flatten().unwrap_or_default(),
+        permission_mode: errors.keep(value(mode, permission_mode)).flatten(),
+        plugins: errors.keep(plugins::read(raw.plugins.unwrap_or_default())).unwrap_or_default(),
         claude_args: arguments.into_iter().map(|argument| argument.value).collect(),
-    })
+    };
+    Examined { manifest, entry: place, errors }
+}
+
+/// A mode that lets the agents do no more than edit unasked.
+fn permission_mode(mode: &str) -> Result<String, String> {
+    if MODES.contains(&mode) {
+        return Ok(mode.to_owned());
+    }
+    let modes = MODES.join(", ");
+    Err(format!(
+        "a workflow may name one of {modes}; `{mode}` has to be asked for on the command line"
+    ))
 }
 
 /// Whether a workflow may pass an argument on. One that is no option is the value of the one before,

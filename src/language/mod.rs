@@ -4,10 +4,12 @@
 //! questions about a state: what to ask before the model, and what its reply means after it.
 
 pub mod diagnostic;
+pub mod drawing;
 pub mod expression;
 pub mod graph;
 pub mod hint;
 pub mod manifest;
+pub mod place;
 pub mod plugins;
 pub mod prompt;
 pub mod replies;

@@ -7,10 +7,12 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde_yaml::Spanned;
 
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::domain::time::millis;
+use crate::language::place::Place;
 use crate::language::yaml;
 
 /// The file in the scope that holds them.
@@ -98,6 +100,36 @@ impl Replies {
     }
 }
 
+/// The states that a script, which can be read, answers for, each with its place.
+#[must_use]
+pub fn states(yaml: &str) -> Vec<(String, Place)> {
+    struct Keys;
+    impl<'de> Visitor<'de> for Keys {
+        type Value = Vec<(String, Place)>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list of replies for each state")
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut keys = Vec::new();
+            while let Some(key) = map.next_key::<Spanned<String>>()? {
+                map.next_value::<de::IgnoredAny>()?;
+                keys.push((key.value, key.referenced.into()));
+            }
+            Ok(keys)
+        }
+    }
+    #[derive(Default)]
+    struct Places(Vec<(String, Place)>);
+    impl<'de> Deserialize<'de> for Places {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_map(Keys).map(Self)
+        }
+    }
+    yaml::read::<Places>(yaml).unwrap_or_default().0
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Detailed {
@@ -169,6 +201,13 @@ mod tests {
             reply("A.md", 2).expect_err("none").to_string(),
             "replies.yaml: A.md has 2 replies, and this is turn 3 there; add one, or `repeat: true` to the last"
         );
+    }
+
+    #[test]
+    fn the_states_have_their_places() {
+        let place = |line| Place { line, column: 1 };
+        let expected = [("A.md".to_owned(), place(1)), ("B.md".to_owned(), place(6))];
+        assert_eq!(states(YAML), expected);
     }
 
     #[test]

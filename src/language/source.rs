@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use super::place::Place;
 use crate::domain::id::{Folder, StateName};
 
 /// Why a file of the workflow cannot be used. Each text says what to do.
@@ -65,6 +66,33 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Why, without the file's path and the place in it.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        let (Self::Missing { path, .. }
+        | Self::Outside { path }
+        | Self::NotAFile { path }
+        | Self::TooLong { path, .. }
+        | Self::NotText { path, .. }
+        | Self::Unreadable { path, .. }) = self;
+        let whole = self.to_string();
+        let rest = whole.strip_prefix(path.as_str()).unwrap_or(&whole);
+        rest.split_once(": ").map_or(rest, |(_, reason)| reason).to_owned()
+    }
+
+    /// The place in the file.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        match self {
+            Self::NotText { line, column, .. } => {
+                Place { line: *line as u64, column: *column as u64 }
+            }
+            _ => Place::START,
+        }
+    }
+}
+
 /// The files of a workflow's directory, its scope.
 pub trait Source: Send + Sync {
     /// The text of a file.
@@ -84,6 +112,12 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// [`Error`] if there is none, or it leads out of the scope.
     fn within(&self, folder: &Folder) -> Result<Arc<dyn Source>, Error>;
+
+    /// The files of the directory whose names a state could have, in order.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] if it cannot be listed.
+    fn names(&self) -> Result<Vec<StateName>, Error>;
 
     /// How the file is shown to people, in errors.
     fn path(&self, name: &StateName) -> String;
@@ -124,6 +158,10 @@ impl Source for BTreeMap<String, String> {
             Some((name.to_owned(), text.clone()))
         };
         Ok(Arc::new(self.iter().filter_map(inside).collect::<Self>()))
+    }
+
+    fn names(&self) -> Result<Vec<StateName>, Error> {
+        Ok(self.keys().filter_map(|name| StateName::parse(name).ok()).collect())
     }
 
     fn path(&self, name: &StateName) -> String {

@@ -8,10 +8,12 @@
 //! More than one tag is an error whatever they say, so of a flood of them only the first ones are
 //! read and reported: [`MOST_TAGS`], or fewer when their attributes are very long.
 
+use std::ops::Range;
+
 use memchr::memmem;
 
 use crate::domain::policy::Reading;
-use crate::domain::transition::{Tag, Transition};
+use crate::domain::transition::{InvalidTransition, Tag, Transition};
 
 mod open;
 
@@ -51,6 +53,33 @@ pub fn find(text: &str) -> Reading {
         }
     }
     Reading { tags, near_misses: near_misses.iter().map(ToString::to_string).collect() }
+}
+
+/// A complete tag in a text, and the bytes it stands at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    /// What it asks for.
+    pub transition: Result<Transition, InvalidTransition>,
+    /// Where it stands.
+    pub span: Range<usize>,
+}
+
+/// All complete tags in a text that shows how they are written, such as a prompt.
+#[must_use]
+pub fn written(text: &str) -> Vec<Written> {
+    let mut finder = Finder::new(text);
+    let mut tags = Vec::new();
+    let mut at = 0;
+    while let Some(start) = next_open(text.as_bytes(), at) {
+        at = start + 1;
+        let Some(name) = name_at(text, start) else { continue };
+        if let Ok(found) = finder.complete(start, name) {
+            at = found.end;
+            let transition = Transition::from_parts(found.tag, found.attributes, found.body);
+            tags.push(Written { transition, span: start..at });
+        }
+    }
+    tags
 }
 
 /// What keeps a text from being a tag.

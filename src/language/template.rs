@@ -55,6 +55,22 @@ pub fn fill<'values>(template: &str, value: impl Fn(&str) -> Option<&'values str
     filled
 }
 
+/// The placeholders of a template, in their order, each with the byte it begins at.
+pub fn placeholders(template: &str) -> impl Iterator<Item = (&str, usize)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            at += memmem::find(&template.as_bytes()[at..], b"{{")?;
+            if let Some((name, length)) = placeholder(&template[at..]) {
+                let start = at;
+                at += length;
+                return Some((name, start));
+            }
+            at += 1;
+        }
+    })
+}
+
 /// The name in the placeholder at the start of `text`, and the placeholder's length.
 fn placeholder(text: &str) -> Option<(&str, usize)> {
     let slice = &text[..text.floor_char_boundary(LONGEST)];
@@ -97,6 +113,12 @@ mod tests {
     fn what_nothing_fills_is_reported_once() {
         let unknown = fill("{{a}} {{result}}\n\n{{b}} {{a}}", known).unknown;
         assert_eq!(unknown, [("a".to_owned(), 1), ("b".to_owned(), 3)]);
+    }
+
+    #[test]
+    fn placeholders_have_their_places() {
+        let found: Vec<_> = placeholders("{{a}} {{ }} {{{b}}} é{{ a }} {{").collect();
+        assert_eq!(found, [("a", 0), ("b", 13), ("a", 22)]);
     }
 
     proptest! {

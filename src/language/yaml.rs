@@ -25,6 +25,37 @@ impl Error {
     }
 }
 
+/// What is wrong with a file that is read to its end all the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Errors(Vec<Error>);
+
+impl Errors {
+    /// Takes what could be read, and keeps the error of what could not.
+    pub fn keep<T>(&mut self, read: Result<T, Error>) -> Option<T> {
+        read.map_err(|error| self.0.push(error)).ok()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// All of them, in the order in which they were found.
+    #[must_use]
+    pub fn all(&self) -> &[Error] {
+        &self.0
+    }
+
+    /// What was read, if nothing was wrong.
+    ///
+    /// # Errors
+    /// The first [`Error`].
+    pub fn or_else_first<T>(self, read: T) -> Result<T, Error> {
+        self.0.into_iter().next().map_or(Ok(read), Err)
+    }
+}
+
 /// Reads a text.
 ///
 /// # Errors

@@ -10,10 +10,10 @@ use crate::language::source::{self, Source};
 use crate::store::workflow::Directory;
 
 /// The prompt a folder begins with.
-pub const FIRST: &str = "START.md";
+pub const FIRST: &str = manifest::FIRST;
 
 /// The graph a folder begins with, if it has no such prompt.
-const GRAPH: &str = "workflow.yaml";
+const GRAPH: &str = manifest::GRAPH;
 
 /// A workflow.
 #[derive(Debug)]

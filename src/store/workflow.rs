@@ -17,6 +17,8 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 pub struct Directory {
     root: PathBuf,
     workspace: Option<PathBuf>,
+    /// How it is shown to people.
+    shown: PathBuf,
 }
 
 impl Directory {
@@ -27,7 +29,7 @@ impl Directory {
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let root = path.canonicalize()?;
         if root.is_dir() {
-            Ok(Self { root, workspace: None })
+            Ok(Self { shown: root.clone(), root, workspace: None })
         } else {
             Err(ErrorKind::NotADirectory.into())
         }
@@ -39,6 +41,13 @@ impl Directory {
     /// What the system said.
     pub fn with_workspace(self, path: &Path) -> std::io::Result<Self> {
         Ok(Self { workspace: Some(path.canonicalize()?), ..self })
+    }
+
+    /// The same, shown to people by the path they gave.
+    #[must_use]
+    pub fn shown_as(self, path: &Path) -> Self {
+        let shown = if path == Path::new(".") { PathBuf::new() } else { path.to_owned() };
+        Self { shown, ..self }
     }
 
     /// Its real path.
@@ -95,11 +104,28 @@ impl Source for Directory {
         if !below.root.starts_with(&self.root) {
             return Err(Error::Outside { path: path.display().to_string() });
         }
-        Ok(Arc::new(below))
+        Ok(Arc::new(below.shown_as(&self.shown.join(folder.as_str()))))
+    }
+
+    fn names(&self) -> Result<Vec<StateName>, Error> {
+        let unreadable = |error: std::io::Error| Error::Unreadable {
+            path: self.shown.display().to_string(),
+            error: error.to_string(),
+        };
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.root).map_err(unreadable)? {
+            let entry = entry.map_err(unreadable)?;
+            let name = entry.file_name().into_string().ok();
+            let same = |name: &StateName| entry.file_name() == *name.as_str();
+            let state = name.and_then(|name| StateName::parse(&name).ok()).filter(same);
+            names.extend(state.filter(|_| !entry.path().is_dir()));
+        }
+        names.sort();
+        Ok(names)
     }
 
     fn path(&self, name: &StateName) -> String {
-        self.root.join(name.as_str()).display().to_string()
+        self.shown.join(name.as_str()).display().to_string()
     }
 
     fn document(&self, path: &str) -> Result<String, Error> {
@@ -153,6 +179,19 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn its_files_are_listed_and_shown_by_the_path_that_was_given() {
+        let place = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(place.path().join("C.md")).expect("made");
+        for name in ["B.md", "A.md", " D.md"] {
+            std::fs::write(place.path().join(name), "x").expect("written");
+        }
+        let directory = Directory::open(place.path()).expect("opened");
+        assert_eq!(directory.names(), Ok(vec![state("A.md"), state("B.md")]));
+        let shown = |given: &str| directory.clone().shown_as(Path::new(given)).path(&state("A.md"));
+        assert_eq!((shown("."), shown("w/tour")), ("A.md".to_owned(), "w/tour/A.md".to_owned()));
+    }
 
     fn state(name: &str) -> StateName {
         StateName::parse(name).expect("a state")

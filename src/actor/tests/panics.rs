@@ -80,6 +80,10 @@ impl Source for Trap {
         self.files.within(folder)
     }
 
+    fn names(&self) -> Result<Vec<StateName>, Error> {
+        self.files.names()
+    }
+
     fn path(&self, name: &StateName) -> String {
         self.files.path(name)
     }

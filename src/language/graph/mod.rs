@@ -15,6 +15,7 @@ mod reader;
 mod report;
 mod scalar;
 pub mod section;
+pub mod spawned;
 pub mod table;
 mod targets;
 mod tree;

@@ -1,7 +1,7 @@
 //! A prompt file taken apart: the frontmatter, if there is one, and the prompt itself.
 
-use super::frontmatter::{self, Frontmatter};
-use crate::language::yaml;
+use super::frontmatter::{self, Frontmatter, Places};
+use crate::language::yaml::{self, Errors};
 
 /// A prompt file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,14 +20,38 @@ pub struct Document {
 /// With line and column in the file: frontmatter that is not closed or not valid, and a prompt
 /// that is empty, because Claude Code answers nothing to it.
 pub fn parse(text: &str) -> Result<Document, yaml::Error> {
+    let Examined { document, errors, .. } = examine(text);
+    errors.or_else_first(document)
+}
+
+/// A prompt file as far as it can be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    /// What it says.
+    pub document: Document,
+    /// Where its head says it.
+    pub places: Places,
+    /// What is wrong with it, with line and column in the file.
+    pub errors: Errors,
+}
+
+/// Takes a prompt file apart to its end, whatever is wrong with it.
+#[must_use]
+pub fn examine(text: &str) -> Examined {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (head, body, body_line) = split(text)?;
-    let frontmatter = frontmatter::parse(&head)?;
+    let mut errors = Errors::default();
+    let Some((head, body, body_line)) = errors.keep(split(text)) else {
+        let frontmatter = Frontmatter::default();
+        let document = Document { frontmatter, body: String::new(), body_line: 1 };
+        return Examined { document, places: Places::default(), errors };
+    };
+    let frontmatter::Examined { frontmatter, places, mut errors } = frontmatter::examine(&head);
     if body.trim().is_empty() {
         let message = "the prompt is empty; write what the agent is to do".to_owned();
-        return Err(yaml::Error { line: body_line, column: 1, message });
+        errors.keep::<()>(Err(yaml::Error { line: body_line, column: 1, message }));
     }
-    Ok(Document { frontmatter, body: body.to_owned(), body_line })
+    let document = Document { frontmatter, body: body.to_owned(), body_line };
+    Examined { document, places, errors }
 }
 
 /// The YAML with empty lines where the opening `---` and what precedes it were, so that its lines

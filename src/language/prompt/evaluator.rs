@@ -19,19 +19,18 @@
 //!
 //! Either way a transition has to be one that the state allows: an evaluator is no way around a policy.
 
-use std::collections::BTreeMap;
-
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::frontmatter::{Entry, entry};
+use super::frontmatter::{Entry, EntryPlace, entry};
 use crate::domain::evaluation::{Overruled, Proposal};
 use crate::domain::id::StateName;
 use crate::domain::policy::{Accepted, Policy, Violation};
 use crate::domain::settings::Model;
 use crate::domain::transition::{Transition, Variables};
 use crate::language::manifest;
+use crate::language::place::Place;
 use crate::language::yaml::{Error, value};
 
 /// Who takes the second look.
@@ -68,6 +67,16 @@ pub struct Raw {
 }
 
 impl Raw {
+    /// Where the prompt's file is named.
+    pub(super) fn place_of_prompt(&self) -> Option<Place> {
+        self.prompt.as_ref().map(|prompt| prompt.referenced.into())
+    }
+
+    /// Where `then` and `else` stand, those that are there.
+    pub(super) fn places_of_entries(&self) -> Vec<EntryPlace> {
+        [&self.then, &self.otherwise].into_iter().flatten().map(EntryPlace::of).collect()
+    }
+
     /// What it means, under the state's policy. `place` is where the block stands.
     ///
     /// # Errors
@@ -165,13 +174,14 @@ fn is_meant(entry: &Transition, asked: &Transition) -> bool {
     Policy { allowed: vec![entry.clone()] }.allows(asked)
 }
 
-/// The values of an evaluator's placeholders, besides those of the state.
+/// The placeholders of an evaluator's prompt, besides those of the state: what it is to judge.
+pub const SHOWN: [&str; 2] = ["output", "transition"];
+
+/// Their values.
 #[must_use]
 pub fn values(proposal: &Proposal) -> Variables {
-    BTreeMap::from([
-        ("output".to_owned(), proposal.output.clone()),
-        ("transition".to_owned(), proposal.transition.to_string()),
-    ])
+    let values = [proposal.output.clone(), proposal.transition.to_string()];
+    SHOWN.map(str::to_owned).into_iter().zip(values).collect()
 }
 
 /// What an evaluator's answer makes of a proposal; the second says what is wrong with an answer that

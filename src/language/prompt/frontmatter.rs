@@ -14,7 +14,8 @@ use crate::domain::policy::Policy;
 use crate::domain::settings::Model;
 use crate::domain::transition::{Tag, Transition};
 use crate::language::hint::closest;
-use crate::language::yaml::{self, Error, value};
+use crate::language::place::Place;
+use crate::language::yaml::{self, Error, Errors, value};
 use crate::language::{manifest, supervision};
 
 /// What the frontmatter says.
@@ -34,7 +35,7 @@ pub struct Frontmatter {
 #[serde(deny_unknown_fields)]
 struct Raw {
     #[serde(default)]
-    allowed_transitions: Option<Vec<Spanned<Entry>>>,
+    allowed_transitions: Option<Spanned<Vec<Spanned<Entry>>>>,
     #[serde(default)]
     model: Option<Spanned<String>>,
     #[serde(default)]
@@ -47,35 +48,103 @@ struct Raw {
 
 pub(super) type Entry = BTreeMap<String, Spanned<String>>;
 
+/// Where an entry stands, and what it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryPlace {
+    /// The entry.
+    pub entry: Place,
+    /// Its `target`.
+    pub target: Option<Place>,
+    /// Its `return` or `next`.
+    pub continuation: Option<Place>,
+    /// Its `timeout_next`.
+    pub late: Option<Place>,
+}
+
+impl EntryPlace {
+    pub(super) fn of(entry: &Spanned<Entry>) -> Self {
+        let place = |key| entry.value.get(key).map(|value| value.referenced.into());
+        Self {
+            target: place("target"),
+            continuation: place("return").or_else(|| place("next")),
+            late: place("timeout_next"),
+            ..Self::whole(entry.referenced.into())
+        }
+    }
+
+    /// An entry of which only the place is known.
+    #[must_use]
+    pub fn whole(entry: Place) -> Self {
+        Self { entry, target: None, continuation: None, late: None }
+    }
+}
+
+/// Where the things stand that frontmatter names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The list of the policy.
+    pub policy: Option<Place>,
+    /// Each entry of the policy.
+    pub entries: Vec<EntryPlace>,
+    /// The file of the evaluator's prompt.
+    pub evaluator: Option<Place>,
+    /// The entries of the evaluator's pattern.
+    pub overrides: Vec<EntryPlace>,
+}
+
+/// Frontmatter as far as it can be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Examined {
+    /// What it says.
+    pub frontmatter: Frontmatter,
+    /// Where.
+    pub places: Places,
+    /// What is wrong with it.
+    pub errors: Errors,
+}
+
 /// Reads frontmatter; lines are counted from the beginning of `yaml`.
 ///
 /// # Errors
 /// [`Error`] for bad YAML, unknown keys, tags and models, and entries that no tag could match.
 pub fn parse(yaml: &str) -> Result<Frontmatter, Error> {
-    if yaml.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return Ok(Frontmatter::default());
-    }
-    let raw: Raw = yaml::read(yaml)?;
-    let entries = raw.allowed_transitions.unwrap_or_default();
-    let policy = Policy { allowed: entries.into_iter().map(entry).collect::<Result<_, _>>()? };
-    let evaluator = raw.evaluator.map(|block| block.value.read(&policy, block.referenced));
-    Ok(Frontmatter {
-        policy,
-        model: raw.model.map(|name| model(&name)).transpose()?,
-        terms: Terms {
-            supervision: raw
-                .supervision
-                .map(supervision::Raw::read)
-                .transpose()?
-                .unwrap_or_default(),
-            budget_usd: value(raw.budget, manifest::dollars)?,
-        },
-        evaluator: evaluator.transpose()?,
-    })
+    let Examined { frontmatter, errors, .. } = examine(yaml);
+    errors.or_else_first(frontmatter)
 }
 
-fn model(name: &Spanned<String>) -> Result<Model, Error> {
-    manifest::model(&name.value).map_err(|why| Error::at(name.referenced, why))
+/// Reads frontmatter to its end, whatever is wrong with it.
+#[must_use]
+pub fn examine(yaml: &str) -> Examined {
+    let mut examined = Examined::default();
+    if yaml.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return examined;
+    }
+    let Examined { frontmatter, places, errors } = &mut examined;
+    let Some(raw) = errors.keep(yaml::read::<Raw>(yaml)) else { return examined };
+    if let Some(entries) = raw.allowed_transitions {
+        places.policy = Some(entries.referenced.into());
+        for written in entries.value {
+            let place = EntryPlace::of(&written);
+            if let Some(transition) = errors.keep(entry(written)) {
+                frontmatter.policy.allowed.push(transition);
+                places.entries.push(place);
+            }
+        }
+    }
+    let is_whole = errors.is_empty();
+    frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
+    let supervision = raw.supervision.map(supervision::Raw::read).transpose();
+    frontmatter.terms = Terms {
+        supervision: errors.keep(supervision).flatten().unwrap_or_default(),
+        budget_usd: errors.keep(value(raw.budget, manifest::dollars)).flatten(),
+    };
+    if let Some(evaluator) = raw.evaluator.filter(|_| is_whole) {
+        places.evaluator = evaluator.value.place_of_prompt();
+        places.overrides = evaluator.value.places_of_entries();
+        let read = evaluator.value.read(&frontmatter.policy, evaluator.referenced);
+        frontmatter.evaluator = errors.keep(read);
+    }
+    examined
 }
 
 pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {

@@ -1,7 +1,11 @@
 //! The language of prompt folders: a state is a markdown file, its frontmatter is the policy.
 
+pub mod check;
 pub mod document;
 pub mod evaluator;
 pub mod frontmatter;
+pub mod kind;
+mod mentioned;
+pub mod outline;
 pub mod step;
 pub mod survey;

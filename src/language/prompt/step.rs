@@ -187,7 +187,7 @@ pub fn read(policy: &Policy, source: &dyn Source, reply: &str) -> Result<Accepte
 /// # Errors
 /// [`Violation::NoSuchState`].
 pub fn check(transition: &Transition, source: &dyn Source) -> Result<(), Violation> {
-    for state in [transition.target(), transition.continuation()].into_iter().flatten() {
+    for state in transition.states() {
         let no_such_state = |why: Error| Violation::NoSuchState {
             asked: transition.to_string(),
             why: why.to_string(),
@@ -278,6 +278,9 @@ mod tests {
             violation.to_string(),
             "<goto>NEXTT.md</goto>: NEXTT.md: there is no such file in the workflow; did you mean NEXT.md?"
         );
+        let late = "<ask next=\"NEXT.md\" timeout=\"1h\" timeout_next=\"LATE.md\">?</ask>";
+        let violation = read(&policy, &files, late).expect_err("no such file");
+        assert!(violation.to_string().contains("LATE.md"), "{violation}");
         let violation = read(&policy, &files, "<fork next=\"GONE.md\">NEXT.md</fork>")
             .expect_err("no such file");
         assert!(violation.to_string().contains("GONE.md"), "{violation}");

@@ -1,0 +1,113 @@
+//! The arguments of the commands that look at a workflow without running it, and their help.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::language::graph::read;
+use crate::language::prompt::check::CODES;
+
+pub(super) const CHECK_HELP: &str = "Examples:
+  raymond check workflows/tour           all states of a folder, its manifest, its script, its graphs
+  raymond check workflows/tour/SEND.md   this prompt, and what it leads to
+  raymond check flow/workflow.yaml --profile seed
+  raymond check . --json | jq -r '.diagnostics[] | select(.severity == \"error\") | .path' | sort -u
+
+All that is wrong is said at once, a line each: PATH:LINE:COLUMN: CODE what is wrong and what to do.
+`warning:` before the code means that it can run, but perhaps not as it is meant. --json prints
+{ valid, diagnostics }; each has path, line, column, code, severity (error or warning) and message.
+Exit code 0 if there is no error, 65 if there is. `raymond check --help` lists the codes.";
+
+pub(super) const GRAPH_HELP: &str = "Examples:
+  raymond graph workflows/tour                     Mermaid: GitHub draws it in a ```mermaid block
+  raymond graph workflows/tour -o tour.svg         a picture that every browser shows
+  raymond graph flow/workflow.yaml --format dot | dot -Tpdf -o flow.pdf
+
+A folder is drawn from its first state: solid lines are what policies allow, dashed ones what the text of
+a state without policy shows. Thick is a reset; a call, and the result that comes back from it, are
+violet; a fork is blue. A graph is drawn with all its nodes and endings; where it goes on because
+something failed the line is red. The picture has all that is there, also what nothing is wrong with:
+`raymond check` tells what is.";
+
+/// The help of `check` with the table of its codes.
+pub(super) fn check_help() -> String {
+    let rows = CODES.map(|(code, meaning)| format!("  {code}  {meaning}"));
+    format!(
+        "{CHECK_HELP}\n\nCodes of prompt folders (those of graphs begin with WF):\n{}",
+        rows.join("\n")
+    )
+}
+
+/// Options of `check`.
+#[derive(Debug, Clone, Args)]
+pub struct CheckArgs {
+    /// A folder with START.md, a prompt file, or a graph (.yaml)
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// How strictly graphs are read
+    #[arg(long, value_enum, default_value = "lenient")]
+    pub profile: Profile,
+    /// A variable that the run will be started with; may be given several times
+    #[arg(long = "var", value_name = "KEY")]
+    pub variables: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How strictly graphs are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Profile {
+    /// What graphs in use do besides the rules is a warning
+    Lenient,
+    /// All rules of the schema hold
+    Seed,
+}
+
+impl From<Profile> for read::Profile {
+    fn from(profile: Profile) -> Self {
+        match profile {
+            Profile::Lenient => Self::Lenient,
+            Profile::Seed => Self::Seed,
+        }
+    }
+}
+
+/// Options of `graph`.
+#[derive(Debug, Clone, Args)]
+pub struct GraphArgs {
+    /// A folder with START.md, a prompt file, or a graph (.yaml)
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+    /// How it is written [default: as the name after -o ends, else mermaid]
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Write it into this file instead of printing it
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// How a picture is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A Mermaid flowchart
+    Mermaid,
+    /// The language of Graphviz
+    Dot,
+    /// A picture
+    Svg,
+}
+
+impl GraphArgs {
+    /// The format that was asked for, or that the file's name tells.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        let ending = self.output.as_ref().and_then(|file| file.extension()?.to_str());
+        let told = match ending {
+            Some("svg") => Format::Svg,
+            Some("dot" | "gv") => Format::Dot,
+            _ => Format::Mermaid,
+        };
+        self.format.unwrap_or(told)
+    }
+}

@@ -1,0 +1,71 @@
+//! `raymond check`: all that is wrong with a workflow, without running it.
+
+use std::fmt::Write as _;
+
+use console::style;
+use serde_json::json;
+
+use super::args::workflows::CheckArgs;
+use super::exit::{Error, Exit};
+use super::output;
+use super::subject::Subject;
+use crate::language::diagnostic::Diagnostic;
+use crate::language::prompt::check::{self, Findings};
+use crate::plugin::sentence::printable;
+
+/// `raymond check`
+///
+/// # Errors
+/// [`Error`] if there is nothing to check, or the findings cannot be printed.
+pub fn check(args: &CheckArgs) -> Result<Exit, Error> {
+    let subject = Subject::open(&args.path)?;
+    let graphs = subject.graphs(args.profile.into());
+    let findings = check::check(check::Subject {
+        source: &subject.scope,
+        entry: subject.entry.as_ref(),
+        variables: &args.variables,
+        graphs: &graphs,
+    });
+    let errors = findings.diagnostics.iter().filter(|one| one.is_error()).count();
+    if args.json {
+        let found = &findings.diagnostics;
+        output::print_json(&json!({ "valid": errors == 0, "diagnostics": found }))?;
+    } else {
+        output::print(&findings.diagnostics.iter().fold(String::new(), |mut text, found| {
+            let _ = writeln!(text, "{}", line(found));
+            text
+        }))?;
+        output::tell(&closing(&Subject::title(&args.path), &findings, errors));
+    }
+    Ok(if errors == 0 { Exit::Success } else { Exit::Invalid })
+}
+
+/// A diagnostic as it shows itself, in colours on a terminal.
+fn line(found: &Diagnostic) -> String {
+    let Diagnostic { path, line, column, code, message, .. } = found;
+    let place = style(format!("{}:{line}:{column}:", printable(path))).bold();
+    let message = printable(message).replace('\n', " ");
+    if found.is_error() {
+        format!("{place} {} {message}", style(code).red().bold())
+    } else {
+        format!("{place} {} {} {message}", style("warning:").yellow().bold(), style(code).yellow())
+    }
+}
+
+/// What it comes to.
+fn closing(title: &str, findings: &Findings, errors: usize) -> String {
+    let count = |number: usize, what: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {what}")),
+        _ => Some(format!("{number} {what}s")),
+    };
+    let files = count(findings.files, "file").unwrap_or_else(|| "no file".to_owned());
+    let warnings = findings.diagnostics.len() - errors;
+    let found: Vec<String> =
+        [count(errors, "error"), count(warnings, "warning")].into_iter().flatten().collect();
+    if found.is_empty() {
+        format!("{title}: {files}, nothing wrong")
+    } else {
+        format!("{} in {files}", found.join(", "))
+    }
+}

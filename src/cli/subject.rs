@@ -1,0 +1,75 @@
+//! The workflow that a command looks at without running it: a folder, a prompt of it, or a graph.
+
+use std::path::{Path, PathBuf};
+
+use super::exit::Error;
+use crate::domain::id::StateName;
+use crate::language::graph::read::{Profile, read};
+use crate::language::graph::vocabulary::Vocabulary;
+use crate::language::manifest;
+use crate::language::prompt::kind::Kind;
+use crate::language::prompt::outline::Graph;
+use crate::language::prompt::step;
+use crate::language::source::Source;
+use crate::runtime;
+use crate::store::workflow::Directory;
+
+/// What is looked at.
+pub(super) struct Subject {
+    /// Its folder, shown as it was given.
+    pub(super) scope: Directory,
+    /// The prompt or the graph, if not the folder is meant.
+    pub(super) entry: Option<StateName>,
+}
+
+impl Subject {
+    /// Finds what a path means.
+    ///
+    /// # Errors
+    /// [`Error`] if there is nothing, or something that is no workflow.
+    pub(super) fn open(path: &Path) -> Result<Self, Error> {
+        let scope = |folder: &Path| {
+            let opened =
+                Directory::open(folder).and_then(|scope| scope.with_workspace(Path::new(".")));
+            opened.map(|scope| scope.shown_as(folder)).map_err(|error| Error::Io {
+                doing: "open the directory",
+                path: folder.to_owned(),
+                error,
+            })
+        };
+        if path.is_dir() {
+            return Ok(Self { scope: scope(path)?, entry: None });
+        }
+        if path.symlink_metadata().is_err() {
+            return Err(runtime::Error::NoWorkflow { path: path.to_owned() }.into());
+        }
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let entry = StateName::parse(name)?;
+        if Kind::of(&entry).is_none() {
+            let path = path.display().to_string();
+            return Err(runtime::Error::from(step::Error::NotAPrompt { path }).into());
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Ok(Self { scope: scope(folder.unwrap_or(Path::new(".")))?, entry: Some(entry) })
+    }
+
+    /// What reads its graphs.
+    pub(super) fn graphs(&self, profile: Profile) -> impl Fn(&StateName) -> Graph {
+        let vocabulary = Vocabulary::default();
+        move |name| {
+            let Ok(text) = self.scope.read(name) else { return Graph::default() };
+            let is_first = self.entry.as_ref() == Some(name) || name.as_str() == manifest::GRAPH;
+            let folder = self.scope.root().file_name().and_then(|name| name.to_str());
+            let directory = folder.filter(|_| is_first);
+            let path = self.scope.path(name);
+            let reading = read(&path, directory, &text, &vocabulary, &self.scope, profile);
+            Graph { program: reading.program, diagnostics: reading.diagnostics }
+        }
+    }
+
+    /// How it is called: the path that was given.
+    pub(super) fn title(path: &Path) -> String {
+        let whole: PathBuf = path.components().collect();
+        whole.display().to_string()
+    }
+}

@@ -1,0 +1,164 @@
+//! Where nodes and edges stand: a layered layout, after Sugiyama.
+//!
+//! Edges that lead back are turned around first. Each node is two layers below the lowest that leads to
+//! it, so that each edge passes a layer between them, where its label stands; in all layers that an edge
+//! passes it has a place of its own, so it runs beside the nodes. The order in a layer is found by the
+//! barycentres of the neighbours, and the places by least squares.
+//!
+//! The same picture always gives the same layout. The work is bounded: a large picture is put in order
+//! less often.
+
+mod order;
+mod route;
+mod spread;
+
+/// The free space between two layers.
+const BETWEEN_LAYERS: f64 = 22.0;
+
+/// What is to be laid out.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The nodes' widths and heights.
+    pub(super) nodes: Vec<(f64, f64)>,
+    /// The edges.
+    pub(super) edges: Vec<Link>,
+}
+
+/// An edge to be laid out.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// The width and height of its label; 0 if there is none.
+    pub(super) label: (f64, f64),
+}
+
+/// Where everything stands.
+#[derive(Debug, Default)]
+pub(super) struct Layout {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// The middles of the nodes.
+    pub(super) nodes: Vec<(f64, f64)>,
+    /// The edges, each from its beginning to its end.
+    pub(super) edges: Vec<Route>,
+}
+
+/// How an edge runs.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(super) struct Route {
+    /// The points it passes; between the second and the third, and so on, it runs straight.
+    pub(super) points: Vec<(f64, f64)>,
+    /// Where its label begins: its left end, in the middle of its height.
+    pub(super) label: (f64, f64),
+}
+
+/// What stands in a layer: a node, or the place of an edge that passes.
+#[derive(Debug, Clone)]
+struct Item {
+    /// The edge that passes; none, if it is a node.
+    edge: Option<usize>,
+    /// How far it reaches to the left and to the right of its x.
+    left: f64,
+    right: f64,
+    height: f64,
+    /// Its neighbours in the layer above and in the layer below.
+    above: Vec<usize>,
+    below: Vec<usize>,
+}
+
+/// Everything in layers.
+struct Layers {
+    items: Vec<Item>,
+    /// The items of each layer, from the left.
+    layers: Vec<Vec<usize>>,
+    /// Of each edge: the items it passes from above, and whether it leads upwards. Of a loop, its node.
+    paths: Vec<Path>,
+}
+
+/// How an edge passes the layers.
+struct Path {
+    items: Vec<usize>,
+    upwards: bool,
+}
+
+/// Lays out a picture.
+pub(super) fn layout(plan: &Plan) -> Layout {
+    let upwards = order::leading_back(plan);
+    let levels = order::levels(plan, &upwards);
+    let mut layers = Layers::of(plan, &upwards, &levels);
+    order::arrange(&mut layers);
+    let x = spread::places(&layers);
+    let mut y = Vec::with_capacity(layers.layers.len());
+    let mut top = 0.0;
+    for layer in &layers.layers {
+        let height = layer.iter().map(|&item| layers.items[item].height).fold(0.0, f64::max);
+        y.push((top, top + height));
+        top += height + BETWEEN_LAYERS;
+    }
+    route::routes(plan, &layers, &x, &y)
+}
+
+impl Layers {
+    fn of(plan: &Plan, upwards: &[bool], levels: &[usize]) -> Self {
+        let mut layers = vec![Vec::new(); levels.iter().max().map_or(0, |deepest| deepest + 1)];
+        let mut items: Vec<Item> = Vec::new();
+        for (node, &(width, height)) in plan.nodes.iter().enumerate() {
+            layers[levels[node]].push(items.len());
+            let loops = plan.edges.iter().filter(|edge| edge.from == node && edge.to == node);
+            let beside = loops.map(|edge| route::LOOP + edge.label.0).fold(0.0, f64::max);
+            items.push(Item {
+                edge: None,
+                left: width / 2.0,
+                right: width / 2.0 + beside,
+                height,
+                above: Vec::new(),
+                below: Vec::new(),
+            });
+        }
+        let mut paths = Vec::with_capacity(plan.edges.len());
+        for (index, (edge, &upwards)) in plan.edges.iter().zip(upwards).enumerate() {
+            let (high, low) = if upwards { (edge.to, edge.from) } else { (edge.from, edge.to) };
+            let mut path = vec![high];
+            let beside_its_beginning = if upwards { levels[low] - 1 } else { levels[high] + 1 };
+            for level in levels[high] + 1..levels[low] {
+                let (width, height) =
+                    if level == beside_its_beginning { edge.label } else { (0.0, 0.0) };
+                layers[level].push(items.len());
+                path.push(items.len());
+                let right = if width > 0.0 { width + route::TO_LABEL + 4.0 } else { 4.0 };
+                items.push(Item {
+                    edge: Some(index),
+                    left: 4.0,
+                    right,
+                    height,
+                    above: Vec::new(),
+                    below: Vec::new(),
+                });
+            }
+            if high != low {
+                path.push(low);
+                for pair in path.windows(2) {
+                    items[pair[0]].below.push(pair[1]);
+                    items[pair[1]].above.push(pair[0]);
+                }
+            }
+            paths.push(Path { items: path, upwards });
+        }
+        Self { items, layers, paths }
+    }
+
+    /// The place of each item in its layer.
+    fn ranks(&self) -> Vec<usize> {
+        let mut ranks = vec![0; self.items.len()];
+        for layer in &self.layers {
+            for (rank, &item) in layer.iter().enumerate() {
+                ranks[item] = rank;
+            }
+        }
+        ranks
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Which layer each node is in, and in which order those of a layer stand.
+
+use super::{Layers, Plan};
+
+/// How often the layers are gone through, down and up again; large ones less often.
+const SWEEPS: usize = 24;
+const MANY: usize = 4000;
+
+/// Which edges lead back to where they come from, so that without them there is no circle. A loop
+/// does not count.
+pub(super) fn leading_back(plan: &Plan) -> Vec<bool> {
+    let mut leaving = vec![Vec::new(); plan.nodes.len()];
+    for (index, edge) in plan.edges.iter().enumerate() {
+        if edge.from != edge.to {
+            leaving[edge.from].push(index);
+        }
+    }
+    let mut back = vec![false; plan.edges.len()];
+    let mut seen = vec![false; plan.nodes.len()];
+    let mut open = vec![false; plan.nodes.len()];
+    for root in 0..plan.nodes.len() {
+        if seen[root] {
+            continue;
+        }
+        (seen[root], open[root]) = (true, true);
+        let mut path = vec![(root, 0)];
+        while let Some((node, next)) = path.last_mut() {
+            let Some(&edge) = leaving[*node].get(*next) else {
+                open[*node] = false;
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            let to = plan.edges[edge].to;
+            if open[to] {
+                back[edge] = true;
+            } else if !seen[to] {
+                (seen[to], open[to]) = (true, true);
+                path.push((to, 0));
+            }
+        }
+    }
+    back
+}
+
+/// The layer of each node: two below the lowest that leads to it.
+pub(super) fn levels(plan: &Plan, upwards: &[bool]) -> Vec<usize> {
+    let mut below = vec![Vec::new(); plan.nodes.len()];
+    let mut waits_for = vec![0; plan.nodes.len()];
+    for (edge, &upwards) in plan.edges.iter().zip(upwards) {
+        if edge.from != edge.to {
+            let (high, low) = if upwards { (edge.to, edge.from) } else { (edge.from, edge.to) };
+            below[high].push(low);
+            waits_for[low] += 1;
+        }
+    }
+    let mut levels = vec![0; plan.nodes.len()];
+    let mut ready: Vec<usize> =
+        (0..plan.nodes.len()).filter(|&node| waits_for[node] == 0).collect();
+    while let Some(node) = ready.pop() {
+        for &low in &below[node] {
+            levels[low] = levels[low].max(levels[node] + 2);
+            waits_for[low] -= 1;
+            if waits_for[low] == 0 {
+                ready.push(low);
+            }
+        }
+    }
+    levels
+}
+
+/// Puts each layer in an order in which few edges cross.
+pub(super) fn arrange(layers: &mut Layers) {
+    let sweeps = if layers.items.len() > MANY { 4 } else { SWEEPS };
+    let mut best = (crossings(layers), layers.layers.clone());
+    for sweep in 0..sweeps {
+        if best.0 == 0 {
+            break;
+        }
+        let count = layers.layers.len();
+        for step in 1..count {
+            let downwards = sweep % 2 == 0;
+            let level = if downwards { step } else { count - 1 - step };
+            sort_layer(layers, level, downwards);
+        }
+        let now = crossings(layers);
+        if now < best.0 {
+            best = (now, layers.layers.clone());
+        }
+    }
+    layers.layers = best.1;
+}
+
+/// Sorts a layer by where its neighbours above, or below, stand on average. Who has none stays.
+fn sort_layer(layers: &mut Layers, level: usize, by_above: bool) {
+    let ranks = layers.ranks();
+    let mut keyed: Vec<(f64, usize)> = layers.layers[level]
+        .iter()
+        .map(|&item| {
+            let item_of = &layers.items[item];
+            let neighbours = if by_above { &item_of.above } else { &item_of.below };
+            let sum: usize = neighbours.iter().map(|&neighbour| ranks[neighbour]).sum();
+            let mean = if neighbours.is_empty() {
+                as_f64(ranks[item])
+            } else {
+                as_f64(sum) / as_f64(neighbours.len())
+            };
+            (mean, item)
+        })
+        .collect();
+    keyed.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    layers.layers[level] = keyed.into_iter().map(|(_, item)| item).collect();
+}
+
+/// How often edges cross.
+pub(super) fn crossings(layers: &Layers) -> usize {
+    let ranks = layers.ranks();
+    layers
+        .layers
+        .windows(2)
+        .map(|pair| {
+            let mut ends: Vec<(usize, usize)> = pair[0]
+                .iter()
+                .flat_map(|&high| layers.items[high].below.iter().map(move |&low| (high, low)))
+                .map(|(high, low)| (ranks[high], ranks[low]))
+                .collect();
+            ends.sort_unstable();
+            inversions(&ends, pair[1].len())
+        })
+        .sum()
+}
+
+/// How many of the second numbers stand after a greater one: counted in a Fenwick tree.
+fn inversions(ends: &[(usize, usize)], count: usize) -> usize {
+    let mut tree = vec![0usize; count + 1];
+    let mut crossings = 0;
+    for (before, &(_, low)) in ends.iter().enumerate() {
+        let mut not_greater = 0;
+        let mut at = low + 1;
+        while at > 0 {
+            not_greater += tree[at];
+            at &= at - 1;
+        }
+        crossings += before - not_greater;
+        let mut at = low + 1;
+        while at <= count {
+            tree[at] += 1;
+            at += at & at.wrapping_neg();
+        }
+    }
+    crossings
+}
+
+/// A number of things as one to reckon with.
+#[expect(clippy::cast_precision_loss, reason = "nobody draws 2^52 nodes")]
+pub(super) fn as_f64(count: usize) -> f64 {
+    count as f64
+}

@@ -1,0 +1,158 @@
+//! What is drawn: nodes and edges, before anything is said of a format or of where they stand.
+
+/// A picture of a workflow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Drawing {
+    /// What it is a picture of.
+    pub title: String,
+    /// The nodes, the near ones first.
+    pub nodes: Vec<Node>,
+    /// The edges.
+    pub edges: Vec<Edge>,
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// By which it is known; no two have the same.
+    pub id: String,
+    /// What a person reads, a line or more.
+    pub label: String,
+    /// What it is.
+    pub kind: NodeKind,
+}
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NodeKind {
+    /// Where it begins.
+    Start,
+    /// Where an agent of a folder ends.
+    End,
+    /// A prompt with a policy.
+    State,
+    /// A prompt without one.
+    Open,
+    /// A graph as a state.
+    Graph,
+    /// A state that cannot be entered.
+    Missing,
+    /// The prompt of an evaluator.
+    Evaluator,
+    /// A node of a graph that does something.
+    Action,
+    /// One that goes by a condition.
+    Conditional,
+    /// One that asks a person.
+    UserPrompt,
+    /// One that checks several conditions.
+    ValidationGate,
+    /// One that has a document carried out.
+    Reference,
+    /// A document or a skill that is carried out on the way.
+    Document,
+    /// A further agent.
+    Agent,
+    /// An ending of a graph that is a success.
+    Success,
+    /// One that is an error.
+    Failure,
+}
+
+/// An edge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edge {
+    /// The index of the node it leaves.
+    pub from: usize,
+    /// The index of the node it leads to.
+    pub to: usize,
+    /// What a person reads; it may be empty.
+    pub label: String,
+    /// What it is.
+    pub kind: EdgeKind,
+    /// Whether it is more than what a text shows.
+    pub certain: bool,
+}
+
+/// What an edge is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EdgeKind {
+    /// The agent goes on: the beginning, `goto`, what follows a `fork` and a node.
+    Goes,
+    /// It goes on and forgets everything.
+    Resets,
+    /// It calls, and is to come back.
+    Calls,
+    /// It comes back from a call.
+    Returns,
+    /// A further agent is born.
+    Forks,
+    /// It ends.
+    Ends,
+    /// It goes on because something failed.
+    Fails,
+    /// Something is taken in on the way, such as an evaluator.
+    Consults,
+}
+
+impl Drawing {
+    /// The index of the node of an id, which is added if it is new.
+    pub fn node(&mut self, id: &str, label: &str, kind: NodeKind) -> usize {
+        self.find(id).unwrap_or_else(|| {
+            self.nodes.push(Node { id: id.to_owned(), label: label.to_owned(), kind });
+            self.nodes.len() - 1
+        })
+    }
+
+    /// The index of the node of an id, if there is one.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<usize> {
+        self.nodes.iter().position(|node| node.id == id)
+    }
+
+    /// Adds an edge, unless there is the same already; of two that differ only in that, the certain one
+    /// stays.
+    pub fn edge(&mut self, edge: Edge) {
+        let same = |other: &&mut Edge| {
+            let certain = edge.certain;
+            **other == edge || **other == Edge { certain: !certain, ..edge.clone() }
+        };
+        match self.edges.iter_mut().find(same) {
+            Some(other) => other.certain |= edge.certain,
+            None => self.edges.push(edge),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A drawing with everything in its labels that could break a format.
+    pub(in super::super) fn hostile() -> Drawing {
+        let mut drawing = Drawing { title: "a \"b\"\n<c>".to_owned(), ..Drawing::default() };
+        let labels =
+            ["end", "a \"b\" <c> & #1; `d` %%{e} ]}|\\n", "zwei\nZeilen", "日本 ✓", "\u{7}"];
+        for label in labels {
+            drawing.node(label, label, NodeKind::State);
+        }
+        for to in 0..5 {
+            let label = labels[to].to_owned();
+            drawing.edge(Edge { from: 0, to, label, kind: EdgeKind::Goes, certain: to % 2 == 0 });
+        }
+        drawing
+    }
+
+    #[test]
+    fn nodes_and_edges_are_there_once() {
+        let mut drawing = Drawing::default();
+        assert_eq!(drawing.node("a", "A", NodeKind::State), 0);
+        assert_eq!(drawing.node("a", "B", NodeKind::Open), 0);
+        let edge =
+            |certain| Edge { from: 0, to: 0, label: String::new(), kind: EdgeKind::Goes, certain };
+        drawing.edge(edge(false));
+        drawing.edge(edge(true));
+        drawing.edge(edge(false));
+        assert_eq!(drawing.edges, [edge(true)]);
+    }
+}

@@ -1,0 +1,68 @@
+//! The states of the scope that a graph spawns agents in, as far as they are written out.
+
+use serde_json::Value;
+
+use super::program::{Act, Action, Node, Program, SpawnTask};
+use crate::domain::id::StateName;
+use crate::language::expression::{Fuel, Scope, Template};
+
+/// The states of the scope itself that agents are spawned in, each once, in the order of the nodes.
+#[must_use]
+pub fn spawned(program: &Program) -> Vec<StateName> {
+    let mut states = Vec::new();
+    for node in program.nodes.values() {
+        for act in acts(node) {
+            if let Act::Spawn(spawn) = act
+                && let SpawnTask::State { folder: None, state: Some(state), .. } = &spawn.task
+                && let Some(state) = literal(state).and_then(|name| StateName::parse(&name).ok())
+                && !states.contains(&state)
+            {
+                states.push(state);
+            }
+        }
+    }
+    states
+}
+
+/// All that a node does, in order, also what is done for each of several things.
+#[must_use]
+pub fn acts(node: &Node) -> Vec<&Act> {
+    let mut acts = Vec::new();
+    match node {
+        Node::Action { actions, .. } => collect(actions, &mut acts),
+        Node::UserPrompt(prompt) => {
+            for response in prompt.responses.values() {
+                collect(&response.consequence, &mut acts);
+            }
+        }
+        Node::Conditional { .. } | Node::ValidationGate { .. } | Node::Reference { .. } => {}
+    }
+    acts
+}
+
+fn collect<'a>(actions: &'a [Action], acts: &mut Vec<&'a Act>) {
+    for action in actions {
+        acts.push(&action.act);
+        if let Act::ForEach { actions, .. } = &action.act {
+            collect(actions, acts);
+        }
+    }
+}
+
+/// The text of a template that nothing has to be filled into.
+#[must_use]
+pub fn literal(template: &Template) -> Option<String> {
+    struct Nothing;
+    impl Scope for Nothing {
+        fn root(&self, _: &str) -> Option<&Value> {
+            None
+        }
+    }
+    if !template.reads().is_empty() {
+        return None;
+    }
+    match template.fill(&Nothing, &mut Fuel::default()) {
+        Ok(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}

@@ -1,0 +1,46 @@
+//! A place in a file: the line and the column, as people count them.
+
+use serde_yaml::Location;
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: u64,
+    /// The column in characters, from 1.
+    pub column: u64,
+}
+
+impl Place {
+    /// The beginning of a file.
+    pub const START: Self = Self { line: 1, column: 1 };
+
+    /// The place of a byte of a text, whose own first line is this line of the file.
+    #[must_use]
+    pub fn in_text(text: &str, offset: usize, first_line: u64) -> Self {
+        let before = &text[..text.floor_char_boundary(offset)];
+        let line = before.matches('\n').count() as u64 + first_line;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
+        Self { line, column }
+    }
+}
+
+impl From<Location> for Place {
+    fn from(location: Location) -> Self {
+        Self { line: location.line(), column: location.column() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_are_counted_from_one() {
+        let place = |offset| Place::in_text("é {{a}}\n\n {{b}}", offset, 4);
+        assert_eq!(place(0), Place { line: 4, column: 1 });
+        assert_eq!(place(3), Place { line: 4, column: 3 });
+        assert_eq!(place(11), Place { line: 6, column: 2 });
+        assert_eq!(place(1), Place { line: 4, column: 1 }, "within a character is at it");
+    }
+}

@@ -1,0 +1,151 @@
+//! What is wrong with a folder of prompts, all of it at once, without running anything.
+//!
+//! An error is what cannot go well; a warning is what can, but perhaps not as it is meant. Each has a
+//! code and a place. [`CODES`] is the whole table; `raymond check --help` prints it.
+//!
+//! What the text of a prompt says is only known for what it shows: tags, and the names of files. It
+//! leads on where a state has no policy, and never to an error.
+
+mod ends;
+mod files;
+mod variables;
+mod ways;
+
+use super::outline::{Graph, Outline, Reach, State};
+use crate::domain::id::StateName;
+use crate::language::diagnostic::{Diagnostic, Severity};
+use crate::language::place::Place;
+use crate::language::source::Source;
+
+/// What each code means.
+pub const CODES: [(&str, &str); 19] = [
+    ("RF001", "a file cannot be read, or there is none to begin with"),
+    ("RF002", "a prompt is empty, or its frontmatter is wrong"),
+    ("RF003", "raymond.yaml is wrong"),
+    ("RF004", "replies.yaml is wrong"),
+    ("RF005", "replies.yaml answers for a state that there is not (warning)"),
+    ("RF101", "a policy names a file that there is not, or that is no state"),
+    ("RF102", "the prompt of an evaluator is missing"),
+    ("RF103", "the text of a state without policy shows a tag to such a file (warning)"),
+    ("RF110", "nothing leads to a state (warning)"),
+    ("RF201", "a policy allows nothing: all its ways lead to files that are missing"),
+    ("RF202", "an entry of a policy says nothing that another does not (warning)"),
+    ("RF203", "an empty policy, which allows everything (warning)"),
+    ("RF204", "the text shows a tag that the policy does not allow (warning)"),
+    ("RF301", "a call never comes back: its target never comes to a result"),
+    ("RF302", "a call comes back from nothing but a reset, which forgets it (warning)"),
+    ("RF303", "agents are forked without end (warning)"),
+    ("RF304", "an agent never ends: no way leads to a result (warning)"),
+    ("RF401", "nothing fills a placeholder (warning)"),
+    ("RF402", "an evaluator is not shown what it judges (warning)"),
+];
+
+/// What is checked, and what is known of the run it will be.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The folder.
+    pub source: &'a dyn Source,
+    /// Its first prompt, if not all of the folder is meant but what this leads to.
+    pub entry: Option<&'a StateName>,
+    /// The variables the run will be started with.
+    pub variables: &'a [String],
+    /// What reads a graph.
+    pub graphs: &'a dyn Fn(&StateName) -> Graph,
+}
+
+/// What a check came to.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// What is wrong, in the order of the files and the places.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many files were looked at.
+    pub files: usize,
+}
+
+/// Checks a folder.
+#[must_use]
+pub fn check(subject: Subject<'_>) -> Findings {
+    let mut report = Report { source: subject.source, diagnostics: Vec::new() };
+    let (manifest, mut files) = report.manifest();
+    if let Some(entry) = report.entry(subject.entry, &manifest) {
+        let reach = Reach { by_text: true, most: usize::MAX, graphs: Some(subject.graphs) };
+        let outline = Outline::of(&entry, subject.source, reach);
+        report.files(&outline);
+        report.ways(&outline);
+        report.ends(&outline, manifest.budget.is_some());
+        report.variables(&outline, subject.variables);
+        files += outline.read() + report.replies(&outline);
+        if subject.entry.is_none() {
+            files += report.others(&outline);
+        }
+    }
+    report.diagnostics.sort();
+    report.diagnostics.dedup();
+    Findings { diagnostics: report.diagnostics, files }
+}
+
+/// The state that a folder begins with.
+///
+/// # Errors
+/// Why there is none.
+pub fn beginning(
+    source: &dyn Source,
+    given: Option<&StateName>,
+) -> Result<StateName, Vec<Diagnostic>> {
+    let mut report = Report { source, diagnostics: Vec::new() };
+    let (manifest, _) = report.manifest();
+    report.entry(given, &manifest).ok_or(report.diagnostics)
+}
+
+/// What is wrong before a run begins with the states that policies lead to: what will fail when it is
+/// come to.
+#[must_use]
+pub(super) fn ahead(outline: &Outline, source: &dyn Source) -> Vec<Diagnostic> {
+    let mut report = Report { source, diagnostics: Vec::new() };
+    report.files(outline);
+    report.ways(outline);
+    let worth = ["RF001", "RF002", "RF101", "RF102", "RF402"];
+    report.diagnostics.retain(|diagnostic| worth.contains(&diagnostic.code));
+    report.diagnostics.sort();
+    report.diagnostics
+}
+
+/// What has been found so far.
+struct Report<'a> {
+    source: &'a dyn Source,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Report<'_> {
+    fn error(&mut self, name: &StateName, place: Place, code: &'static str, message: String) {
+        self.add(name, place, code, (Severity::Error, message));
+    }
+
+    fn warning(&mut self, name: &StateName, place: Place, code: &'static str, message: String) {
+        self.add(name, place, code, (Severity::Warning, message));
+    }
+
+    fn add(
+        &mut self,
+        name: &StateName,
+        place: Place,
+        code: &'static str,
+        (severity, message): (Severity, String),
+    ) {
+        let Place { line, column } = place;
+        let path = self.source.path(name);
+        self.diagnostics.push(Diagnostic { path, line, column, code, severity, message });
+    }
+}
+
+impl Outline {
+    /// How many files have been read for it.
+    fn read(&self) -> usize {
+        let there = self.states.values().filter(|state| !matches!(state, State::Unreadable(_)));
+        let only = self.evaluators.keys().filter(|name| !self.states.contains_key(*name));
+        there.count() + only.count()
+    }
+}
+
+#[cfg(test)]
+mod tests;

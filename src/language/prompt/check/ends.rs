@@ -1,0 +1,180 @@
+//! Whether what is begun can end: calls come back, forks have a bound, agents come to a result.
+//!
+//! What is not known counts as well: a state without policy may give a result, and so may a graph and a
+//! file that is missing. So what is said here is true whatever the agents answer.
+
+use std::collections::BTreeSet;
+
+use super::Report;
+use crate::domain::id::StateName;
+use crate::domain::transition::Transition;
+use crate::language::prompt::frontmatter::EntryPlace;
+use crate::language::prompt::outline::{Outline, Prompt};
+
+/// A set of states.
+type States<'a> = BTreeSet<&'a StateName>;
+
+impl Report<'_> {
+    /// What cannot end. A run with a budget is bounded by that.
+    pub(super) fn ends(&mut self, outline: &Outline, has_budget: bool) {
+        let found = self.diagnostics.len();
+        self.calls(outline);
+        if has_budget {
+            return;
+        }
+        self.forks(outline);
+        if self.diagnostics[found..].iter().all(|one| one.code == "RF302") {
+            self.loops(outline);
+        }
+    }
+
+    /// Calls whose target cannot give a result to its caller.
+    fn calls(&mut self, outline: &Outline) {
+        let returning = outline.all_that(&States::new(), comes_back);
+        let resetting = outline.all_that(&States::new(), comes_to_reset);
+        for (name, transition, place) in outline.steps() {
+            let (Transition::Call { target, .. } | Transition::Function { target, .. }) =
+                transition
+            else {
+                continue;
+            };
+            let place_of_target = place.target.unwrap_or(place.entry);
+            let tag = transition.tag();
+            if returning.contains(target) || !outline.is_usable(target) {
+            } else if resetting.contains(target) {
+                let message = format!(
+                    "this {tag} of {target} comes back from nothing but a reset, and a reset forgets who called; use goto on the way to the result"
+                );
+                self.warning(name, place_of_target, "RF302", message);
+            } else {
+                let message = format!(
+                    "this {tag} of {target} never comes back: no way from there leads to a result; allow {{ tag: result }} in a state it leads to"
+                );
+                self.error(name, place_of_target, "RF301", message);
+            }
+        }
+    }
+
+    /// Forks in a loop that nothing leaves.
+    fn forks(&mut self, outline: &Outline) {
+        let forking: States<'_> = outline
+            .steps()
+            .filter(|(_, transition, _)| matches!(transition, Transition::Fork { .. }))
+            .map(|(name, ..)| name)
+            .collect();
+        let without = |name: &&StateName| outline.reachable(name).is_disjoint(&forking);
+        let without: States<'_> = outline.states.keys().filter(without).collect();
+        let bounded = outline.all_that(&without, ends_wholly);
+        for (name, transition, place) in outline.steps() {
+            let Transition::Fork { target, next, .. } = transition else { continue };
+            let again =
+                [target, next].into_iter().any(|state| outline.reachable(state).contains(name));
+            if again && !bounded.contains(name) {
+                let message = format!(
+                    "{name} forks {target} again and again, and no way out of this loop does not fork; allow {{ tag: result }} or a way on in it, or set a budget in raymond.yaml"
+                );
+                self.warning(name, place.entry, "RF303", message);
+            }
+        }
+    }
+
+    /// A loop that nothing leaves.
+    fn loops(&mut self, outline: &Outline) {
+        let bounded = outline.all_that(&States::new(), ends_wholly);
+        let endless = outline.prompts().find(|(name, prompt)| {
+            let mut next = prompt.ways.iter().flat_map(|way| way.transition.states());
+            !bounded.contains(name) && next.any(|next| outline.reachable(next).contains(name))
+        });
+        if let Some((name, prompt)) = endless {
+            let place = prompt.ways.first().map(|way| way.place.entry);
+            let message = "an agent that comes here never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
+            let place = place.unwrap_or(crate::language::place::Place::START);
+            self.warning(name, place, "RF304", message.to_owned());
+        }
+    }
+}
+
+impl Outline {
+    /// All transitions that are known of, with the state and the place.
+    fn steps(&self) -> impl Iterator<Item = (&StateName, &Transition, EntryPlace)> {
+        self.prompts().flat_map(|(name, prompt)| {
+            prompt.ways.iter().map(move |way| (name, &way.transition, way.place))
+        })
+    }
+
+    /// The states of which something holds, `given` among them: the fewest for which it is so.
+    fn all_that<'a>(
+        &'a self,
+        given: &States<'a>,
+        holds: impl Fn(&Transition, &dyn Fn(&StateName) -> bool) -> bool,
+    ) -> States<'a> {
+        let mut states = given.clone();
+        loop {
+            let already = |name: &StateName| states.contains(name) || !self.is_known(name);
+            let more: Vec<&StateName> = self
+                .prompts()
+                .filter(|(name, _)| !states.contains(*name))
+                .filter(|(_, prompt)| {
+                    prompt.ways.iter().any(|way| holds(&way.transition, &already))
+                })
+                .map(|(name, _)| name)
+                .collect();
+            if more.is_empty() {
+                let unknown = self.states.keys().filter(|name| !self.is_known(name));
+                states.extend(unknown);
+                return states;
+            }
+            states.extend(more);
+        }
+    }
+
+    /// Whether it is known all that an agent may do in a state.
+    fn is_known(&self, name: &StateName) -> bool {
+        let prompt = self.states.get(name).and_then(|state| state.prompt());
+        prompt.is_some_and(|prompt: &Prompt| !prompt.is_open())
+    }
+
+    /// The states that are come to from one by any ways, itself among them, also by other agents.
+    fn reachable(&self, from: &StateName) -> States<'_> {
+        let mut reached = States::new();
+        let mut to_look_at: Vec<&StateName> =
+            self.states.get_key_value(from).map(|(name, _)| name).into_iter().collect();
+        while let Some(name) = to_look_at.pop() {
+            if reached.insert(name)
+                && let Some(prompt) = self.states.get(name).and_then(|state| state.prompt())
+            {
+                to_look_at.extend(prompt.ways.iter().flat_map(|way| way.transition.states()));
+            }
+        }
+        reached
+    }
+}
+
+/// Whether a transition leads to a result in the same call, given the states that do.
+fn comes_back(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+    match transition {
+        Transition::Result { .. } => true,
+        Transition::Reset { .. } => false,
+        Transition::Goto { target, .. } => does(target),
+        Transition::Ask { .. } => transition.states().any(does),
+        Transition::Fork { next, .. } => does(next),
+        Transition::Call { .. } | Transition::Function { .. } => transition.states().all(does),
+    }
+}
+
+/// Whether a transition leads to a reset, given the states that do.
+fn comes_to_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+    match transition {
+        Transition::Reset { .. } => true,
+        Transition::Fork { next, .. } => does(next),
+        other => other.states().any(does),
+    }
+}
+
+/// Whether a transition leads to the end of the agent and of all it forks, given the states that do.
+fn ends_wholly(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
+    match transition {
+        Transition::Ask { .. } => transition.states().any(does),
+        other => other.states().all(does),
+    }
+}

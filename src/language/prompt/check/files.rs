@@ -1,0 +1,187 @@
+//! The files themselves: the manifest, the first prompt, what cannot be read, the script, and what
+//! nothing leads to.
+
+use super::Report;
+use crate::domain::id::StateName;
+use crate::language::manifest::{self, Manifest};
+use crate::language::place::Place;
+use crate::language::prompt::kind::{Kind, is_for_others};
+use crate::language::prompt::outline::{Outline, Prompt, State};
+use crate::language::replies::{self, Replies};
+use crate::language::source::Error;
+use crate::language::yaml;
+
+impl Report<'_> {
+    /// The manifest, and whether there is one.
+    pub(super) fn manifest(&mut self) -> (Manifest, usize) {
+        let Ok(name) = StateName::parse(manifest::FILE) else { return (Manifest::default(), 0) };
+        match self.source.read(&name) {
+            Ok(text) => {
+                let examined = manifest::examine(&text);
+                self.yaml(&name, examined.errors.all(), "RF003");
+                self.entry_of_manifest(&name, &examined);
+                (examined.manifest, 1)
+            }
+            Err(Error::Missing { .. }) => (Manifest::default(), 0),
+            Err(error) => {
+                self.error(&name, error.place(), "RF003", error.reason());
+                (Manifest::default(), 1)
+            }
+        }
+    }
+
+    fn entry_of_manifest(&mut self, name: &StateName, examined: &manifest::Examined) {
+        let named = examined.manifest.entry.as_deref().and_then(|file| StateName::parse(file).ok());
+        let Some(entry) = named else { return };
+        let place = examined.entry.unwrap_or(Place::START);
+        if let Err(error) = self.source.check(&entry) {
+            let message = format!("its `entry` is {entry}, but {}", why(&error));
+            self.error(name, place, "RF003", message);
+        } else if Kind::of(&entry).is_none() {
+            let message = format!("its `entry` is {entry}, but {}", no_state());
+            self.error(name, place, "RF003", message);
+        }
+    }
+
+    /// The state the folder begins with, if there is one.
+    pub(super) fn entry(
+        &mut self,
+        given: Option<&StateName>,
+        manifest: &Manifest,
+    ) -> Option<StateName> {
+        let named = manifest.entry.as_deref().and_then(|file| StateName::parse(file).ok());
+        if given.is_none() && named.is_some() {
+            return named.filter(|entry| self.source.check(entry).is_ok());
+        }
+        let first = StateName::parse(manifest::FIRST).ok()?;
+        let graph = StateName::parse(manifest::GRAPH).ok()?;
+        let usual = if self.source.check(&first).is_err() && self.source.check(&graph).is_ok() {
+            graph
+        } else {
+            first
+        };
+        let entry = given.cloned().unwrap_or(usual);
+        let Err(error) = self.source.check(&entry) else { return Some(entry) };
+        let message = match &error {
+            Error::Missing { similar, .. } if given.is_none() => no_beginning(similar.as_deref()),
+            _ => error.reason(),
+        };
+        self.error(&entry, error.place(), "RF001", message);
+        None
+    }
+
+    /// What cannot be read of the states and of the evaluators' prompts.
+    pub(super) fn files(&mut self, outline: &Outline) {
+        for (name, state) in &outline.states {
+            match state {
+                State::Prompt(prompt) => self.yaml(name, prompt.errors.all(), "RF002"),
+                State::Graph(graph) => self.diagnostics.extend(graph.diagnostics.iter().cloned()),
+                State::Unreadable(Error::Missing { .. }) | State::Other => {}
+                State::Unreadable(error) => {
+                    self.error(name, error.place(), "RF001", error.reason());
+                }
+            }
+        }
+        for (name, prompt) in &outline.evaluators {
+            self.yaml(name, prompt.errors.all(), "RF002");
+        }
+    }
+
+    /// Prompts of the folder that nothing leads to; they are looked at all the same.
+    pub(super) fn others(&mut self, outline: &Outline) -> usize {
+        let known = |name: &StateName| {
+            outline.states.contains_key(name) || outline.evaluators.contains_key(name)
+        };
+        let names = match self.source.names() {
+            Ok(names) => names,
+            Err(error) => {
+                self.error(&outline.entry, error.place(), "RF001", error.reason());
+                return 0;
+            }
+        };
+        let others = names.into_iter().filter(|name| !known(name) && !is_for_others(name));
+        let prompts = others.filter(|name| Kind::of(name) == Some(Kind::Prompt));
+        let mut count = 0;
+        for name in prompts {
+            count += 1;
+            match self.source.read(&name) {
+                Ok(text) => self.yaml(&name, Prompt::of(&text).errors.all(), "RF002"),
+                Err(error) => self.error(&name, error.place(), "RF001", error.reason()),
+            }
+            let message = format!(
+                "nothing leads to this state from {}; name it in a policy, or keep it elsewhere if it is no state",
+                outline.entry
+            );
+            self.warning(&name, Place::START, "RF110", message);
+        }
+        count
+    }
+
+    /// The script, and whether there is one.
+    pub(super) fn replies(&mut self, outline: &Outline) -> usize {
+        let Ok(file) = StateName::parse(replies::FILE) else { return 0 };
+        let text = match self.source.read(&file) {
+            Ok(text) => text,
+            Err(Error::Missing { .. }) => return 0,
+            Err(error) => {
+                self.error(&file, error.place(), "RF004", error.reason());
+                return 1;
+            }
+        };
+        if let Err(replies::Error::Invalid { error, .. }) = Replies::parse("", &text) {
+            self.yaml(&file, &[error], "RF004");
+            return 1;
+        }
+        for (key, place) in replies::states(&text) {
+            let name = StateName::parse(&key).ok();
+            let there = |name: &StateName| {
+                outline.states.contains_key(name) || self.source.check(name).is_ok()
+            };
+            if name.is_some_and(|name| Kind::of(&name) == Some(Kind::Prompt) && there(&name)) {
+                continue;
+            }
+            let names = outline.states.keys().map(StateName::as_str);
+            let hint = crate::language::hint::closest(&key, names)
+                .map(|name| format!("; did you mean {name}?"));
+            let hint = hint.unwrap_or_else(|| "; nobody is ever given these".to_owned());
+            let message = format!("there is no prompt {key}{hint}");
+            self.warning(&file, place, "RF005", message);
+        }
+        1
+    }
+
+    fn yaml(&mut self, name: &StateName, errors: &[yaml::Error], code: &'static str) {
+        for yaml::Error { line, column, message } in errors {
+            let place = Place { line: *line, column: *column };
+            self.error(name, place, code, message.clone());
+        }
+    }
+}
+
+fn no_beginning(similar: Option<&str>) -> String {
+    let hint = match similar {
+        Some(similar) => format!("there is {similar}: rename it"),
+        None => "make one".to_owned(),
+    };
+    format!(
+        "a workflow begins with {} or {}, and neither is in this folder; {hint}, or name its first file as `entry` in raymond.yaml",
+        manifest::FIRST,
+        manifest::GRAPH
+    )
+}
+
+/// Why a file cannot be a state, as the second half of a sentence.
+pub(super) fn why(error: &Error) -> String {
+    match error {
+        Error::Missing { similar, .. } => {
+            let hint = similar.as_ref().map(|name| format!("; did you mean {name}?"));
+            format!("there is no such file{}", hint.unwrap_or_default())
+        }
+        other => other.reason(),
+    }
+}
+
+/// That a file is of another kind.
+pub(super) fn no_state() -> &'static str {
+    "that is no state: a state is a prompt, NAME.md, or a graph, NAME.yaml"
+}

@@ -1,0 +1,239 @@
+//! Folders with flaws, and what is said of each: a table a subject.
+
+mod flow;
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+fn folder(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+    files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()
+}
+
+fn checked(files: &[(&str, &str)], entry: Option<&str>, variables: &[&str]) -> Vec<String> {
+    let source = folder(files);
+    let entry = entry.map(|name| StateName::parse(name).expect("a state"));
+    let variables: Vec<String> = variables.iter().map(|&name| name.to_owned()).collect();
+    let graphs = |_: &StateName| Graph::default();
+    let subject =
+        Subject { source: &source, entry: entry.as_ref(), variables: &variables, graphs: &graphs };
+    check(subject).diagnostics.iter().map(ToString::to_string).collect()
+}
+
+/// A prompt with a policy, an entry a line.
+fn prompt(entries: &str, text: &str) -> String {
+    let entries: String = entries.split("; ").map(|entry| format!("  - {{ {entry} }}\n")).collect();
+    format!("---\nallowed_transitions:\n{entries}---\n{text}\n")
+}
+
+/// What is said of prompts, given as name, entries and text.
+fn said(prompts: &[(&str, &str, &str)]) -> Vec<String> {
+    let texts: Vec<String> = prompts
+        .iter()
+        .map(|(_, entries, text)| match *entries {
+            "" => (*text).to_owned(),
+            entries => prompt(entries, text),
+        })
+        .collect();
+    let files: Vec<(&str, &str)> =
+        prompts.iter().zip(&texts).map(|((name, ..), text)| (*name, text.as_str())).collect();
+    checked(&files, None, &[])
+}
+
+#[test]
+fn a_sound_folder_has_nothing() {
+    let found = said(&[
+        ("START.md", "tag: goto, target: WORK.md", "{{input}} {{agent_id}}"),
+        (
+            "WORK.md",
+            "tag: fork, target: W.md, next: WORK.md; tag: call, target: S.md, return: END.md",
+            "<fork next=\"WORK.md\" item=\"x\">W.md</fork>",
+        ),
+        ("W.md", "tag: result", "{{item}}"),
+        ("S.md", "tag: result", "x"),
+        ("END.md", "tag: result", "{{result}}"),
+        ("README.md", "", "---\nnot: ours\n---\nx"),
+    ]);
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn what_is_named_has_to_be_there() {
+    let found = said(&[
+        (
+            "START.md",
+            "tag: goto, target: WROK.md; tag: call, target: WORK.md, return: GONE.md; tag: goto, target: notes.txt",
+            "x",
+        ),
+        ("WORK.md", "", "<goto>AWAY.md</goto> or <result>x</result>"),
+        ("notes.txt", "", "x"),
+    ]);
+    assert_eq!(
+        found,
+        [
+            "START.md:3:3: RF201 this policy allows nothing: each of its ways names a file that is missing",
+            "START.md:3:26: RF101 WROK.md: there is no such file; did you mean WORK.md?",
+            "START.md:4:43: RF101 GONE.md: there is no such file",
+            "START.md:5:26: RF101 notes.txt: that is no state: a state is a prompt, NAME.md, or a graph, NAME.yaml",
+            "WORK.md:1:1: warning: RF103 the text shows <goto>AWAY.md</goto>, but AWAY.md: there is no such file",
+        ]
+    );
+}
+
+#[test]
+fn a_folder_has_a_beginning() {
+    let table: [(&[(&str, &str)], &str); 4] = [
+        (
+            &[("BEGIN.md", "x"), ("other.yaml", "x")],
+            "START.md:1:1: RF001 a workflow begins with START.md or workflow.yaml, and neither is in this folder; make one, or name its first file as `entry` in raymond.yaml",
+        ),
+        (
+            &[("start.md", "x")],
+            "START.md:1:1: RF001 a workflow begins with START.md or workflow.yaml, and neither is in this folder; there is start.md: rename it, or name its first file as `entry` in raymond.yaml",
+        ),
+        (
+            &[("raymond.yaml", "name: x\nentry: GONE.md\n")],
+            "raymond.yaml:2:8: RF003 its `entry` is GONE.md, but there is no such file",
+        ),
+        (
+            &[("raymond.yaml", "entry: x.txt\n"), ("x.txt", "x")],
+            "raymond.yaml:1:8: RF003 its `entry` is x.txt, but that is no state: a state is a prompt, NAME.md, or a graph, NAME.yaml",
+        ),
+    ];
+    for (files, expected) in table {
+        assert_eq!(checked(files, None, &[]), [expected]);
+    }
+    assert!(checked(&[("workflow.yaml", "x")], None, &[]).is_empty());
+}
+
+#[test]
+fn all_mistakes_of_all_files_are_said_at_once() {
+    let found = checked(
+        &[
+            (
+                "START.md",
+                "---\nallowed_transitions:\n  - { tag: gotu, target: A.md }\n  - { tag: call, target: A.md }\nmodel: gpt\n---\nGo to A.md.",
+            ),
+            ("A.md", "---\nmodle: x\n---\nx"),
+            ("OTHER.md", "---\nmodel: opus\n"),
+            ("raymond.yaml", "model: gpt\nbudget: much\n"),
+            ("replies.yaml", "START.md: [x]\nSTRAT.md: [x]\n"),
+        ],
+        None,
+        &[],
+    );
+    assert_eq!(
+        found,
+        [
+            "A.md:2:1: RF002 unknown key `modle`; did you mean `model`?",
+            "OTHER.md:1:1: RF002 the frontmatter that begins here is not closed; end it with a line `---`",
+            "OTHER.md:1:1: warning: RF110 nothing leads to this state from START.md; name it in a policy, or keep it elsewhere if it is no state",
+            "START.md:3:12: RF002 unknown tag `gotu`; did you mean `goto`?",
+            "START.md:4:26: RF002 <call> needs the attribute return=\"FILE.md\"",
+            "START.md:5:8: RF002 unknown model `gpt`; use one of opus, sonnet, haiku",
+            "raymond.yaml:1:8: RF003 unknown model `gpt`; use one of opus, sonnet, haiku",
+            "raymond.yaml:2:9: RF003 write an amount in US dollars, such as 2 or 0.50",
+            "replies.yaml:2:1: warning: RF005 there is no prompt STRAT.md; did you mean START.md?",
+        ]
+    );
+    let script = checked(&[("START.md", "x"), ("replies.yaml", "START.md: x\n")], None, &[]);
+    assert!(script[0].starts_with("replies.yaml:1:11: RF004 "), "{script:?}");
+}
+
+#[test]
+fn a_state_without_policy_leads_to_what_its_text_names() {
+    let found = said(&[
+        ("START.md", "", "Go to NEXT.md, or <goto>LAST.md</goto>."),
+        ("NEXT.md", "tag: result", "{{unknown}}. See ASIDE.md."),
+        ("LAST.md", "tag: result", "x"),
+        ("ASIDE.md", "", "x"),
+    ]);
+    assert_eq!(
+        found,
+        [
+            "ASIDE.md:1:1: warning: RF110 nothing leads to this state from START.md; name it in a policy, or keep it elsewhere if it is no state"
+        ]
+    );
+}
+
+#[test]
+fn a_file_is_checked_with_what_it_leads_to() {
+    let files = [
+        ("A.md", "<goto>B.md</goto>"),
+        ("B.md", "---\nx: 1\n---\nx"),
+        ("C.md", "---\ny: 1\n---\nx"),
+    ];
+    let found = checked(&files, Some("A.md"), &[]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("B.md:2:1: RF002 "), "{found:?}");
+}
+
+#[test]
+fn a_policy_agrees_with_itself_and_with_its_text() {
+    let found = said(&[
+        (
+            "START.md",
+            "tag: goto, target: END.md; tag: goto, target: END.md, kind: a; tag: result; tag: result",
+            "Or <reset>END.md</reset>, or <call>END.md</call>, or <goto x=\"{{y}}\">END.md</goto>.",
+        ),
+        ("END.md", "tag: goto, target: GONE.md; tag: goto, target: AWAY.md", "x"),
+    ]);
+    let codes: Vec<&str> =
+        found.iter().map(|line| line.split(" RF").next().expect("a place")).collect();
+    assert_eq!(
+        codes,
+        [
+            "END.md:3:3:",
+            "END.md:3:26:",
+            "END.md:4:26:",
+            "START.md:4:5: warning:",
+            "START.md:6:5: warning:",
+            "START.md:8:4: warning:",
+            "START.md:8:30: warning:",
+            "START.md:8:63: warning:",
+        ],
+        "{found:#?}"
+    );
+    assert!(found[0].ends_with(
+        "RF201 this policy allows nothing: each of its ways names a file that is missing"
+    ));
+    assert!(found[3].ends_with(
+        "RF202 another entry allows <goto kind=\"a\">END.md</goto> already; leave this one out"
+    ));
+    assert!(found[5].ends_with("RF204 the text shows <reset>END.md</reset>, which the policy above does not allow; a reply with it is refused"));
+    assert!(
+        found[6].contains("RF204 the text shows a tag that is refused in a reply: <call> needs")
+    );
+    let empty = checked(&[("START.md", "---\nallowed_transitions: []\n---\nx")], None, &[]);
+    assert!(empty[0].starts_with("START.md:2:22: warning: RF203 "), "{empty:?}");
+}
+
+#[test]
+fn evaluators_are_looked_at() {
+    let with =
+        |file: &str| format!("---\nevaluator: {{ prompt: {file} }}\n---\n<result>x</result>");
+    let table = [
+        ("GONE.md", "START.md:2:22: RF102 GONE.md: there is no such file"),
+        ("x.txt", "START.md:2:22: RF102 x.txt: an evaluator is asked by a prompt, NAME.md"),
+        (
+            "BLIND.md",
+            "BLIND.md:1:1: warning: RF402 an evaluator sees only its prompt; show it {{output}}, the reply it judges",
+        ),
+    ];
+    for (file, expected) in table {
+        let files = [("START.md", &*with(file)), ("x.txt", "x"), ("BLIND.md", "is it good?")];
+        assert_eq!(checked(&files, Some("START.md"), &[]), [expected]);
+    }
+    let files = [("START.md", &*with("CHECK.md")), ("CHECK.md", "{{output}} {{input}} {{more}}")];
+    let found = checked(&files, None, &[]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].starts_with("CHECK.md:1:22: warning: RF401 nothing fills {{more}}"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn the_table_has_each_code_once_in_order() {
+    assert!(CODES.is_sorted_by(|a, b| a.0 < b.0));
+}

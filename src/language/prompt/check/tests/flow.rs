@@ -1,0 +1,155 @@
+//! Whether what is begun ends, and what is asked for is given.
+
+use super::*;
+
+#[test]
+fn a_call_comes_back() {
+    let call = "tag: call, target: A.md, return: END.md";
+    let end = ("END.md", "tag: result", "x");
+    let found = said(&[("START.md", call, "x"), ("A.md", "tag: goto, target: A.md", "x"), end]);
+    assert_eq!(
+        found,
+        [
+            "START.md:3:26: RF301 this call of A.md never comes back: no way from there leads to a result; allow { tag: result } in a state it leads to"
+        ]
+    );
+    let found = said(&[("START.md", call, "x"), ("A.md", "tag: reset, target: END.md", "x"), end]);
+    assert_eq!(
+        found,
+        [
+            "START.md:3:26: warning: RF302 this call of A.md comes back from nothing but a reset, and a reset forgets who called; use goto on the way to the result"
+        ]
+    );
+    let through = "tag: function, target: B.md, return: C.md";
+    let found = said(&[
+        ("START.md", call, "x"),
+        ("A.md", through, "x"),
+        ("B.md", "tag: result", "x"),
+        ("C.md", "", "anything <result>x</result>"),
+        end,
+    ]);
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn forks_have_a_bound() {
+    let worker = ("W.md", "tag: result", "x");
+    let endless = said(&[
+        ("START.md", "tag: fork, target: W.md, next: NEXT.md", "x"),
+        ("NEXT.md", "tag: goto, target: START.md", "x"),
+        worker,
+    ]);
+    assert_eq!(
+        endless,
+        [
+            "START.md:3:5: warning: RF303 START.md forks W.md again and again, and no way out of this loop does not fork; allow { tag: result } or a way on in it, or set a budget in raymond.yaml"
+        ]
+    );
+    let breeding = said(&[
+        ("START.md", "tag: goto, target: W.md", "x"),
+        ("W.md", "tag: fork, target: W.md, next: END.md", "x"),
+        ("END.md", "tag: result", "x"),
+    ]);
+    assert!(
+        breeding.len() == 1 && breeding[0].starts_with("W.md:3:5: warning: RF303"),
+        "{breeding:?}"
+    );
+    for bounded in [
+        "tag: fork, target: W.md, next: START.md; tag: result",
+        "tag: fork, target: W.md, next: START.md; tag: goto, target: W.md",
+    ] {
+        let found = said(&[("START.md", bounded, "x"), worker]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+    let files = [
+        ("START.md", &*prompt("tag: fork, target: W.md, next: START.md", "x")),
+        ("W.md", "<result>x</result>"),
+        ("raymond.yaml", "budget: 2\n"),
+    ];
+    assert!(checked(&files, None, &[]).is_empty());
+}
+
+#[test]
+fn an_agent_comes_to_an_end() {
+    let found = said(&[
+        ("START.md", "tag: goto, target: A.md", "x"),
+        ("A.md", "tag: goto, target: B.md", "x"),
+        ("B.md", "tag: reset, target: A.md", "x"),
+    ]);
+    assert_eq!(
+        found,
+        [
+            "A.md:3:5: warning: RF304 an agent that comes here never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml"
+        ]
+    );
+}
+
+#[test]
+fn placeholders_are_filled_by_what_leads_there() {
+    let files = [
+        (
+            "START.md",
+            &*prompt(
+                "tag: call, target: A.md, return: B.md, kind: x",
+                "<call return=\"B.md\" kind=\"x\" size=\"1\">A.md</call> {{input}} {{who}}",
+            ),
+        ),
+        (
+            "A.md",
+            &*prompt(
+                "tag: result",
+                "{{kind}} {{size}} {{input}} {{result}} {{ other }} {{other}} <result score=\"3\">x</result>",
+            ),
+        ),
+        ("B.md", &*prompt("tag: result", "{{result}} {{score}} {{kind}}")),
+    ];
+    let found = checked(&files, None, &["who"]);
+    assert_eq!(
+        found,
+        [
+            "A.md:5:19: warning: RF401 nothing fills {{input}}: only the first state, START.md, is given it; hand it on in the tag that leads here: input=\"…\"",
+            "A.md:5:29: warning: RF401 nothing fills {{result}}: no call or function comes back to this state",
+            "A.md:5:40: warning: RF401 nothing fills {{other}}: no tag that leads here has other=\"…\"; show one in the prompt it comes from, or start the run with --var other=…",
+            "B.md:5:22: warning: RF401 nothing fills {{kind}}: no tag that leads here has kind=\"…\"; show one in the prompt it comes from, or start the run with --var kind=…",
+        ]
+    );
+    assert_eq!(checked(&files, None, &[]).len(), 5, "{{who}} is the run's");
+}
+
+#[test]
+fn a_graph_is_a_state_and_may_give_a_result() {
+    let source = folder(&[
+        ("START.md", &prompt("tag: call, target: g.yaml, return: END.md", "x")),
+        ("END.md", "<result>x</result>"),
+        ("g.yaml", "wrong"),
+        ("unreached.yaml", "wrong"),
+    ]);
+    let wrong = |name: &StateName| Diagnostic {
+        path: name.to_string(),
+        line: 1,
+        column: 1,
+        code: "WF001",
+        severity: Severity::Error,
+        message: "wrong".to_owned(),
+    };
+    let graphs = |name: &StateName| Graph { program: None, diagnostics: vec![wrong(name)] };
+    let subject = Subject { source: &source, entry: None, variables: &[], graphs: &graphs };
+    let found = check(subject);
+    let texts: Vec<String> = found.diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!((texts, found.files), (vec!["g.yaml:1:1: WF001 wrong".to_owned()], 3));
+}
+
+#[test]
+fn a_question_goes_on_with_the_answer_or_without() {
+    let ask = "tag: ask, next: NEXT.md, timeout: 1h, timeout_next: LATE.md";
+    let found = said(&[
+        ("START.md", ask, "{{answer}}"),
+        ("NEXT.md", "tag: goto, target: NEXT.md", "{{answer}}"),
+        ("LATE.md", "tag: result", "{{answer}}"),
+    ]);
+    let why = "warning: RF401 nothing fills {{answer}}: no question leads here: <ask next=\"…\">";
+    let expected = ["LATE.md:5:1:", "START.md:5:1:"].map(|place| format!("{place} {why}"));
+    assert_eq!(found, expected);
+    let found = said(&[("START.md", ask, "x"), ("NEXT.md", "tag: result", "x")]);
+    assert_eq!(found[1..], ["START.md:3:57: RF101 LATE.md: there is no such file"]);
+}

@@ -1,0 +1,144 @@
+//! Placeholders that nothing fills: no tag that leads to a state has the variable, and nothing else is
+//! known by the name.
+//!
+//! A policy may leave variables to the agent, so what the text of a prompt shows counts too. Where a
+//! graph spawns an agent in a state, or a text only speaks of it, nobody knows what it is given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Report;
+use crate::domain::id::StateName;
+use crate::domain::transition::Transition;
+use crate::language::graph::spawned::spawned;
+use crate::language::prompt::evaluator;
+use crate::language::prompt::outline::{Outline, Prompt, State};
+use crate::language::prompt::step::RESERVED;
+
+/// What is known of the values a state is given.
+#[derive(Default)]
+struct Given<'a> {
+    /// The variables of the tags that lead there.
+    variables: BTreeSet<&'a str>,
+    /// Whether a call comes back to it.
+    returned_to: bool,
+    /// Whether it may be given more.
+    unknown: bool,
+}
+
+impl Report<'_> {
+    /// The placeholders that nothing fills in a state or in its evaluator's prompt.
+    pub(super) fn variables(&mut self, outline: &Outline, of_run: &[String]) {
+        let given = all_given(outline);
+        let mut of_evaluators: BTreeMap<&StateName, BTreeSet<String>> = BTreeMap::new();
+        for (name, prompt) in outline.prompts() {
+            let nothing = Given::default();
+            let given = given.get(name).unwrap_or(&nothing);
+            let mut known: BTreeSet<String> = of_run.iter().cloned().collect();
+            known.extend(RESERVED.map(str::to_owned));
+            known.extend(given.variables.iter().map(|&variable| variable.to_owned()));
+            known.extend((*name == outline.entry).then(|| "input".to_owned()));
+            known.extend(given.returned_to.then(|| "result".to_owned()));
+            if given.unknown {
+                known
+                    .extend(prompt.placeholders.iter().map(|(placeholder, _)| placeholder.clone()));
+            }
+            self.unfilled(name, prompt, &known, outline);
+            if let Some(evaluator) = prompt.evaluator() {
+                let shown = evaluator::SHOWN.map(str::to_owned);
+                of_evaluators.entry(evaluator).or_default().extend(known.into_iter().chain(shown));
+            }
+        }
+        for (name, known) in of_evaluators {
+            if let Some(prompt) = outline.evaluators.get(name) {
+                self.unfilled(name, prompt, &known, outline);
+            }
+        }
+    }
+
+    fn unfilled(
+        &mut self,
+        name: &StateName,
+        prompt: &Prompt,
+        known: &BTreeSet<String>,
+        outline: &Outline,
+    ) {
+        for (placeholder, place) in &prompt.placeholders {
+            if !known.contains(placeholder) {
+                self.warning(name, *place, "RF401", why(placeholder, outline));
+            }
+        }
+    }
+}
+
+fn why(placeholder: &str, outline: &Outline) -> String {
+    let why = match placeholder {
+        "input" => format!(
+            "only the first state, {}, is given it; hand it on in the tag that leads here: input=\"…\"",
+            outline.entry
+        ),
+        "result" => "no call or function comes back to this state".to_owned(),
+        "answer" => "no question leads here: <ask next=\"…\">".to_owned(),
+        "output" | "transition" => "only the prompt of an evaluator is given it".to_owned(),
+        _ => format!(
+            "no tag that leads here has {placeholder}=\"…\"; show one in the prompt it comes from, or start the run with --var {placeholder}=…"
+        ),
+    };
+    format!("nothing fills {{{{{placeholder}}}}}: {why}")
+}
+
+fn all_given(outline: &Outline) -> BTreeMap<&StateName, Given<'_>> {
+    let mut given: BTreeMap<&StateName, Given<'_>> = BTreeMap::new();
+    let mut of_results: BTreeSet<&str> = BTreeSet::new();
+    for (_, prompt) in outline.prompts() {
+        let evaluator = prompt.evaluator().and_then(|name| outline.evaluators.get(name));
+        let shown = prompt.shown.iter().chain(evaluator.iter().flat_map(|prompt| &prompt.shown));
+        let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
+        let ways = prompt.ways.iter().map(|way| &way.transition);
+        for transition in ways.chain(shown.filter(|shown| is_allowed(prompt, shown))) {
+            let variables = transition.variables().keys().map(String::as_str);
+            match transition {
+                Transition::Result { .. } => of_results.extend(variables),
+                Transition::Call { target, return_to, .. }
+                | Transition::Function { target, return_to, .. } => {
+                    given.entry(target).or_default().variables.extend(variables);
+                    given.entry(return_to).or_default().returned_to = true;
+                }
+                Transition::Ask { next, .. } => {
+                    let next = &mut given.entry(next).or_default().variables;
+                    next.extend(variables.chain(["answer"]));
+                }
+                Transition::Goto { target, .. }
+                | Transition::Reset { target, .. }
+                | Transition::Fork { target, .. } => {
+                    given.entry(target).or_default().variables.extend(variables);
+                }
+            }
+        }
+        if prompt.is_open() {
+            let targets: BTreeSet<_> =
+                prompt.ways.iter().flat_map(|way| way.transition.states()).collect();
+            for name in prompt.mentioned.iter().filter(|name| !targets.contains(name)) {
+                given.entry(name).or_default().unknown = true;
+            }
+        }
+    }
+    for state in outline.states.values() {
+        if let State::Graph(graph) = state
+            && let Some(program) = &graph.program
+        {
+            for name in spawned(program) {
+                if let Some((name, _)) = outline.states.get_key_value(&name) {
+                    given.entry(name).or_default().unknown = true;
+                }
+            }
+        }
+    }
+    for given in given.values_mut().filter(|given| given.returned_to) {
+        given.variables.extend(&of_results);
+    }
+    given
+}
+
+fn is_allowed(prompt: &Prompt, transition: &Transition) -> bool {
+    prompt.is_open() || prompt.frontmatter.policy.allows(transition)
+}

@@ -1,0 +1,119 @@
+//! The ways from state to state: where policies lead, and whether they agree with themselves and with
+//! the text below them.
+
+use super::Report;
+use super::files::{no_state, why};
+use crate::domain::id::StateName;
+use crate::domain::policy::Policy;
+use crate::domain::transition::Transition;
+use crate::language::place::Place;
+use crate::language::prompt::evaluator;
+use crate::language::prompt::kind::Kind;
+use crate::language::prompt::outline::{Origin, Outline, Prompt, State, Way};
+
+impl Report<'_> {
+    /// What is wrong with the ways of all states.
+    pub(super) fn ways(&mut self, outline: &Outline) {
+        for (name, prompt) in outline.prompts() {
+            self.policy(name, prompt, outline);
+            self.evaluator(name, prompt, outline);
+            for way in &prompt.ways {
+                self.names(name, way, outline);
+            }
+            if !prompt.is_open() {
+                self.text(name, prompt);
+            }
+        }
+    }
+
+    /// The files that a way names.
+    fn names(&mut self, name: &StateName, way: &Way, outline: &Outline) {
+        let Way { transition, place, .. } = way;
+        let named = [
+            (transition.target(), place.target),
+            (transition.continuation(), place.continuation),
+            (transition.late(), place.late),
+        ];
+        for (target, place) in named {
+            let Some(target) = target else { continue };
+            let why = match outline.states.get(target) {
+                Some(State::Unreadable(error)) => why(error),
+                Some(State::Other) => no_state().to_owned(),
+                _ => continue,
+            };
+            let place = place.unwrap_or(way.place.entry);
+            if way.origin == Origin::Text {
+                let message = format!("the text shows {}, but {target}: {why}", way.transition);
+                self.warning(name, place, "RF103", message);
+            } else {
+                self.error(name, place, "RF101", format!("{target}: {why}"));
+            }
+        }
+    }
+
+    fn policy(&mut self, name: &StateName, prompt: &Prompt, outline: &Outline) {
+        let Policy { allowed } = &prompt.frontmatter.policy;
+        let Some(place) = prompt.places.policy.filter(|_| prompt.errors.is_empty()) else { return };
+        let usable = |way: &Way| way.transition.states().all(|name| outline.is_usable(name));
+        if allowed.is_empty() {
+            let message = "an empty list allows every transition, and then nobody can be reminded; list what is allowed, or leave the key out";
+            self.warning(name, place, "RF203", message.to_owned());
+        } else if !prompt.ways.iter().any(usable) {
+            let message =
+                "this policy allows nothing: each of its ways names a file that is missing";
+            self.error(name, place, "RF201", message.to_owned());
+        }
+        for (index, (entry, place)) in allowed.iter().zip(&prompt.places.entries).enumerate() {
+            let is_said_by = |other: usize| {
+                let of_two_alike_the_first_stays = other < index || !covers(entry, &allowed[other]);
+                other != index && covers(&allowed[other], entry) && of_two_alike_the_first_stays
+            };
+            if (0..allowed.len()).any(is_said_by) {
+                let message = format!("another entry allows {entry} already; leave this one out");
+                self.warning(name, place.entry, "RF202", message);
+            }
+        }
+    }
+
+    /// The prompt of an evaluator.
+    fn evaluator(&mut self, name: &StateName, prompt: &Prompt, outline: &Outline) {
+        let (Some(file), Some(place)) = (prompt.evaluator(), prompt.places.evaluator) else {
+            return;
+        };
+        let shown = |(name, _): &(String, Place)| evaluator::SHOWN.contains(&&**name);
+        match (outline.evaluators.get(file), self.source.read(file)) {
+            (None, Err(error)) => {
+                self.error(name, place, "RF102", format!("{file}: {}", why(&error)));
+            }
+            _ if Kind::of(file) != Some(Kind::Prompt) => {
+                let message = format!("{file}: an evaluator is asked by a prompt, NAME.md");
+                self.error(name, place, "RF102", message);
+            }
+            (Some(evaluator), _) if !evaluator.placeholders.iter().any(shown) => {
+                let message =
+                    "an evaluator sees only its prompt; show it {{output}}, the reply it judges";
+                self.warning(file, Place::START, "RF402", message.to_owned());
+            }
+            _ => {}
+        }
+    }
+
+    /// The tags that the text of a state shows, under its policy.
+    fn text(&mut self, name: &StateName, prompt: &Prompt) {
+        for shown in &prompt.shown {
+            let message = match &shown.transition {
+                Ok(transition) if prompt.frontmatter.policy.allows(transition) => continue,
+                Ok(transition) => format!(
+                    "the text shows {transition}, which the policy above does not allow; a reply with it is refused"
+                ),
+                Err(error) => format!("the text shows a tag that is refused in a reply: {error}"),
+            };
+            self.warning(name, shown.place, "RF204", message);
+        }
+    }
+}
+
+/// Whether a policy of only this entry allows another.
+fn covers(entry: &Transition, other: &Transition) -> bool {
+    Policy { allowed: vec![entry.clone()] }.allows(other)
+}

@@ -1,0 +1,47 @@
+//! What a file of a folder is by its name: a prompt, a graph, or no state at all.
+
+use crate::domain::id::StateName;
+
+/// What a state is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A markdown file: a turn of Claude Code's.
+    Prompt,
+    /// A YAML file: a graph.
+    Graph,
+}
+
+/// Markdown that lies beside prompts and is for others.
+const FOR_OTHERS: [&str; 4] = ["README.md", "CLAUDE.md", "AGENTS.md", "SKILL.md"];
+
+impl Kind {
+    /// What the state of this name is; `None`, if it is none.
+    #[must_use]
+    pub fn of(name: &StateName) -> Option<Self> {
+        if name.is_prompt() {
+            return Some(Self::Prompt);
+        }
+        name.is_graph().then_some(Self::Graph)
+    }
+}
+
+/// Whether a file lies beside the prompts as a rule without being one.
+#[must_use]
+pub fn is_for_others(name: &StateName) -> bool {
+    FOR_OTHERS.iter().any(|file| file.eq_ignore_ascii_case(name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_tells() {
+        let kind = |name: &str| Kind::of(&StateName::parse(name).expect("a name"));
+        assert_eq!((kind("A.md"), kind("a.MD")), (Some(Kind::Prompt), Some(Kind::Prompt)));
+        assert_eq!((kind("g.yaml"), kind("g.yml")), (Some(Kind::Graph), Some(Kind::Graph)));
+        for none in ["A.txt", "A", ".md", "raymond.yaml", "replies.yaml"] {
+            assert_eq!(kind(none), None, "{none}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `raymond check`: what is wrong with a workflow, all at once and with its place, before it is run.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::Test;
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows").join(name)
+}
+
+/// The folders in `workflows/`.
+fn samples() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(sample(".")).expect("the samples");
+    entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect()
+}
+
+fn goto(target: &str) -> String {
+    format!("---\nallowed_transitions:\n  - {{ tag: goto, target: {target} }}\n---\nx\n")
+}
+
+/// A folder with a mistake of each sort.
+fn broken() -> Test {
+    Test::new()
+        .prompt("START.md", &goto("NXT.md"))
+        .prompt("NEXT.md", "---\nmodle: opus\n---\nx\n")
+        .file("raymond.yaml", b"max_procs: 0\n")
+        .file("replies.yaml", b"START.md: [x]\nGONE.md: [x]\n")
+}
+
+const SAID: [&str; 7] = [
+    "NEXT.md:1:1: warning: RF110 nothing leads to this state from START.md; name it in a policy, or keep it elsewhere if it is no state",
+    "NEXT.md:2:1: RF002 unknown key `modle`; did you mean `model`?",
+    "START.md:3:3: RF201 this policy allows nothing: each of its ways names a file that is missing",
+    "START.md:3:26: RF101 NXT.md: there is no such file; did you mean NEXT.md?",
+    "raymond.yaml:1:12: RF003 write a number from 1 to 65535, or auto",
+    "replies.yaml:2:1: warning: RF005 there is no prompt GONE.md; nobody is ever given these",
+    "",
+];
+
+#[test]
+fn the_samples_are_clean() {
+    let test = Test::new();
+    let samples = samples();
+    assert!(samples.len() >= 7);
+    for folder in samples {
+        let path = folder.to_str().expect("a path");
+        if folder.join("START.md").exists() || folder.join("raymond.yaml").exists() {
+            let outcome = test.raymond(&["check", path]);
+            outcome.ok().stderr_has(&format!("{path}: ")).stderr_has(" files, nothing wrong");
+            outcome.assert(outcome.stdout.is_empty(), "nothing on stdout");
+        }
+        for file in std::fs::read_dir(&folder).expect("a folder") {
+            let file = file.expect("a file").path();
+            let is_graph = file.extension().is_some_and(|ending| ending == "yaml")
+                && !file.ends_with("replies.yaml")
+                && !file.ends_with("raymond.yaml");
+            if is_graph {
+                test.raymond(&["check", file.to_str().expect("a path")]).ok();
+            }
+        }
+    }
+    let tour = sample("tour");
+    let tour = tour.to_str().expect("a path");
+    test.raymond(&["check", tour]).stderr_has(&format!("{tour}: 10 files, nothing wrong"));
+}
+
+#[test]
+fn all_mistakes_are_said_at_once_with_their_places() {
+    let test = broken();
+    let outcome = test.raymond(&["check", "."]);
+    outcome.code(65);
+    assert_eq!(outcome.stdout, SAID.join("\n"));
+    assert_eq!(outcome.stderr, "4 errors, 2 warnings in 4 files\n");
+    let outcome = test.raymond(&["check", "../flow/"]);
+    outcome.code(65).stdout_has("../flow/START.md:3:26: RF101");
+}
+
+#[test]
+fn a_program_reads_them_as_json() {
+    let outcome = broken().raymond(&["check", ".", "--json"]);
+    let found = outcome.code(65).json();
+    assert_eq!(found["valid"], false);
+    let diagnostics = found["diagnostics"].as_array().expect("a list");
+    assert_eq!(diagnostics.len(), 6);
+    let missing: Vec<&Value> = diagnostics.iter().filter(|one| one["code"] == "RF101").collect();
+    let expected = json!({
+        "path": "START.md", "line": 3, "column": 26, "code": "RF101", "severity": "error",
+        "message": "NXT.md: there is no such file; did you mean NEXT.md?",
+    });
+    assert_eq!(missing, [&expected]);
+    let clean =
+        Test::new().prompt("START.md", "<result>x</result>").raymond(&["check", ".", "--json"]);
+    assert_eq!(clean.ok().json(), json!({ "valid": true, "diagnostics": [] }));
+}
+
+#[test]
+fn warnings_alone_are_no_failure() {
+    let test = Test::new().prompt("START.md", "{{who}} <result>x</result>");
+    let outcome = test.raymond(&["check", "."]);
+    outcome.ok().stdout_has("START.md:1:1: warning: RF401 nothing fills {{who}}");
+    assert_eq!(outcome.stderr, "1 warning in 1 file\n");
+    test.raymond(&["check", ".", "--var", "who"]).ok().stderr_has(".: 1 file, nothing wrong");
+}
+
+#[test]
+fn a_prompt_is_checked_with_what_it_leads_to() {
+    let test = broken().prompt("ALONE.md", &goto("END.md")).prompt("END.md", "<result>x</result>");
+    let test = test.file("raymond.yaml", b"").file("replies.yaml", b"");
+    test.raymond(&["check", "ALONE.md"]).ok().stderr_has("ALONE.md: 4 files, nothing wrong");
+}
+
+#[test]
+fn what_is_no_workflow_is_refused() {
+    let test = Test::new().prompt("NEXT.md", "x").file("notes.txt", b"x");
+    test.raymond(&["check", "gone"]).code(64).stderr_has("gone: there is no such file or folder");
+    test.raymond(&["check", "notes.txt"]).code(65).stderr_has("this is not a prompt");
+    test.raymond(&["check", "."]).code(65).stdout_has("START.md:1:1: RF001 a workflow begins with");
+    test.raymond(&["check"]).code(64);
+}
+
+#[test]
+fn the_help_has_the_codes() {
+    let test = Test::new();
+    test.raymond(&["check", "--help"]).ok().stdout_has("RF101").stdout_has("RF402");
+    test.raymond(&["check", "-h"]).ok().stdout_lacks("RF402  ").stdout_has("Examples:");
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    broken().unheard(&["check", "."]).code(65);
+}

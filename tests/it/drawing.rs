@@ -1,0 +1,109 @@
+//! `raymond graph`: workflows as pictures, in three formats.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::Test;
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("workflows").join(name)
+}
+
+/// The picture of a sample, which is called only by its name.
+fn drawn(name: &str, format: &str) -> String {
+    let test = Test::new();
+    std::os::unix::fs::symlink(sample(name), test.flow().join(name)).expect("linked");
+    test.raymond(&["graph", name, "--format", format]).ok().stdout.clone()
+}
+
+/// The texts of a class in an SVG.
+fn texts(svg: &str, class: &str) -> BTreeSet<String> {
+    let document = roxmltree::Document::parse(svg).expect("valid XML");
+    let of_class = document.descendants().filter(|node| node.attribute("class") == Some(class));
+    of_class.filter_map(|node| node.text().map(str::to_owned)).collect()
+}
+
+#[test]
+fn the_tour_as_mermaid() {
+    assert_eq!(drawn("tour", "mermaid"), include_str!("drawing/tour.mmd"));
+}
+
+#[test]
+fn the_tour_as_dot() {
+    assert_eq!(drawn("tour", "dot"), include_str!("drawing/tour.dot"));
+}
+
+#[test]
+fn every_sample_is_a_picture_with_all_its_states() {
+    for folder in fs::read_dir(sample(".")).expect("the samples") {
+        let folder = folder.expect("a folder").path();
+        if !folder.join("START.md").exists() {
+            continue;
+        }
+        let name = folder.file_name().and_then(|name| name.to_str()).expect("a name");
+        let svg = drawn(name, "svg");
+        let shown = texts(&svg, "name");
+        for file in fs::read_dir(&folder).expect("the folder") {
+            let file = file.expect("a file").file_name().into_string().expect("a name");
+            if Path::new(&file).extension().is_some_and(|ending| ending == "md") {
+                assert!(shown.contains(&file), "{name}: {file} is not in {shown:?}");
+            }
+        }
+        assert!(!svg.contains("<script"), "{name}");
+        assert_eq!(svg, drawn(name, "svg"), "{name} is drawn the same way again");
+    }
+}
+
+#[test]
+fn what_a_text_shows_is_dashed() {
+    let test = Test::new()
+        .prompt(
+            "START.md",
+            "Go on: <goto>NEXT.md</goto>, or <call return=\"END.md\">SUB.md</call>. See ALSO.md.",
+        )
+        .prompt(
+            "NEXT.md",
+            "---\nallowed_transitions:\n  - { tag: reset, target: GONE.md, a: '\"<b>\"' }\n---\nx",
+        )
+        .prompt("SUB.md", "x")
+        .prompt("END.md", "<result>x</result>")
+        .prompt("ALSO.md", "<result>x</result>");
+    let mermaid = test.raymond(&["graph", "."]).ok().stdout;
+    for line in [
+        "n0((\" \")):::begins",
+        "n1[\"START.md\"]:::loose",
+        "n2[\"NEXT.md\"]\n",
+        "[\"GONE.md\"]:::wrong",
+        "n1 -.->|\"goto\"| n2",
+        "==>|\"reset a=#34;#60;b#62;#34;\"|",
+        "-.->|\"returns\"|",
+        "-.->|\"result\"|",
+    ] {
+        assert!(mermaid.contains(line), "{line:?} is not in\n{mermaid}");
+    }
+}
+
+#[test]
+fn the_name_of_the_file_tells_the_format() {
+    let test = Test::new().prompt("START.md", "<result>x</result>");
+    for (file, beginning) in
+        [("a.svg", "<svg "), ("a.dot", "digraph "), ("a.mmd", "%% .\nflowchart TD")]
+    {
+        let outcome = test.raymond(&["graph", ".", "-o", file]);
+        outcome.ok().assert(outcome.stdout.is_empty(), "nothing on stdout");
+        let text = fs::read_to_string(test.flow().join(file)).expect("written");
+        assert!(text.starts_with(beginning), "{text}");
+    }
+    test.raymond(&["graph", ".", "-o", "gone/a.svg"])
+        .code(74)
+        .stderr_has("gone/a.svg: cannot write the picture");
+    test.unheard(&["graph", "."]).ok();
+}
+
+#[test]
+fn what_has_no_beginning_is_not_drawn() {
+    let test = Test::new().prompt("NEXT.md", "x");
+    test.raymond(&["graph", "."]).code(65).stderr_has("RF001 a workflow begins with START.md");
+    test.raymond(&["graph", "gone"]).code(64);
+}

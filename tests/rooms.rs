@@ -171,7 +171,7 @@ mod scanner {
             ("src/domain/x.rs", "use crate::store::record;"),
             ("src/domain/x.rs", "fn f() { crate::language::tag::find(x); }"),
             ("src/domain/x.rs", "use actix::Actor;"),
-            ("src/domain/x.rs", "use serde_json::Value;"),
+            ("src/domain/x.rs", "use regex::Regex;"),
             ("src/language/x.rs", "use std::fs;"),
             ("src/language/x.rs", "use crate::store;"),
             ("src/store/x.rs", "use std::process::Command;"),

@@ -44,6 +44,15 @@ pub enum Phase {
         /// Which one, and why.
         by: String,
     },
+    /// It has asked a person.
+    Asking {
+        /// Under which name.
+        node: String,
+    },
+    /// It waits for another agent's end.
+    Awaiting(AgentId),
+    /// It walks a graph.
+    Walking,
     /// It has used up its restarts and waits for a person.
     Parked,
     /// Its turn runs.
@@ -61,16 +70,30 @@ impl AgentView {
     pub fn of(agent: &Agent) -> Self {
         Self {
             id: agent.id.clone(),
-            state: agent.current_state.clone(),
+            state: agent.place(),
             session: agent.session.id.clone(),
             stack: agent.stack.len(),
-            phase: match (&agent.parked, agent.not_before, &agent.held) {
-                (Some(_), _, _) => Phase::Parked,
-                (None, Some(until), Some(by)) => Phase::Held { until, by: by.clone() },
-                (None, Some(until), None) => Phase::Delayed { until },
-                (None, None, _) => Phase::Waiting,
-            },
+            phase: Phase::of(agent),
             cost: agent.cost_usd,
+        }
+    }
+}
+
+impl Phase {
+    /// What an agent does whose turn does not run.
+    fn of(agent: &Agent) -> Self {
+        if let Some(asked) = &agent.asked {
+            return Self::Asking { node: asked.question.node.clone() };
+        }
+        if let Some(other) = &agent.awaits {
+            return Self::Awaiting(other.clone());
+        }
+        match (&agent.parked, agent.not_before, &agent.held) {
+            (Some(_), _, _) => Self::Parked,
+            (None, Some(until), Some(by)) => Self::Held { until, by: by.clone() },
+            (None, Some(until), None) => Self::Delayed { until },
+            (None, None, _) if agent.walks() => Self::Walking,
+            (None, None, _) => Self::Waiting,
         }
     }
 }

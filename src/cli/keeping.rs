@@ -50,6 +50,10 @@ pub fn sentence(keeps: Keeps<'_>) -> String {
             format!("held until {} by the plug-in {}", date(until), one_line(held))
         }
         Keeps::Person(because) => format!("waits for someone: {}", one_line(because)),
+        Keeps::Answer { node, question } => {
+            format!("waits for an answer to {node}: {}", one_line(question))
+        }
+        Keeps::Agent(other) => format!("waits for {other}"),
         other => in_common(other),
     }
 }
@@ -64,6 +68,8 @@ pub fn in_common(keeps: Keeps<'_>) -> String {
         Keeps::Backoff(_) => "run again after a pause".to_owned(),
         Keeps::Plugin(..) => "held by a plug-in".to_owned(),
         Keeps::Person(_) => "waits for someone".to_owned(),
+        Keeps::Answer { .. } => "waits for an answer".to_owned(),
+        Keeps::Agent(_) => "waits for another agent".to_owned(),
         Keeps::Due | Keeps::Run => String::new(),
     }
 }
@@ -79,6 +85,11 @@ pub fn as_json(keeps: Keeps<'_>) -> Value {
             value["because"] = json!(because);
         }
         Keeps::Person(because) => value["because"] = json!(because),
+        Keeps::Answer { node, question } => {
+            value["node"] = json!(node);
+            value["question"] = json!(question);
+        }
+        Keeps::Agent(other) => value["agent"] = json!(other),
         Keeps::AtWork | Keeps::Permit | Keeps::Due | Keeps::Run => {}
     }
     value

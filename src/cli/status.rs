@@ -88,7 +88,7 @@ fn as_text(view: &View) -> String {
         let rows = run.agents.values().map(|agent| {
             vec![
                 agent.id.to_string(),
-                agent.current_state.to_string(),
+                agent.place().to_string(),
                 agent.step.to_string(),
                 agent.stack.len().to_string(),
                 agent.cost_usd.to_string(),

@@ -49,7 +49,7 @@ fn likeness(node: &Node<'_>, keeps: &AllKeeps<'_>) -> String {
     match node.member {
         Member::Live(agent) => {
             let keeps = keeps.get(&agent.id).map_or("", |keeps| keeps.name());
-            format!("{} {keeps}", agent.current_state)
+            format!("{} {keeps}", agent.place())
         }
         Member::Ended(agent) => ending(agent),
     }
@@ -94,7 +94,7 @@ fn of_one(node: &Node<'_>, keeps: &AllKeeps<'_>) -> [String; 3] {
         Member::Live(agent) => {
             let why =
                 keeps.get(&agent.id).map(|&keeps| keeping::sentence(keeps)).unwrap_or_default();
-            [agent.current_state.to_string(), agent.step.to_string(), why]
+            [agent.place().to_string(), agent.step.to_string(), why]
         }
         Member::Ended(agent) => {
             let (Ending::Result(text) | Ending::Error(text)) = &agent.ending;
@@ -108,7 +108,7 @@ fn of_many(members: &[&Node<'_>], keeps: &AllKeeps<'_>) -> [String; 3] {
     if let Some(node) = members.first() {
         match node.member {
             Member::Live(agent) => {
-                place = agent.current_state.to_string();
+                place = agent.place().to_string();
                 why = keeps
                     .get(&agent.id)
                     .map(|&keeps| keeping::in_common(keeps))

@@ -159,6 +159,15 @@ impl Agent {
         self.proposal.as_ref().map_or(&self.session, |proposal| &proposal.session)
     }
 
+    /// Where it is, for people: its state, and in a graph the node too.
+    #[must_use]
+    pub fn place(&self) -> StateName {
+        let node = self.graph.as_ref().map(|memory| &memory.state.current_node);
+        let place =
+            node.and_then(|node| StateName::parse(&format!("{}#{node}", self.current_state)).ok());
+        place.unwrap_or_else(|| self.current_state.clone())
+    }
+
     /// Whether a graph is walked next, for which nobody is asked.
     #[must_use]
     pub fn walks(&self) -> bool {

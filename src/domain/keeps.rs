@@ -4,6 +4,7 @@
 //! asks has to say so.
 
 use super::agent::Agent;
+use super::id::AgentId;
 use super::run::{Run, Status};
 use super::time::Timestamp;
 
@@ -24,6 +25,15 @@ pub enum Keeps<'run> {
     Limit(Timestamp),
     /// Someone, for this reason.
     Person(&'run str),
+    /// The answer to this question, which is asked under this name.
+    Answer {
+        /// The name.
+        node: &'run str,
+        /// The question.
+        question: &'run str,
+    },
+    /// The end of this agent.
+    Agent(&'run AgentId),
     /// The run, which holds still.
     Run,
 }
@@ -42,6 +52,14 @@ impl<'run> Keeps<'run> {
     #[must_use]
     pub fn of(run: &Run, agent: &'run Agent, seen: Seen, begun: Option<bool>) -> Self {
         let backoff = agent.not_before.filter(|&until| until > seen.now);
+        if let Some(asked) = &agent.asked {
+            let question = &asked.question;
+            return Self::Answer { node: &question.node, question: &question.text };
+        }
+        if let Some(other) = &agent.awaits {
+            return Self::Agent(other);
+        }
+        let begun = if agent.walks() { Some(run.status == Status::Running) } else { begun };
         match (&agent.parked, run.status, begun, backoff, run.limited(seen.now)) {
             (Some(because), ..) => Self::Person(because),
             (_, _, Some(true), ..) if seen.held => Self::AtWork,
@@ -67,6 +85,8 @@ impl<'run> Keeps<'run> {
             Self::Plugin(..) => "plug_in",
             Self::Limit(_) => "usage_limit",
             Self::Person(_) => "person",
+            Self::Answer { .. } => "answer",
+            Self::Agent(_) => "agent",
             Self::Run => "run",
         }
     }

@@ -89,6 +89,9 @@ fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &
     let (doing, time) = match &view.phase {
         Phase::Waiting => (waits.to_owned(), String::new()),
         Phase::Parked => ("waiting for someone".to_owned(), String::new()),
+        Phase::Asking { node } => (format!("waiting for an answer to {node}"), String::new()),
+        Phase::Awaiting(other) => (format!("waiting for {other}"), String::new()),
+        Phase::Walking => ("walking the graph".to_owned(), String::new()),
         Phase::Delayed { until } => {
             ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))
         }

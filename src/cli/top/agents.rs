@@ -64,6 +64,8 @@ pub(super) enum Doing {
 pub(super) enum Why {
     /// For one of the run's permits.
     Permit,
+    /// For another agent's end.
+    Agent,
     /// For a permit, or it is at work: a script's turns leave no trace.
     Script,
     /// What is left of a budget is reserved by turns that run.
@@ -193,7 +195,7 @@ fn live<'run>(known: Known<'run>, money: &mut Money<'run>, agent: &'run Agent) -
     let progressed = seen.filter(|_| turns).map(|seen| seen.progressed);
     Entry {
         id: agent.id.clone(),
-        state: Some(agent.current_state.clone()),
+        state: Some(agent.place()),
         doing,
         since: Some(progressed.map_or(agent.since, |progressed| progressed.max(agent.since))),
         spent: agent.cost_usd,
@@ -217,8 +219,14 @@ fn ended(place: usize, agent: &Finished) -> Entry {
 
 fn doing(known: Known<'_>, agent: &Agent, seen: Option<&Seen>) -> Doing {
     let Known { run, held, now, .. } = known;
-    if agent.parked.is_some() {
+    if agent.parked.is_some() || agent.asked.is_some() {
         return Doing::Someone;
+    }
+    if agent.awaits.is_some() {
+        return Doing::Waiting(Why::Agent);
+    }
+    if agent.walks() && held && run.status == Status::Running {
+        return Doing::Running;
     }
     if let Some(until) = agent.not_before.filter(|&until| held && until > now) {
         let plug_in = agent.held.is_some();

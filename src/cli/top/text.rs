@@ -174,8 +174,14 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
         Doing::Running if agent.is_some_and(|agent| agent.proposal.is_some()) => {
             format!("is evaluated: {}", doing())
         }
+        Doing::Running if agent.is_some_and(|agent| agent.walks()) => "walks the graph".to_owned(),
         Doing::Running => doing(),
         Doing::Someone => {
+            let asked = agent.and_then(|agent| agent.asked.as_ref());
+            if let Some(asked) = asked {
+                let question = &asked.question;
+                return format!("asks {}: {}", question.node, one_line(&question.text));
+            }
             let because = agent.and_then(|agent| agent.parked.as_deref()).unwrap_or_default();
             format!("waits for someone: {}", one_line(because))
         }
@@ -183,6 +189,10 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
         Doing::Waiting(Why::PlugIn(until)) => {
             let by = agent.and_then(|agent| agent.held.as_deref()).unwrap_or("a plug-in");
             format!("held by {} until {}", one_line(by), date(until))
+        }
+        Doing::Waiting(Why::Agent) => {
+            let other = agent.and_then(|agent| agent.awaits.as_ref());
+            other.map_or_else(|| wait(Why::Agent, known.now), |other| format!("waits for {other}"))
         }
         Doing::Waiting(why) => wait(why, known.now),
         Doing::Failed | Doing::Ended => {
@@ -201,6 +211,7 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
 fn wait(why: Why, now: Timestamp) -> String {
     match why {
         Why::Permit => "waits for a permit".to_owned(),
+        Why::Agent => "waits for another agent".to_owned(),
         Why::Script => "a script answers it".to_owned(),
         Why::Budget => "waits for money that running turns have reserved".to_owned(),
         Why::PlugIn(until) => format!("held by a plug-in until {}", date(until)),
@@ -217,6 +228,7 @@ fn what_many(doing: Doing) -> &'static str {
         Doing::Someone => "wait for someone",
         Doing::Left => "were at work when their raymond ended",
         Doing::Waiting(Why::Permit) => "wait for a permit",
+        Doing::Waiting(Why::Agent) => "wait for another agent",
         Doing::Waiting(Why::Script) => "a script answers them",
         Doing::Waiting(Why::Budget) => "wait for money that running turns have reserved",
         Doing::Waiting(Why::PlugIn(_)) => "held by a plug-in",

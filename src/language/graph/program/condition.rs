@@ -1,0 +1,92 @@
+//! Preconditions, and what the world is asked.
+
+use crate::domain::operation::Class;
+use crate::language::expression::{Expression, Template};
+
+/// A precondition: it holds or not, and changes nothing.
+#[derive(Debug, Clone)]
+pub struct Condition {
+    /// Its type, as it is written.
+    pub kind: String,
+    /// What is tested.
+    pub test: Test,
+    /// What a person reads when it does not hold.
+    pub error_message: Option<Template>,
+}
+
+/// What a precondition tests.
+#[derive(Debug, Clone)]
+pub enum Test {
+    /// `flag_set`, `flag_not_set`: whether a flag is, or is not, `true`.
+    Flag {
+        /// The flag.
+        flag: Template,
+        /// Whether it has to be `true`.
+        set: bool,
+    },
+    /// `state_equals`: a field has a value.
+    Equals {
+        /// The field's path.
+        field: Template,
+        /// The value.
+        value: Template,
+    },
+    /// `state_is_null`, `state_not_null`; what is missing is null.
+    Null {
+        /// The field's path.
+        field: Template,
+        /// Whether it has to be null.
+        null: bool,
+    },
+    /// `count_equals`, `count_above`, `count_below`: how many elements a list, a map or a text has.
+    Count {
+        /// The field's path.
+        field: Template,
+        /// How the number is compared with the other.
+        compare: Compare,
+        /// The other number.
+        number: Template,
+    },
+    /// `fetch_succeeded`: the status of what was fetched is between 200 and 299.
+    FetchSucceeded {
+        /// The field's path.
+        from: Template,
+    },
+    /// `fetch_returned_content`: what was fetched is not empty.
+    FetchReturnedContent {
+        /// The field's path.
+        from: Template,
+    },
+    /// `all_of`.
+    All(Vec<Condition>),
+    /// `any_of`.
+    Any(Vec<Condition>),
+    /// `none_of`.
+    None(Vec<Condition>),
+    /// `evaluate_expression`.
+    Expression(Expression),
+    /// All others: the world is asked.
+    World(Work),
+}
+
+/// How two numbers are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compare {
+    /// They are equal.
+    Equal,
+    /// The first is greater.
+    Above,
+    /// The first is smaller.
+    Below,
+}
+
+/// An operation on the world before its parameters are filled.
+#[derive(Debug, Clone)]
+pub struct Work {
+    /// The type of [`Operation`](crate::domain::operation::Operation), or one a program has added.
+    pub kind: String,
+    /// What a crash in the middle of it means, if a program has added it.
+    pub own: Option<Class>,
+    /// Its parameters, a map.
+    pub parameters: Template,
+}

@@ -191,12 +191,11 @@ impl Reader<'_> {
         self.report.error(at, flaw.code, flaw.message);
     }
 
-    /// Keeps what a text reads. A plain reference in a template has to lead somewhere.
+    /// Keeps what a text reads.
     fn reads(&mut self, at: Place, text: &Text, reads: Vec<Read>) {
         for Read { path, optional } in reads {
-            let plain = !optional;
             let offset = text.text.find(&path).unwrap_or(0);
-            self.variables.read(inside(self.text, at, text, offset), path, plain);
+            self.variables.read(inside(self.text, at, text, offset), path, optional);
         }
     }
 }

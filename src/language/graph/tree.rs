@@ -240,8 +240,8 @@ impl<'text> Builder<'text> {
             let message = format!("the tag `{}` means nothing here; leave it out", tag.original());
             return Err(fault(place(span), message));
         }
-        let is_text =
-            style != ScalarStyle::Plain || tag.is_some_and(|(_, core)| core == Some("str"));
+        let is_text = style != ScalarStyle::Plain
+            || tag.is_some_and(|(_, core)| core.is_none_or(|core| core == "str"));
         match scalar::plain(text).filter(|_| !is_text) {
             Some(value) => Ok(value),
             None => {

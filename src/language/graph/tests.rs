@@ -7,6 +7,7 @@ use super::read::{Profile, Reading, read};
 use super::vocabulary::Vocabulary;
 
 mod bombs;
+mod meanings;
 mod mistakes;
 mod sound;
 mod types;
@@ -60,4 +61,9 @@ fn act(action: &str) -> Act {
     let program = program(&acting(action));
     let Some(Node::Action { actions, .. }) = program.nodes.get("a") else { panic!("{action}") };
     actions[0].act.clone()
+}
+
+/// The graph has this one mistake.
+fn assert_one(text: &str, expected: &str) {
+    assert_eq!(said(text, Profile::Lenient), [expected], "{text}");
 }

@@ -100,7 +100,7 @@ fn every_consequence_on_the_world_is_understood_by_it() {
         ("glob_count, pattern: '*', store_as: x", Class::Read),
         ("bash_exec, command: ls, store_as: x", Class::Uncertain),
         ("run_command, command: ls, interpreter: bash", Class::Uncertain),
-        ("append_to_file, path: x, content: y", Class::Uncertain),
+        ("append_to_file, path: x, content: y", Class::Guarded),
     ];
     for (text, class) in table {
         let page = "      - { type: web_fetch, url: u, store_as: page }";

@@ -3,7 +3,7 @@
 use granit_parser::ScalarStyle;
 use serde_json::Number;
 
-use super::tree::{Content, Place, Text};
+use super::tree::{Content, Place, Written};
 
 /// What a plain scalar is, if it is not a text. `yes` and `no` are texts; so is a number that JSON
 /// has no place for.
@@ -43,7 +43,7 @@ fn radix(digits: &str, radix: u32) -> Option<Number> {
 }
 
 /// The place of a byte of a text: inside it, if it stands in one line or as it is; else its beginning.
-pub(super) fn inside(source: &str, at: Place, text: &Text, offset: usize) -> Place {
+pub(super) fn inside(source: &str, at: Place, text: &Written, offset: usize) -> Place {
     let Some(raw) = source.get(text.range.clone()) else { return at };
     let before = text.text.get(..offset).unwrap_or_default();
     if text.style == ScalarStyle::Literal && !before.starts_with('\n') {

@@ -53,7 +53,7 @@ impl Reader<'_> {
             "rollback_checkpoint" => Act::RollbackCheckpoint { name: given.template("name")? },
             "set_timestamp" => Act::SetTimestamp { store: self.store(given)?? },
             "compute_hash" => Act::ComputeHash {
-                from: self.from(given)?,
+                from: self.origin(given)?,
                 store: self.store_full(given, "store_as")?,
             },
             "foreach" => Act::ForEach {
@@ -140,7 +140,7 @@ impl Reader<'_> {
 
     /// What is cached is the content of what was fetched, which is named by its path.
     fn cached(&mut self, given: &Parameters<'_>) -> Option<Work> {
-        let content = format!("${{{}.content}}", self.from_path(given)?);
+        let content = format!("${{{}.content}}", self.origin_path(given)?);
         let dest = given.node("dest")?.json();
         let parameters = Template::parse(&json!({ "content": content, "dest": dest })).ok()?;
         Some(Work { kind: given.kind.to_owned(), own: None, parameters })

@@ -53,8 +53,8 @@ impl Reader<'_> {
             "count_equals" => count(given, Compare::Equal, "count")?,
             "count_above" => count(given, Compare::Above, "min")?,
             "count_below" => count(given, Compare::Below, "max")?,
-            "fetch_succeeded" => Test::FetchSucceeded { from: self.from(given)? },
-            "fetch_returned_content" => Test::FetchReturnedContent { from: self.from(given)? },
+            "fetch_succeeded" => Test::FetchSucceeded { from: self.origin(given)? },
+            "fetch_returned_content" => Test::FetchReturnedContent { from: self.origin(given)? },
             "all_of" => Test::All(given.conditions()?),
             "any_of" => Test::Any(given.conditions()?),
             "none_of" => Test::None(given.conditions()?),
@@ -67,13 +67,13 @@ impl Reader<'_> {
     }
 
     /// The path of a value. In `${…}` it is the same path: there is nothing else it could mean.
-    pub(super) fn from(&mut self, given: &Parameters<'_>) -> Option<Template> {
-        let path = self.from_path(given)?;
+    pub(super) fn origin(&mut self, given: &Parameters<'_>) -> Option<Template> {
+        let path = self.origin_path(given)?;
         Template::parse(&Value::String(path)).ok()
     }
 
     /// The same, as text.
-    pub(super) fn from_path(&mut self, given: &Parameters<'_>) -> Option<String> {
+    pub(super) fn origin_path(&mut self, given: &Parameters<'_>) -> Option<String> {
         let written = given.written("from").trim();
         let inner = written.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
         let path = inner.unwrap_or(written).trim();

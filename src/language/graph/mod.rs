@@ -18,6 +18,8 @@ pub mod section;
 pub mod spawned;
 pub mod table;
 mod targets;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod variables;
 pub mod vocabulary;

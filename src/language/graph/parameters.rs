@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::program::{Action, Condition};
 use super::reader::{DEEPEST, Reader};
-use super::tree::{Content, Entry, Node, Place, Text, quoted};
+use super::tree::{Content, Entry, Node, Place, Written, quoted};
 use super::vocabulary::{Parameter, Role, Takes, comes_with};
 use crate::domain::operation::Class;
 use crate::language::expression::{Expression, Template};
@@ -148,12 +148,10 @@ impl Reader<'_> {
         for entry in entries.iter().filter(|entry| !known(&entry.key)) {
             sound = false;
             let names = asked.iter().map(|one| one.name);
-            let otherwise = || match asked {
-                [] => "; it takes none".to_owned(),
-                _ => {
-                    let names: Vec<&str> = asked.iter().map(|one| one.name).collect();
-                    format!("; it takes {}", names.join(", "))
-                }
+            let otherwise = || {
+                let names: Vec<&str> = asked.iter().map(|one| one.name).collect();
+                let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                format!("; it takes {names}")
             };
             let hint = self.report.hint(&entry.key, names, otherwise);
             let message = format!("`{kind}` has no parameter {}{hint}", quoted(&entry.key));
@@ -255,7 +253,7 @@ impl<'a> Asked<'a> {
 
 /// What is expected of a parameter, if this is something else.
 fn expected(node: &Node, takes: Takes) -> Option<&'static str> {
-    let filled = |text: &Text| !text.text.trim().is_empty();
+    let filled = |text: &Written| !text.text.trim().is_empty();
     let text = node.text();
     let stands_for = text.is_some_and(|text| text.text.contains("${"));
     let (right, expected) = match takes {

@@ -20,15 +20,15 @@ impl Reader<'_> {
         let answers = self.need(fields, "on_response");
         let responses =
             answers.and_then(|entry| self.responses(entry, options, name, prompt.is_some()));
-        let Question { question, header, options, .. } = prompt?;
-        let (question, header, options) = (question?, header?, options?);
+        let Question { asked, header, options, .. } = prompt?;
+        let (question, header, options) = (asked?, header?, options?);
         Some(UserPrompt { question, header, options, responses: responses? })
     }
 
     fn question(&mut self, entry: &Entry) -> Option<Question> {
         let keys = ["question", "header", "options"];
         let fields = self.fields(&entry.value, entry.at, "`prompt`", &keys)?;
-        let question = self.need(&fields, "question").and_then(|entry| self.words(entry));
+        let asked = self.need(&fields, "question").and_then(|entry| self.words(entry));
         let header = match self.ought(&fields, "header") {
             Some(entry) => self.header(entry).map(Some),
             None => Some(None),
@@ -45,7 +45,7 @@ impl Reader<'_> {
         }
         let mut ids: Vec<(String, Place)> = Vec::new();
         let options: Vec<_> = list.iter().map(|node| self.option(node, &mut ids)).collect();
-        Some(Question { question, header, options: options.into_iter().collect(), ids })
+        Some(Question { asked, header, options: options.into_iter().collect(), ids })
     }
 
     fn header(&mut self, entry: &Entry) -> Option<Template> {
@@ -144,7 +144,7 @@ impl Reader<'_> {
 
 /// What was read of a question: its parts are nothing where they are wrong.
 struct Question {
-    question: Option<Template>,
+    asked: Option<Template>,
     #[expect(clippy::option_option, reason = "no header and a wrong one are different")]
     header: Option<Option<Template>>,
     options: Option<Vec<Choice>>,

@@ -109,12 +109,15 @@ impl Reader<'_> {
         let places = |entries: &[Entry]| -> BTreeMap<Name, Place> {
             entries.iter().map(|entry| (Arc::clone(&entry.key), entry.at)).collect()
         };
+        let known = nodes.is_some() && endings.is_some();
         let node_places = places(nodes.unwrap_or_default());
         let ending_places = places(endings.unwrap_or_default());
         let nodes = nodes.and_then(|entries| self.nodes(entries));
         let endings = endings.and_then(|entries| self.endings(entries));
-        let from = start.as_ref().map(|(name, at)| (name, *at));
-        targets::check(&mut self.report, from, &self.edges, &node_places, &ending_places);
+        if known {
+            let from = start.as_ref().map(|(name, at)| (name, *at));
+            targets::check(&mut self.report, from, &self.edges, &node_places, &ending_places);
+        }
         self.variables.check(&mut self.report);
         Some(Program {
             name: name?,
@@ -134,7 +137,7 @@ impl Reader<'_> {
     fn name(&mut self, top: &Fields<'_>, directory: Option<&str>) -> Option<String> {
         let entry = self.need(top, "name")?;
         let name = self.word(entry)?.text.to_string();
-        let (strict, at) = (self.profile == super::read::Profile::Seed, entry.value.at);
+        let (strict, at) = (self.profile == Profile::Seed, entry.value.at);
         let ends = |longer: &str, shorter: &str| {
             longer.strip_suffix(shorter).is_some_and(|prefix| prefix.ends_with('-'))
         };

@@ -10,7 +10,7 @@ use super::read::Profile;
 use super::report::Report;
 use super::scalar::inside;
 use super::targets::Edge;
-use super::tree::{Content, Entry, Node, Place, Text, quoted};
+use super::tree::{Content, Entry, Node, Place, Written, quoted};
 use super::variables::Variables;
 use super::vocabulary::Vocabulary;
 use crate::language::diagnostic::Severity;
@@ -123,7 +123,7 @@ impl Reader<'_> {
     }
 
     /// A text that is not empty.
-    pub(super) fn word<'t>(&mut self, entry: &'t Entry) -> Option<&'t Text> {
+    pub(super) fn word<'t>(&mut self, entry: &'t Entry) -> Option<&'t Written> {
         let found = entry.value.text().filter(|text| !text.text.trim().is_empty());
         if found.is_none() {
             let why = match &entry.value.value {
@@ -173,7 +173,7 @@ impl Reader<'_> {
     }
 
     /// An expression.
-    pub(super) fn expression(&mut self, at: Place, text: &Text) -> Option<Expression> {
+    pub(super) fn expression(&mut self, at: Place, text: &Written) -> Option<Expression> {
         match Expression::parse(&text.text) {
             Ok(expression) => {
                 self.reads(at, text, expression.reads());
@@ -186,17 +186,16 @@ impl Reader<'_> {
         }
     }
 
-    fn flaw(&mut self, at: Place, text: &Text, flaw: Flaw) {
+    fn flaw(&mut self, at: Place, text: &Written, flaw: Flaw) {
         let at = inside(self.text, at, text, flaw.offset);
         self.report.error(at, flaw.code, flaw.message);
     }
 
-    /// Keeps what a text reads. A plain reference in a template has to lead somewhere.
-    fn reads(&mut self, at: Place, text: &Text, reads: Vec<Read>) {
+    /// Keeps what a text reads.
+    fn reads(&mut self, at: Place, text: &Written, reads: Vec<Read>) {
         for Read { path, optional } in reads {
-            let plain = !optional;
             let offset = text.text.find(&path).unwrap_or(0);
-            self.variables.read(inside(self.text, at, text, offset), path, plain);
+            self.variables.read(inside(self.text, at, text, offset), path, optional);
         }
     }
 }

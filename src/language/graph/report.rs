@@ -7,7 +7,7 @@ use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::hint::closest;
 
 /// For so many mistakes a similar name is looked for; with thousands of names it takes time.
-const HINTS: u32 = 200;
+const HINTS: u32 = 50;
 
 /// The longest name that is compared with others, in bytes.
 const COMPARED: usize = 64;

@@ -3,7 +3,7 @@
 use granit_parser::ScalarStyle;
 use serde_json::Number;
 
-use super::tree::{Content, Place, Text};
+use super::tree::{Content, Place, Written};
 
 /// What a plain scalar is, if it is not a text. `yes` and `no` are texts; so is a number that JSON
 /// has no place for.
@@ -42,10 +42,16 @@ fn radix(digits: &str, radix: u32) -> Option<Number> {
     u64::from_str_radix(digits, radix).ok().filter(|_| all).map(Number::from)
 }
 
-/// The place of a byte of a text: inside it, if it stands in one line; else its beginning.
-pub(super) fn inside(source: &str, at: Place, text: &Text, offset: usize) -> Place {
+/// The place of a byte of a text: inside it, if it stands in one line or as it is; else its beginning.
+pub(super) fn inside(source: &str, at: Place, text: &Written, offset: usize) -> Place {
     let Some(raw) = source.get(text.range.clone()) else { return at };
-    let chars = text.text.get(..offset).map_or(0, |before| before.chars().count());
+    let before = text.text.get(..offset).unwrap_or_default();
+    if text.style == ScalarStyle::Literal && !before.starts_with('\n') {
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let (lines, chars) = (before.matches('\n').count(), line.chars().count());
+        return Place { line: at.line + lines as u64, column: at.column + chars as u64 };
+    }
+    let chars = before.chars().count();
     let written = match text.style {
         _ if raw.contains(['\n', '\r']) => None,
         ScalarStyle::Plain => Some(chars),
@@ -123,15 +129,18 @@ mod tests {
             ("k: 'a''bcd'", "d", 10),
             (r#"k: "a\tb\x41cd""#, "d", 14),
             (r#"k: "ä\"cd""#, "d", 9),
-            ("k: |\n  abcd", "d", 4),
             ("k: 'ab\n  cd'", "d", 4),
+            ("k: |\n  abcd", "d", 6),
+            ("k: |-\n  ab\n\n   cd\n", "d", 5),
+            ("k: >\n  ab\n  cd\n", "d", 3),
         ];
-        for (yaml, wanted, column) in table {
+        let lines = [1, 1, 1, 1, 1, 2, 4, 2];
+        for ((yaml, wanted, column), line) in table.into_iter().zip(lines) {
             let (root, _) = tree::parse(yaml);
             let root = root.expect("a value");
             let (at, text) = root.texts()[0];
             let offset = text.text.find(wanted).expect("there");
-            assert_eq!(inside(yaml, at, text, offset), Place { line: 1, column }, "{yaml}");
+            assert_eq!(inside(yaml, at, text, offset), Place { line, column }, "{yaml}");
         }
     }
 }

@@ -85,7 +85,7 @@ mod tests {
         assert!(clone.starts_with("## Clone Repository ##\n\nClone."), "{clone}");
         assert!(clone.ends_with("### Depth\n\nOne."), "{clone}");
         assert_eq!(section(TEXT, "Depth"), Some("### Depth\n\nOne."));
-        assert_eq!(section(TEXT, "## c#"), Some("## C#\nSharp.\n    ## Code\n#hash"));
+        assert_eq!(section(TEXT, "## c#"), Some("   ## C#\nSharp.\n    ## Code\n#hash"));
         assert_eq!(section(TEXT, "Git"), Some(TEXT.trim_end()));
     }
 

@@ -43,14 +43,14 @@ pub(super) enum Content {
     Null,
     Bool(bool),
     Number(Number),
-    Text(Text),
+    Text(Written),
     List(Arc<Vec<Node>>),
     Map(Arc<Vec<Entry>>),
 }
 
 /// A text, and how it is written.
 #[derive(Debug, Clone)]
-pub(super) struct Text {
+pub(super) struct Written {
     pub(super) text: Arc<str>,
     pub(super) style: ScalarStyle,
     /// Where it stands in the whole text, in bytes.
@@ -90,7 +90,7 @@ impl Node {
     }
 
     /// The text, if it is one.
-    pub(super) fn text(&self) -> Option<&Text> {
+    pub(super) fn text(&self) -> Option<&Written> {
         match &self.value {
             Content::Text(text) => Some(text),
             _ => None,
@@ -110,7 +110,7 @@ impl Node {
     }
 
     /// All texts in it, at any depth.
-    pub(super) fn texts(&self) -> Vec<(Place, &Text)> {
+    pub(super) fn texts(&self) -> Vec<(Place, &Written)> {
         match &self.value {
             Content::Text(text) => vec![(self.at, text)],
             Content::List(list) => list.iter().flat_map(Self::texts).collect(),
@@ -240,16 +240,14 @@ impl<'text> Builder<'text> {
             let message = format!("the tag `{}` means nothing here; leave it out", tag.original());
             return Err(fault(place(span), message));
         }
-        let is_text =
-            style != ScalarStyle::Plain || tag.is_some_and(|(_, core)| core == Some("str"));
-        match scalar::plain(text).filter(|_| !is_text) {
-            Some(value) => Ok(value),
-            None => {
-                let range = span.byte_range().unwrap_or_default();
-                let range = if self.text.get(range.clone()).is_some() { range } else { 0..0 };
-                Ok(Content::Text(Text { text: text.into(), style, range }))
-            }
+        let is_text = style != ScalarStyle::Plain
+            || tag.is_some_and(|(_, core)| core.is_none_or(|core| core == "str"));
+        if let Some(value) = scalar::plain(text).filter(|_| !is_text) {
+            return Ok(value);
         }
+        let range = span.byte_range().unwrap_or_default();
+        let range = if self.text.get(range.clone()).is_some() { range } else { 0..0 };
+        Ok(Content::Text(Written { text: text.into(), style, range }))
     }
 
     fn list(&mut self, depth: usize) -> Built<Content> {

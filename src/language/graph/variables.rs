@@ -28,7 +28,7 @@ const BUILT_IN: [&str; 11] = [
 struct Read {
     at: Place,
     path: String,
-    plain: bool,
+    optional: bool,
 }
 
 /// What is read and what is written.
@@ -48,11 +48,11 @@ pub(super) struct Variables {
 }
 
 impl Variables {
-    /// A path is read; a plain one has to lead somewhere.
-    pub(super) fn read(&mut self, at: Place, path: String, plain: bool) {
+    /// A path is read; an optional one may lead nowhere.
+    pub(super) fn read(&mut self, at: Place, path: String, optional: bool) {
         let (name, _) = split(&path);
         if !self.locals.iter().any(|local| local == name) {
-            self.reads.push(Read { at, path, plain });
+            self.reads.push(Read { at, path, optional });
         }
     }
 
@@ -111,7 +111,7 @@ impl Variables {
 
     /// Reports what nothing writes.
     pub(super) fn check(&self, report: &mut Report) {
-        for Read { at, path, plain } in &self.reads {
+        for Read { at, path, optional } in &self.reads {
             let (name, rest) = split(path);
             let below = split(rest).0;
             let (known, perhaps) = match name {
@@ -126,13 +126,13 @@ impl Variables {
                 continue;
             }
             let perhaps = perhaps || self.anything;
-            let severity = if *plain && !perhaps { Severity::Error } else { Severity::Warning };
-            let why = match (perhaps, plain) {
+            let severity = if !perhaps && !optional { Severity::Error } else { Severity::Warning };
+            let why = match (perhaps, optional) {
                 (true, _) => "nothing writes it by this name, but something may",
-                (false, true) => {
+                (false, false) => {
                     "nothing writes it; write it before, or put it into `initial_state`"
                 }
-                (false, false) => {
+                (false, true) => {
                     "nothing writes it, so it is always null; put it into `initial_state`"
                 }
             };

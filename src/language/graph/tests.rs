@@ -1,0 +1,69 @@
+//! Graphs that are read, good ones and bad ones.
+
+use std::collections::BTreeMap;
+
+use super::program::{Act, Node, Program};
+use super::read::{Profile, Reading, read};
+use super::vocabulary::Vocabulary;
+
+mod bombs;
+mod meanings;
+mod mistakes;
+mod sound;
+mod types;
+
+/// The documents that the graphs here refer to.
+fn source() -> BTreeMap<String, String> {
+    let document = "# Git\n\n## Clone Repository\n\nClone it.\n\n## Fetch\n\nFetch it.\n";
+    [("lib/git.md".to_owned(), document.to_owned())].into()
+}
+
+fn reading(text: &str, profile: Profile) -> Reading {
+    read("g.yaml", None, text, &Vocabulary::new(), &source(), profile)
+}
+
+/// What is said about a graph, without its path.
+fn said(text: &str, profile: Profile) -> Vec<String> {
+    let found = reading(text, profile).diagnostics;
+    let said = found.iter().map(ToString::to_string);
+    said.map(|said| said.strip_prefix("g.yaml:").unwrap_or(&said).to_owned()).collect()
+}
+
+/// A graph of these nodes; the first of them stands in line 9.
+fn graph(nodes: &str) -> String {
+    format!(
+        "name: g\nversion: \"1\"\ndescription: d\nentry_preconditions: []\ninitial_state: {{ known: 1, flags: {{ ready: false }} }}\nstart_node: a\nnodes:\n\n{nodes}\nendings:\n  done: {{ type: success, message: Done }}\n  failed: {{ type: error, message: Failed }}\n"
+    )
+}
+
+/// A graph of one node with these actions; the first of them begins at 12:9.
+fn acting(actions: &str) -> String {
+    graph(&format!(
+        "  a:\n    type: action\n    actions:\n{actions}\n    on_success: done\n    on_failure: failed\n"
+    ))
+}
+
+/// A graph of one node with this condition, which begins at 12:7.
+fn asking(condition: &str) -> String {
+    graph(&format!(
+        "  a:\n    type: conditional\n    condition:\n{condition}\n    branches: {{ true: done, false: failed }}\n"
+    ))
+}
+
+fn program(text: &str) -> Program {
+    let reading = reading(text, Profile::Lenient);
+    let found: Vec<String> = reading.diagnostics.iter().map(ToString::to_string).collect();
+    reading.program.unwrap_or_else(|| panic!("{found:#?}\n{text}"))
+}
+
+/// What the only action of a graph does.
+fn act(action: &str) -> Act {
+    let program = program(&acting(action));
+    let Some(Node::Action { actions, .. }) = program.nodes.get("a") else { panic!("{action}") };
+    actions[0].act.clone()
+}
+
+/// The graph has this one mistake.
+fn assert_one(text: &str, expected: &str) {
+    assert_eq!(said(text, Profile::Lenient), [expected], "{text}");
+}

@@ -1,0 +1,169 @@
+//! One bad graph for each mistake in what it says: types, expressions, documents, variables.
+
+use super::super::read::Profile;
+use super::{acting, asking, assert_one, graph, said};
+
+#[test]
+fn types_and_their_parameters() {
+    assert_one(
+        &asking("      type: file_exist\n      path: x"),
+        "12:13: WF301 Unknown precondition type: `file_exist`; did you mean `file_exists`?",
+    );
+    assert_one(
+        &acting("      - type: set_flagg"),
+        "12:15: WF302 Unknown consequence type: `set_flagg`; did you mean `set_flag`?",
+    );
+    let table = [
+        ("type: set_flag, flag: f", "12:17: WF303 `set_flag` needs `value`"),
+        (
+            "type: set_flag, flag: f, value: maybe",
+            "12:43: WF303 `value` of `set_flag` takes `true`, `false` or a `${…}`, not a text",
+        ),
+        (
+            "type: read_file, path: '', store_as: x",
+            "12:34: WF303 `path` of `read_file` takes a text, not an empty text",
+        ),
+        (
+            "type: read_config, store: x",
+            "12:30: WF303 `read_config` has no parameter `store`; did you mean `store_as`?",
+        ),
+        (
+            "type: run_command, command: x, interpreter: perl",
+            "12:55: WF303 `interpreter` of `run_command` cannot be `perl`; use one of auto, bash, sh",
+        ),
+        (
+            "type: mutate_state, operation: seet, field: x",
+            "12:42: WF303 `operation` of `mutate_state` cannot be `seet`; use one of set, append, clear, merge; did you mean `set`?",
+        ),
+        (
+            "type: compute_hash, from: 'a ${b}', store_as: x",
+            "12:37: WF303 `from` of `compute_hash` is the path of one value",
+        ),
+    ];
+    for (action, expected) in table {
+        let said = said(&acting(&format!("      - {{ {action} }}")), Profile::Lenient);
+        assert!(said.iter().any(|said| said == expected), "{expected}: {said:#?}");
+    }
+}
+
+#[test]
+fn the_later_checks_know_what_they_can_ask() {
+    let table = [
+        (
+            "type: state_check, field: x, operator: equals",
+            "12:15: WF303 `state_check` needs `value` to see what it equals",
+        ),
+        (
+            "type: state_check, field: x, operator: nul",
+            "12:48: WF303 `operator` of `state_check` cannot be `nul`; use one of equals, not_equals, null, is_null, not_null, true, false, not_true; did you mean `null`?",
+        ),
+        (
+            "type: path_check, path: x, check: contains_text",
+            "12:43: WF303 `check` of `path_check` cannot be `contains_text`; use one of exists, is_file, is_directory",
+        ),
+        (
+            "type: tool_check, tool: x, capability: version_gte",
+            "12:48: WF303 `capability` of `tool_check` cannot be `version_gte`; use one of available",
+        ),
+        (
+            "type: all_of, conditions: x",
+            "12:35: WF303 `conditions` of `all_of` takes a list of preconditions, not a text",
+        ),
+        (
+            "type: config_exists, error_message: 1",
+            "12:45: WF102 `error_message` is a text, not a number; put quotes around it",
+        ),
+    ];
+    for (condition, expected) in table {
+        assert_one(&asking(&format!("      {{ {condition} }}")), expected);
+    }
+}
+
+#[test]
+fn expressions_have_their_place_in_the_text() {
+    let compute = |expression: &str| {
+        acting(&format!(
+            "      - {{ type: compute, store_as: computed.x, expression: {expression} }}"
+        ))
+    };
+    let table = [
+        (compute("'1 +* 2'"), "12:64: WF310 "),
+        (compute("\"frobnicate(1)\""), "12:61: WF311 "),
+        (compute("'# whatever is right'"), "12:61: WF312 "),
+        (
+            acting("      - { type: display_message, message: 'ab ${frobnicate(1)}' }"),
+            "12:49: WF311 ",
+        ),
+        (
+            acting(
+                "      - type: display_message\n        message: |\n          ab ${frobnicate(1)}",
+            ),
+            "14:16: WF311 ",
+        ),
+    ];
+    for (text, expected) in table {
+        let said = said(&text, Profile::Lenient);
+        assert!(said.len() == 1 && said[0].starts_with(expected), "{expected}: {said:#?}");
+    }
+}
+
+#[test]
+fn documents_and_sections_are_there() {
+    let refer = |rest: &str| graph(&format!("  a: {{ type: reference, next_node: done, {rest} }}"));
+    let missing = said(&refer("doc: lib/gti.md"), Profile::Lenient);
+    assert_eq!(
+        missing,
+        [
+            "9:47: WF320 the document is missing: lib/gti.md: there is no such file in the workflow; did you mean lib/git.md?"
+        ]
+    );
+    let outside = said(&refer("doc: ../secret"), Profile::Lenient);
+    assert!(outside[0].contains("WF320 the document is missing: ../secret: this leads out of"));
+    assert_one(
+        &refer("doc: '${x}'"),
+        "9:47: WF320 a document is read before the graph begins, so its path is written out",
+    );
+    assert_one(
+        &refer("doc: lib/git.md, section: Clone"),
+        "9:68: WF321 the document `lib/git.md` has no section `Clone`; did you mean `Clone Repository`?",
+    );
+    assert_one(
+        &acting("      - { type: invoke_pattern, path: lib/git.md, section: Zzz }"),
+        "12:60: WF321 the document `lib/git.md` has no section `Zzz`; it has Git, Clone Repository, Fetch",
+    );
+}
+
+#[test]
+fn variables_have_to_come_from_somewhere() {
+    let show = |message: &str| {
+        acting(&format!(
+            "      - {{ type: set_state, field: computed.config, value: 1 }}\n      - {{ type: display_message, message: '{message}' }}"
+        ))
+    };
+    for known in
+        ["known", "config", "computed.config.x", "flags.ready", "ready", "PWD", "current_node"]
+    {
+        assert!(said(&show(&format!("${{{known}}}")), Profile::Seed).is_empty(), "{known}");
+    }
+    let nothing = "nothing writes it; write it before, or put it into `initial_state`";
+    assert_one(
+        &show("so ${conifg}"),
+        &format!("13:49: WF330 variable `conifg`: {nothing}; did you mean `config`?"),
+    );
+    assert_one(
+        &show("${flags.redy}"),
+        &format!("13:46: WF330 variable `flags.redy`: {nothing}; did you mean `ready`?"),
+    );
+    let merging = show("${computed.zzz}").replace(
+        "      - { type: set_state",
+        "      - { type: invoke_pattern, path: lib/git.md }\n      - { type: set_state",
+    );
+    assert_one(
+        &merging,
+        "14:46: warning: WF330 variable `computed.zzz`: nothing writes it by this name, but something may",
+    );
+    assert_one(
+        &asking("      { type: evaluate_expression, expression: 'zzz == 1' }"),
+        "12:49: warning: WF330 variable `zzz`: nothing writes it, so it is always null; put it into `initial_state`",
+    );
+}

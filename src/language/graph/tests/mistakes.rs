@@ -1,0 +1,248 @@
+//! One bad graph for each mistake in how it is built: the place and the words.
+
+use super::super::read::{Profile, read};
+use super::super::vocabulary::Vocabulary;
+use super::{asking, assert_one, graph, said, source};
+
+/// The strict rules refuse what the others remark.
+fn assert_lenient(text: &str, place: &str, rest: &str) {
+    assert_eq!(said(text, Profile::Lenient), [format!("{place}: warning: {rest}")], "{text}");
+    assert_eq!(said(text, Profile::Seed), [format!("{place}: {rest}")], "{text}");
+}
+
+const LEAVE: &str = "  a: { type: action, actions: [], on_success: done, on_failure: failed }";
+
+#[test]
+fn what_is_no_yaml() {
+    let table = [
+        ("a: [1", "WF001 this is not YAML: "),
+        ("a: b: c", "WF001 this is not YAML: "),
+        ("a: *b", "WF001 this is not YAML: "),
+        ("a: &x [*x]", "1:8: WF001 this alias stands in what it stands for; write it out"),
+        ("a: 1\n---\nb: 1", "3:1: WF001 a second document begins here; a graph is one document"),
+        ("a: !thing 1", "WF001 the tag `!thing` means nothing here; leave it out"),
+        ("? [a]\n: b", "WF001 a key has to be a text that is written out"),
+    ];
+    for (text, expected) in table {
+        let said = said(text, Profile::Lenient);
+        assert!(said[0].contains(expected), "{text}: {said:?}");
+    }
+}
+
+#[test]
+fn all_keys_that_stand_twice_are_found() {
+    let text = graph(
+        "  a: { type: action, type: action, actions: [], on_success: done, on_failure: failed }\n  a: {}",
+    );
+    assert_eq!(
+        said(&text, Profile::Lenient),
+        [
+            "9:22: WF002 the key `type` stands in line 9 already",
+            "10:3: WF002 the key `a` stands in line 9 already"
+        ]
+    );
+}
+
+#[test]
+fn what_a_graph_has_to_have() {
+    let needs = |key: &str| format!("1:1: WF101 a graph needs `{key}`");
+    let ought = |key: &str| format!("1:1: warning: WF101 a graph should have `{key}`; add it");
+    let mut expected: Vec<String> = ["endings", "name", "nodes", "start_node"].map(needs).into();
+    expected.extend(["description", "entry_preconditions", "initial_state", "version"].map(ought));
+    let mut found = said("model: opus", Profile::Lenient);
+    found.sort_by_key(|said| said.contains("warning"));
+    assert_eq!(found, expected);
+    assert!(said("model: opus", Profile::Seed).iter().all(|said| !said.contains("warning")));
+    assert_eq!(
+        said("", Profile::Lenient),
+        ["1:1: WF102 a graph is a mapping such as `key: value`, not nothing"]
+    );
+}
+
+#[test]
+fn what_is_of_the_wrong_kind_or_unknown() {
+    let with = |line: &str| format!("{line}\n{}", graph(LEAVE));
+    assert_one(
+        &with("modle: opus"),
+        "1:1: WF102 unknown key `modle` in a graph; did you mean `model`?",
+    );
+    assert_one(
+        &with("model: gpt"),
+        "1:8: WF102 unknown model `gpt`; use one of opus, sonnet, haiku",
+    );
+    assert_one(&with("max_steps: -1"), "1:12: WF102 `max_steps` is a whole number greater than 0");
+    let table = [
+        (
+            "version: \"1\"",
+            "version: 1.5",
+            "2:10: WF102 `version` is a text, not a number; put quotes around it",
+        ),
+        (
+            "flags: { ready: false }",
+            "flags: 7",
+            "5:35: WF102 `flags` of `initial_state` is a mapping",
+        ),
+        (
+            "actions: []",
+            "actions: x",
+            "9:31: WF102 `actions` is a list: put `- ` before each, not a text",
+        ),
+        (
+            "on_success: done",
+            "on_success:",
+            "9:45: WF102 `on_success` is a text, and nothing stands here",
+        ),
+        (
+            "on_success: done",
+            "on_succes: done",
+            "9:35: WF102 unknown key `on_succes` in the node `a`; did you mean `on_success`?",
+        ),
+        (
+            "type: success",
+            "type: won",
+            "11:17: WF102 an ending is a `success` or an `error`, not `won`",
+        ),
+        ("type: success,", "", "11:3: WF101 the ending `done` needs `type`"),
+    ];
+    for (from, to, expected) in table {
+        let said = said(&graph(LEAVE).replace(from, to), Profile::Lenient);
+        assert!(said.iter().any(|said| said == expected), "{expected}: {said:#?}");
+    }
+}
+
+#[test]
+fn the_name_is_that_of_the_directory() {
+    let named = |directory, profile| {
+        let text = graph(LEAVE);
+        let read = read("g.yaml", Some(directory), &text, &Vocabulary::new(), &source(), profile);
+        read.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let mismatch =
+        "WF103 Workflow name mismatch: the name is `g`, the directory is `h`; give both the same";
+    assert_eq!(named("h", Profile::Lenient), [format!("g.yaml:1:7: warning: {mismatch}")]);
+    assert_eq!(named("h", Profile::Seed), [format!("g.yaml:1:7: {mismatch}")]);
+    assert!(named("plugin-g", Profile::Lenient).is_empty());
+    assert_eq!(named("plugin-g", Profile::Seed).len(), 1);
+    assert!(named("g", Profile::Seed).is_empty());
+}
+
+#[test]
+fn every_target_is_there() {
+    assert_one(
+        &graph(LEAVE).replace("start_node: a", "start_node: ab"),
+        "6:13: WF201 Start node not found: no node is called `ab`; did you mean `a`?",
+    );
+    assert_one(
+        &graph(LEAVE).replace("on_failure: failed", "on_failure: faild"),
+        "9:65: WF202 Invalid transition target: no node or ending is called `faild`; did you mean `failed`?",
+    );
+    assert_one(
+        &asking("      type: config_exists").replace("true: done", "true: nowhere"),
+        "13:23: WF203 Invalid branch target: no node or ending is called `nowhere`; add it or name another",
+    );
+    assert_one(
+        &graph("  a: { type: reference, doc: lib/git.md, next_node: zzz }"),
+        "9:53: WF204 Invalid next_node target: no node or ending is called `zzz`; add it or name another",
+    );
+    let yes = asking("      type: config_exists").replace("true: done", "yes: done");
+    assert_eq!(
+        said(&yes, Profile::Lenient),
+        [
+            "13:5: WF101 `branches` needs `true`",
+            "13:17: WF102 unknown key `yes` in `branches`; it has `true` and `false`"
+        ]
+    );
+}
+
+const ASK: &str = "  a:
+    type: user_prompt
+    prompt:
+      question: Which?
+      header: Kind
+      options:
+        - { id: git, label: Git, description: d }
+        - { id: web, label: Web, description: d }
+    on_response:
+      git: { next_node: done }
+      web: { next_node: failed }";
+
+#[test]
+fn what_a_question_has_to_have() {
+    let ask = |from: &str, to: &str| graph(&ASK.replace(from, to));
+    assert_one(
+        &ask("      web: { next_node: failed }", ""),
+        "16:17: WF205 Missing response handler: `on_response` has no `web`; say where it leads",
+    );
+    assert_one(
+        &ask("      web: {", "      wep: { next_node: done }\n      web: {"),
+        "19:7: WF206 orphan handler: no option has the id `wep`; did you mean `web`?",
+    );
+    assert_lenient(
+        &ask("      web: {", "      other: { next_node: done }\n      web: {"),
+        "19:7",
+        "WF206 `other` is no option: it takes any text of a person's own",
+    );
+    assert_lenient(
+        &ask("        - { id: web, label: Web, description: d }", "")
+            .replace("      web: { next_node: failed }", ""),
+        "14:7",
+        "WF207 a question has 2 to 4 options, this one has 1",
+    );
+    assert_lenient(
+        &ask("header: Kind", "header: \"A long header\""),
+        "13:15",
+        "WF208 a header has at most 12 characters, this one has 13",
+    );
+    assert_one(
+        &ask("id: web", "id: git").replace("      web: { next_node: failed }", ""),
+        "16:17: WF209 the id `git` is that of the option in line 15 already; give it another",
+    );
+    assert_lenient(
+        &ask("label: Web, description: d", "label: Web"),
+        "16:11",
+        "WF101 an option should have `description`; add it",
+    );
+}
+
+#[test]
+fn what_nodes_are_called_and_reached_by() {
+    let two = |more: &str| graph(&format!("{LEAVE}\n{more}"));
+    assert_one(
+        &graph("  a: { type: acton }"),
+        "9:14: WF210 unknown node type `acton`; did you mean `action`?",
+    );
+    assert_one(
+        &two(&LEAVE.replace("a:", "b:")),
+        "10:3: warning: WF211 no way leads to the node `b`; remove it or lead to it",
+    );
+    assert_one(
+        &two(&LEAVE.replace("a:", "done:")),
+        "12:3: WF212 `done` is a node in line 10 already; rename one of them",
+    );
+    let loops = LEAVE.replace("on_success: done", "on_success: a");
+    assert!(said(&graph(&loops), Profile::Seed).is_empty());
+}
+
+#[test]
+fn all_mistakes_are_found_at_once() {
+    let nodes = "  a:
+    type: action
+    actions:
+      - { type: set_flag, flag: f }
+      - { type: read_confg, store_as: c }
+      - { type: all_of }
+    on_success: b
+    on_failure: nowhere
+    colour: red
+  b:
+    type: conditional
+    condition: { type: flag_sat, flag: f }
+    branches: { true: done }
+  c: { type: actoin }";
+    let found = said(&graph(nodes).replace("type: success", "type: won"), Profile::Lenient);
+    let codes: Vec<_> = found.iter().map(|said| said.split(' ').nth(1).expect("a code")).collect();
+    let expected = [
+        "WF303", "WF302", "WF302", "WF202", "WF102", "WF301", "WF101", "warning:", "WF210", "WF102",
+    ];
+    assert_eq!(codes, expected, "{found:#?}");
+}

@@ -1,0 +1,221 @@
+//! Every type of the vocabulary: what it becomes, and that the world understands it.
+
+use serde_json::{Map, Value, json};
+
+use super::super::program::{Act, Condition, Node, SpawnTask, Test, Text, Work};
+use super::super::read::{Profile, read};
+use super::super::vocabulary::{Own, Role, Vocabulary};
+use super::{act, acting, asking, program, source};
+use crate::domain::operation::{Class, Operation};
+use crate::language::expression::{Fuel, Scope, Template};
+
+/// `page.content` is text, and nothing else is there.
+struct Page(Value);
+
+impl Scope for Page {
+    fn root(&self, name: &str) -> Option<&Value> {
+        (name == "page").then_some(&self.0)
+    }
+}
+
+fn filled(template: &Template) -> Value {
+    let page = Page(json!({ "content": "text" }));
+    template.fill(&page, &mut Fuel::default()).expect("filled")
+}
+
+fn operation(work: &Work) -> Operation {
+    let Value::Object(mut map) = filled(&work.parameters) else { panic!("{work:?}") };
+    if let Some(class) = work.own {
+        return Operation::Own { name: work.kind.clone(), parameters: map, class };
+    }
+    map.insert("type".to_owned(), json!(work.kind));
+    serde_json::from_value(Value::Object(map)).unwrap_or_else(|error| panic!("{work:?}: {error}"))
+}
+
+fn condition(condition: &str) -> Condition {
+    let program = program(&asking(&format!("      {{ {condition}, error_message: Not so }}")));
+    let Some(Node::Conditional { condition, .. }) = program.nodes.get("a") else { panic!() };
+    assert!(condition.error_message.is_some());
+    condition.clone()
+}
+
+#[test]
+fn every_precondition_is_read() {
+    let table = [
+        "config_exists",
+        "index_exists",
+        "index_is_placeholder",
+        "file_exists, path: x",
+        "directory_exists, path: x",
+        "source_exists, id: x",
+        "source_cloned, id: x",
+        "source_has_updates, id: x",
+        "tool_available, tool: x",
+        "python_module_available, module: x",
+        "flag_set, flag: x",
+        "flag_not_set, flag: x",
+        "state_equals, field: x, value:",
+        "state_not_null, field: x",
+        "state_is_null, field: x",
+        "count_equals, field: x, count: 1",
+        "count_above, field: x, min: '${known}'",
+        "count_below, field: x, max: 1",
+        "fetch_succeeded, from: '${known}'",
+        "fetch_returned_content, from: computed.page",
+        "all_of, conditions: [{ type: config_exists }]",
+        "any_of, conditions: []",
+        "none_of, conditions: [{ type: any_of, conditions: [] }]",
+        "evaluate_expression, expression: known == 1",
+    ];
+    let mut asked = 0;
+    for text in table {
+        let condition = condition(&format!("type: {text}"));
+        assert!(text.starts_with(&condition.kind));
+        if let Test::World(work) = &condition.test {
+            assert_eq!(operation(work).class(), Class::Read, "{text}");
+            asked += 1;
+        }
+    }
+    assert_eq!((table.len(), asked), (24, 10));
+}
+
+#[test]
+fn every_consequence_on_the_world_is_understood_by_it() {
+    let table = [
+        ("read_config, store_as: x", Class::Read),
+        ("read_file, path: x, store_as: computed.x", Class::Read),
+        ("write_file, path: x, content: ''", Class::Converges),
+        ("create_directory, path: x", Class::Converges),
+        ("delete_file, path: x", Class::Converges),
+        ("write_config_entry, path: a.b, value: [1]", Class::Converges),
+        ("add_source, spec: { id: x }", Class::Guarded),
+        ("update_source, id: x, fields: { a: 1 }", Class::Converges),
+        ("clone_repo, url: u, dest: d, branch: b, depth: 0", Class::Guarded),
+        ("get_sha, repo_path: x, store_as: x", Class::Read),
+        ("git_pull, repo_path: x", Class::Converges),
+        ("git_fetch, repo_path: x", Class::Read),
+        ("web_fetch, url: u, allow_failure: true, prompt: Sum up, store_as: x", Class::Read),
+        ("cache_web_content, from: page, dest: d, store_path_as: computed.at", Class::Converges),
+        ("glob_files, pattern: '*', store_as: x", Class::Read),
+        ("glob_count, pattern: '*', store_as: x", Class::Read),
+        ("bash_exec, command: ls, store_as: x", Class::Uncertain),
+        ("run_command, command: ls, interpreter: bash", Class::Uncertain),
+        ("append_to_file, path: x, content: y", Class::Guarded),
+    ];
+    for (text, class) in table {
+        let page = "      - { type: web_fetch, url: u, store_as: page }";
+        let program = program(&acting(&format!("{page}\n      - {{ type: {text} }}")));
+        let Some(Node::Action { actions, .. }) = program.nodes.get("a") else { panic!() };
+        let Act::World { work, store, prompt } = &actions[1].act else { panic!("{text}") };
+        assert_eq!(operation(work).class(), class, "{text}");
+        assert_eq!(prompt.is_some(), text.contains("prompt"), "{text}");
+        assert_eq!(store.is_some(), text.contains("_as"), "{text}");
+        let full = store.as_ref().map(|store| (filled(&store.path), store.full));
+        match text.split(',').next() {
+            Some("read_file") => assert_eq!(full, Some((json!("x"), false))),
+            Some("cache_web_content") => assert_eq!(full, Some((json!("computed.at"), true))),
+            _ => assert_ne!(full.map(|(_, full)| full), Some(true)),
+        }
+    }
+}
+
+#[test]
+fn every_other_consequence_is_what_it_says() {
+    let table: [(&str, fn(&Act) -> bool); 24] = [
+        ("set_flag, flag: x, value: true", |act| matches!(act, Act::SetFlag { .. })),
+        ("set_state, field: x, value:", |act| matches!(act, Act::SetState { .. })),
+        ("append_state, field: x, value: 1", |act| matches!(act, Act::AppendState { .. })),
+        ("clear_state, field: x", |act| matches!(act, Act::ClearState { .. })),
+        ("merge_state, field: x, value: { a: 1 }", |act| matches!(act, Act::MergeState { .. })),
+        ("mutate_state, operation: set, field: x, value: 1", |act| {
+            matches!(act, Act::SetState { .. })
+        }),
+        ("mutate_state, operation: append, field: x, value: 1", |act| {
+            matches!(act, Act::AppendState { .. })
+        }),
+        ("mutate_state, operation: clear, field: x", |act| matches!(act, Act::ClearState { .. })),
+        ("mutate_state, operation: merge, field: x, value: {}", |act| {
+            matches!(act, Act::MergeState { .. })
+        }),
+        ("evaluate, expression: known, set_flag: x", |act| matches!(act, Act::Evaluate { .. })),
+        (
+            "compute, expression: known, store_as: computed.x",
+            |act| matches!(act, Act::Compute { store, .. } if filled(store) == "computed.x"),
+        ),
+        ("display_message, message: ''", |act| matches!(act, Act::DisplayMessage { .. })),
+        ("display_table, headers: [a], rows: '${known}'", |act| {
+            matches!(act, Act::DisplayTable { .. })
+        }),
+        ("create_checkpoint, name: x", |act| matches!(act, Act::CreateCheckpoint { .. })),
+        ("rollback_checkpoint, name: x", |act| matches!(act, Act::RollbackCheckpoint { .. })),
+        (
+            "set_timestamp, store_as: computed.x",
+            |act| matches!(act, Act::SetTimestamp { store } if filled(store) == "x"),
+        ),
+        (
+            "compute_hash, from: '${known}', store_as: x",
+            |act| matches!(act, Act::ComputeHash { from, .. } if filled(from) == "known"),
+        ),
+        (
+            "invoke_pattern, path: lib/git.md",
+            |act| matches!(act, Act::Reference { reference, store: None } if matches!(reference.text, Text::Document { .. })),
+        ),
+        (
+            "invoke_skill, skill: x, args: y, store_as: z",
+            |act| matches!(act, Act::Reference { reference, store: Some(_) } if matches!(reference.text, Text::Skill { .. })),
+        ),
+        (
+            "spawn_agent, subagent_type: x, prompt: y, store_as: z, run_in_background: true",
+            |act| matches!(act, Act::Spawn(spawn) if spawn.background),
+        ),
+        (
+            "foreach, items: [1], actions: []",
+            |act| matches!(act, Act::ForEach { name, .. } if name == "item"),
+        ),
+        ("run_folder, path: x", |act| matches!(act, Act::Spawn(spawn) if spawn.store.is_none())),
+        ("run_folder, path: x, input: hi, variables: { a: 1 }", |act| {
+            let Act::Spawn(spawn) = act else { return false };
+            let SpawnTask::State { variables, folder, state } = &spawn.task else { return false };
+            let given = filled(variables) == json!({ "a": 1, "input": "hi" });
+            given && folder.is_some() && state.is_none()
+        }),
+        (
+            "run_state, state: A.md, store_as: x",
+            |act| matches!(act, Act::Spawn(spawn) if matches!(&spawn.task, SpawnTask::State { folder: None, state: Some(_), .. })),
+        ),
+    ];
+    for (text, is) in table {
+        let act = act(&format!("      - {{ type: {text} }}"));
+        assert!(is(&act), "{text}: {act:?}");
+    }
+}
+
+#[test]
+fn a_program_may_add_types() {
+    let own = |role, class| Own {
+        role,
+        required: vec!["channel".into()],
+        optional: vec!["text".into()],
+        class,
+    };
+    let mut vocabulary = Vocabulary::new();
+    vocabulary.add("post", own(Role::Consequence, Class::Uncertain)).expect("new");
+    vocabulary.add("is_open", own(Role::Precondition, Class::Read)).expect("new");
+    let read = |text: &str| read("g.yaml", None, text, &vocabulary, &source(), Profile::Lenient);
+    let reading = read(&acting("      - { type: post, channel: general, text: [1], store_as: x }"));
+    assert!(reading.diagnostics.is_empty(), "{:?}", reading.diagnostics);
+    let program = reading.program.expect("sound");
+    let Some(Node::Action { actions, .. }) = program.nodes.get("a") else { panic!() };
+    let Act::World { work, store: Some(_), .. } = &actions[0].act else { panic!() };
+    let parameters: Map<_, _> =
+        [("channel".to_owned(), json!("general")), ("text".to_owned(), json!([1]))]
+            .into_iter()
+            .collect();
+    let name = "post".to_owned();
+    assert_eq!(operation(work), Operation::Own { name, parameters, class: Class::Uncertain });
+
+    assert!(read(&asking("      { type: is_open, channel: x }")).program.is_some());
+    let said = |text: &str| read(text).diagnostics[0].to_string();
+    assert_eq!(said(&acting("      - type: post")), "g.yaml:12:15: WF303 `post` needs `channel`");
+    assert!(said(&acting("      - { type: is_open, channel: x }")).contains("WF302"));
+}

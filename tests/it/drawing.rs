@@ -69,7 +69,7 @@ fn what_a_text_shows_is_dashed() {
         .prompt("SUB.md", "x")
         .prompt("END.md", "<result>x</result>")
         .prompt("ALSO.md", "<result>x</result>");
-    let mermaid = test.raymond(&["graph", "."]).ok().stdout;
+    let mermaid = test.raymond(&["graph", "."]).ok().stdout.clone();
     for line in [
         "n0((\" \")):::begins",
         "n1[\"START.md\"]:::loose",

@@ -39,11 +39,7 @@ fn each_cause_has_its_reaction_under_each_policy() {
             };
             let (fresh, spent) = (reaction(&[]), reaction(&[10, 20, 30]));
             let expected = match cause {
-                Cause::Crash
-                | Cause::Timeout
-                | Cause::Stall
-                | Cause::Panic
-                | Cause::Uncertain => {
+                Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic | Cause::Uncertain => {
                     if restart == Restart::Temporary {
                         (Reaction::GiveUp, Reaction::GiveUp)
                     } else {

@@ -3,6 +3,8 @@
 //! Every name in it leads somewhere, every text with `${…}` is parsed, so walking it has no errors but
 //! those of the values it meets.
 
+mod needs;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,47 +42,6 @@ pub struct Program {
     pub max_steps: u64,
     /// The checksum of its text: `sha256:` and hexadecimal digits.
     pub hash: String,
-}
-
-impl Program {
-    /// Whether one of its nodes asks Claude Code, itself or by a further agent.
-    #[must_use]
-    pub fn asks_claude(&self) -> bool {
-        let refers = |node: &Node| matches!(node, Node::Reference { .. });
-        let asks = |act: &Act| {
-            matches!(act, Act::Reference { .. } | Act::Spawn(_) | Act::World { prompt: Some(_), .. })
-        };
-        self.nodes.values().any(refers) || self.acts(asks)
-    }
-
-    /// Whether one of its nodes starts a further agent in a state of its own, which may ask people.
-    #[must_use]
-    pub fn starts_agents(&self) -> bool {
-        self.acts(|act| {
-            matches!(act, Act::Spawn(Spawn { task: SpawnTask::State { .. }, .. }))
-        })
-    }
-
-    /// Whether one of its consequences is like that.
-    fn acts(&self, is: impl Fn(&Act) -> bool + Copy) -> bool {
-        self.nodes.values().any(|node| match node {
-            Node::Action { actions, .. } => actions.iter().any(|action| action.has(is)),
-            Node::UserPrompt(prompt) => {
-                let mut actions = prompt.responses.values().flat_map(|one| &one.consequence);
-                actions.any(|action| action.has(is))
-            }
-            Node::Conditional { .. } | Node::ValidationGate { .. } | Node::Reference { .. } => false,
-        })
-    }
-}
-
-impl Action {
-    fn has(&self, is: impl Fn(&Act) -> bool + Copy) -> bool {
-        match &self.act {
-            Act::ForEach { actions, .. } => actions.iter().any(|action| action.has(is)),
-            act => is(act),
-        }
-    }
 }
 
 /// A node.

@@ -46,6 +46,8 @@ pub enum Phase {
     },
     /// It has used up its restarts and waits for a person.
     Parked,
+    /// It has asked a question and waits for the answer.
+    Asking,
     /// Its turn runs.
     Running {
         /// Since then.
@@ -65,6 +67,7 @@ impl AgentView {
             session: agent.session.id.clone(),
             stack: agent.stack.len(),
             phase: match (&agent.parked, agent.not_before, &agent.held) {
+                _ if agent.asked.is_some() => Phase::Asking,
                 (Some(_), _, _) => Phase::Parked,
                 (None, Some(until), Some(by)) => Phase::Held { until, by: by.clone() },
                 (None, Some(until), None) => Phase::Delayed { until },

@@ -89,6 +89,7 @@ fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &
     let (doing, time) = match &view.phase {
         Phase::Waiting => (waits.to_owned(), String::new()),
         Phase::Parked => ("waiting for someone".to_owned(), String::new()),
+        Phase::Asking => ("waiting for an answer".to_owned(), String::new()),
         Phase::Delayed { until } => {
             ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))
         }

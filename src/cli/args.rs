@@ -1,5 +1,6 @@
 //! The command line's grammar, and the texts of its help.
 
+pub mod answers;
 pub mod readers;
 pub mod workflows;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::answers::{ANSWER_HELP, AnswerArgs};
 use self::readers::{COSTS_HELP, CostsArgs, SHOW_HELP, ShowArgs, TREE_HELP, TreeArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use super::logging::Logging;
@@ -26,8 +28,8 @@ use crate::language::prompt::step::RESERVED;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "A path alone means `run`: raymond workflows/tour\n\n\
-        Exit codes: 0 all agents ended well, 1 an agent failed, 2 an agent waits for someone, 64 wrong\n\
-        usage, 65 invalid workflow or state, 69 Claude Code (or a plug-in that is required) cannot be\n\
+        Exit codes: 0 all agents ended well, 1 an agent failed, 2 a question or an agent waits for someone,\n\
+        64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a plug-in that is required) cannot be\n\
         started, or is not logged in, 73 held by another raymond, 74 input/output error, 75 paused (budget,\n\
         usage limit, a plug-in), 130 interrupted. After 2, 69, 75 and 130: `raymond run RUN` goes on."
 )]
@@ -48,6 +50,9 @@ pub enum Command {
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
     Start(RunArgs),
+    /// Answer the questions of a run, or show those that wait
+    #[command(after_help = ANSWER_HELP)]
+    Answer(AnswerArgs),
     /// Show where a run stands
     Status(OneRun),
     /// Show all runs
@@ -109,8 +114,8 @@ const RUN_HELP: &str = "Examples:
   raymond run workflows/tour -- --effort low        what follows -- goes to Claude Code
   raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"
 
-Events: paused, agent_parked (waits for someone), agent_failed, limit_reached, ended, and broken (the run
-could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
+Events: paused, question (waits for an answer), agent_parked (waits for someone), agent_failed,
+limit_reached, ended, and broken (the run could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
 RAYMOND_MESSAGE in its environment and all of it, with the record, as a line of JSON on stdin. It has 10s;
 then it and all it has started are ended. It is not given ANTHROPIC_* and CLAUDE_*, which may be keys.";
 

@@ -5,6 +5,7 @@
 
 mod act;
 mod condition;
+mod needs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,22 +46,6 @@ pub struct Program {
     pub max_steps: u64,
     /// The checksum of its text: `sha256:` and hexadecimal digits.
     pub hash: String,
-}
-
-impl Program {
-    /// Whether one of its nodes asks Claude Code, itself or by a further agent.
-    #[must_use]
-    pub fn asks_claude(&self) -> bool {
-        self.nodes.values().any(|node| match node {
-            Node::Reference { .. } => true,
-            Node::Action { actions, .. } => actions.iter().any(Action::asks_claude),
-            Node::UserPrompt(prompt) => {
-                let mut actions = prompt.responses.values().flat_map(|one| &one.consequence);
-                actions.any(Action::asks_claude)
-            }
-            Node::Conditional { .. } | Node::ValidationGate { .. } => false,
-        })
-    }
 }
 
 /// A node.

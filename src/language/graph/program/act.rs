@@ -167,13 +167,3 @@ pub enum SpawnTask {
         variables: Template,
     },
 }
-
-impl Action {
-    pub(super) fn asks_claude(&self) -> bool {
-        match &self.act {
-            Act::Reference { .. } | Act::Spawn(_) | Act::World { prompt: Some(_), .. } => true,
-            Act::ForEach { actions, .. } => actions.iter().any(Self::asks_claude),
-            _ => false,
-        }
-    }
-}

@@ -1,7 +1,8 @@
 //! What a state allows its agent to ask for, and the judgement of a reply against it.
 //!
 //! A policy entry matches on tag, target, `return` and `next` exactly and on every variable it
-//! names; variables it does not name are free. With a single entry that is not a result, a reply
+//! names; variables it does not name are free. Of a question the text and the time are free, where it
+//! leads without an answer is not. With a single entry that is neither a result nor a question, a reply
 //! without any tag means that entry.
 
 use serde::{Deserialize, Serialize};
@@ -134,7 +135,7 @@ impl Policy {
     /// The transition that a reply without a tag means, if the policy leaves only one.
     fn implied(&self) -> Option<Transition> {
         match self.allowed.as_slice() {
-            [only] if only.tag() != Tag::Result => Some(only.clone()),
+            [only] if !matches!(only.tag(), Tag::Result | Tag::Ask) => Some(only.clone()),
             _ => None,
         }
     }
@@ -144,6 +145,7 @@ fn matches(entry: &Transition, asked: &Transition) -> bool {
     entry.tag() == asked.tag()
         && entry.target() == asked.target()
         && entry.continuation() == asked.continuation()
+        && entry.late() == asked.late()
         && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
 }
 
@@ -216,6 +218,21 @@ mod tests {
         assert!(policy.judge(reply(&[tag(Tag::Result, &[], "anything")])).is_ok());
         let two = Policy { allowed: vec![goto("A.md"), goto("B.md")] };
         assert!(two.judge(reply(&[])).is_err());
+    }
+
+    #[test]
+    fn a_question_is_never_implied_and_leads_nowhere_else() {
+        let ask = |late: &[(&str, &str)], text: &str| {
+            tag(Tag::Ask, &[&[("next", "N.md")], late].concat(), text)
+        };
+        let late = |hours, state| [("timeout", hours), ("timeout_next", state)];
+        let policy = Policy { allowed: vec![ask(&late("1h", "L.md"), "")] };
+        assert!(policy.judge(reply(&[])).is_err(), "nobody knows what would be asked");
+        assert!(policy.allows(&ask(&late("2h", "L.md"), "Which?")));
+        assert!(!policy.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
+        let without = Policy { allowed: vec![ask(&[], "")] };
+        assert!(without.allows(&ask(&[], "Which?")));
+        assert!(!without.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
     }
 
     #[test]

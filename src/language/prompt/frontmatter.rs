@@ -167,7 +167,11 @@ pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
             let message = "a result has no `target`; write { tag: result }".to_owned();
             return Err(Error::at(target.referenced, message));
         }
-        (None, Tag::Result) => "",
+        (Some(target), Tag::Ask) => {
+            let message = "a question has no `target`, and its text is the agent's own; write { tag: ask, next: NEXT.md }".to_owned();
+            return Err(Error::at(target.referenced, message));
+        }
+        (None, Tag::Result | Tag::Ask) => "",
         (Some(target), _) => &target.value,
         (None, _) => {
             let message = format!("`{tag}` needs a `target`, the file it leads to");
@@ -253,11 +257,19 @@ mod tests {
             ),
             (
                 "allowed_transitions:\n  - { tag: jump, target: A.md }\n",
-                "2:12: unknown tag `jump`; use one of goto, reset, call, function, fork, result",
+                "2:12: unknown tag `jump`; use one of goto, reset, call, function, fork, ask, result",
             ),
             (
                 "allowed_transitions:\n  - { target: A.md }\n",
-                "2:5: this entry has no `tag`; use one of goto, reset, call, function, fork, result",
+                "2:5: this entry has no `tag`; use one of goto, reset, call, function, fork, ask, result",
+            ),
+            (
+                "allowed_transitions:\n  - { tag: ask, target: A.md, next: B.md }\n",
+                "2:25: a question has no `target`, and its text is the agent's own; write { tag: ask, next: NEXT.md }",
+            ),
+            (
+                "allowed_transitions:\n  - { tag: ask, next: B.md, timeout: 1h }\n",
+                "2:23: <ask>: timeout needs timeout_next=\"FILE.md\" beside it, and the other way round",
             ),
             (
                 "allowed_transitions:\n  - { tag: goto }\n",

@@ -19,7 +19,9 @@ pub fn graph(args: &GraphArgs) -> Result<Exit, Error> {
     let drawing = match draw(&subject, &Subject::title(&args.path)) {
         Ok(drawing) => drawing,
         Err(reasons) => {
-            reasons.iter().for_each(|reason| output::complain(reason));
+            for reason in &reasons {
+                output::complain(reason);
+            }
             return Ok(Exit::Invalid);
         }
     };
@@ -44,13 +46,13 @@ fn draw(subject: &Subject, title: &str) -> Result<Drawing, Vec<String>> {
     let reach = Reach { by_text: true, most: usize::MAX, graphs: Some(&graphs) };
     let outline = Outline::of(&entry, &subject.scope, reach);
     match outline.states.get(&entry) {
-        Some(State::Graph(graph)) => match &graph.program {
-            Some(read) => Ok(program::draw(read, title)),
-            None => {
+        Some(State::Graph(graph)) => graph.program.as_ref().map_or_else(
+            || {
                 let errors = graph.diagnostics.iter().filter(|found| found.is_error());
                 Err(errors.map(ToString::to_string).collect())
-            }
-        },
+            },
+            |read| Ok(program::draw(read, title)),
+        ),
         Some(State::Unreadable(error)) => Err(vec![error.to_string()]),
         _ => Ok(folder::draw(&outline, title)),
     }

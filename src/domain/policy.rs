@@ -220,6 +220,21 @@ mod tests {
     }
 
     #[test]
+    fn a_question_is_never_implied_and_leads_nowhere_else() {
+        let ask = |late: &[(&str, &str)], text: &str| {
+            tag(Tag::Ask, &[&[("next", "N.md")], late].concat(), text)
+        };
+        let late = |hours, state| [("timeout", hours), ("timeout_next", state)];
+        let policy = Policy { allowed: vec![ask(&late("1h", "L.md"), "")] };
+        assert!(policy.judge(reply(&[])).is_err(), "nobody knows what would be asked");
+        assert!(policy.allows(&ask(&late("2h", "L.md"), "Which?")));
+        assert!(!policy.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
+        let without = Policy { allowed: vec![ask(&[], "")] };
+        assert!(without.allows(&ask(&[], "Which?")));
+        assert!(!without.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
+    }
+
+    #[test]
     fn near_misses_are_named() {
         let reading = Reading { tags: vec![], near_misses: vec!["an unclosed <goto>".into()] };
         let violation = Policy::default().judge(reading).expect_err("no tag");

@@ -12,7 +12,7 @@ fn sample(name: &str) -> PathBuf {
 
 /// The folders in `workflows/`.
 fn samples() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(sample(".")).expect("the samples");
+    let entries = std::fs::read_dir(sample("")).expect("the samples");
     entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect()
 }
 
@@ -111,11 +111,46 @@ fn a_prompt_is_checked_with_what_it_leads_to() {
     test.raymond(&["check", "ALONE.md"]).ok().stderr_has("ALONE.md: 4 files, nothing wrong");
 }
 
+/// A graph with only what the rules of the schema ask for besides, or with a mistake.
+fn graph(target: &str) -> String {
+    format!(
+        "name: other\nversion: \"1.0.0\"\nstart_node: look\nnodes:\n  look:\n    type: conditional\n    condition: {{ type: flag_set, flag: ready }}\n    branches: {{ true: done, false: {target} }}\nendings:\n  done: {{ type: success, message: Done }}\n"
+    )
+}
+
+#[test]
+fn graphs_are_checked_alone_and_where_a_prompt_leads_to_them() {
+    let call =
+        "---\nallowed_transitions:\n  - { tag: function, target: g.yaml, return: END.md }\n---\nx";
+    let test = Test::new()
+        .prompt("START.md", call)
+        .prompt("END.md", "{{result}} <result>x</result>")
+        .prompt("g.yaml", &graph("gone"))
+        .prompt("unreached.yaml", "wrong");
+    let outcome = test.raymond(&["check", "."]);
+    outcome.code(65).stdout_has("g.yaml:8:36: WF203 ").stdout_lacks("unreached");
+    test.raymond(&["check", "g.yaml"]).code(65).stdout_has("g.yaml:8:36: WF203 ");
+
+    let test = test.prompt("g.yaml", &graph("done"));
+    test.raymond(&["check", "."]).ok().stderr_has(" in 3 files");
+    let strict = test.raymond(&["check", "g.yaml", "--profile", "seed", "--json"]).code(65).json();
+    assert_eq!(strict["valid"], false);
+    let lenient = test.raymond(&["check", "g.yaml", "--json"]).ok().json();
+    assert_eq!(lenient["valid"], true);
+    let codes = |found: &Value| -> Vec<Value> {
+        let found = found["diagnostics"].as_array().expect("a list");
+        found.iter().map(|one| one["code"].clone()).collect()
+    };
+    assert_eq!(codes(&strict), codes(&lenient), "the same things, taken more strictly");
+}
+
 #[test]
 fn what_is_no_workflow_is_refused() {
     let test = Test::new().prompt("NEXT.md", "x").file("notes.txt", b"x");
     test.raymond(&["check", "gone"]).code(64).stderr_has("gone: there is no such file or folder");
-    test.raymond(&["check", "notes.txt"]).code(65).stderr_has("this is not a prompt");
+    test.raymond(&["check", "notes.txt"])
+        .code(65)
+        .stderr_has("this is neither a prompt nor a graph");
     test.raymond(&["check", "."]).code(65).stdout_has("START.md:1:1: RF001 a workflow begins with");
     test.raymond(&["check"]).code(64);
 }

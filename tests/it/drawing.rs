@@ -36,7 +36,7 @@ fn the_tour_as_dot() {
 
 #[test]
 fn every_sample_is_a_picture_with_all_its_states() {
-    for folder in fs::read_dir(sample(".")).expect("the samples") {
+    for folder in fs::read_dir(sample("")).expect("the samples") {
         let folder = folder.expect("a folder").path();
         if !folder.join("START.md").exists() {
             continue;
@@ -82,6 +82,18 @@ fn what_a_text_shows_is_dashed() {
     ] {
         assert!(mermaid.contains(line), "{line:?} is not in\n{mermaid}");
     }
+}
+
+#[test]
+fn a_graph_is_drawn_with_all_its_nodes() {
+    let graph = "name: g\nversion: \"1.0.0\"\nstart_node: look\nnodes:\n  look:\n    type: conditional\n    condition: { type: flag_set, flag: ready }\n    branches: { true: done, false: end }\nendings:\n  done: { type: success, message: Done }\n  end: { type: error, message: Not ready }\n";
+    let test = Test::new().prompt("g.yaml", graph);
+    let svg = test.raymond(&["graph", "g.yaml", "--format", "svg"]).ok().stdout.clone();
+    let expected = ["done", "end", "flag_set", "look"].map(str::to_owned);
+    assert_eq!(texts(&svg, "name"), BTreeSet::from(expected));
+    assert_eq!(texts(&svg, "label"), BTreeSet::from(["false", "true"].map(str::to_owned)));
+    let test = test.prompt("g.yaml", &graph.replace("true: done", "true: gone"));
+    test.raymond(&["graph", "g.yaml"]).code(65).stderr_has("g.yaml:8:23: WF203 ");
 }
 
 #[test]

@@ -71,7 +71,7 @@ struct Item {
 struct Layers {
     items: Vec<Item>,
     /// The items of each layer, from the left.
-    layers: Vec<Vec<usize>>,
+    rows: Vec<Vec<usize>>,
     /// Of each edge: the items it passes from above, and whether it leads upwards. Of a loop, its node.
     paths: Vec<Path>,
 }
@@ -89,9 +89,9 @@ pub(super) fn layout(plan: &Plan) -> Layout {
     let mut layers = Layers::of(plan, &upwards, &levels);
     order::arrange(&mut layers);
     let x = spread::places(&layers);
-    let mut y = Vec::with_capacity(layers.layers.len());
+    let mut y = Vec::with_capacity(layers.rows.len());
     let mut top = 0.0;
-    for layer in &layers.layers {
+    for layer in &layers.rows {
         let height = layer.iter().map(|&item| layers.items[item].height).fold(0.0, f64::max);
         y.push((top, top + height));
         top += height + BETWEEN_LAYERS;
@@ -101,10 +101,10 @@ pub(super) fn layout(plan: &Plan) -> Layout {
 
 impl Layers {
     fn of(plan: &Plan, upwards: &[bool], levels: &[usize]) -> Self {
-        let mut layers = vec![Vec::new(); levels.iter().max().map_or(0, |deepest| deepest + 1)];
+        let mut rows = vec![Vec::new(); levels.iter().max().map_or(0, |deepest| deepest + 1)];
         let mut items: Vec<Item> = Vec::new();
         for (node, &(width, height)) in plan.nodes.iter().enumerate() {
-            layers[levels[node]].push(items.len());
+            rows[levels[node]].push(items.len());
             let loops = plan.edges.iter().filter(|edge| edge.from == node && edge.to == node);
             let beside = loops.map(|edge| route::LOOP + edge.label.0).fold(0.0, f64::max);
             items.push(Item {
@@ -121,10 +121,11 @@ impl Layers {
             let (high, low) = if upwards { (edge.to, edge.from) } else { (edge.from, edge.to) };
             let mut path = vec![high];
             let beside_its_beginning = if upwards { levels[low] - 1 } else { levels[high] + 1 };
-            for level in levels[high] + 1..levels[low] {
+            let passed = levels[high] + 1..levels[low];
+            for (level, row) in rows.iter_mut().enumerate().take(passed.end).skip(passed.start) {
                 let (width, height) =
                     if level == beside_its_beginning { edge.label } else { (0.0, 0.0) };
-                layers[level].push(items.len());
+                row.push(items.len());
                 path.push(items.len());
                 let right = if width > 0.0 { width + route::TO_LABEL + 4.0 } else { 4.0 };
                 items.push(Item {
@@ -145,13 +146,13 @@ impl Layers {
             }
             paths.push(Path { items: path, upwards });
         }
-        Self { items, layers, paths }
+        Self { items, rows, paths }
     }
 
     /// The place of each item in its layer.
     fn ranks(&self) -> Vec<usize> {
         let mut ranks = vec![0; self.items.len()];
-        for layer in &self.layers {
+        for layer in &self.rows {
             for (rank, &item) in layer.iter().enumerate() {
                 ranks[item] = rank;
             }

@@ -114,8 +114,8 @@ impl Drawing {
     /// stays.
     pub fn edge(&mut self, edge: Edge) {
         let same = |other: &&mut Edge| {
-            let certain = edge.certain;
-            **other == edge || **other == Edge { certain: !certain, ..edge.clone() }
+            (other.from, other.to, other.kind) == (edge.from, edge.to, edge.kind)
+                && other.label == edge.label
         };
         match self.edges.iter_mut().find(same) {
             Some(other) => other.certain |= edge.certain,

@@ -156,3 +156,94 @@ fn spawned(task: &SpawnTask) -> (String, NodeKind) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::mermaid;
+    use super::*;
+    use crate::language::graph::read::{Profile, read};
+    use crate::language::graph::vocabulary::Vocabulary;
+
+    const GRAPH: &str = r#"
+name: all
+version: "1.0.0"
+start_node: gate
+nodes:
+  gate:
+    type: validation_gate
+    validations:
+      - { type: flag_set, flag: ready, error_message: Not ready }
+    on_valid: ask
+    on_invalid: failed
+  ask:
+    type: user_prompt
+    prompt:
+      question: Which?
+      header: Which
+      options:
+        - { id: a, label: A, description: the first }
+        - { id: b, label: B, description: the second }
+    on_response:
+      a: { next_node: work }
+      b: { next_node: read }
+  work:
+    type: action
+    actions:
+      - { type: spawn_agent, subagent_type: general, prompt: Do it, store_as: done }
+      - { type: invoke_pattern, path: GUIDE.md, section: "How \"to\"" }
+    on_success: done
+    on_failure: failed
+  read:
+    type: reference
+    doc: GUIDE.md
+    next_node: done
+  never:
+    type: conditional
+    condition: { type: flag_set, flag: ready }
+    branches: { true: done, false: failed }
+endings:
+  done: { type: success, message: Done }
+  failed: { type: error, message: Failed }
+"#;
+
+    #[test]
+    fn every_kind_of_node_is_drawn_with_all_its_ways() {
+        let source: BTreeMap<String, String> =
+            [("GUIDE.md".to_owned(), "# How \"to\"\nSo.".to_owned())].into();
+        let vocabulary = Vocabulary::default();
+        let reading = read("all.yaml", None, GRAPH, &vocabulary, &source, Profile::Lenient);
+        let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
+        let expected = r##"%% all.yaml
+flowchart TD
+    n0((" ")):::begins
+    n1{{"gate"}}
+    n2[/"ask"/]
+    n3(["failed"]):::wrong
+    n4["work"]
+    n5[["read<br/>GUIDE.md"]]
+    n6(["done"])
+    n7{"never<br/>flag_set"}
+    n8("agent general")
+    n9[["GUIDE.md § How #34;to#34;"]]
+    n0 --> n1
+    n1 -->|"valid"| n2
+    n1 -->|"invalid"| n3
+    n2 -->|"a"| n4
+    n2 -->|"b"| n5
+    n4 -->|"success"| n6
+    n4 -->|"failure"| n3
+    n4 -->|"spawns"| n8
+    n4 -.-|"carries out"| n9
+    n5 --> n6
+    n7 -->|"true"| n6
+    n7 -->|"false"| n3
+    classDef begins fill:#64748b,stroke:#64748b
+    classDef wrong stroke:#dc2626,stroke-width:2px
+    linkStyle 7 stroke:#3b82f6
+    linkStyle 2,6 stroke:#dc2626
+"##;
+        assert_eq!(mermaid::write(&draw(&program, "all.yaml")), expected);
+    }
+}

@@ -72,12 +72,12 @@ pub(super) fn levels(plan: &Plan, upwards: &[bool]) -> Vec<usize> {
 /// Puts each layer in an order in which few edges cross.
 pub(super) fn arrange(layers: &mut Layers) {
     let sweeps = if layers.items.len() > MANY { 4 } else { SWEEPS };
-    let mut best = (crossings(layers), layers.layers.clone());
+    let mut best = (crossings(layers), layers.rows.clone());
     for sweep in 0..sweeps {
         if best.0 == 0 {
             break;
         }
-        let count = layers.layers.len();
+        let count = layers.rows.len();
         for step in 1..count {
             let downwards = sweep % 2 == 0;
             let level = if downwards { step } else { count - 1 - step };
@@ -85,16 +85,16 @@ pub(super) fn arrange(layers: &mut Layers) {
         }
         let now = crossings(layers);
         if now < best.0 {
-            best = (now, layers.layers.clone());
+            best = (now, layers.rows.clone());
         }
     }
-    layers.layers = best.1;
+    layers.rows = best.1;
 }
 
 /// Sorts a layer by where its neighbours above, or below, stand on average. Who has none stays.
 fn sort_layer(layers: &mut Layers, level: usize, by_above: bool) {
     let ranks = layers.ranks();
-    let mut keyed: Vec<(f64, usize)> = layers.layers[level]
+    let mut keyed: Vec<(f64, usize)> = layers.rows[level]
         .iter()
         .map(|&item| {
             let item_of = &layers.items[item];
@@ -109,14 +109,14 @@ fn sort_layer(layers: &mut Layers, level: usize, by_above: bool) {
         })
         .collect();
     keyed.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    layers.layers[level] = keyed.into_iter().map(|(_, item)| item).collect();
+    layers.rows[level] = keyed.into_iter().map(|(_, item)| item).collect();
 }
 
 /// How often edges cross.
 pub(super) fn crossings(layers: &Layers) -> usize {
     let ranks = layers.ranks();
     layers
-        .layers
+        .rows
         .windows(2)
         .map(|pair| {
             let mut ends: Vec<(usize, usize)> = pair[0]

@@ -22,8 +22,10 @@ enum Side {
 /// The layout, from the x of each item and the top and bottom of each layer.
 pub(super) fn routes(plan: &Plan, layers: &Layers, x: &[f64], y: &[(f64, f64)]) -> Layout {
     let mut level = vec![0; layers.items.len()];
-    for (index, layer) in layers.layers.iter().enumerate() {
-        layer.iter().for_each(|&item| level[item] = index);
+    for (index, layer) in layers.rows.iter().enumerate() {
+        for &item in layer {
+            level[item] = index;
+        }
     }
     let middle = |node: usize| {
         let (top, bottom) = y[level[node]];

@@ -16,7 +16,7 @@ const AT_LAST: usize = 12;
 /// The x of each item; the leftmost reaches to 0.
 pub(super) fn places(layers: &Layers) -> Vec<f64> {
     let mut x = vec![0.0; layers.items.len()];
-    for layer in &layers.layers {
+    for layer in &layers.rows {
         let mut left = 0.0;
         for &item in layer {
             let Item { left: to_left, right, .. } = layers.items[item];
@@ -25,15 +25,17 @@ pub(super) fn places(layers: &Layers) -> Vec<f64> {
         }
     }
     for round in 0..ROUNDS {
-        let count = layers.layers.len();
+        let count = layers.rows.len();
         for step in 0..count {
             let level = if round % 2 == 0 { step } else { count - 1 - step };
-            settle(layers, &layers.layers[level], round, &mut x);
+            settle(layers, &layers.rows[level], round, &mut x);
         }
     }
     let leftmost =
         layers.items.iter().zip(&x).map(|(item, x)| x - item.left).fold(f64::MAX, f64::min);
-    x.iter_mut().for_each(|x| *x -= leftmost);
+    for x in &mut x {
+        *x -= leftmost;
+    }
     x
 }
 
@@ -82,7 +84,7 @@ fn wanted(layers: &Layers, item: usize, round: usize, x: &[f64]) -> (f64, f64) {
         let passed = &path[1..path.len() - 1];
         return (passed.iter().map(|&item| x[item]).sum::<f64>() / as_f64(passed.len()), 8.0);
     }
-    let neighbours: Vec<usize> = match (at_last, round % 2 == 0) {
+    let neighbours: Vec<usize> = match (at_last, round.is_multiple_of(2)) {
         (true, _) => above.iter().chain(below).copied().collect(),
         (false, true) => above.clone(),
         (false, false) => below.clone(),

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use super::Report;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
+use crate::language::place::Place;
 use crate::language::prompt::frontmatter::EntryPlace;
 use crate::language::prompt::outline::{Outline, Prompt};
 
@@ -38,19 +39,21 @@ impl Report<'_> {
             else {
                 continue;
             };
-            let place_of_target = place.target.unwrap_or(place.entry);
-            let tag = transition.tag();
             if returning.contains(target) || !outline.is_usable(target) {
-            } else if resetting.contains(target) {
+                continue;
+            }
+            let tag = transition.tag();
+            let place = place.target.unwrap_or(place.entry);
+            if resetting.contains(target) {
                 let message = format!(
                     "this {tag} of {target} comes back from nothing but a reset, and a reset forgets who called; use goto on the way to the result"
                 );
-                self.warning(name, place_of_target, "RF302", message);
+                self.warning(name, place, "RF302", message);
             } else {
                 let message = format!(
                     "this {tag} of {target} never comes back: no way from there leads to a result; allow {{ tag: result }} in a state it leads to"
                 );
-                self.error(name, place_of_target, "RF301", message);
+                self.error(name, place, "RF301", message);
             }
         }
     }
@@ -88,7 +91,7 @@ impl Report<'_> {
         if let Some((name, prompt)) = endless {
             let place = prompt.ways.first().map(|way| way.place.entry);
             let message = "an agent that comes here never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
-            let place = place.unwrap_or(crate::language::place::Place::START);
+            let place = place.unwrap_or(Place::START);
             self.warning(name, place, "RF304", message.to_owned());
         }
     }

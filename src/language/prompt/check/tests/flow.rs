@@ -144,12 +144,12 @@ fn a_question_goes_on_with_the_answer_or_without() {
     let ask = "tag: ask, next: NEXT.md, timeout: 1h, timeout_next: LATE.md";
     let found = said(&[
         ("START.md", ask, "{{answer}}"),
-        ("NEXT.md", "tag: goto, target: NEXT.md", "{{answer}}"),
+        ("NEXT.md", "tag: result", "{{answer}}"),
         ("LATE.md", "tag: result", "{{answer}}"),
     ]);
     let why = "warning: RF401 nothing fills {{answer}}: no question leads here: <ask next=\"…\">";
     let expected = ["LATE.md:5:1:", "START.md:5:1:"].map(|place| format!("{place} {why}"));
     assert_eq!(found, expected);
     let found = said(&[("START.md", ask, "x"), ("NEXT.md", "tag: result", "x")]);
-    assert_eq!(found[1..], ["START.md:3:57: RF101 LATE.md: there is no such file"]);
+    assert_eq!(found[1..], ["START.md:3:59: RF101 LATE.md: there is no such file"]);
 }

@@ -90,8 +90,10 @@ impl<'graph> Machine<'graph> {
     #[must_use]
     pub fn begin(program: &'graph Program, around: &'graph Around) -> Self {
         let mut fields = program.initial.clone();
-        let given = around.variables.iter();
-        fields.extend(given.map(|(name, value)| (name.clone(), value.as_str().into())));
+        for (name, text) in &around.variables {
+            let value = given(fields.get(name), text);
+            fields.insert(name.clone(), value);
+        }
         for map in ["flags", "computed", "user_responses"] {
             if !fields.get(map).is_some_and(Value::is_object) {
                 fields.insert(map.to_owned(), json!({}));
@@ -165,10 +167,9 @@ impl<'graph> Machine<'graph> {
         }
         match self.walk() {
             Ok(need) => need,
-            Err(why) => Need::Record(Then::Fail(format!(
-                "{}, node {}: {why}",
-                self.around.file, self.state.current_node
-            ))),
+            Err(why) => {
+                Need::Record(Then::Fail(format!("node {}: {why}", self.state.current_node)))
+            }
         }
     }
 
@@ -273,6 +274,17 @@ impl<'graph> Machine<'graph> {
             other => other.to_string(),
         })
     }
+}
+
+/// A text that was given for a field: a number or a truth value, where the field begins with one.
+fn given(begins: Option<&Value>, text: &str) -> Value {
+    let read = serde_json::from_str::<Value>(text.trim()).ok();
+    let same = |value: &Value| match begins {
+        Some(Value::Number(_)) => value.is_number(),
+        Some(Value::Bool(_)) => value.is_boolean(),
+        _ => false,
+    };
+    read.filter(same).unwrap_or_else(|| text.into())
 }
 
 fn names(program: &Program, state: &State) -> Map<String, Value> {

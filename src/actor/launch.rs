@@ -16,6 +16,7 @@ use super::performer::Performer;
 use super::programs::Programs;
 use super::registry::Registry;
 use super::runner::{StepRunner, Stop};
+use super::stay::Stay;
 use super::supervisor::{Parts, Start, Supervisor};
 use crate::domain::agent::Agent;
 use crate::domain::run::Run;
@@ -43,8 +44,8 @@ pub struct Launch {
     pub programs: Programs,
     /// What graphs know of their surroundings.
     pub builtins: Map<String, Value>,
-    /// Whether it stays up while all agents wait for someone.
-    pub stays: bool,
+    /// Whether it stays up while questions wait.
+    pub stays: Stay,
     /// The live picture it keeps.
     pub registry: Arc<Registry>,
     /// Who is told of every record.

@@ -18,6 +18,7 @@ pub mod programs;
 pub mod registry;
 pub mod runner;
 pub mod scripted;
+pub mod stay;
 pub mod supervisor;
 
 #[cfg(test)]

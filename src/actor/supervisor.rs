@@ -23,6 +23,7 @@ use super::context::Context;
 use super::message::{Journaled, Published};
 use super::observer::Observer;
 use super::registry::AgentView;
+use super::stay::Stay;
 use crate::domain::admission::Admission;
 use crate::domain::apply::apply;
 use crate::domain::effect::Effect;
@@ -50,8 +51,8 @@ pub struct Supervisor {
     walking: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     again: HashSet<AgentId>,
-    /// Whether it stays up while all agents wait for someone.
-    stays: bool,
+    /// Whether it stays up while questions wait.
+    stays: Stay,
     throttle: Throttle,
     looks_again: bool,
     pending: VecDeque<Pending>,
@@ -107,8 +108,8 @@ pub struct Parts {
     pub throttle: Throttle,
     /// What its agents share.
     pub context: Rc<Context>,
-    /// Whether it stays up while all agents wait for someone.
-    pub stays: bool,
+    /// Whether it stays up while questions wait.
+    pub stays: Stay,
     /// Who is told of every record.
     pub observers: Vec<Observer>,
     /// Who is told of the end.

@@ -132,7 +132,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
         Event::CommandReceived { command: Command::Stop, .. } => vec![Effect::Stop],
-        Event::CommandReceived { command: Command::Answer { .. }, .. } => Vec::new(),
+        Event::CommandReceived { command: Command::Answer(_), .. } => Vec::new(),
     };
     run.seq = record.seq;
     Ok(effects)

@@ -10,7 +10,7 @@ mod graph;
 pub use self::advice::out_of_money;
 use self::advice::{advised, not_started};
 use self::failure::{Ended, circumstances, exhausted_by, failed, give_up};
-pub use self::graph::{Unanswerable, answer, timed_out};
+pub use self::graph::{Unanswerable, answer, answered_at_last, timed_out};
 use self::graph::{answered_ahead, walked};
 use super::agent::{Agent, Terms};
 use super::consult::Opinion;

@@ -18,6 +18,7 @@ use super::agent::Terms;
 use super::evaluation::Overruled;
 use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
+use super::question::Given;
 use super::run::Pause;
 use super::settings::Settings;
 use super::time::Timestamp;
@@ -185,15 +186,7 @@ pub enum Command {
     /// Hold still, and save.
     Stop,
     /// Someone answers a question.
-    Answer {
-        /// Who asks; whoever asks under that name, if nobody is named.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        agent: Option<AgentId>,
-        /// Under which name it was asked.
-        node: String,
-        /// The answer, as it was given.
-        text: String,
-    },
+    Answer(Given),
 }
 
 impl StepFinished {

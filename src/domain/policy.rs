@@ -1,8 +1,8 @@
 //! What a state allows its agent to ask for, and the judgement of a reply against it.
 //!
 //! A policy entry matches on tag, target, `return` and `next` exactly and on every variable it
-//! names; variables it does not name are free. With a single entry that is not a result, a reply
-//! without any tag means that entry.
+//! names, and on the time that an `ask` waits, if it names one; variables it does not name are free.
+//! With a single entry whose text is not the agent's own, a reply without any tag means that entry.
 
 use serde::{Deserialize, Serialize};
 
@@ -134,7 +134,7 @@ impl Policy {
     /// The transition that a reply without a tag means, if the policy leaves only one.
     fn implied(&self) -> Option<Transition> {
         match self.allowed.as_slice() {
-            [only] if only.tag() != Tag::Result => Some(only.clone()),
+            [only] if !matches!(only.tag(), Tag::Ask | Tag::Result) => Some(only.clone()),
             _ => None,
         }
     }
@@ -144,6 +144,7 @@ fn matches(entry: &Transition, asked: &Transition) -> bool {
     entry.tag() == asked.tag()
         && entry.target() == asked.target()
         && entry.continuation() == asked.continuation()
+        && entry.patience().is_none_or(|patience| asked.patience() == Some(patience))
         && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
 }
 

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::id::StateName;
+use super::id::{AgentId, StateName};
 use super::transition::Transition;
 
 /// A question to a person.
@@ -46,6 +46,29 @@ pub struct Answer {
     pub id: String,
     /// What was given, as it stands.
     pub raw: String,
+}
+
+/// An answer as it is given from outside, before anyone has looked at it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Given {
+    /// Who asks; whoever asks under that name, if nobody is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// In which step they ask, so that it is no answer to the same question when that is asked again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// Under which name it was asked.
+    pub node: String,
+    /// The answer, as it was given.
+    pub text: String,
+}
+
+impl Given {
+    /// An answer to whoever asks under a name.
+    #[must_use]
+    pub fn to(node: &str, text: &str) -> Self {
+        Self { agent: None, step: None, node: node.to_owned(), text: text.to_owned() }
+    }
 }
 
 /// The id of an answer that is none of the options.

@@ -21,7 +21,9 @@ pub fn reminder(policy: &Policy, violation: &Violation) -> Option<String> {
 }
 
 fn line(entry: &Transition) -> String {
-    format!("- {entry}").replace(">…</result>", ">your result</result>")
+    format!("- {entry}")
+        .replace(">…</result>", ">your result</result>")
+        .replace(">…</ask>", ">your question to a person</ask>")
 }
 
 #[cfg(test)]

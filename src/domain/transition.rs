@@ -129,6 +129,9 @@ pub enum InvalidTransition {
         /// What stands there twice.
         attribute: String,
     },
+    /// Nothing is asked.
+    #[error("<ask> needs a question between its tags")]
+    NoQuestion,
     /// A time is not one, or half of what belongs together is missing.
     #[error("<ask>: {0}")]
     Patience(String),
@@ -193,13 +196,17 @@ impl Transition {
             Tag::Ask => {
                 let next = required("next")?;
                 let patience = patience(&mut variables)?;
-                Self::Ask { question: body.trim().to_owned(), next, patience, variables }
+                let question = body.trim().to_owned();
+                if question.is_empty() {
+                    return Err(InvalidTransition::NoQuestion);
+                }
+                Self::Ask { question, next, patience, variables }
             }
             Tag::Result => Self::Result { payload: body.to_owned(), variables },
         })
     }
 
-    /// Which of the six it is.
+    /// Which of the seven it is.
     #[must_use]
     pub fn tag(&self) -> Tag {
         match self {
@@ -244,8 +251,14 @@ impl Transition {
     /// The state that is entered if no answer came in time, where a question says so.
     #[must_use]
     pub fn late(&self) -> Option<&StateName> {
+        self.patience().map(|patience| &patience.timeout_next)
+    }
+
+    /// How long an answer is waited for, where a question says so.
+    #[must_use]
+    pub fn patience(&self) -> Option<&Patience> {
         match self {
-            Self::Ask { patience, .. } => patience.as_ref().map(|patience| &patience.timeout_next),
+            Self::Ask { patience, .. } => patience.as_ref(),
             _ => None,
         }
     }

@@ -71,8 +71,8 @@ pub fn sentence(record: &Record) -> String {
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run goes on{}", answered(settings)),
         Event::CommandReceived { command: Command::Stop, .. } => "asked to stop".to_owned(),
-        Event::CommandReceived { command: Command::Answer { node, text, .. }, .. } => {
-            format!("someone answers {node}: {}", one_line(text))
+        Event::CommandReceived { command: Command::Answer(given), .. } => {
+            format!("someone answers {}: {}", given.node, one_line(&given.text))
         }
     }
 }

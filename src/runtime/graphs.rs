@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::actor::performer::{Performed, Performer};
 use crate::actor::programs::Programs;
 use crate::actor::runner::Local;
+use crate::actor::stay::Stay;
 use crate::domain::operation::{Class, Operation};
 use crate::domain::settings::Settings;
 use crate::language::graph::vocabulary::{Own, Role, Taken, Vocabulary};
@@ -24,8 +25,8 @@ pub struct Graphs {
     own: Registry,
     /// Whether a graph that was edited since an agent entered it is taken as it is now.
     pub migrate: bool,
-    /// Whether the run stays up while all agents wait for someone.
-    pub stays: bool,
+    /// Whether the run stays up while questions wait.
+    pub stays: Stay,
 }
 
 impl Graphs {

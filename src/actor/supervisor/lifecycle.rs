@@ -35,13 +35,23 @@ impl Supervisor {
                 (Err(refused), _) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
                 (_, Err(why)) => self.give_up(Some(self.stopped(why)), ctx),
             },
-            Start::Again(settings) => self.commit(Event::RunResumed { settings }, ctx),
+            Start::Again(settings) => {
+                self.commit(Event::RunResumed { settings }, ctx);
+                self.read_inbox(ctx);
+                self.answer_at_last(ctx);
+            }
             Start::Begun => {}
         }
-        ctx.run_interval(INBOX, super::Supervisor::read_inbox);
+        let mut stayed = self.stays.holds();
+        ctx.run_interval(INBOX, move |this, ctx| {
+            this.read_inbox(ctx);
+            if std::mem::replace(&mut stayed, this.stays.holds()) != stayed {
+                this.look_around(ctx);
+            }
+        });
     }
 
-    fn read_inbox(&mut self, ctx: &mut Ctx<Self>) {
+    pub(super) fn read_inbox(&mut self, ctx: &mut Ctx<Self>) {
         let inbox = self.store.dir().inbox();
         let waiting = match inbox::list(&inbox) {
             Ok(waiting) => waiting,

@@ -8,9 +8,10 @@ use super::Supervisor;
 use super::work::MINUTE;
 use crate::actor::clock::now;
 use crate::actor::registry::AgentView;
-use crate::domain::decide::{answer, timed_out};
+use crate::domain::decide::{answer, answered_at_last, timed_out};
 use crate::domain::event::{Command, Event};
 use crate::domain::id::AgentId;
+use crate::domain::run::Pause;
 
 impl Supervisor {
     /// An agent waits for an answer: until it comes, or until it is too late.
@@ -32,19 +33,33 @@ impl Supervisor {
         );
     }
 
+    /// Gives the answers to those who wait already that were given when the run was told to go on.
+    pub(super) fn answer_at_last(&mut self, ctx: &mut Ctx<Self>) {
+        while let Some(event) = answered_at_last(&self.run) {
+            let seq = self.run.seq;
+            self.commit(event, ctx);
+            if self.run.seq == seq {
+                return;
+            }
+        }
+    }
+
+    /// Whether a pause has to wait because the run stays up for the questions that are open.
+    pub(super) fn stays_for(&self, pause: &Pause) -> bool {
+        matches!(pause, Pause::Asking { .. }) && self.stays.holds()
+    }
+
     /// What follows from a command; the record that it was taken comes first.
     pub(super) fn obey(&mut self, id: String, command: Command, ctx: &mut Ctx<Self>) {
         let follows = match &command {
             Command::Stop => None,
-            Command::Answer { agent, node, text } => {
-                match answer(&self.run, agent.as_ref(), node, text) {
-                    Ok(event) => Some(event),
-                    Err(why) => {
-                        tracing::warn!("an answer is not taken: {why}");
-                        None
-                    }
+            Command::Answer(given) => match answer(&self.run, given) {
+                Ok(event) => Some(event),
+                Err(why) => {
+                    tracing::warn!("an answer is not taken: {why}");
+                    None
                 }
-            }
+            },
         };
         let received = Event::CommandReceived { id, command };
         self.commit_all(std::iter::once(received).chain(follows).collect(), ctx);

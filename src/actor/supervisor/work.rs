@@ -143,15 +143,21 @@ impl Supervisor {
         {
             self.hold(Some(Pause::Budget { spent: purse.spent, limit }), ctx);
         }
-        if self.pending.is_empty()
-            && !self.stays
-            && self.walking.is_empty()
-            && self.admission.is_idle()
-            && let Some(pause) = self.run.waiting()
-        {
-            self.hold(Some(pause), ctx);
+        if let Some(pause) = self.all_wait() {
+            self.read_inbox(ctx);
+            if self.all_wait().is_some() {
+                self.hold(Some(pause), ctx);
+            }
         }
         self.end_if_still(ctx);
+    }
+
+    /// The pause that is due because nothing goes on before someone does something.
+    fn all_wait(&self) -> Option<Pause> {
+        let is_still =
+            self.pending.is_empty() && self.walking.is_empty() && self.admission.is_idle();
+        let pause = if is_still { self.run.waiting() } else { None };
+        pause.filter(|pause| !self.stays_for(pause))
     }
 
     /// Records what follows when an agent's turn cannot start for want of money.

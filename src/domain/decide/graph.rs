@@ -10,7 +10,7 @@ use crate::domain::event::{Due, Event, GraphWalked, Paid, QuestionAnswered, Ques
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::policy::Accepted;
-use crate::domain::question::{InvalidAnswer, Question};
+use crate::domain::question::{Answer, Given, InvalidAnswer, Question};
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
@@ -143,6 +143,14 @@ pub enum Unanswerable {
         /// Who asks.
         asking: Vec<AgentId>,
     },
+    /// The question it was given to is not asked any more; the same one is asked again.
+    #[error("{agent}/{node} has been answered before, and is asked again")]
+    Again {
+        /// Who asks.
+        agent: AgentId,
+        /// Under which name.
+        node: String,
+    },
     /// It is none.
     #[error(transparent)]
     Invalid(#[from] InvalidAnswer),
@@ -155,36 +163,50 @@ fn waiting(open: &[String]) -> String {
     format!("; those that wait are {}", open.join(", "))
 }
 
-/// What follows when someone answers the question that is asked under a name, by an agent if one is named.
+/// What follows when someone answers a question.
 ///
 /// # Errors
 /// [`Unanswerable`].
-pub fn answer(
-    run: &Run,
-    agent: Option<&AgentId>,
-    node: &str,
-    text: &str,
-) -> Result<Event, Unanswerable> {
+pub fn answer(run: &Run, given: &Given) -> Result<Event, Unanswerable> {
+    let Given { agent, step, node, text } = given;
     let open = || run.agents.values().filter_map(|one| Some((one, one.asked.as_ref()?)));
     let mut asking = open().filter(|(one, asked)| {
-        asked.question.node == node && agent.is_none_or(|agent| *agent == one.id)
+        asked.question.node == *node && agent.as_ref().is_none_or(|agent| *agent == one.id)
     });
     let Some((one, asked)) = asking.next() else {
         let open = open().map(|(one, asked)| format!("{}/{}", one.id, asked.question.node));
-        return Err(Unanswerable::NoQuestion { node: node.to_owned(), open: open.collect() });
+        return Err(Unanswerable::NoQuestion { node: node.clone(), open: open.collect() });
     };
     let others: Vec<AgentId> = asking.map(|(one, _)| one.id.clone()).collect();
     if !others.is_empty() {
         let asking = std::iter::once(one.id.clone()).chain(others).collect();
-        return Err(Unanswerable::Several { node: node.to_owned(), asking });
+        return Err(Unanswerable::Several { node: node.clone(), asking });
     }
-    Ok(Event::QuestionAnswered(QuestionAnswered {
-        turn: one.turn_id(),
-        state: one.current_state.clone(),
+    if step.is_some_and(|step| step != one.step) {
+        return Err(Unanswerable::Again { agent: one.id.clone(), node: node.clone() });
+    }
+    Ok(answered(one, node, asked.question.read(text)?, None))
+}
+
+/// The answer to a question that waits, where one has been given since that was meant for the first that
+/// is asked; the run has to be asked again when it is recorded.
+#[must_use]
+pub fn answered_at_last(run: &Run) -> Option<Event> {
+    run.agents.values().find_map(|agent| {
+        let question = &agent.asked.as_ref()?.question;
+        let (answer, used) = run.ahead(question)?;
+        Some(answered(agent, &question.node, answer, Some(used)))
+    })
+}
+
+fn answered(agent: &Agent, node: &str, answer: Answer, ahead: Option<u32>) -> Event {
+    Event::QuestionAnswered(QuestionAnswered {
+        turn: agent.turn_id(),
+        state: agent.current_state.clone(),
         node: node.to_owned(),
-        answer: asked.question.read(text)?,
-        ahead: None,
-    }))
+        answer,
+        ahead,
+    })
 }
 
 /// What follows when nobody has answered an agent in time, if it is time.

@@ -125,7 +125,7 @@ pub fn examine(yaml: &str) -> Examined {
         places.policy = Some(entries.referenced.into());
         for written in entries.value {
             let place = EntryPlace::of(&written);
-            if let Some(transition) = errors.keep(entry(written)) {
+            if let Some(transition) = errors.keep(listed(written)) {
                 frontmatter.policy.allowed.push(transition);
                 places.entries.push(place);
             }
@@ -147,6 +147,19 @@ pub fn examine(yaml: &str) -> Examined {
     examined
 }
 
+/// An entry of a policy: it says where to, and the words are the agent's own.
+fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
+    let question = written.value.get("question").map(|question| question.referenced);
+    let transition = entry(written)?;
+    match question.filter(|_| transition.tag() == Tag::Ask) {
+        None => Ok(transition),
+        Some(place) => {
+            let message = "the question is the agent's own; write { tag: ask, next: FILE.md }";
+            Err(Error::at(place, message.to_owned()))
+        }
+    }
+}
+
 pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
     let (place, mut attributes) = (entry.referenced, entry.value);
     let Some(name) = attributes.remove("tag") else {
@@ -162,12 +175,18 @@ pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
         return Err(Error::at(name.referenced, format!("unknown tag `{}`{hint}", name.value)));
     };
     let target = attributes.remove("target");
+    let question = if tag == Tag::Ask { attributes.remove("question") } else { None };
     let body = match (&target, tag) {
         (Some(target), Tag::Result) => {
             let message = "a result has no `target`; write { tag: result }".to_owned();
             return Err(Error::at(target.referenced, message));
         }
+        (Some(target), Tag::Ask) => {
+            let message = "an ask has no `target`; write { tag: ask, next: FILE.md }, the state that gets the answer";
+            return Err(Error::at(target.referenced, message.to_owned()));
+        }
         (None, Tag::Result) => "",
+        (None, Tag::Ask) => question.as_ref().map_or(ANY_TEXT, |question| &question.value),
         (Some(target), _) => &target.value,
         (None, _) => {
             let message = format!("`{tag}` needs a `target`, the file it leads to");
@@ -185,7 +204,7 @@ pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
         return Err(Error::at(value.referenced, message));
     }
     let culprit = |key: &str| attributes.get(key).map(|value| value.referenced);
-    let place = [tag.required_attribute().unwrap_or(""), "return", "next"]
+    let place = [tag.required_attribute().unwrap_or(""), "return", "next", "timeout"]
         .into_iter()
         .find_map(culprit)
         .or(target.as_ref().map(|target| target.referenced))
@@ -193,6 +212,9 @@ pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
     let pairs = attributes.into_iter().map(|(key, value)| (key, value.value));
     Transition::from_parts(tag, pairs, body).map_err(|error| Error::at(place, error.to_string()))
 }
+
+/// What stands for a text that is the agent's own.
+pub(super) const ANY_TEXT: &str = "…";
 
 /// Whether a variable's name is a slip of the pen away from a key that has a meaning.
 fn is_misspelt(key: &str) -> bool {
@@ -204,105 +226,4 @@ fn tag_names() -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_ways_to_write_a_policy_mean_the_same() {
-        let flow = "allowed_transitions:\n  - { tag: goto, target: A.md }\n  - { tag: call, target: R.md, return: S.md }\n  - { tag: result }\n";
-        let block = "allowed_transitions:\n  - tag: goto\n    target: A.md\n  - tag: call\n    target: R.md\n    return: S.md\n  - tag: result\n";
-        let read = parse(flow).expect("valid");
-        assert_eq!(Ok(read.clone()), parse(block));
-        let shown: Vec<String> = read.policy.allowed.iter().map(ToString::to_string).collect();
-        assert_eq!(
-            shown,
-            ["<goto>A.md</goto>", "<call return=\"S.md\">R.md</call>", "<result>…</result>"]
-        );
-    }
-
-    #[test]
-    fn nothing_is_no_policy() {
-        for yaml in
-            ["", "\n# only a comment\n", "allowed_transitions: []\n", "allowed_transitions:\n"]
-        {
-            assert_eq!(parse(yaml), Ok(Frontmatter::default()), "{yaml:?}");
-        }
-        assert_eq!(parse("model: haiku\n").map(|read| read.model), Ok(Some(Model::Haiku)));
-    }
-
-    #[test]
-    fn values_are_text_however_they_look() {
-        let read = parse("allowed_transitions:\n  - { tag: fork, target: W.md, next: N.md, count: 3, yes: no }\n").expect("valid");
-        assert_eq!(read.policy.allowed[0].variables()["count"], "3");
-        assert_eq!(read.policy.allowed[0].variables()["yes"], "no");
-    }
-
-    #[test]
-    fn each_mistake_has_a_place_and_a_hint() {
-        let table = [
-            ("\nmodle: opus\n", "2:1: unknown key `modle`; did you mean `model`?"),
-            (
-                "colour: red\n",
-                "1:1: unknown key `colour`; known here: allowed_transitions, model, supervision, budget, evaluator",
-            ),
-            ("supervision:\n  restrt: x\n", "2:3: unknown key `restrt`; did you mean `restart`?"),
-            ("model: gpt\n", "1:8: unknown model `gpt`; use one of opus, sonnet, haiku"),
-            (
-                "allowed_transitions:\n  - { tag: gotu, target: A.md }\n",
-                "2:12: unknown tag `gotu`; did you mean `goto`?",
-            ),
-            (
-                "allowed_transitions:\n  - { tag: jump, target: A.md }\n",
-                "2:12: unknown tag `jump`; use one of goto, reset, call, function, fork, result",
-            ),
-            (
-                "allowed_transitions:\n  - { target: A.md }\n",
-                "2:5: this entry has no `tag`; use one of goto, reset, call, function, fork, result",
-            ),
-            (
-                "allowed_transitions:\n  - { tag: goto }\n",
-                "2:12: `goto` needs a `target`, the file it leads to",
-            ),
-            (
-                "allowed_transitions:\n  - { tag: result, target: A.md }\n",
-                "2:28: a result has no `target`; write { tag: result }",
-            ),
-            (
-                "allowed_transitions:\n  - { tag: goto, target: A.md, retrun: B.md }\n",
-                "2:40: `retrun` is probably misspelt: a variable may not look so much like `return` or `target`",
-            ),
-            ("model: opus\nmodel: haiku\n", "2:1: the key `model` stands here twice"),
-            (
-                "allowed_transitions: yes please\n",
-                "1:22: a list is expected here: put `- ` before each entry",
-            ),
-            (
-                "allowed_transitions:\n  - { tag: call, target: A.md }\n",
-                "2:26: <call> needs the attribute return=\"FILE.md\"",
-            ),
-            (
-                "allowed_transitions:\n  - { tag: goto, target: A.md, next: B.md }\n",
-                "2:38: <goto> does not take the attribute `next`",
-            ),
-        ];
-        for (yaml, expected) in table {
-            assert_eq!(parse(yaml).expect_err(yaml).to_string(), expected);
-        }
-    }
-
-    #[test]
-    fn bad_yaml_has_a_place() {
-        let table = [
-            "allowed_transitions:\n  - { tag: goto\n",
-            "model: opus\nmodel: haiku\n",
-            "allowed_transitions: yes please\n",
-            "- a list\n",
-            "a: &a [*a]\n",
-        ];
-        for yaml in table {
-            let error = parse(yaml).expect_err(yaml);
-            assert!(error.line >= 1, "{yaml:?}: {error}");
-            assert!(!error.message.is_empty());
-        }
-    }
-}
+mod tests;

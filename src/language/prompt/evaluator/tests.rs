@@ -1,0 +1,117 @@
+//! What evaluators say, and what they make of what was asked for.
+
+use super::*;
+use crate::language::prompt::document;
+
+fn read(block: &str) -> Result<Option<Evaluator>, String> {
+    let text = format!(
+        "---\nallowed_transitions:\n  - {{ tag: goto, target: A.md }}\n  - {{ tag: result }}\nevaluator: {block}\n---\nDo it.\n"
+    );
+    let parsed = document::parse(&text).map_err(|error| error.to_string())?;
+    Ok(parsed.frontmatter.evaluator)
+}
+
+fn goto(target: &str) -> Transition {
+    Transition::Goto {
+        target: StateName::parse(target).expect("a state"),
+        variables: Variables::new(),
+    }
+}
+
+fn asked(transition: Transition) -> Accepted {
+    Accepted { transition, implicit: false, overruled: None }
+}
+
+#[test]
+fn both_kinds_are_read() {
+    let pattern = read("{ pattern: 'fail(ed)?', then: { tag: goto, target: A.md } }");
+    let expected = Evaluator::Pattern {
+        pattern: "fail(ed)?".to_owned(),
+        found: Some(goto("A.md")),
+        missing: None,
+    };
+    assert_eq!(pattern, Ok(Some(expected)));
+    let file = StateName::parse("CHECK.md").expect("a state");
+    let prompt = Evaluator::Prompt { file, model: Some(Model::Haiku) };
+    assert_eq!(read("{ prompt: CHECK.md, model: haiku }"), Ok(Some(prompt)));
+}
+
+#[test]
+fn each_mistake_has_a_place_and_a_hint() {
+    let table = [
+        ("{ model: haiku }", "5:12: an evaluator has either a `pattern` or a `prompt`"),
+        (
+            "{ pattern: '(', then: { tag: result } }",
+            "5:23: `(` is not a regular expression: unclosed group",
+        ),
+        (
+            "{ pattern: x }",
+            "5:23: a pattern needs `then`, the transition that is taken where it is found, or `else`, where it is not",
+        ),
+        (
+            "{ pattern: x, then: { tag: goto, target: B.md } }",
+            "5:32: <goto>B.md</goto> is not among the allowed_transitions of this state, and an evaluator is no way around them; list it there",
+        ),
+        (
+            "{ pattern: x, model: opus, then: { tag: result } }",
+            "5:33: a pattern has no model; leave it out, or name a `prompt`",
+        ),
+        (
+            "{ prompt: C.md, then: { tag: result } }",
+            "5:34: a prompt's answer says itself what is taken instead; leave `then` and `else` out",
+        ),
+    ];
+    for (block, message) in table {
+        assert_eq!(read(block).expect_err(block), message);
+    }
+}
+
+#[test]
+fn a_pattern_overrides_where_it_is_found_or_where_it_is_not() {
+    let (yes, no) = (goto("YES.md"), goto("NO.md"));
+    let judged = |reply: &str, found, missing| {
+        judged_by_pattern(asked(goto("A.md")), reply, "(?i)fail", (found, missing)).transition
+    };
+    assert_eq!(judged("it FAILED", Some(&yes), Some(&no)), yes);
+    assert_eq!(judged("it works", Some(&yes), Some(&no)), no);
+    assert_eq!(judged("it works", Some(&yes), None), goto("A.md"));
+    let result = |payload: &str| Transition::Result {
+        payload: payload.to_owned(),
+        variables: Variables::new(),
+    };
+    let end = result("");
+    let kept = judged_by_pattern(asked(result("all of it")), "fail", "fail", (Some(&end), None));
+    assert_eq!((kept.transition, kept.overruled), (result("all of it"), None));
+    let same = judged_by_pattern(asked(yes.clone()), "fail", "fail", (Some(&yes), None));
+    assert_eq!(same.overruled, None, "what was asked for anyway is not overruled");
+}
+
+#[test]
+fn an_answer_overrides_with_one_tag_and_keeps_with_anything_else() {
+    let proposal = Proposal {
+        transition: goto("A.md"),
+        implicit: true,
+        output: String::new(),
+        evaluator: StateName::parse("CHECK.md").expect("a state"),
+        session: crate::domain::session::Session::fresh(crate::domain::id::SessionId::new("s")),
+    };
+    let (judged, wrong) = judged_by_prompt(&proposal, Ok(asked(goto("B.md"))));
+    assert_eq!((judged.transition, wrong), (goto("B.md"), None));
+    let overruled = judged.overruled.expect("overruled");
+    assert_eq!((overruled.asked, &*overruled.by), (Some(goto("A.md")), "the evaluator CHECK.md"));
+    let result = |payload: &str| Transition::Result {
+        payload: payload.to_owned(),
+        variables: Variables::new(),
+    };
+    let ended = Proposal { transition: result("all of it"), ..proposal.clone() };
+    let (kept, _) = judged_by_prompt(&ended, Ok(asked(result("…"))));
+    assert_eq!(kept.transition, result("all of it"), "what it was shown is no other result");
+    let (judged, _) = judged_by_prompt(&ended, Ok(asked(result("a part"))));
+    assert_eq!(judged.transition, result("a part"));
+    let silent = Err(Violation::NoTag { near_misses: Vec::new() });
+    let (kept, wrong) = judged_by_prompt(&proposal, silent);
+    assert_eq!((kept.transition, kept.implicit, wrong), (goto("A.md"), true, None));
+    let several = Violation::SeveralTags { tags: Vec::new() };
+    let (kept, wrong) = judged_by_prompt(&proposal, Err(several.clone()));
+    assert_eq!((kept.overruled, wrong), (None, Some(several)));
+}

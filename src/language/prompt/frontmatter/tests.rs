@@ -1,0 +1,130 @@
+//! What frontmatter says, and where its mistakes are.
+
+use super::*;
+
+#[test]
+fn both_ways_to_write_a_policy_mean_the_same() {
+    let flow = "allowed_transitions:\n  - { tag: goto, target: A.md }\n  - { tag: call, target: R.md, return: S.md }\n  - { tag: result }\n";
+    let block = "allowed_transitions:\n  - tag: goto\n    target: A.md\n  - tag: call\n    target: R.md\n    return: S.md\n  - tag: result\n";
+    let read = parse(flow).expect("valid");
+    assert_eq!(Ok(read.clone()), parse(block));
+    let shown: Vec<String> = read.policy.allowed.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        ["<goto>A.md</goto>", "<call return=\"S.md\">R.md</call>", "<result>…</result>"]
+    );
+}
+
+#[test]
+fn nothing_is_no_policy() {
+    for yaml in ["", "\n# only a comment\n", "allowed_transitions: []\n", "allowed_transitions:\n"]
+    {
+        assert_eq!(parse(yaml), Ok(Frontmatter::default()), "{yaml:?}");
+    }
+    assert_eq!(parse("model: haiku\n").map(|read| read.model), Ok(Some(Model::Haiku)));
+}
+
+#[test]
+fn values_are_text_however_they_look() {
+    let read = parse(
+        "allowed_transitions:\n  - { tag: fork, target: W.md, next: N.md, count: 3, yes: no }\n",
+    )
+    .expect("valid");
+    assert_eq!(read.policy.allowed[0].variables()["count"], "3");
+    assert_eq!(read.policy.allowed[0].variables()["yes"], "no");
+}
+
+#[test]
+fn each_mistake_has_a_place_and_a_hint() {
+    let table = [
+        ("\nmodle: opus\n", "2:1: unknown key `modle`; did you mean `model`?"),
+        (
+            "colour: red\n",
+            "1:1: unknown key `colour`; known here: allowed_transitions, model, supervision, budget, evaluator",
+        ),
+        ("supervision:\n  restrt: x\n", "2:3: unknown key `restrt`; did you mean `restart`?"),
+        ("model: gpt\n", "1:8: unknown model `gpt`; use one of opus, sonnet, haiku"),
+        (
+            "allowed_transitions:\n  - { tag: gotu, target: A.md }\n",
+            "2:12: unknown tag `gotu`; did you mean `goto`?",
+        ),
+        (
+            "allowed_transitions:\n  - { tag: jump, target: A.md }\n",
+            "2:12: unknown tag `jump`; use one of goto, reset, call, function, fork, ask, result",
+        ),
+        (
+            "allowed_transitions:\n  - { target: A.md }\n",
+            "2:5: this entry has no `tag`; use one of goto, reset, call, function, fork, ask, result",
+        ),
+        (
+            "allowed_transitions:\n  - { tag: goto }\n",
+            "2:12: `goto` needs a `target`, the file it leads to",
+        ),
+        (
+            "allowed_transitions:\n  - { tag: result, target: A.md }\n",
+            "2:28: a result has no `target`; write { tag: result }",
+        ),
+        (
+            "allowed_transitions:\n  - { tag: goto, target: A.md, retrun: B.md }\n",
+            "2:40: `retrun` is probably misspelt: a variable may not look so much like `return` or `target`",
+        ),
+        ("model: opus\nmodel: haiku\n", "2:1: the key `model` stands here twice"),
+        (
+            "allowed_transitions: yes please\n",
+            "1:22: a list is expected here: put `- ` before each entry",
+        ),
+        (
+            "allowed_transitions:\n  - { tag: call, target: A.md }\n",
+            "2:26: <call> needs the attribute return=\"FILE.md\"",
+        ),
+        (
+            "allowed_transitions:\n  - { tag: goto, target: A.md, next: B.md }\n",
+            "2:38: <goto> does not take the attribute `next`",
+        ),
+    ];
+    for (yaml, expected) in table {
+        assert_eq!(parse(yaml).expect_err(yaml).to_string(), expected);
+    }
+}
+
+#[test]
+fn an_ask_says_where_the_answer_goes_and_perhaps_how_long_it_is_waited_for() {
+    let entries = "allowed_transitions:\n  - { tag: ask, next: A.md }\n  - { tag: ask, next: A.md, timeout: 24h, timeout_next: LATE.md }\n";
+    let read = parse(entries).expect("valid");
+    let shown: Vec<String> = read.policy.allowed.iter().map(ToString::to_string).collect();
+    let late = "<ask next=\"A.md\" timeout=\"24h\" timeout_next=\"LATE.md\">…</ask>";
+    assert_eq!(shown, ["<ask next=\"A.md\">…</ask>", late]);
+    let wrong = |entry: &str| {
+        let yaml = format!("allowed_transitions:\n  - {{ tag: ask, {entry} }}\n");
+        parse(&yaml).expect_err(&yaml).to_string()
+    };
+    assert_eq!(
+        wrong("target: A.md"),
+        "2:24: an ask has no `target`; write { tag: ask, next: FILE.md }, the state that gets the answer"
+    );
+    assert_eq!(
+        wrong("next: A.md, question: Sure?"),
+        "2:38: the question is the agent's own; write { tag: ask, next: FILE.md }"
+    );
+    assert_eq!(
+        wrong("next: A.md, timeout: 2h"),
+        "2:22: <ask>: timeout needs timeout_next=\"FILE.md\" beside it, and the other way round"
+    );
+    assert_eq!(wrong("timeout: 2h"), "2:12: <ask> needs the attribute next=\"FILE.md\"");
+}
+
+#[test]
+fn bad_yaml_has_a_place() {
+    let table = [
+        "allowed_transitions:\n  - { tag: goto\n",
+        "model: opus\nmodel: haiku\n",
+        "allowed_transitions: yes please\n",
+        "- a list\n",
+        "a: &a [*a]\n",
+    ];
+    for yaml in table {
+        let error = parse(yaml).expect_err(yaml);
+        assert!(error.line >= 1, "{yaml:?}: {error}");
+        assert!(!error.message.is_empty());
+    }
+}

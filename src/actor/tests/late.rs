@@ -106,7 +106,7 @@ impl Still {
                 run,
                 store,
                 start,
-                stays: false,
+                stays: crate::actor::stay::Stay::default(),
                 begun: Vec::new(),
                 throttle: Throttle::new(1),
                 context,

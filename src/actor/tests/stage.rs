@@ -258,7 +258,7 @@ impl Stage {
                 performer: Rc::new(Nothing),
                 programs: Programs::default(),
                 builtins: serde_json::Map::new(),
-                stays: false,
+                stays: crate::actor::stay::Stay::default(),
                 registry: Arc::clone(&self.registry),
                 observers: vec![Observer::new("audience", audience.clone().recipient(), Kind::Own)],
                 advisers: self.plugs.borrow().iter().map(|plug| plug()).collect(),

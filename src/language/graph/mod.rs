@@ -3,6 +3,7 @@
 
 mod actions;
 mod agents;
+pub mod answers;
 mod conditions;
 pub mod contract;
 pub mod machine;

@@ -169,11 +169,11 @@ pub enum SpawnTask {
 }
 
 impl Action {
-    pub(super) fn asks_claude(&self) -> bool {
+    /// Whether it is like that, or one that it repeats.
+    pub(super) fn has(&self, is: impl Fn(&Act) -> bool + Copy) -> bool {
         match &self.act {
-            Act::Reference { .. } | Act::Spawn(_) | Act::World { prompt: Some(_), .. } => true,
-            Act::ForEach { actions, .. } => actions.iter().any(Self::asks_claude),
-            _ => false,
+            Act::ForEach { actions, .. } => actions.iter().any(|action| action.has(is)),
+            act => is(act),
         }
     }
 }

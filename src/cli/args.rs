@@ -1,5 +1,6 @@
 //! The command line's grammar, and the texts of its help.
 
+pub mod answers;
 pub mod readers;
 pub mod workflows;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use self::answers::{ANSWER_HELP, AnswerArgs};
 use self::readers::{COSTS_HELP, CostsArgs, SHOW_HELP, ShowArgs, TREE_HELP, TreeArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use super::logging::Logging;
@@ -26,8 +28,8 @@ use crate::language::prompt::step::RESERVED;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "A path alone means `run`: raymond workflows/tour\n\n\
-        Exit codes: 0 all agents ended well, 1 an agent failed, 2 an agent waits for someone, 64 wrong\n\
-        usage, 65 invalid workflow or state, 69 Claude Code (or a plug-in that is required) cannot be\n\
+        Exit codes: 0 all agents ended well, 1 an agent failed, 2 a question or an agent waits for someone,\n\
+        64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a plug-in that is required) cannot be\n\
         started, or is not logged in, 73 held by another raymond, 74 input/output error, 75 paused (budget,\n\
         usage limit, a plug-in), 130 interrupted. After 2, 69, 75 and 130: `raymond run RUN` goes on."
 )]
@@ -48,6 +50,9 @@ pub enum Command {
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
     Start(RunArgs),
+    /// Answer the questions of a run, or show those that wait
+    #[command(after_help = ANSWER_HELP)]
+    Answer(AnswerArgs),
     /// Show where a run stands
     Status(OneRun),
     /// Show all runs

@@ -8,8 +8,8 @@ use clap::{CommandFactory, Parser};
 use super::args::{self, Cli, Command};
 use super::exit::{Error, Exit};
 use super::{
-    check, costs, diagnostics, graph, list, log, output, recover, run, schema, show, start, status,
-    stop, top, tree,
+    answer, check, costs, diagnostics, graph, list, log, output, recover, run, schema, show, start,
+    status, stop, top, tree,
 };
 
 /// Runs a command line, program name included, and gives its exit code.
@@ -42,6 +42,7 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Run(args) => run::run(&args),
         Command::Resume(args) => run::resume(&args),
         Command::Start(args) => start::start(&args),
+        Command::Answer(args) => answer::answer(&args),
         Command::Status(args) => status::status(&args),
         Command::List(args) => list::list(&args),
         Command::Log(args) => log::log(&args),

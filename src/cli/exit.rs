@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::domain::run::{Pause, Run, Status};
+use crate::language::diagnostic::Diagnostic;
 use crate::runtime;
 use crate::store;
 
@@ -100,6 +101,9 @@ pub enum Error {
         /// One with a similar id.
         similar: Option<AgentId>,
     },
+    /// A file of answers cannot be used.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Answers(Vec<Diagnostic>),
     /// A run could not begin, or could not be kept.
     #[error(transparent)]
     Runtime(#[from] runtime::Error),
@@ -124,6 +128,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Name(_) | Self::NoSuchAgent { .. } => Exit::Usage,
+            Self::Answers(_) => Exit::Invalid,
             Self::Runtime(error) => of_runtime(error),
             Self::Io { .. } => Exit::Io,
             Self::Store(error) => of_store(error),
@@ -134,11 +139,15 @@ impl Error {
 fn of_runtime(error: &runtime::Error) -> Exit {
     use runtime::Error;
     match error {
-        Error::Nothing | Error::NoWorkflow { .. } | Error::NotText { .. } | Error::Name(_) => {
-            Exit::Usage
-        }
+        Error::Nothing
+        | Error::NoWorkflow { .. }
+        | Error::NotText { .. }
+        | Error::Answer { .. }
+        | Error::Name(_) => Exit::Usage,
         Error::Workflow(_)
         | Error::Graph { .. }
+        | Error::Edited { .. }
+        | Error::NodeGone { .. }
         | Error::Manifest { .. }
         | Error::Replies(_)
         | Error::NoScript { .. } => Exit::Invalid,

@@ -1,16 +1,18 @@
 //! A run in this process, with someone looking on who may want it to end.
 
-use std::io::stdout;
+use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
+use super::asking::Asking;
 use super::exit::{Error, Exit};
 use super::on_event::{self, OnEvent};
 use super::options::Options;
-use super::{diagnostics, output, plugins, summary, telemetry};
+use super::{diagnostics, output, plugins, questions, summary, telemetry};
 use crate::actor::registry::Registry;
+use crate::actor::stay::Stay;
 use crate::domain::run::Run;
 use crate::plugin::console::Console;
 use crate::plugin::lines::Lines;
@@ -25,7 +27,7 @@ use crate::store::layout::Root;
 pub(super) fn supervise_here(
     options: &Options,
     root: &Root,
-    prepared: Prepared,
+    mut prepared: Prepared,
 ) -> Result<Exit, Error> {
     let json = options.json;
     let terminal = diagnostics::terminal(!json);
@@ -35,16 +37,27 @@ pub(super) fn supervise_here(
     for warning in &prepared.warnings {
         tracing::warn!("{warning}");
     }
+    let person = !json && terminal.is_live() && stdin().is_terminal();
+    if person || options.answers.stay {
+        prepared.graphs.stays = Stay::up();
+    }
+    let person = person.then(|| {
+        if options.answers.stay { Stay::default() } else { prepared.graphs.stays.clone() }
+    });
     let run = actix::System::new().block_on(async {
         let mut interrupts = signals()?;
-        let run = supervised(options, root, prepared, &terminal, &mut interrupts).await;
+        let run = supervised(options, root, prepared, (&terminal, person), &mut interrupts).await;
         terminal.clear();
         let run = run?;
-        if !json {
-            print_patiently(summary::endings(&run), &mut interrupts).await?;
-        }
+        let mut last = if json { String::new() } else { summary::endings(&run) };
+        last.push_str(&questions::document(&run));
+        print_patiently(last, &mut interrupts).await?;
         Ok::<Run, Error>(run)
     })?;
+    let open = questions::as_text(&run, &questions::open(&run));
+    if !open.is_empty() {
+        output::tell(open.trim_end());
+    }
     output::tell(&summary::closing(&run));
     Ok(Exit::of(&run))
 }
@@ -53,7 +66,7 @@ async fn supervised(
     options: &Options,
     root: &Root,
     prepared: Prepared,
-    terminal: &Terminal,
+    (terminal, person): (&Terminal, Option<Stay>),
     interrupts: &mut Interrupts,
 ) -> Result<Run, Error> {
     let registry = Arc::new(Registry::default());
@@ -63,6 +76,10 @@ async fn supervised(
     } else {
         let console = Console::new(terminal.clone(), Arc::clone(&registry), &prepared.run);
         plugins.add_own("console", console);
+    }
+    if let Some(stay) = person {
+        let dir = prepared.store.dir().clone();
+        plugins.add_own("asking", Asking::new(terminal.clone(), dir, stay, &prepared.run));
     }
     let hook = options.on_event.as_ref().map(OnEvent::hook).transpose()?;
     if let Some(hook) = &hook {

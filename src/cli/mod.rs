@@ -1,7 +1,10 @@
 //! The room of the command line: one file a command. Only here are stdout, flags and the
 //! environment known.
 
+pub mod answer;
+pub mod answers;
 pub mod args;
+mod asking;
 pub mod background;
 pub mod check;
 pub mod costs;
@@ -19,6 +22,7 @@ pub mod on_event;
 mod options;
 pub mod output;
 mod plugins;
+pub mod questions;
 pub mod recover;
 pub mod run;
 pub mod schema;

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Args, ValueEnum, builder::PossibleValue};
 
+use super::args::answers::Answers;
 use super::logging::Logging;
 use super::on_event::OnEvent;
 use super::plugins::Plugins;
@@ -75,6 +76,10 @@ pub struct Options {
     #[arg(last = true, value_name = "CLAUDE ARGS")]
     pub claude_args: Vec<String>,
 
+    /// Answers ahead of time, and what else it does about questions and graphs.
+    #[command(flatten)]
+    pub answers: Answers,
+
     /// How its processes are kept.
     #[command(flatten)]
     pub processes: Processes,
@@ -93,9 +98,13 @@ impl Options {
     #[must_use]
     pub fn not_kept(&self) -> Vec<OsString> {
         let mut arguments = self.logging.arguments();
-        if self.json {
-            arguments.push("--json".into());
-        }
+        let flags = [
+            ("--json", self.json),
+            ("--stay", self.answers.stay),
+            ("--migrate", self.answers.migrate),
+        ];
+        arguments
+            .extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
         if let Some(command) = &self.on_event {
             arguments.extend(["--on-event".into(), command.text().into()]);
         }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use super::answers;
 use super::args::{Birth, ResumeArgs, RunArgs};
 use super::exit::{Error, Exit};
 use super::foreground::supervise_here;
 use super::options::Options;
 use super::target::{self, Target};
 use super::{output, settings, summary};
-use crate::actor::supervisor::Start;
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::process::command::Marker;
@@ -52,7 +52,8 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
 pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
     let settings = settings::new(args, workflow)?;
     let request = Request { id: args.birth.id.clone(), input: args.birth.input.clone() };
-    Ok(runtime::create(root, workflow, request, settings, Graphs::default())?)
+    runtime::create(root, workflow, request, settings, Graphs::default())
+        .map_err(|error| answers::placed(error, &args.options.answers))
 }
 
 fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Exit, Error> {
@@ -66,10 +67,10 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
         output::tell(&format!("nothing is left to do: {}", summary::closing(&recovered.run)));
         return Ok(Exit::of(&recovered.run));
     }
-    let start = Start::again(recovered.untouched, settings, &recovered.run);
-    let graphs = Graphs::default();
-    let prepared =
-        Prepared { store, run: recovered.run, start, warnings: recovered.warnings, graphs };
+    let mut graphs = Graphs::default();
+    graphs.migrate = options.answers.migrate;
+    let prepared = runtime::take_up(store, recovered, settings, graphs)
+        .map_err(|error| answers::placed(error, &options.answers))?;
     supervise_here(options, root, prepared)
 }
 

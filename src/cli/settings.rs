@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::answers;
 use super::args::{Answerer, Birth, RunArgs};
 use super::exit::Error;
 use super::options::{Options, Processes, Supervision};
@@ -26,6 +27,7 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
         ..settings_of(workflow)
     };
     overlay(&args.options, &mut settings);
+    answers::add(&args.options.answers, &mut settings)?;
     refuse_own(&args.options)?;
     Ok(settings)
 }
@@ -48,6 +50,7 @@ pub fn again(birth: &Birth, options: &Options, mut settings: Settings) -> Result
         )));
     }
     overlay(options, &mut settings);
+    answers::add(&options.answers, &mut settings)?;
     refuse_own(options)?;
     Ok(settings)
 }

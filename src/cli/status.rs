@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::args::OneRun;
 use super::exit::{Error, Exit};
-use super::{keeping, output, summary};
+use super::{keeping, output, questions, summary};
 use crate::actor::clock::now;
 use crate::domain::keeps::{Keeps, Seen};
 use crate::domain::run::Status;
@@ -48,6 +48,10 @@ pub(super) fn standing(status: Status, held: bool) -> &'static str {
 fn as_json(view: &View) -> Value {
     let mut value = serde_json::to_value(&view.run).unwrap_or_default();
     value["status"] = json!(word(view));
+    let open = questions::open(&view.run);
+    if !open.is_empty() {
+        value["questions"] = questions::as_json(&open);
+    }
     for agent in value["agents"].as_array_mut().into_iter().flatten() {
         for frame in agent["stack"].as_array_mut().into_iter().flatten() {
             *frame = json!({ "session": frame["session"], "state": frame["state"] });
@@ -97,6 +101,7 @@ fn as_text(view: &View) -> String {
         });
         text.push_str(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
     }
+    text.push_str(&questions::as_text(run, &questions::open(run)));
     text.push_str(&summary::endings(run));
     text
 }

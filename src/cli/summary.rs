@@ -56,6 +56,9 @@ pub fn closing(run: &Run) -> String {
         (_, Some(pause @ Pause::Plugin { .. })) => format!(
             "paused: {pause}; {spent} spent; when that is mended, go on: raymond run {id}, or without what raymond.yaml and --plugin asked for: raymond run {id} --no-plugins"
         ),
+        (_, Some(pause @ Pause::Asking { .. })) => format!(
+            "paused: {pause}; {spent} spent; answer with `raymond answer {id} NODE=TEXT`, then go on: raymond run {id}"
+        ),
         (_, Some(pause)) => format!("paused: {pause}; {spent} spent; go on: raymond run {id}"),
         (_, None) => format!("run {id} holds still, {spent} spent; go on: raymond run {id}"),
     }

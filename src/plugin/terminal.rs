@@ -31,6 +31,7 @@ pub struct Terminal {
 enum Said {
     Line(String),
     Rows(Vec<String>),
+    Prompt(Option<String>),
     Clear(SyncSender<()>),
 }
 
@@ -89,6 +90,13 @@ impl Terminal {
         }
     }
 
+    /// Shows what is typed, in the last row of the live area, or nothing there.
+    pub fn prompt(&self, row: Option<&str>) {
+        if self.live {
+            self.say(Said::Prompt(row.map(printable)));
+        }
+    }
+
     /// Takes the live area away, once all that was said before is written, or after a moment.
     pub fn clear(&self) {
         let (done, cleared) = sync_channel(1);
@@ -112,6 +120,7 @@ fn write_all(
     dropped: &AtomicU64,
     note: fn(u64) -> String,
 ) {
+    let (mut rows, mut prompt) = (Vec::new(), None);
     for said in said {
         let lost = dropped.swap(0, Ordering::Relaxed);
         if lost > 0 {
@@ -119,11 +128,13 @@ fn write_all(
         }
         match said {
             Said::Line(text) => line(&mut stream, bar.as_ref(), &text),
-            Said::Rows(rows) => {
-                if let Some(bar) = &bar {
-                    bar.set_message(rows.join("\n"));
-                    bar.tick();
-                }
+            Said::Rows(drawn) => {
+                rows = drawn;
+                draw(bar.as_ref(), &rows, prompt.as_ref());
+            }
+            Said::Prompt(row) => {
+                prompt = row;
+                draw(bar.as_ref(), &rows, prompt.as_ref());
             }
             Said::Clear(done) => {
                 if let Some(bar) = bar.take() {
@@ -132,6 +143,14 @@ fn write_all(
                 let _ = done.send(());
             }
         }
+    }
+}
+
+fn draw(bar: Option<&ProgressBar>, rows: &[String], prompt: Option<&String>) {
+    if let Some(bar) = bar {
+        let rows: Vec<&str> = rows.iter().chain(prompt).map(String::as_str).collect();
+        bar.set_message(rows.join("\n"));
+        bar.tick();
     }
 }
 

@@ -15,10 +15,10 @@ use super::place;
 use super::plugins::{PlugIns, Terms};
 use super::settings::settings_of;
 use super::supervise::{Interrupts, Prepared, supervised};
+use super::take_up::take_up;
 use super::workflow::Workflow;
 use crate::actor::message::{Consult, Published};
 use crate::actor::registry::Registry;
-use crate::actor::supervisor::Start;
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::domain::settings::Settings;
@@ -217,16 +217,13 @@ impl Builder {
             }
             Target::Run(id) => {
                 let (store, recovered) = RunStore::open(root, &RunId::parse(&id)?)?;
-                let run = recovered.run;
-                if matches!(run.status, Status::Completed | Status::Failed) {
-                    return Ok(Ready::Over(Box::new(Outcome { run })));
+                if matches!(recovered.run.status, Status::Completed | Status::Failed) {
+                    return Ok(Ready::Over(Box::new(Outcome { run: recovered.run })));
                 }
-                let mut settings = run.settings.clone();
+                let mut settings = recovered.run.settings.clone();
                 change(&mut settings);
-                let start = Start::again(recovered.untouched, settings, &run);
-                let warnings = recovered.warnings;
-                let graphs = self.graphs;
-                Ok(Ready::Goes(Box::new(Prepared { store, run, start, warnings, graphs })))
+                let prepared = take_up(store, recovered, settings, self.graphs)?;
+                Ok(Ready::Goes(Box::new(prepared)))
             }
         }
     }

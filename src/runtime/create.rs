@@ -20,6 +20,7 @@ use crate::domain::run::STATE_VERSION;
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
 use crate::language::diagnostic::Diagnostic;
+use crate::language::graph::answers;
 use crate::language::graph::read::{Profile, read};
 use crate::language::prompt::step::{Position, step};
 use crate::language::prompt::survey::survey;
@@ -103,6 +104,11 @@ fn first_prompt(
         run_variables: settings.variables.clone(),
     };
     let ask = step(&position, scope)?;
+    for (node, text) in ahead(settings) {
+        if let Some(state) = StateName::parse(node).ok().filter(StateName::is_prompt) {
+            scope.check(&state).map_err(|error| unasked(node, text, error.to_string()))?;
+        }
+    }
     let mut warnings = survey(entry, scope);
     let missed = ask.unfilled.iter().find(|one| one.name == "input" && request.input.is_none());
     warnings.extend(
@@ -130,8 +136,21 @@ fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Res
     let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
         return Err(Error::Graph { diagnostics: errors });
     };
+    for (node, text) in ahead(settings) {
+        answers::check(&program, node, text).map_err(|why| unasked(node, text, why))?;
+    }
     let warnings = warnings.iter().map(ToString::to_string).collect();
     Ok(First { terms: Terms::default(), warnings, asks: program.asks_claude() })
+}
+
+/// The answers that were given ahead of time, each with the name it is asked under.
+fn ahead(settings: &Settings) -> impl Iterator<Item = (&str, &str)> {
+    let answers = settings.answers.iter();
+    answers.flat_map(|(node, texts)| texts.iter().map(|text| (node.as_str(), text.as_str())))
+}
+
+fn unasked(node: &str, text: &str, why: String) -> Error {
+    Error::Answer { node: node.to_owned(), text: text.to_owned(), why }
 }
 
 /// `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::domain::id::{InvalidName, RunId};
+use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::{prompt, replies, yaml};
 use crate::store;
@@ -44,6 +44,44 @@ pub enum Error {
     Graph {
         /// All that is wrong with it.
         diagnostics: Vec<Diagnostic>,
+    },
+    /// A graph has been edited since an agent entered it.
+    #[error(
+        "{path}: WF503 the graph has been edited since the agent {agent} entered it (it stands at {node}); give the old text back, or go on with the new one: raymond run {run} --migrate"
+    )]
+    Edited {
+        /// The graph's file.
+        path: String,
+        /// Who is in it.
+        agent: AgentId,
+        /// Where in it.
+        node: String,
+        /// The run.
+        run: RunId,
+    },
+    /// The node an agent stands at is not in the graph any more.
+    #[error(
+        "{path}: WF503 the agent {agent} stands at the node {node}, which the edited graph does not have; give a node of that name back, then: raymond run {run} --migrate"
+    )]
+    NodeGone {
+        /// The graph's file.
+        path: String,
+        /// Who stands there.
+        agent: AgentId,
+        /// The node.
+        node: String,
+        /// The run.
+        run: RunId,
+    },
+    /// An answer that was given ahead of time is none.
+    #[error("{why}")]
+    Answer {
+        /// The name it was given under.
+        node: String,
+        /// The answer.
+        text: String,
+        /// What is wrong.
+        why: String,
     },
     /// The workflow's manifest cannot be used.
     #[error("{path}:{error}")]

@@ -14,6 +14,7 @@ pub mod place;
 mod plugins;
 mod settings;
 mod supervise;
+mod take_up;
 mod workflow;
 
 pub use answerer::runner_for;
@@ -26,4 +27,5 @@ pub use place::directory;
 pub use plugins::{PlugIns, Terms};
 pub use settings::settings_of;
 pub use supervise::{Interrupts, Prepared, supervised};
+pub use take_up::take_up;
 pub use workflow::{FIRST, Workflow};

@@ -60,7 +60,7 @@ fn in_graphs(run: &Run) -> bool {
 }
 
 /// The workflow's files, and the workspace for the documents that its graphs refer to.
-fn scope_of(run: &Run, settings: &Settings) -> Result<Directory, Error> {
+pub(super) fn scope_of(run: &Run, settings: &Settings) -> Result<Directory, Error> {
     let path = Path::new(&run.scope_dir);
     let opened =
         Directory::open(path).and_then(|scope| scope.with_workspace(Path::new(&settings.cwd)));

@@ -148,10 +148,8 @@ mod tests {
     #[test]
     fn a_file_lists_answers_with_their_places() {
         let listed = read("a.yaml", "ask_type: git\nagain:\n  - 1\n  - yes\n").expect("valid");
-        let shown: Vec<_> = listed
-            .iter()
-            .map(|one| (&*one.node, &*one.text, one.line, one.column))
-            .collect();
+        let shown: Vec<_> =
+            listed.iter().map(|one| (&*one.node, &*one.text, one.line, one.column)).collect();
         assert_eq!(
             shown,
             [("ask_type", "git", 1, 11), ("again", "1", 3, 5), ("again", "yes", 4, 5)]

@@ -1,0 +1,200 @@
+//! `raymond answer`: answers the questions of a run, or shows those that wait.
+//!
+//! What is given is looked at here, against where the run stands and what lies in its inbox already, so
+//! that the one who answers is told what is wrong with it. The raymond that holds the run decides: the
+//! first valid answer wins.
+
+use std::io::Read;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::answers::agent_and_node;
+use super::args::answers::AnswerArgs;
+use super::exit::{Error, Exit};
+use super::output;
+use super::questions::{self, Open};
+use crate::actor::clock::now;
+use crate::domain::apply::apply;
+use crate::domain::decide::{Unanswerable, answer as decide};
+use crate::domain::event::{Command, Event, QuestionAnswered, Record};
+use crate::domain::id::RunId;
+use crate::domain::question::Given;
+use crate::domain::run::Run;
+use crate::language::hint::closest;
+use crate::store::inbox;
+use crate::store::layout::{Root, RunDir};
+use crate::store::view::{View, look};
+use crate::{domain, store};
+
+/// `raymond answer`
+///
+/// # Errors
+/// [`Error::Usage`] for what is no answer to a question that waits, [`Error::Store`] if there is no such run.
+pub fn answer(args: &AnswerArgs) -> Result<Exit, Error> {
+    let root = Root::new(&args.one.dir.dir);
+    let View { mut run, held, .. } = look(&root, &args.one.run)?;
+    let dir = root.run(&run.workflow_id);
+    let waiting = taken_from_inbox(&mut run, &dir)?;
+    let mut answered = Vec::new();
+    for (name, text) in &args.answers {
+        let given = given(name, text)?;
+        let (given, event) = examine(&run, &waiting, given)?;
+        happen(&mut run, Event::QuestionAnswered(event.clone()));
+        answered.push((given, event));
+    }
+    for (given, _) in &answered {
+        put(&dir, given.clone())?;
+    }
+    let open = questions::open(&run);
+    if args.one.json {
+        return output::print_json(&as_json(&run.workflow_id, held, &answered, &open));
+    }
+    output::print(&as_text(&run, held, &waiting, &answered, &open))
+}
+
+/// Puts an answer into a run's inbox; it is durable when this returns.
+///
+/// # Errors
+/// [`store::Error`].
+pub(super) fn put(dir: &RunDir, given: Given) -> Result<(), store::Error> {
+    let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
+    inbox::put(&dir.inbox(), &name, &Command::Answer(given))
+}
+
+/// What someone means by NAME=TEXT.
+fn given(name: &str, text: &str) -> Result<Given, Error> {
+    let (agent, node) = match agent_and_node(name) {
+        Some((agent, node)) => (Some(agent), node),
+        None => (None, name),
+    };
+    let mut text = text.to_owned();
+    if text == "-" {
+        text.clear();
+        std::io::stdin().read_to_string(&mut text).map_err(|error| Error::Io {
+            doing: "read the answer from",
+            path: "stdin".into(),
+            error,
+        })?;
+        text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    }
+    Ok(Given { agent, step: None, node: node.to_owned(), text })
+}
+
+/// Lets the answers that lie in the inbox happen to a picture of the run; gives them.
+fn taken_from_inbox(run: &mut Run, dir: &RunDir) -> Result<Vec<QuestionAnswered>, Error> {
+    let mut taken = Vec::new();
+    let lying = if dir.inbox().is_dir() { inbox::list(&dir.inbox())? } else { Vec::new() };
+    for entry in lying {
+        let Some(Command::Answer(given)) = entry.command else { continue };
+        if let Ok(Event::QuestionAnswered(event)) = decide(run, &given) {
+            happen(run, Event::QuestionAnswered(event.clone()));
+            taken.push(event);
+        }
+    }
+    Ok(taken)
+}
+
+fn happen(run: &mut Run, event: Event) {
+    let record = Record { seq: run.seq + 1, at: now(), event };
+    let _ = apply(run, &record);
+}
+
+/// What an answer leads to, and the answer as it is given to that very question.
+fn examine(
+    run: &Run,
+    waiting: &[QuestionAnswered],
+    given: Given,
+) -> Result<(Given, QuestionAnswered), Error> {
+    let id = &run.workflow_id;
+    let event = match decide(run, &given) {
+        Ok(Event::QuestionAnswered(event)) => event,
+        Ok(_) => return Err(Error::Usage(format!("{} is not asked", given.node))),
+        Err(Unanswerable::NoQuestion { .. }) => {
+            return Err(Error::Usage(nobody_asks(run, waiting, &given)));
+        }
+        Err(error) => return Err(Error::Usage(error.to_string())),
+    };
+    let late =
+        run.agents.get(&event.turn.agent).and_then(|agent| agent.asked.as_ref()?.late.clone());
+    if let Some(late) = late.filter(|late| late.at <= now()) {
+        return Err(Error::Usage(format!(
+            "the time for {} has passed: {} goes on at {} when the run does: raymond run {id}",
+            given.node, event.turn.agent, late.state
+        )));
+    }
+    let to = Given { agent: Some(event.turn.agent.clone()), step: Some(event.turn.step), ..given };
+    Ok((to, event))
+}
+
+/// That nobody asks under a name: it was answered already, or another one was meant.
+fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &Given) -> String {
+    let (id, node) = (&run.workflow_id, &given.node);
+    let whose = |agent: &domain::id::AgentId| given.agent.as_ref().is_none_or(|one| one == agent);
+    let before = waiting.iter().find(|one| one.node == *node && whose(&one.turn.agent));
+    if let Some(QuestionAnswered { turn, answer, .. }) = before {
+        return format!(
+            "{}/{node} has been answered already: {}; the first answer counts, and is taken when the run goes on: raymond run {id}",
+            turn.agent, answer.id
+        );
+    }
+    let open = questions::open(run);
+    if open.is_empty() {
+        return format!(
+            "no question of {id} waits for an answer; `raymond status {id}` shows where it stands"
+        );
+    }
+    let names: Vec<&str> = open.iter().map(|one| one.question.node.as_str()).collect();
+    let meant = closest(node, names.iter().copied()).map(|name| format!("; did you mean {name}?"));
+    let all: Vec<String> =
+        open.iter().map(|one| format!("{}/{}", one.agent, one.question.node)).collect();
+    let shown = format!("; those that wait are {}", all.join(", "));
+    format!("no question of {id} waits under the name {node}{}", meant.unwrap_or(shown))
+}
+
+fn as_json(
+    run: &RunId,
+    held: bool,
+    answered: &[(Given, QuestionAnswered)],
+    open: &[Open],
+) -> Value {
+    let answered: Vec<Value> = answered
+        .iter()
+        .map(|(_, event)| {
+            json!({ "agent": event.turn.agent, "node": event.node, "id": event.answer.id })
+        })
+        .collect();
+    json!({ "run": run, "held": held, "answered": answered, "questions": questions::as_json(open) })
+}
+
+fn as_text(
+    run: &Run,
+    held: bool,
+    waiting: &[QuestionAnswered],
+    answered: &[(Given, QuestionAnswered)],
+    open: &[Open],
+) -> String {
+    let id = &run.workflow_id;
+    let said = |event: &QuestionAnswered| {
+        let QuestionAnswered { turn, node, answer, .. } = event;
+        format!("{}/{node} is answered: {}\n", turn.agent, answer.id)
+    };
+    if answered.is_empty() {
+        let mut text: String = waiting.iter().map(said).collect();
+        text.push_str(&questions::as_text(run, open));
+        if text.is_empty() {
+            return format!("no question of {id} waits for an answer\n");
+        }
+        return text;
+    }
+    let mut text: String = answered.iter().map(|(_, event)| said(event)).collect();
+    match open {
+        [] => {}
+        [_] => text.push_str("one more question waits\n"),
+        more => text.push_str(&format!("{} more questions wait\n", more.len())),
+    }
+    if !held {
+        text.push_str(&format!("go on: raymond run {id}\n"));
+    }
+    text
+}

@@ -1,0 +1,64 @@
+//! Answers that are given ahead of time: by `--answer` and in the file of `--answers`, kept with the run.
+
+use std::path::Path;
+
+use super::args::answers::Answers;
+use super::exit::Error;
+use crate::domain::id::AgentId;
+use crate::domain::settings::Settings;
+use crate::language::graph::answers::{Listed, read};
+use crate::runtime;
+
+/// Adds what is given now to what was given before.
+///
+/// # Errors
+/// [`Error::Usage`] for a name with an agent before it, [`Error::Answers`] or [`Error::Io`] for a file that
+/// cannot be used.
+pub fn add(given: &Answers, settings: &mut Settings) -> Result<(), Error> {
+    for (node, text) in &given.answer {
+        if let Some((agent, name)) = agent_and_node(node) {
+            return Err(Error::Usage(format!(
+                "--answer {node}={text}: answers ahead of time go by the name of the question alone, whoever asks: --answer {name}={text}; once {agent} asks, `raymond answer RUN {node}={text}` is for it alone"
+            )));
+        }
+        settings.answers.entry(node.clone()).or_default().push(text.clone());
+    }
+    let Some(path) = &given.answers else { return Ok(()) };
+    for Listed { node, text, .. } in listed(path)? {
+        settings.answers.entry(node).or_default().push(text);
+    }
+    Ok(())
+}
+
+/// An agent before the name of what it asks, if one stands there.
+#[must_use]
+pub fn agent_and_node(name: &str) -> Option<(AgentId, &str)> {
+    let (agent, node) = name.split_once('/')?;
+    Some((AgentId::parse(agent).ok()?, node))
+}
+
+fn listed(path: &Path) -> Result<Vec<Listed>, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::Io {
+        doing: "read the answers in",
+        path: path.to_owned(),
+        error,
+    })?;
+    read(&path.display().to_string(), &text).map_err(Error::Answers)
+}
+
+/// Says of an answer that cannot be one where it stands.
+pub fn placed(error: runtime::Error, given: &Answers) -> Error {
+    let runtime::Error::Answer { node, text, why } = &error else { return error.into() };
+    let is_it = |one: &(String, String)| one.0 == *node && one.1 == *text;
+    if given.answer.iter().any(is_it) {
+        return Error::Usage(format!("--answer {node}={text}: {why}"));
+    }
+    let Some(path) = &given.answers else { return error.into() };
+    let listed = listed(path).unwrap_or_default();
+    match listed.into_iter().find(|one| one.node == *node && one.text == *text) {
+        Some(Listed { line, column, .. }) => {
+            Error::Usage(format!("{}:{line}:{column}: {why}", path.display()))
+        }
+        None => error.into(),
+    }
+}

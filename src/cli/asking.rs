@@ -1,0 +1,239 @@
+//! Asks the person at the terminal what the run's agents ask, one question after another.
+//!
+//! It is a plug-in like others: it is told what is asked and what has been answered, by whomever, and what
+//! is typed it puts into the run's inbox, as `raymond answer` does. So there is one way for an answer to
+//! come, and one place that decides which was first.
+
+mod keyboard;
+mod line;
+
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, Context, Handler, Message};
+use console::Term;
+
+use self::keyboard::Keyboard;
+use self::line::{Line, Typed};
+use super::answer::put;
+use super::questions::{self, Open};
+use crate::actor::message::{Finish, Published};
+use crate::actor::stay::Stay;
+use crate::domain::event::{Due, Event, Record};
+use crate::domain::id::AgentId;
+use crate::domain::question::{Given, Question};
+use crate::domain::run::Run;
+use crate::plugin::terminal::Terminal;
+use crate::store::layout::RunDir;
+
+/// How long a question is open before it is asked: one that was answered ahead of time never is.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// The actor.
+pub(super) struct Asking {
+    terminal: Terminal,
+    dir: RunDir,
+    stay: Stay,
+    open: Vec<Open>,
+    asked: Option<(AgentId, u64)>,
+    /// What was asked last has been answered here, and is on its way.
+    sent: bool,
+    line: Line,
+    keyboard: Option<Keyboard>,
+    /// Nobody answers here any more.
+    over: bool,
+}
+
+/// Keys were typed; none, if no more can come.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Keys(Vec<u8>);
+
+impl Asking {
+    /// Asks the questions of a run, as it stands. When nobody answers any more, `stay` is told.
+    pub(super) fn new(terminal: Terminal, dir: RunDir, stay: Stay, run: &Run) -> Self {
+        Self {
+            terminal,
+            dir,
+            stay,
+            open: questions::open(run),
+            asked: None,
+            sent: false,
+            line: Line::default(),
+            keyboard: None,
+            over: false,
+        }
+    }
+
+    /// Asks the first that is open, if nothing is asked yet.
+    fn ask(&mut self) {
+        let Some(first) = self.open.first().filter(|_| self.asked.is_none() && !self.over) else {
+            return;
+        };
+        self.asked = Some((first.agent.clone(), first.step));
+        self.terminal.line(first.text(&first.agent.to_string()).trim_end());
+        self.line.clear();
+        self.sent = false;
+        self.hear(true);
+        self.show();
+    }
+
+    fn hear(&self, wanted: bool) {
+        if let Some(keyboard) = &self.keyboard {
+            keyboard.want(wanted);
+        }
+    }
+
+    /// What is typed, behind what can be.
+    fn show(&self) {
+        let Some(one) = self.current().filter(|_| !self.sent) else {
+            return self.terminal.prompt(None);
+        };
+        let what = invitation(&one.question);
+        let width = usize::from(Term::stderr().size().1).saturating_sub(2);
+        let room = width.saturating_sub(console::measure_text_width(&what)).max(8);
+        let text = self.line.text();
+        let skipped = text.chars().count().saturating_sub(room);
+        let end: String = text.chars().skip(skipped).collect();
+        self.terminal.prompt(Some(&format!("{what}{end}_")));
+    }
+
+    fn current(&self) -> Option<&Open> {
+        let (agent, step) = self.asked.as_ref()?;
+        self.open.iter().find(|one| one.agent == *agent && one.step == *step)
+    }
+
+    fn typed(&mut self, typed: Typed) {
+        let Some(one) = self.current() else { return };
+        let text = match typed {
+            Typed::Entered(text) if text.trim().is_empty() => return,
+            Typed::Entered(text) => text,
+            Typed::End => return self.give_up(),
+        };
+        if let Err(invalid) = one.question.read(&text) {
+            return self.terminal.line(&invalid.to_string());
+        }
+        let given = Given {
+            agent: Some(one.agent.clone()),
+            step: Some(one.step),
+            ..Given::to(&one.question.node, &text)
+        };
+        match put(&self.dir, given) {
+            Ok(()) => {
+                self.sent = true;
+                self.hear(false);
+            }
+            Err(error) => self.terminal.line(&error.to_string()),
+        }
+    }
+
+    /// Nobody answers here any more: the questions stay open.
+    fn give_up(&mut self) {
+        self.over = true;
+        self.asked = None;
+        self.hear(false);
+        self.terminal.prompt(None);
+        self.stay.no_longer();
+    }
+
+    /// Takes note of what is asked, and of what is not any more.
+    fn follow(&mut self, record: &Record) {
+        let over = match &record.event {
+            Event::AgentFailed(failure) if failure.ends_run => {
+                self.open.clear();
+                None
+            }
+            event @ (Event::QuestionAnswered(_)
+            | Event::QuestionTimedOut(_)
+            | Event::AgentFailed(_)
+            | Event::StepFinished(_)
+            | Event::GraphWalked(_)) => event.agent(),
+            _ => None,
+        };
+        if let Some(over) = over {
+            self.open.retain(|one| one.agent != *over);
+        }
+        self.open.extend(asked(record));
+        if self.asked.is_some() && self.current().is_none() {
+            self.asked = None;
+            self.hear(false);
+            self.terminal.prompt(None);
+        }
+    }
+}
+
+/// The question that is asked with a record, if one is.
+fn asked(record: &Record) -> Option<Open> {
+    let (turn, question, patience) = match &record.event {
+        Event::GraphWalked(walked) => match &walked.due {
+            Due::Question(question) => (&walked.turn, (**question).clone(), None),
+            _ => return None,
+        },
+        Event::StepFinished(step) => {
+            (&step.turn, Question::of(&step.transition)?.0, step.transition.patience())
+        }
+        _ => return None,
+    };
+    Some(Open {
+        agent: turn.agent.clone(),
+        step: turn.step.saturating_add(1),
+        question,
+        since: record.at,
+        until: patience.map(|patience| record.at.plus(patience.timeout_ms)),
+    })
+}
+
+/// What can be typed.
+fn invitation(question: &Question) -> String {
+    let own = if question.free { ", or a text of your own" } else { "" };
+    match question.options.len() {
+        0 => "answer (Ctrl-D: leave it open): ".to_owned(),
+        1 => format!("1{own} (Ctrl-D: leave it open): "),
+        count => format!("1-{count}{own} (Ctrl-D: leave it open): "),
+    }
+}
+
+impl Actor for Asking {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let own = ctx.address();
+        self.keyboard = Some(Keyboard::listen(move |keys| own.do_send(Keys(keys.to_vec()))));
+        ctx.run_interval(SETTLED, |this, _| this.ask());
+    }
+}
+
+impl Handler<Keys> for Asking {
+    type Result = ();
+
+    fn handle(&mut self, Keys(keys): Keys, _: &mut Self::Context) {
+        if keys.is_empty() {
+            return self.give_up();
+        }
+        for key in keys {
+            if !self.sent
+                && self.current().is_some()
+                && let Some(typed) = self.line.press(key)
+            {
+                self.typed(typed);
+            }
+        }
+        self.show();
+    }
+}
+
+impl Handler<Published> for Asking {
+    type Result = ();
+
+    fn handle(&mut self, published: Published, _: &mut Self::Context) {
+        self.follow(&published.record);
+    }
+}
+
+impl Handler<Finish> for Asking {
+    type Result = ();
+
+    fn handle(&mut self, _: Finish, _: &mut Self::Context) {
+        self.keyboard = None;
+        self.terminal.prompt(None);
+    }
+}

@@ -1,0 +1,137 @@
+//! The keyboard of the terminal: each byte as it is typed, while someone wants to hear it.
+//!
+//! The terminal is told not to wait for the end of a line and not to show what is typed, because the live
+//! view does; its signals, as of Ctrl-C, stay. As soon as nobody wants to hear of keys any more it is as
+//! before: what is typed then is for whoever reads next. A process in the background of its terminal does
+//! not touch it.
+
+use std::io::{Stdin, stdin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::getpgrp;
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
+
+/// How often it is looked whether someone wants to hear of keys, in milliseconds.
+const LOOK: u32 = 50;
+
+/// A keyboard that is listened to.
+pub(super) struct Keyboard(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    wanted: bool,
+    over: bool,
+    /// How the terminal was before.
+    before: Option<Termios>,
+}
+
+impl Keyboard {
+    /// Has a thread listen; `tell` gets what is typed, and nothing when there is no more to come. It is
+    /// not heard before it is wanted.
+    pub(super) fn listen(tell: impl Fn(&[u8]) + Send + 'static) -> Self {
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = Arc::clone(&state);
+        // Without a thread nobody is asked, and the questions stay open.
+        let _ = std::thread::Builder::new()
+            .name("keyboard".to_owned())
+            .spawn(move || listen(&shared, &tell));
+        Self(state)
+    }
+
+    /// Whether keys are wanted from now on.
+    pub(super) fn want(&self, wanted: bool) {
+        let mut state = lock(&self.0);
+        state.wanted = wanted;
+        if !wanted {
+            state.restore();
+        }
+    }
+
+    /// Nobody wants to hear of it any more.
+    pub(super) fn stop(&self) {
+        self.want(false);
+        lock(&self.0).over = true;
+    }
+}
+
+impl Drop for Keyboard {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn listen(state: &Mutex<State>, tell: &impl Fn(&[u8])) {
+    let stdin = stdin();
+    loop {
+        {
+            let mut state = lock(state);
+            if state.over {
+                return;
+            }
+            if !state.wanted || !state.prepare(&stdin) {
+                drop(state);
+                std::thread::sleep(Duration::from_millis(LOOK.into()));
+                continue;
+            }
+        }
+        if !has_come(&stdin) {
+            continue;
+        }
+        let mut bytes = [0; 256];
+        // What was typed for someone who does not want it any more is for whoever reads next.
+        let guard = lock(state);
+        if !guard.wanted {
+            continue;
+        }
+        let read = rustix::io::read(&stdin, &mut bytes);
+        drop(guard);
+        match read {
+            Ok(count @ 1..) => tell(&bytes[..count]),
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            _ => {
+                tell(&[]);
+                return;
+            }
+        }
+    }
+}
+
+/// Whether something has been typed, within a moment.
+fn has_come(stdin: &Stdin) -> bool {
+    let mut polled = [PollFd::new(stdin, PollFlags::IN)];
+    let moment = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK) * 1_000_000 };
+    poll(&mut polled, Some(&moment)).is_ok_and(|count| count > 0)
+}
+
+impl State {
+    /// Has the terminal tell of each key at once; gives whether it does.
+    fn prepare(&mut self, stdin: &Stdin) -> bool {
+        if tcgetpgrp(stdin).ok() != Some(getpgrp()) {
+            return false;
+        }
+        let Ok(mut modes) = tcgetattr(stdin) else { return false };
+        let by_line = LocalModes::ICANON | LocalModes::ECHO;
+        if !modes.local_modes.intersects(by_line) {
+            return true;
+        }
+        self.before.get_or_insert_with(|| modes.clone());
+        modes.local_modes.remove(by_line);
+        modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(stdin, OptionalActions::Now, &modes).is_ok()
+    }
+
+    fn restore(&mut self) {
+        if let Some(before) = self.before.take() {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+        }
+    }
+}

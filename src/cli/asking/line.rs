@@ -1,0 +1,132 @@
+//! A line as it is typed: what the bytes of a keyboard do to it. Pure.
+
+use std::mem;
+
+/// The longest line; what is typed beyond is left out.
+const LONGEST: usize = 64 * 1024;
+
+/// What has been typed so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Line {
+    text: String,
+    /// The bytes of a character of which some are still to come.
+    begun: Vec<u8>,
+    escape: Escape,
+}
+
+/// How far a key that is more than a character has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Escape {
+    #[default]
+    No,
+    Begun,
+    Sequence,
+}
+
+/// What a key came to that is more than a change of the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Typed {
+    /// The line is entered.
+    Entered(String),
+    /// There is nothing more to come: Ctrl-D on an empty line.
+    End,
+}
+
+const CTRL_D: u8 = 0x04;
+const BACKSPACE: u8 = 0x08;
+const CTRL_U: u8 = 0x15;
+const CTRL_W: u8 = 0x17;
+const ESCAPE: u8 = 0x1b;
+const DELETE: u8 = 0x7f;
+
+impl Line {
+    /// What has been typed.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Forgets it.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes a byte.
+    pub(super) fn press(&mut self, byte: u8) -> Option<Typed> {
+        match (self.escape, byte) {
+            (Escape::Begun, b'[' | b'O') => self.escape = Escape::Sequence,
+            (Escape::Sequence, 0x40..=0x7e) | (Escape::Begun, _) => self.escape = Escape::No,
+            (Escape::Sequence, _) => {}
+            (Escape::No, ESCAPE) => self.escape = Escape::Begun,
+            (Escape::No, b'\r' | b'\n') => {
+                self.begun.clear();
+                return Some(Typed::Entered(mem::take(&mut self.text)));
+            }
+            (Escape::No, CTRL_D) if self.text.is_empty() => return Some(Typed::End),
+            (Escape::No, BACKSPACE | DELETE) => drop(self.text.pop()),
+            (Escape::No, CTRL_U) => self.text.clear(),
+            (Escape::No, CTRL_W) => {
+                let kept = self.text.trim_end().rfind(char::is_whitespace);
+                self.text.truncate(kept.map_or(0, |space| space + 1));
+            }
+            (Escape::No, b'\t') => self.text.push(' '),
+            (Escape::No, 0..0x20) => {}
+            (Escape::No, byte) => self.extend(byte),
+        }
+        None
+    }
+
+    fn extend(&mut self, byte: u8) {
+        self.begun.push(byte);
+        match str::from_utf8(&self.begun) {
+            Ok(whole) if self.text.len() + whole.len() <= LONGEST => self.text.push_str(whole),
+            Err(error) if error.error_len().is_none() => return,
+            _ => {}
+        }
+        self.begun.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(bytes: &str) -> (Vec<Typed>, String) {
+        let mut line = Line::default();
+        let keys = bytes.bytes().filter_map(|byte| line.press(byte)).collect();
+        (keys, line.text().to_owned())
+    }
+
+    #[test]
+    fn keys_change_the_line() {
+        let table = [
+            ("abc", "abc"),
+            ("ab\u{8}\u{7f}c", "c"),
+            ("äö€\u{7f}", "äö"),
+            ("one two  \u{17}", "one "),
+            ("one\u{17}", ""),
+            ("gone\u{15}new", "new"),
+            ("a\u{1b}[A\u{1b}[3~\u{1b}OPb\u{1b}xc", "abc"),
+            ("a\tb\u{1}", "a b"),
+            ("a\u{4}", "a"),
+        ];
+        for (keys, line) in table {
+            assert_eq!(typed(keys), (Vec::new(), line.to_owned()), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn enter_gives_the_line_and_ctrl_d_ends() {
+        let entered = |text: &str| Typed::Entered(text.to_owned());
+        let (keys, rest) = typed("git\rno\n\u{4}");
+        assert_eq!((keys, rest.as_str()), (vec![entered("git"), entered("no"), Typed::End], ""));
+    }
+
+    #[test]
+    fn what_is_no_text_is_left_out() {
+        let mut line = Line::default();
+        for byte in [0xff, b'a', 0xe2, 0x82, b'b'] {
+            assert_eq!(line.press(byte), None);
+        }
+        assert_eq!(line.text(), "a");
+    }
+}

@@ -1,0 +1,188 @@
+//! The questions of a run that wait for an answer, for programs and for people.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::domain::agent::Agent;
+use crate::domain::id::AgentId;
+use crate::domain::question::Question;
+use crate::domain::run::{Pause, Run};
+use crate::domain::time::Timestamp;
+use crate::plugin::sentence::date;
+
+/// A question that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    /// Who asks.
+    pub agent: AgentId,
+    /// In which step.
+    pub step: u64,
+    /// The question.
+    pub question: Question,
+    /// Since when.
+    pub since: Timestamp,
+    /// Until when an answer is taken, if not for ever.
+    pub until: Option<Timestamp>,
+}
+
+impl Open {
+    /// What an agent asks, if it does.
+    #[must_use]
+    pub fn of(agent: &Agent) -> Option<Self> {
+        let asked = agent.asked.as_ref()?;
+        Some(Self {
+            agent: agent.id.clone(),
+            step: agent.step,
+            question: asked.question.clone(),
+            since: asked.since,
+            until: asked.late.as_ref().map(|late| late.at),
+        })
+    }
+
+    fn json(&self) -> Value {
+        let Question { node, text, header, options, free } = &self.question;
+        let options: Vec<Value> = options
+            .iter()
+            .map(|one| json!({ "id": one.id, "label": one.label, "description": one.description }))
+            .collect();
+        let mut value = json!({
+            "agent": self.agent,
+            "node": node,
+            "question": text,
+            "header": header,
+            "options": options,
+            "free": *free || options.is_empty(),
+            "asked_at": self.since,
+        });
+        if let Some(until) = self.until {
+            value["until"] = json!(until);
+        }
+        value
+    }
+
+    /// Who asks what, and what can be chosen, a line each; `head` says under which name.
+    #[must_use]
+    pub fn text(&self, head: &str) -> String {
+        let Question { text, header, options, free, .. } = &self.question;
+        let header = header.as_ref().map(|header| format!(" ({header})")).unwrap_or_default();
+        let mut shown = format!("{head} asks{header}: {text}\n");
+        let widest = options.iter().map(|one| one.id.chars().count()).max().unwrap_or(0);
+        for (option, number) in options.iter().zip(1..) {
+            let meaning = if option.description.is_empty() {
+                ""
+            } else {
+                &format!(": {}", option.description)
+            };
+            let _ = writeln!(shown, "  {number}  {:widest$}  {}{meaning}", option.id, option.label);
+        }
+        if *free && !options.is_empty() {
+            let _ = writeln!(shown, "  or a text of your own");
+        }
+        shown
+    }
+}
+
+/// All that wait.
+#[must_use]
+pub fn open(run: &Run) -> Vec<Open> {
+    run.agents.values().filter_map(Open::of).collect()
+}
+
+/// The questions as JSON.
+#[must_use]
+pub fn as_json(open: &[Open]) -> Value {
+    open.iter().map(Open::json).collect()
+}
+
+/// What a run that holds still for its questions prints last: they are in a line of JSON. Nothing, if it
+/// does not hold still for them.
+#[must_use]
+pub fn document(run: &Run) -> String {
+    if !matches!(run.pause, Some(Pause::Asking { .. })) {
+        return String::new();
+    }
+    let questions = as_json(&open(run));
+    format!("{}\n", json!({ "run": run.workflow_id, "questions": questions }))
+}
+
+/// The questions, and how each is answered.
+#[must_use]
+pub fn as_text(run: &Run, open: &[Open]) -> String {
+    let id = &run.workflow_id;
+    open.iter().fold(String::new(), |mut text, one| {
+        let (agent, node) = (&one.agent, &one.question.node);
+        let alone = open.iter().filter(|other| other.question.node == *node).count() == 1;
+        let name = if alone { node.clone() } else { format!("{agent}/{node}") };
+        let first = one.question.options.first();
+        let example = first.map_or("TEXT", |option| &option.id);
+        let _ = write!(text, "{}", one.text(&format!("{agent}/{node}")));
+        let _ = writeln!(text, "  answer: raymond answer {id} {}", quoted(&format!("{name}={example}")));
+        if let Some(until) = one.until {
+            let _ = writeln!(
+                text,
+                "  until {}: then it goes on without, if the run is up; one that is down is not woken",
+                date(until)
+            );
+        }
+        text
+    })
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "=_-./".contains(c);
+    if word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::question::Choice;
+
+    fn asks(agent: &str, options: &[&str]) -> Open {
+        let option = |id: &&str| Choice {
+            id: (*id).into(),
+            label: id.to_uppercase(),
+            description: "one".into(),
+        };
+        Open {
+            agent: AgentId::parse(agent).expect("an agent"),
+            step: 1,
+            question: Question {
+                node: "kind".into(),
+                text: "Which?".into(),
+                header: None,
+                options: options.iter().map(option).collect(),
+                free: true,
+            },
+            since: Timestamp(0),
+            until: None,
+        }
+    }
+
+    #[test]
+    fn a_question_tells_what_can_be_chosen() {
+        let text = asks("main", &["git", "a"]).text("main/kind");
+        assert_eq!(
+            text,
+            "main/kind asks: Which?\n  1  git  GIT: one\n  2  a    A: one\n  or a text of your own\n"
+        );
+        let json = asks("main", &[]).json();
+        assert_eq!(
+            (&json["free"], json["options"].as_array().map(Vec::len)),
+            (&json!(true), Some(0))
+        );
+        assert!(json.get("until").is_none());
+    }
+
+    #[test]
+    fn a_name_is_quoted_where_a_shell_would_not_take_it_as_it_is() {
+        assert_eq!(quoted("NEXT.md=TEXT"), "NEXT.md=TEXT");
+        assert_eq!(quoted("ask it=don't"), "'ask it=don'\\''t'");
+    }
+}

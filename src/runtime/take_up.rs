@@ -1,0 +1,94 @@
+//! A run that was there before is made ready to go on, once what it goes on with fits what it is in.
+//!
+//! A graph that was edited since an agent entered it is another program: the run does not begin with it
+//! unless that is asked for, and then only if the agent's node is still there.
+
+use super::error::Error;
+use super::graphs::Graphs;
+use super::supervise::{Prepared, scope_of};
+use crate::actor::supervisor::Start;
+use crate::domain::agent::Agent;
+use crate::domain::graph::State;
+use crate::domain::run::Run;
+use crate::domain::settings::Settings;
+use crate::language::diagnostic::Diagnostic;
+use crate::language::graph::read::{Profile, read};
+use crate::language::prompt::step;
+use crate::language::source::Source;
+use crate::store::run_store::{Recovered, RunStore};
+
+/// Makes a run ready to go on under these settings.
+///
+/// # Errors
+/// [`Error`] if a graph it is in has been edited, or an answer that was given is none to a question that
+/// waits.
+pub fn take_up(
+    store: RunStore,
+    recovered: Recovered,
+    settings: Settings,
+    graphs: Graphs,
+) -> Result<Prepared, Error> {
+    let Recovered { run, untouched, warnings, .. } = recovered;
+    check_answers(&run, &settings)?;
+    check_graphs(&run, &settings, &graphs)?;
+    let start = Start::again(untouched, settings, &run);
+    Ok(Prepared { store, run, start, warnings, graphs })
+}
+
+/// Whether what is given now answers what is asked already, where it is meant to.
+fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
+    let asked = run.agents.values().filter_map(|agent| agent.asked.as_ref());
+    for question in asked.map(|asked| &asked.question) {
+        let before = run.settings.answers.get(&question.node).map_or(0, Vec::len);
+        let given = settings.answers.get(&question.node).into_iter().flatten().skip(before);
+        for text in given {
+            question.read(text).map_err(|invalid| Error::Answer {
+                node: question.node.clone(),
+                text: text.clone(),
+                why: invalid.to_string(),
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether all agents can go on in the graphs that they are in.
+fn check_graphs(run: &Run, settings: &Settings, graphs: &Graphs) -> Result<(), Error> {
+    let mut inside = run.agents.values().filter_map(|agent| Some((agent, agent.graph.as_ref()?)));
+    let Some(first) = inside.next() else { return Ok(()) };
+    let scope = scope_of(run, settings)?;
+    std::iter::once(first)
+        .chain(inside)
+        .try_for_each(|(agent, memory)| stands(run, agent, &memory.state, &scope, graphs))
+}
+
+/// Whether an agent can go on in the graph that it is in.
+fn stands(
+    run: &Run,
+    agent: &Agent,
+    state: &State,
+    scope: &dyn Source,
+    graphs: &Graphs,
+) -> Result<(), Error> {
+    let file = &agent.current_state;
+    let within = agent.birth.folder.as_ref().map(|folder| scope.within(folder)).transpose();
+    let within = within.map_err(step::Error::from)?;
+    let source = within.as_deref().unwrap_or(scope);
+    let text = source.read(file).map_err(step::Error::from)?;
+    let path = source.path(file);
+    let reading = read(&path, None, &text, graphs.vocabulary(), source, Profile::Lenient);
+    let Some(program) = reading.program else {
+        let diagnostics = reading.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+        return Err(Error::Graph { diagnostics });
+    };
+    if *program.hash == *state.program {
+        return Ok(());
+    }
+    let (agent, node, run) = (agent.id.clone(), state.current_node.to_string(), &run.workflow_id);
+    if !graphs.migrate {
+        return Err(Error::Edited { path, agent, node, run: run.clone() });
+    }
+    let is_there = program.nodes.contains_key(&*state.current_node)
+        || program.endings.contains_key(&*state.current_node);
+    if is_there { Ok(()) } else { Err(Error::NodeGone { path, agent, node, run: run.clone() }) }
+}

@@ -114,8 +114,8 @@ const RUN_HELP: &str = "Examples:
   raymond run workflows/tour -- --effort low        what follows -- goes to Claude Code
   raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"
 
-Events: paused, agent_parked (waits for someone), agent_failed, limit_reached, ended, and broken (the run
-could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
+Events: paused, question (waits for an answer), agent_parked (waits for someone), agent_failed,
+limit_reached, ended, and broken (the run could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
 RAYMOND_MESSAGE in its environment and all of it, with the record, as a line of JSON on stdin. It has 10s;
 then it and all it has started are ended. It is not given ANTHROPIC_* and CLAUDE_*, which may be keys.";
 

@@ -39,6 +39,8 @@ pub(super) struct Asking {
     sent: bool,
     line: Line,
     keyboard: Option<Keyboard>,
+    /// The run has begun, or goes on: what was open before may have its answer.
+    begun: bool,
     /// Nobody answers here any more.
     over: bool,
 }
@@ -60,15 +62,17 @@ impl Asking {
             sent: false,
             line: Line::default(),
             keyboard: None,
+            begun: false,
             over: false,
         }
     }
 
     /// Asks the first that is open, if nothing is asked yet.
     fn ask(&mut self) {
-        let Some(first) = self.open.first().filter(|_| self.asked.is_none() && !self.over) else {
+        if self.over || !self.begun || self.asked.is_some() {
             return;
-        };
+        }
+        let Some(first) = self.open.first() else { return };
         self.asked = Some((first.agent.clone(), first.step));
         self.terminal.line(first.text(&first.agent.to_string()).trim_end());
         self.line.clear();
@@ -225,6 +229,7 @@ impl Handler<Published> for Asking {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
+        self.begun = true;
         self.follow(&published.record);
     }
 }

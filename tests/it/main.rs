@@ -8,7 +8,9 @@
 
 mod admission;
 mod adoption;
+mod answers;
 mod api;
+mod ask;
 mod bad_claude;
 mod bad_input;
 mod check;

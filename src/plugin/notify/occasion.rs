@@ -8,9 +8,11 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::actor::message::Published;
-use crate::domain::event::Event;
+use crate::actor::registry::Phase;
+use crate::domain::event::{Due, Event};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
+use crate::domain::question::Question;
 use crate::domain::run::{Ending, Pause, Run, Status};
 use crate::domain::transition::Transition;
 use crate::plugin::sentence::{date, flat, printable};
@@ -23,6 +25,8 @@ const LONGEST: usize = 2000;
 pub enum Occasion {
     /// The run holds still until someone lets it go on.
     Paused,
+    /// An agent waits for an answer; the others go on.
+    Question,
     /// An agent waits for someone; the others go on.
     AgentParked,
     /// An agent has ended badly.
@@ -37,8 +41,9 @@ pub enum Occasion {
 
 impl Occasion {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Paused,
+        Self::Question,
         Self::AgentParked,
         Self::AgentFailed,
         Self::LimitReached,
@@ -51,6 +56,7 @@ impl Occasion {
     pub fn name(self) -> &'static str {
         match self {
             Self::Paused => "paused",
+            Self::Question => "question",
             Self::AgentParked => "agent_parked",
             Self::AgentFailed => "agent_failed",
             Self::LimitReached => "limit_reached",
@@ -132,6 +138,17 @@ impl Occasions {
         let run = &self.run;
         let (occasion, message) = match &published.record.event {
             Event::RunPaused { pause } => (Occasion::Paused, paused(run, pause)),
+            event if is_asking(published) => {
+                let question = asked(event)?;
+                let Question { node, text, .. } = &question;
+                let agent = event.agent()?;
+                (
+                    Occasion::Question,
+                    format!(
+                        "{agent} of run {run} asks {node}: {text}; answer: raymond answer {run} {agent}/{node}=TEXT"
+                    ),
+                )
+            }
             Event::AgentParked(event) => (
                 Occasion::AgentParked,
                 format!(
@@ -208,6 +225,9 @@ impl Occasions {
             Event::StepFinished(step) if matches!(step.transition, Transition::Fork { .. }) => {
                 self.live += 1;
             }
+            Event::GraphWalked(walked) if matches!(walked.due, Due::Agent { .. }) => {
+                self.live += 1;
+            }
             Event::AgentFailed(failure) => {
                 let ended = if failure.ends_run { self.live } else { 1 };
                 self.live = self.live.saturating_sub(ended);
@@ -221,6 +241,23 @@ impl Occasions {
     }
 }
 
+/// Whether the agent of a record waits for an answer now; one that was given ahead of time it has already.
+fn is_asking(published: &Published) -> bool {
+    published.agent.as_ref().is_some_and(|agent| matches!(agent.phase, Phase::Asking { .. }))
+}
+
+/// What is asked with a record, if something is.
+fn asked(event: &Event) -> Option<Question> {
+    match event {
+        Event::StepFinished(step) => Question::of(&step.transition).map(|(question, _)| question),
+        Event::GraphWalked(walked) => match &walked.due {
+            Due::Question(question) => Some((**question).clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// That a run holds still, and how it goes on.
 fn paused(run: &RunId, pause: &Pause) -> String {
     match pause {
@@ -230,6 +267,9 @@ fn paused(run: &RunId, pause: &Pause) -> String {
         Pause::UsageLimit { resets: Some(resets), .. } => format!(
             "run {run} paused: {pause}; it resets {}; go on: raymond run {run}",
             date(*resets)
+        ),
+        Pause::Asking { .. } => format!(
+            "run {run} paused: {pause}; answer it: raymond answer {run}, then go on: raymond run {run}"
         ),
         _ => format!("run {run} paused: {pause}; go on: raymond run {run}"),
     }

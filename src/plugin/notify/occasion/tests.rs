@@ -153,3 +153,18 @@ fn its_json_holds_the_journal_s_own_line() {
     assert_eq!(value["total_cost_usd"], 0.05);
     assert!(value["message"].as_str().is_some_and(|text| text.contains("it \"fell\"")));
 }
+
+#[test]
+fn a_question_is_told_unless_it_has_its_answer_already() {
+    let asks = || step(Tag::Ask, &[("next", "B.md")], "Sure?");
+    let asking = AgentView { phase: Phase::Asking { node: "B.md".into() }, ..view() };
+    assert_eq!(occasions().of(&published(asks(), Some(view()))), None);
+    let told = occasions().of(&published(asks(), Some(asking.clone()))).expect("told");
+    assert_eq!(told.occasion, Occasion::Question);
+    assert_eq!(
+        told.message,
+        "main of run t asks B.md: Sure?; answer: raymond answer t main/B.md=TEXT"
+    );
+    let elsewhere = step(Tag::Goto, &[], "B.md");
+    assert_eq!(occasions().of(&published(elsewhere, Some(asking))), None);
+}

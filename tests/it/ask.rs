@@ -1,0 +1,151 @@
+//! `<ask>`: a prompt's question to a person, what its policy says about it, and its end without an answer.
+
+use raymond::actor::clock::now;
+use raymond::domain::time::Timestamp;
+use serde_json::{Value, json};
+
+use crate::support::{Test, patiently, when};
+
+const ASK: &str = r#"<ask next="NEXT.md">Shall I?</ask>"#;
+
+fn asking() -> Test {
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "they said: {{answer}}")
+        .prompt("LATE.md", "nobody said")
+        .rule(when("start").reply(ASK))
+        .rule(when("they said").reply("<result>heard</result>"))
+        .rule(when("nobody said").reply("<result>unheard</result>"))
+}
+
+#[test]
+fn no_process_waits_and_the_same_session_hears_the_answer() {
+    let test = asking();
+    let outcome = test.run(&["START.md"]);
+    outcome.code(2).stderr_has("main/NEXT.md asks: Shall I?").stderr_has("NEXT.md=TEXT");
+    let document: Value = outcome.json_items().pop().expect("a document");
+    let one = &document["questions"][0];
+    assert_eq!((&one["node"], &one["free"]), (&json!("NEXT.md"), &json!(true)));
+    test.assert_no_survivors();
+    test.raymond(&["answer", "t", "NEXT.md=  "]).code(64).stderr_has("give some text");
+    test.raymond(&["answer", "t", "NEXT.md=Yes, but {{carefully}}"]).ok();
+    test.again(&[]).ok().ended("main", "heard");
+    let [start, next] = &test.calls()[..] else { panic!("two turns: {:?}", test.calls()) };
+    assert_eq!(next.prompt.trim(), "they said: Yes, but {{carefully}}");
+    next.assert_resumes(start);
+}
+
+#[test]
+fn an_answer_ahead_of_time_goes_by_the_next_state() {
+    let test = asking();
+    test.run(&["START.md", "--answer", "NEXT.md=ahead"]).ok();
+    assert_eq!(test.calls()[1].prompt.trim(), "they said: ahead");
+    let test = asking();
+    test.run(&["START.md", "--answer", "NEXTT.md=ahead"])
+        .code(64)
+        .stderr_has("--answer NEXTT.md=ahead:")
+        .stderr_has("did you mean NEXT.md?");
+    assert!(!test.run_dir().exists());
+}
+
+#[test]
+fn agents_that_ask_the_same_are_told_apart() {
+    let fork = r#"<fork next="NEXT.md">START.md</fork>"#;
+    let test = Test::new()
+        .prompt("TWO.md", "two")
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next {{answer}}")
+        .rule(when("two").reply(fork))
+        .rule(when("start").reply(r#"<ask next="END.md">Child?</ask>"#))
+        .rule(when("next").reply(r#"<ask next="END.md">Parent?</ask>"#))
+        .rule(when("end").reply("<result>done</result>"))
+        .prompt("END.md", "end {{answer}}");
+    let outcome = test.run(&["TWO.md"]);
+    outcome
+        .code(2)
+        .stderr_has("2 questions wait")
+        .stderr_has("raymond answer t main.1/END.md=TEXT");
+    test.raymond(&["answer", "t", "END.md=x"])
+        .code(64)
+        .stderr_has("name one, as main/END.md=… or main.1/END.md=…");
+    test.raymond(&["answer", "t", "main/END.md=p", "main.1/END.md=c"]).ok();
+    test.again(&[]).ok();
+    let mut said = [test.calls_with("end p"), test.calls_with("end c")];
+    let agents = said.each_mut().map(|calls| calls.remove(0).agent().to_owned());
+    assert_eq!(agents, ["main", "main.1"]);
+}
+
+fn late(timeout: &str) -> Test {
+    let ask = format!(r#"<ask next="NEXT.md" timeout="{timeout}" timeout_next="LATE.md">?</ask>"#);
+    let test = asking();
+    test.script(&[
+        when("start").reply(&ask),
+        when("nobody said").reply("<result>unheard</result>"),
+        when("they said").reply("<result>heard</result>"),
+    ]);
+    test
+}
+
+#[test]
+fn who_is_not_answered_in_time_goes_on_elsewhere() {
+    let test = late("200ms");
+    test.run(&["START.md", "--stay"]).ok().ended("main", "unheard").stderr_has("nobody answered");
+}
+
+#[test]
+fn a_time_that_has_passed_while_the_run_was_down_counts() {
+    let test = late("2s");
+    let outcome = test.run(&["START.md"]);
+    outcome.code(2).stderr_has("one that is down is not woken");
+    let document: Value = outcome.json_items().pop().expect("a document");
+    let until = document["questions"][0]["until"].as_str().expect("a time").to_owned();
+    let until: Timestamp = until.parse().expect("a time");
+    patiently("the time passes", || until < now());
+    test.raymond(&["answer", "t", "NEXT.md=x"]).code(64).stderr_has("has passed");
+    test.again(&[]).ok().ended("main", "unheard");
+}
+
+#[test]
+fn a_policy_names_what_may_be_asked() {
+    let policy = "---\nallowed_transitions:\n  - { tag: ask, next: NEXT.md, timeout: 24h, timeout_next: LATE.md }\n---\nstart";
+    let right = r#"<ask next="NEXT.md" timeout="24h" timeout_next="LATE.md">Now?</ask>"#;
+    let test = asking().prompt("START.md", policy);
+    test.script(&[
+        when("start").reply(ASK),
+        when("24h").reply(right),
+        when("they said").reply("<result>heard</result>"),
+    ]);
+    test.run(&["START.md", "--answer", "NEXT.md=yes"]).ok().ended("main", "heard");
+    let reminder = &test.calls()[1].prompt;
+    assert!(reminder.contains(&right.replace("Now?", "your question to a person")), "{reminder}");
+    assert_eq!(test.events("turn_rejected").len(), 1);
+}
+
+#[test]
+fn a_late_state_that_is_not_there_can_be_repaired() {
+    let policy = "---\nallowed_transitions:\n  - { tag: ask, next: NEXT.md }\n---\nstart";
+    let wrong = r#"<ask next="NEXT.md" timeout="1h" timeout_next="LAET.md">Now?</ask>"#;
+    let test = asking().prompt("START.md", policy);
+    test.script(&[
+        when("start").reply(wrong),
+        when("LATE.md").reply(ASK),
+        when("they said").reply("<result>heard</result>"),
+    ]);
+    test.run(&["START.md", "--answer", "NEXT.md=yes"]).ok().ended("main", "heard");
+    let violation = test.events("turn_rejected")[0]["violation"].to_string();
+    assert!(violation.contains("did you mean LATE.md?"), "{violation}");
+}
+
+#[test]
+fn someone_is_told_of_a_question() {
+    let test = asking();
+    let told = test.root().join("told");
+    let hook = format!("sh -c 'cat >> {}'", told.display());
+    test.run(&["START.md", "--on-event", &hook]).code(2);
+    let said = std::fs::read_to_string(told).expect("told");
+    let events: Vec<Value> =
+        said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let question = events.iter().find(|one| one["event"] == "question").expect("a question");
+    let message = question["message"].as_str().expect("a sentence");
+    assert!(message.contains("raymond answer t main/NEXT.md=TEXT"), "{message}");
+}

@@ -157,7 +157,7 @@ fn its_json_holds_the_journal_s_own_line() {
 #[test]
 fn a_question_is_told_unless_it_has_its_answer_already() {
     let asks = || step(Tag::Ask, &[("next", "B.md")], "Sure?");
-    let asking = AgentView { phase: Phase::Asking { node: "NEXT.md".into() }, ..view() };
+    let asking = AgentView { phase: Phase::Asking { node: "B.md".into() }, ..view() };
     assert_eq!(occasions().of(&published(asks(), Some(view()))), None);
     let told = occasions().of(&published(asks(), Some(asking.clone()))).expect("told");
     assert_eq!(told.occasion, Occasion::Question);

@@ -5,8 +5,8 @@
 //! the same state needs the same things again. What only looks is looked at again from the beginning of
 //! its condition, with the answers there are so far.
 //!
-//! A walk is also cut after [`SLICE`] nodes, or when they took long to compute: a graph that loops
-//! lets others have their turn, and what it did so far becomes durable.
+//! A walk is also cut after [`SLICE`] nodes, or when they took long to compute, also in the middle of a
+//! node: a graph that loops lets others have their turn, and what it did so far becomes durable.
 
 mod actions;
 mod conditions;
@@ -15,11 +15,15 @@ mod nodes;
 mod scope;
 mod tasks;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use self::conditions::Held;
+use self::scope::ROOTS;
 use super::program::{Action, Name, Node, Program};
 use crate::domain::event::Entered;
 use crate::domain::graph::{Change, Cursor, Heard, State, Visit};
@@ -35,6 +39,9 @@ pub const SLICE: usize = 512;
 
 /// After so many steps of expressions a walk is cut.
 const LONG: u64 = 1_000_000;
+
+/// As so many steps counts each action, besides its expressions.
+const ACTION: u64 = 100;
 
 /// What a machine needs to go on.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,9 +97,9 @@ impl<'graph> Machine<'graph> {
     #[must_use]
     pub fn begin(program: &'graph Program, around: &'graph Around) -> Self {
         let mut fields = program.initial.clone();
-        let given = around.variables.iter();
+        let given = around.variables.iter().filter(|(name, _)| !ROOTS.contains(&name.as_str()));
         fields.extend(given.map(|(name, value)| (name.clone(), value.as_str().into())));
-        for map in ["flags", "computed", "user_responses"] {
+        for map in ROOTS {
             if !fields.get(map).is_some_and(Value::is_object) {
                 fields.insert(map.to_owned(), json!({}));
             }
@@ -150,6 +157,13 @@ impl<'graph> Machine<'graph> {
             && self.state.cursor == self.began
     }
 
+    /// Whether the walk may end here although nothing came of what is needed: what is recorded then is
+    /// not asked again. Of the gate before the beginning all is asked again.
+    #[must_use]
+    pub fn is_worth_keeping(&self) -> bool {
+        !self.gate && !self.is_recorded()
+    }
+
     /// Goes on until something is needed. `heard` is what came of what was needed last.
     pub fn next(&mut self, heard: Option<Heard>, now: Timestamp) -> Need {
         self.now = now;
@@ -165,10 +179,11 @@ impl<'graph> Machine<'graph> {
         }
         match self.walk() {
             Ok(need) => need,
-            Err(why) => Need::Record(Then::Fail(format!(
-                "{}, node {}: {why}",
-                self.around.file, self.state.current_node
-            ))),
+            Err(why) => {
+                let node = format!("node {}", self.state.current_node);
+                let place = if self.gate { "entry gate" } else { &node };
+                Need::Record(Then::Fail(format!("{}, {place}: {why}", self.around.file)))
+            }
         }
     }
 

@@ -111,6 +111,10 @@ pub struct Visit {
     pub error: Option<String>,
 }
 
+/// How deep lists and maps may lie in one another in what an agent remembers. What nests deeper could be
+/// written, but not be read again.
+const DEEPEST: usize = 64;
+
 /// One change of what an agent remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -169,9 +173,11 @@ impl State {
     pub fn change(&mut self, change: &Change) -> Result<(), String> {
         match change {
             Change::Set(path, value) => {
+                fits(path, depth(value))?;
                 *place(&mut self.fields, path)? = value.clone();
             }
             Change::Push(path, value) => {
+                fits(path, 1 + depth(value))?;
                 let list = place(&mut self.fields, path)?;
                 if list.is_null() {
                     *list = Value::Array(Vec::new());
@@ -192,6 +198,24 @@ impl State {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether something that nests so deep may be put at a path.
+fn fits(path: &[String], depth: usize) -> Result<(), String> {
+    if path.len() + depth <= DEEPEST {
+        return Ok(());
+    }
+    let path = path[..path.len().min(DEEPEST)].join(".");
+    Err(format!("{path} would nest more than {DEEPEST} lists and maps in one another"))
+}
+
+fn depth(value: &Value) -> usize {
+    let deepest = |values: &mut dyn Iterator<Item = &Value>| values.map(depth).max().unwrap_or(0);
+    match value {
+        Value::Array(list) => 1 + deepest(&mut list.iter()),
+        Value::Object(map) => 1 + deepest(&mut map.values()),
+        _ => 0,
     }
 }
 

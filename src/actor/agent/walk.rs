@@ -93,7 +93,7 @@ async fn walked(context: &Context, assignment: Assignment, heard: Option<Heard>)
         }
         heard = match perform(context, &name, operation, std::mem::take(&mut again)).await {
             Ok(heard) => Some(heard),
-            Err(failure) if failure.cause == Cause::Interrupted && !machine.is_recorded() => {
+            Err(failure) if failure.cause == Cause::Interrupted && machine.is_worth_keeping() => {
                 return Judgement::Walked(Box::new(machine.finish(Then::Walk)));
             }
             Err(failure) => return Judgement::Failed(failure),

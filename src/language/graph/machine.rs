@@ -5,8 +5,8 @@
 //! the same state needs the same things again. What only looks is looked at again from the beginning of
 //! its condition, with the answers there are so far.
 //!
-//! A walk is also cut after [`SLICE`] nodes, or when they took long to compute: a graph that loops
-//! lets others have their turn, and what it did so far becomes durable.
+//! A walk is also cut after [`SLICE`] nodes, or when they took long to compute, also in the middle of a
+//! node: a graph that loops lets others have their turn, and what it did so far becomes durable.
 
 mod actions;
 mod conditions;
@@ -15,11 +15,15 @@ mod nodes;
 mod scope;
 mod tasks;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use self::conditions::Held;
+use self::scope::ROOTS;
 use super::program::{Action, Name, Node, Program};
 use crate::domain::event::Entered;
 use crate::domain::graph::{Change, Cursor, Heard, State, Visit};
@@ -35,6 +39,9 @@ pub const SLICE: usize = 512;
 
 /// After so many steps of expressions a walk is cut.
 const LONG: u64 = 1_000_000;
+
+/// As so many steps counts each action, besides its expressions.
+const ACTION: u64 = 100;
 
 /// What a machine needs to go on.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,11 +97,12 @@ impl<'graph> Machine<'graph> {
     #[must_use]
     pub fn begin(program: &'graph Program, around: &'graph Around) -> Self {
         let mut fields = program.initial.clone();
-        for (name, text) in &around.variables {
+        let callers = around.variables.iter();
+        for (name, text) in callers.filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
             let value = given(fields.get(name), text);
             fields.insert(name.clone(), value);
         }
-        for map in ["flags", "computed", "user_responses"] {
+        for map in ROOTS {
             if !fields.get(map).is_some_and(Value::is_object) {
                 fields.insert(map.to_owned(), json!({}));
             }
@@ -152,6 +160,13 @@ impl<'graph> Machine<'graph> {
             && self.state.cursor == self.began
     }
 
+    /// Whether the walk may end here although nothing came of what is needed: what is recorded then is
+    /// not asked again. Of the gate before the beginning all is asked again.
+    #[must_use]
+    pub fn is_worth_keeping(&self) -> bool {
+        !self.gate && !self.is_recorded()
+    }
+
     /// Goes on until something is needed. `heard` is what came of what was needed last.
     pub fn next(&mut self, heard: Option<Heard>, now: Timestamp) -> Need {
         self.now = now;
@@ -168,7 +183,12 @@ impl<'graph> Machine<'graph> {
         match self.walk() {
             Ok(need) => need,
             Err(why) => {
-                Need::Record(Then::Fail(format!("node {}: {why}", self.state.current_node)))
+        let callers = around.variables.iter();
+        for (name, text) in callers.filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
+            let value = given(fields.get(name), text);
+            fields.insert(name.clone(), value);
+        }
+        for map in ROOTS {
             }
         }
     }

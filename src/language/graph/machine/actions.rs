@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::super::table::table;
-use super::{Action, Machine, Need, Progress};
+use super::{ACTION, Action, Machine, Need, Progress};
 use crate::domain::graph::{Change, Each, Heard, Level};
 use crate::domain::operation::Operation;
 use crate::domain::walk::Then;
@@ -26,6 +26,10 @@ impl<'graph> Machine<'graph> {
             self.state.cursor.levels.push(Level::default());
         }
         loop {
+            if self.is_long() && self.heard.is_none() && self.state.cursor.partial.is_none() {
+                return Progress::Needs(Need::Record(Then::Walk));
+            }
+            self.computed += ACTION;
             let list = self.inner(root);
             let Some(level) = self.state.cursor.levels.last_mut() else {
                 return Progress::Over(Ok(()));

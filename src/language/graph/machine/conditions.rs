@@ -113,12 +113,11 @@ impl Machine<'_> {
             Test::None(conditions) => !self.any(conditions, asked)?,
             Test::Expression(expression) => truth(&self.evaluate(expression)?),
             Test::World(work) => {
-                let answer = match self.answers.get(*asked) {
-                    Some(answer) => answer.clone()?,
-                    None => return Err(Stuck::Needs(self.operation(work)?)),
+                let Some(answer) = self.answers.get(*asked) else {
+                    return Err(Stuck::Needs(self.operation(work)?));
                 };
                 *asked += 1;
-                truth(&answer)
+                truth(answer.as_ref().map_err(String::clone)?)
             }
         })
     }

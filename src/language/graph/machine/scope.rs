@@ -7,7 +7,7 @@ use crate::domain::graph::Level;
 use crate::language::expression::Scope;
 
 /// The names that are maps of their own.
-const ROOTS: [&str; 3] = ["computed", "flags", "user_responses"];
+pub(super) const ROOTS: [&str; 3] = ["computed", "flags", "user_responses"];
 
 /// What the nodes of a graph see.
 pub(super) struct View<'state> {

@@ -1,0 +1,15 @@
+//! Walks over graphs, step by step through the records that a run keeps of them.
+//!
+//! A [`Stage`](stage::Stage) plays a graph as an agent does, with everything around it simulated: each walk
+//! is decided on and applied, and the next one begins from what the run says then.
+
+mod actions;
+mod asks;
+mod bounds;
+mod conditions;
+mod endings;
+mod failures;
+mod nodes;
+mod resume;
+mod scope;
+mod stage;

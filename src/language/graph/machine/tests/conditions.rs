@@ -1,0 +1,196 @@
+//! Preconditions: those that only look at the state by a table, those that ask the world by what they ask.
+
+use serde_json::{Value, json};
+
+use super::stage::Stage;
+use crate::domain::operation::Operation;
+
+/// A graph that branches by a condition.
+fn branching(condition: Value) -> Stage {
+    let branches = json!({"true": "done", "false": "done"});
+    Stage::new(
+        json!({"start": {"type": "conditional", "condition": condition, "branches": branches}}),
+    )
+    .beginning(fields())
+}
+
+fn fields() -> Value {
+    json!({
+        "source_type": "git", "nothing": null, "n": 3,
+        "flags": {"found": true, "lost": false, "odd": "yes"},
+        "computed": {
+            "two": [1, 2], "map": {"a": 1}, "text": "abc", "empty": [],
+            "page": {"status": 204, "content": "text", "url": "u"},
+            "moved": {"status": 301, "content": "", "url": "u"},
+            "gone": {"status": 0, "content": null, "url": "u"},
+        },
+    })
+}
+
+fn all(kind: &str, holds: &[bool]) -> Value {
+    let one = |&holds: &bool| json!({"type": "state_equals", "field": "n", "value": if holds { 3 } else { 4 }});
+    json!({"type": kind, "conditions": holds.iter().map(one).collect::<Vec<_>>()})
+}
+
+/// Whether the condition holds.
+fn holds(condition: &Value) -> bool {
+    let played = branching(condition.clone()).play();
+    match played.way()[0].as_str() {
+        "start true" => true,
+        "start false" => false,
+        other => panic!("{condition}: {other}"),
+    }
+}
+
+#[test]
+fn what_the_state_says_is_tested() {
+    let field = |kind: &str, field: &str| json!({"type": kind, "field": field});
+    let flag = |kind: &str, flag: &str| json!({"type": kind, "flag": flag});
+    let from = |kind: &str, from: &str| json!({"type": kind, "from": from});
+    let equals =
+        |field: &str, value: Value| json!({"type": "state_equals", "field": field, "value": value});
+    let count = |kind: &str, number: &str, of: &str, than: u64| json!({"type": kind, "field": of, number: than});
+    let expression = |text: &str| json!({"type": "evaluate_expression", "expression": text});
+    let table = [
+        (flag("flag_set", "found"), true),
+        (flag("flag_set", "flags.found"), true),
+        (flag("flag_set", "lost"), false),
+        (flag("flag_set", "odd"), false),
+        (flag("flag_set", "unknown"), false),
+        (flag("flag_not_set", "found"), false),
+        (flag("flag_not_set", "lost"), true),
+        (flag("flag_not_set", "unknown"), true),
+        (equals("source_type", json!("git")), true),
+        (equals("source_type", json!("${source_type}")), true),
+        (equals("source_type", json!("web")), false),
+        (equals("n", json!("3")), false),
+        (equals("computed.two", json!([1, 2])), true),
+        (equals("unknown", json!(null)), true),
+        (field("state_not_null", "source_type"), true),
+        (field("state_not_null", "nothing"), false),
+        (field("state_not_null", "unknown.further"), false),
+        (field("state_is_null", "nothing"), true),
+        (field("state_is_null", "computed.map.b"), true),
+        (field("state_is_null", "computed.map.a"), false),
+        (count("count_equals", "count", "computed.two", 2), true),
+        (count("count_equals", "count", "unknown", 0), true),
+        (count("count_equals", "count", "computed.map", 1), true),
+        (count("count_above", "min", "computed.two", 1), true),
+        (count("count_above", "min", "computed.two", 2), false),
+        (count("count_below", "max", "computed.text", 4), true),
+        (count("count_below", "max", "computed.text", 3), false),
+        (from("fetch_succeeded", "computed.page"), true),
+        (from("fetch_succeeded", "${page}"), true),
+        (from("fetch_succeeded", "computed.moved"), false),
+        (from("fetch_succeeded", "computed.gone"), false),
+        (from("fetch_succeeded", "computed.unknown"), false),
+        (from("fetch_returned_content", "computed.page"), true),
+        (from("fetch_returned_content", "computed.moved"), false),
+        (from("fetch_returned_content", "computed.gone"), false),
+        (expression("len(computed.two) == 2 && source_type == 'git'"), true),
+        (expression("flags.lost || nothing"), false),
+        (all("all_of", &[]), true),
+        (all("all_of", &[true, true]), true),
+        (all("all_of", &[true, false]), false),
+        (all("any_of", &[]), false),
+        (all("any_of", &[false, true]), true),
+        (all("any_of", &[false, false]), false),
+        (all("none_of", &[]), true),
+        (all("none_of", &[false, false]), true),
+        (all("none_of", &[false, true]), false),
+    ];
+    for (condition, expected) in table {
+        assert_eq!(holds(&condition), expected, "{condition}");
+    }
+}
+
+#[test]
+fn later_names_mean_the_same() {
+    let check = |operator: &str, value: Value| json!({"type": "state_check", "field": "source_type", "operator": operator, "value": value});
+    assert!(holds(&check("equals", json!("git"))) && !holds(&check("not_equals", json!("git"))));
+    assert!(holds(&json!({"type": "state_check", "field": "nothing", "operator": "null"})));
+    assert!(holds(&json!({"type": "state_check", "field": "flags.found", "operator": "true"})));
+    let stage = branching(json!({"type": "path_check", "path": "src", "check": "is_directory"}));
+    let stage = stage.world(|operation| {
+        assert_eq!(operation.name(), "directory_exists");
+        Ok(true.into())
+    });
+    assert_eq!(stage.play().way(), ["start true"]);
+    let stage = branching(json!({"type": "tool_check", "tool": "git"}));
+    let stage = stage.world(|operation| Ok((operation.name() == "tool_available").into()));
+    assert_eq!(stage.play().way(), ["start true"]);
+}
+
+#[test]
+fn the_world_is_asked_with_what_is_filled_in() {
+    let table = [
+        (json!({"type": "config_exists"}), Operation::ConfigExists),
+        (json!({"type": "index_exists"}), Operation::IndexExists),
+        (json!({"type": "index_is_placeholder"}), Operation::IndexIsPlaceholder),
+        (
+            json!({"type": "file_exists", "path": "docs/${source_type}.md"}),
+            Operation::FileExists { path: "docs/git.md".into() },
+        ),
+        (
+            json!({"type": "directory_exists", "path": "docs"}),
+            Operation::DirectoryExists { path: "docs".into() },
+        ),
+        (
+            json!({"type": "source_exists", "id": "${source_type}"}),
+            Operation::SourceExists { id: "git".into() },
+        ),
+        (
+            json!({"type": "source_cloned", "id": "react"}),
+            Operation::SourceCloned { id: "react".into() },
+        ),
+        (
+            json!({"type": "source_has_updates", "id": "react"}),
+            Operation::SourceHasUpdates { id: "react".into() },
+        ),
+        (
+            json!({"type": "tool_available", "tool": "git"}),
+            Operation::ToolAvailable { tool: "git".into() },
+        ),
+        (
+            json!({"type": "python_module_available", "module": "yaml"}),
+            Operation::PythonModuleAvailable { module: "yaml".into() },
+        ),
+    ];
+    for (condition, operation) in table {
+        for (answer, way) in [(true, "start true"), (false, "start false")] {
+            let stage = branching(condition.clone()).world(move |_| Ok(answer.into()));
+            assert_eq!(stage.play().way(), [way], "{condition}");
+            assert_eq!(stage.log().operations, std::slice::from_ref(&operation));
+        }
+    }
+}
+
+#[test]
+fn what_is_decided_already_is_not_asked() {
+    let file = |path: &str| json!({"type": "file_exists", "path": path});
+    let of = |kind: &str| json!({"type": kind, "conditions": [file("a"), file("b"), file("c")]});
+    let only_b = |operation: &Operation| {
+        Ok((*operation == Operation::FileExists { path: "b".into() }).into())
+    };
+    for (kind, way, asked) in
+        [("all_of", "start false", 1), ("any_of", "start true", 2), ("none_of", "start false", 2)]
+    {
+        let stage = branching(of(kind)).world(only_b);
+        assert_eq!(stage.play().way(), [way], "{kind}");
+        assert_eq!(stage.log().operations.len(), asked, "{kind}");
+    }
+}
+
+#[test]
+fn a_condition_without_an_answer_fails_the_agent() {
+    let wrong = |condition: Value| branching(condition).play().error().to_owned();
+    let message = wrong(json!({"type": "evaluate_expression", "expression": "n < source_type"}));
+    assert!(message.starts_with("in flow.yaml: flow.yaml, node start: evaluate_expression: WF403"));
+    let message = wrong(json!({"type": "count_above", "field": "n", "min": 1}));
+    assert!(message.ends_with("count_above: WF403 3 has no elements to count"), "{message}");
+    let stage = branching(json!({"type": "source_has_updates", "id": "react"}));
+    let stage = stage.world(|_| Err("no network".into()));
+    assert!(stage.play().error().ends_with("source_has_updates: no network"));
+    let stage = branching(json!({"type": "file_exists", "path": "${nothing}"}));
+    assert!(stage.play().error().ends_with("file_exists: `path` is empty"));
+}

@@ -183,12 +183,9 @@ impl<'graph> Machine<'graph> {
         match self.walk() {
             Ok(need) => need,
             Err(why) => {
-        let callers = around.variables.iter();
-        for (name, text) in callers.filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
-            let value = given(fields.get(name), text);
-            fields.insert(name.clone(), value);
-        }
-        for map in ROOTS {
+                let node = format!("node {}", self.state.current_node);
+                let place = if self.gate { "entry gate" } else { &node };
+                Need::Record(Then::Fail(format!("{place}: {why}")))
             }
         }
     }

@@ -48,7 +48,7 @@ fn a_section_may_be_known_only_then() {
     assert!(task(&log.wanted[0]).prompt.contains("No."));
     let stage =
         reference(&json!({"section": "${part}"})).beginning(json!({"source": "x", "part": "Gone"}));
-    let why = "in flow.yaml: flow.yaml, node start: WF321 git.md has no section `Gone`";
+    let why = "in flow.yaml: node start: WF321 git.md has no section `Gone`";
     assert_eq!(stage.play().error(), why);
 }
 
@@ -59,7 +59,7 @@ fn a_reference_that_failed_goes_where_it_says_or_fails_the_agent() {
     assert_eq!((played.way(), played.failure()), (vec!["start failure".to_owned()], "no network"));
     assert_eq!(played.error(), "in flow.yaml: failed: no network");
     let played = reference(&json!({})).hearing([failed("no network")]).play();
-    assert_eq!(played.error(), "in flow.yaml: flow.yaml, node start: no network");
+    assert_eq!(played.error(), "in flow.yaml: node start: no network");
 }
 
 #[test]

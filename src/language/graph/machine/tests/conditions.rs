@@ -185,7 +185,7 @@ fn what_is_decided_already_is_not_asked() {
 fn a_condition_without_an_answer_fails_the_agent() {
     let wrong = |condition: Value| branching(condition).play().error().to_owned();
     let message = wrong(json!({"type": "evaluate_expression", "expression": "n < source_type"}));
-    assert!(message.starts_with("in flow.yaml: flow.yaml, node start: evaluate_expression: WF403"));
+    assert!(message.starts_with("in flow.yaml: node start: evaluate_expression: WF403"));
     let message = wrong(json!({"type": "count_above", "field": "n", "min": 1}));
     assert!(message.ends_with("count_above: WF403 3 has no elements to count"), "{message}");
     let stage = branching(json!({"type": "source_has_updates", "id": "react"}));

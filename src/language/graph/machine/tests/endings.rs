@@ -43,7 +43,7 @@ fn an_error_says_more_and_what_may_help() {
 fn an_ending_that_cannot_be_told_fails_the_agent() {
     let ending = json!({"type": "success", "message": "it has ${computed.list.length > 'x'}"});
     let played = ending_in(ending).play();
-    assert!(played.error().contains("flow.yaml, node end: WF403 "), "{}", played.error());
+    assert!(played.error().contains("flow.yaml: node end: WF403 "), "{}", played.error());
 }
 
 #[test]
@@ -73,6 +73,6 @@ fn a_gate_without_an_answer_says_that_it_is_the_gate() {
     let entry = json!([{"type": "source_has_updates", "id": "react"}]);
     let stage = Stage::doing(json!([])).with("entry_preconditions", entry);
     let played = stage.world(|_| Err("no network".into())).play();
-    let expected = "in flow.yaml: flow.yaml, entry gate: source_has_updates: no network";
+    let expected = "in flow.yaml: entry gate: source_has_updates: no network";
     assert_eq!(played.error(), expected);
 }

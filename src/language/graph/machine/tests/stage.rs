@@ -13,6 +13,7 @@ use crate::domain::event::{Event, GraphWalked};
 use crate::domain::graph::{Change, Heard, State};
 use crate::domain::id::AgentId;
 use crate::domain::operation::{Class, Done, Operation};
+use crate::domain::question::Given;
 use crate::domain::run::{Ending, Run};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
@@ -209,7 +210,7 @@ impl Play<'_> {
                 panic!("nobody answers {asked:?}")
             };
             let node = &asked.question.node;
-            let event = answer(&self.scene.run, None, node, &given.raw).expect("an answer");
+            let event = answer(&self.scene.run, &Given::to(node, &given.raw)).expect("an answer");
             self.scene.happens(event);
         } else if let Some(child) = &agent.awaits {
             match self.heard.pop_front() {

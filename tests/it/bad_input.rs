@@ -265,7 +265,7 @@ fn a_mistake_far_ahead_is_warned_of_at_the_start() {
     test.run(&["START.md"])
         .ok()
         .stderr_has("warning: ")
-        .stderr_has("NEXT.md:2:1: unknown key `modle`");
+        .stderr_has("NEXT.md:2:1: RF002 unknown key `modle`");
     let started = test.raymond(&["start", "START.md", "--id", "u"]);
-    started.ok().stderr_has("NEXT.md:2:1: unknown key `modle`");
+    started.ok().stderr_has("NEXT.md:2:1: RF002 unknown key `modle`");
 }

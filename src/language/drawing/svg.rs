@@ -97,12 +97,15 @@ fn classes(edge: &Edge) -> (&'static str, &'static str) {
 /// Upright at each end, straight where it passes a layer.
 fn curve_of(route: &Route) -> String {
     let mut path = String::new();
+    let straight = |one: f64, other: f64| (one - other).abs() < 0.05;
     for (index, &(x, y)) in route.points.iter().enumerate() {
+        let next = route.points.get(index + 1);
         let _ = match index.checked_sub(1).map(|before| route.points[before]) {
             None => write!(path, "M{x:.1} {y:.1}"),
-            Some((before, _)) if index % 2 == 0 && (x - before).abs() < 0.05 => {
-                write!(path, "V{y:.1}")
-            }
+            Some((before, _)) if straight(x, before) => match next {
+                Some((next, _)) if straight(x, *next) => continue,
+                _ => write!(path, "V{y:.1}"),
+            },
             Some((before, above)) => {
                 let middle = f64::midpoint(above, y);
                 write!(path, "C{before:.1} {middle:.1} {x:.1} {middle:.1} {x:.1} {y:.1}")

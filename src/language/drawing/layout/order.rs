@@ -1,6 +1,6 @@
 //! Which layer each node is in, and in which order those of a layer stand.
 
-use super::{Layers, Plan};
+use super::{Item, Layers, Plan};
 
 /// How often the layers are gone through, down and up again; large ones less often.
 const SWEEPS: usize = 24;
@@ -78,10 +78,11 @@ pub(super) fn arrange(layers: &mut Layers) {
             break;
         }
         let count = layers.rows.len();
+        let mut ranks = layers.ranks();
         for step in 1..count {
             let downwards = sweep % 2 == 0;
             let level = if downwards { step } else { count - 1 - step };
-            sort_layer(layers, level, downwards);
+            sort_row(layers, level, downwards, &mut ranks);
         }
         let now = crossings(layers);
         if now < best.0 {
@@ -92,24 +93,23 @@ pub(super) fn arrange(layers: &mut Layers) {
 }
 
 /// Sorts a layer by where its neighbours above, or below, stand on average. Who has none stays.
-fn sort_layer(layers: &mut Layers, level: usize, by_above: bool) {
-    let ranks = layers.ranks();
-    let mut keyed: Vec<(f64, usize)> = layers.rows[level]
-        .iter()
-        .map(|&item| {
-            let item_of = &layers.items[item];
-            let neighbours = if by_above { &item_of.above } else { &item_of.below };
-            let sum: usize = neighbours.iter().map(|&neighbour| ranks[neighbour]).sum();
-            let mean = if neighbours.is_empty() {
-                as_f64(ranks[item])
-            } else {
-                as_f64(sum) / as_f64(neighbours.len())
-            };
-            (mean, item)
-        })
-        .collect();
+fn sort_row(layers: &mut Layers, level: usize, by_above: bool, ranks: &mut [usize]) {
+    let mean = |item: usize| {
+        let Item { above, below, .. } = &layers.items[item];
+        let neighbours = if by_above { above } else { below };
+        if neighbours.is_empty() {
+            return as_f64(ranks[item]);
+        }
+        let sum: usize = neighbours.iter().map(|&neighbour| ranks[neighbour]).sum();
+        as_f64(sum) / as_f64(neighbours.len())
+    };
+    let mut keyed: Vec<(f64, usize)> =
+        layers.rows[level].iter().map(|&item| (mean(item), item)).collect();
     keyed.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     layers.rows[level] = keyed.into_iter().map(|(_, item)| item).collect();
+    for (rank, &item) in layers.rows[level].iter().enumerate() {
+        ranks[item] = rank;
+    }
 }
 
 /// How often edges cross.

@@ -4,7 +4,7 @@
 //! least squares, and far enough apart, are found by pooling those that want to pass each other.
 
 use super::order::as_f64;
-use super::{Item, Layers};
+use super::{Item, Layers, Path};
 
 /// How far items of a layer are apart at least.
 const APART: f64 = 18.0;
@@ -26,9 +26,10 @@ pub(super) fn places(layers: &Layers) -> Vec<f64> {
     }
     for round in 0..ROUNDS {
         let count = layers.rows.len();
+        let middles = if is_last(round) { middles(layers, &x) } else { Vec::new() };
         for step in 0..count {
-            let level = if round % 2 == 0 { step } else { count - 1 - step };
-            settle(layers, &layers.rows[level], round, &mut x);
+            let level = if round.is_multiple_of(2) { step } else { count - 1 - step };
+            settle(layers, &layers.rows[level], (round, &middles), &mut x);
         }
     }
     let leftmost =
@@ -46,7 +47,8 @@ struct Pool {
     count: usize,
 }
 
-fn settle(layers: &Layers, layer: &[usize], round: usize, x: &mut [f64]) {
+/// Finds the places of a layer, in a round.
+fn settle(layers: &Layers, layer: &[usize], round: (usize, &[f64]), x: &mut [f64]) {
     let mut offset = 0.0;
     let mut offsets = Vec::with_capacity(layer.len());
     let mut pools: Vec<Pool> = Vec::new();
@@ -76,22 +78,40 @@ fn settle(layers: &Layers, layer: &[usize], round: usize, x: &mut [f64]) {
 
 /// Where an item would like to stand, and how much. At last an edge that passes layers would like to be
 /// straight above all.
-fn wanted(layers: &Layers, item: usize, round: usize, x: &[f64]) -> (f64, f64) {
+fn wanted(
+    layers: &Layers,
+    item: usize,
+    (round, middles): (usize, &[f64]),
+    x: &[f64],
+) -> (f64, f64) {
     let Item { above, below, edge, .. } = &layers.items[item];
-    let at_last = round + AT_LAST >= ROUNDS;
-    if let Some(edge) = edge.filter(|_| at_last) {
-        let path = &layers.paths[edge].items;
-        let passed = &path[1..path.len() - 1];
-        return (passed.iter().map(|&item| x[item]).sum::<f64>() / as_f64(passed.len()), 8.0);
+    if let Some(edge) = edge.filter(|_| is_last(round)) {
+        return (middles[edge], 8.0);
     }
-    let neighbours: Vec<usize> = match (at_last, round.is_multiple_of(2)) {
-        (true, _) => above.iter().chain(below).copied().collect(),
-        (false, true) => above.clone(),
-        (false, false) => below.clone(),
+    let (above, below): (&[usize], &[usize]) = match (is_last(round), round.is_multiple_of(2)) {
+        (true, _) => (above, below),
+        (false, true) => (above, &[]),
+        (false, false) => (&[], below),
     };
-    if neighbours.is_empty() {
+    let count = above.len() + below.len();
+    if count == 0 {
         return (x[item], 0.1);
     }
-    let count = as_f64(neighbours.len());
-    (neighbours.iter().map(|&neighbour| x[neighbour]).sum::<f64>() / count, count)
+    let sum: f64 = above.iter().chain(below).map(|&neighbour| x[neighbour]).sum();
+    (sum / as_f64(count), as_f64(count))
+}
+
+/// Whether edges are straightened in a round.
+fn is_last(round: usize) -> bool {
+    round + AT_LAST >= ROUNDS
+}
+
+/// The x in the middle of where each edge passes layers.
+fn middles(layers: &Layers, x: &[f64]) -> Vec<f64> {
+    let middle = |path: &Path| {
+        let passed = path.items.get(1..path.items.len() - 1).unwrap_or_default();
+        let sum: f64 = passed.iter().map(|&item| x[item]).sum();
+        sum / as_f64(passed.len().max(1))
+    };
+    layers.paths.iter().map(middle).collect()
 }

@@ -27,6 +27,9 @@ pub struct Listed {
 /// # Errors
 /// All that is wrong with it.
 pub fn read(path: &str, text: &str) -> Result<Vec<Listed>, Vec<Diagnostic>> {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+        return Ok(Vec::new());
+    }
     let mut report = Report::new(path);
     let (root, faults) = tree::parse(text);
     for fault in faults {
@@ -46,10 +49,10 @@ pub fn read(path: &str, text: &str) -> Result<Vec<Listed>, Vec<Diagnostic>> {
                 }
             }
         }
-        Some((at, value)) if !matches!(value, Content::Null) => {
+        Some((at, _)) => {
             report.error(at, "WF102", "answers are a mapping: NODE: ANSWER, a line each");
         }
-        _ => {}
+        None => {}
     }
     let wrong = report.sorted();
     if wrong.is_empty() { Ok(listed) } else { Err(wrong) }

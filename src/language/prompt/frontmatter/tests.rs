@@ -100,15 +100,15 @@ fn an_ask_says_where_the_answer_goes_and_perhaps_how_long_it_is_waited_for() {
     };
     assert_eq!(
         wrong("target: A.md"),
-        "2:24: an ask has no `target`; write { tag: ask, next: FILE.md }, the state that gets the answer"
+        "2:25: an ask has no `target`; write { tag: ask, next: FILE.md }, the state that gets the answer"
     );
     assert_eq!(
         wrong("next: A.md, question: Sure?"),
-        "2:38: the question is the agent's own; write { tag: ask, next: FILE.md }"
+        "2:39: the question is the agent's own; write { tag: ask, next: FILE.md }"
     );
     assert_eq!(
         wrong("next: A.md, timeout: 2h"),
-        "2:22: <ask>: timeout needs timeout_next=\"FILE.md\" beside it, and the other way round"
+        "2:23: <ask>: timeout needs timeout_next=\"FILE.md\" beside it, and the other way round"
     );
     assert_eq!(wrong("timeout: 2h"), "2:12: <ask> needs the attribute next=\"FILE.md\"");
 }

@@ -19,9 +19,10 @@ use crate::domain::apply::apply;
 use crate::domain::decide::{Unanswerable, answer as decide};
 use crate::domain::event::{Command, Event, QuestionAnswered, Record};
 use crate::domain::id::RunId;
-use crate::domain::question::Given;
+use crate::domain::question::{Answer, Given, OTHER};
 use crate::domain::run::Run;
 use crate::language::hint::closest;
+use crate::plugin::sentence::one_line;
 use crate::store::inbox;
 use crate::store::layout::{Root, RunDir};
 use crate::store::view::{View, look};
@@ -135,7 +136,8 @@ fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &Given) -> String
     if let Some(QuestionAnswered { turn, answer, .. }) = before {
         return format!(
             "{}/{node} has been answered already: {}; the first answer counts, and is taken when the run goes on: raymond run {id}",
-            turn.agent, answer.id
+            turn.agent,
+            chosen(answer)
         );
     }
     let open = questions::open(run);
@@ -150,6 +152,11 @@ fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &Given) -> String
         open.iter().map(|one| format!("{}/{}", one.agent, one.question.node)).collect();
     let shown = format!("; those that wait are {}", all.join(", "));
     format!("no question of {id} waits under the name {node}{}", meant.unwrap_or(shown))
+}
+
+/// What was answered, in short.
+fn chosen(answer: &Answer) -> String {
+    if answer.id == OTHER { one_line(&answer.raw) } else { answer.id.clone() }
 }
 
 fn as_json(
@@ -177,7 +184,7 @@ fn as_text(
     let id = &run.workflow_id;
     let said = |event: &QuestionAnswered| {
         let QuestionAnswered { turn, node, answer, .. } = event;
-        format!("{}/{node} is answered: {}\n", turn.agent, answer.id)
+        format!("{}/{node} is answered: {}\n", turn.agent, chosen(answer))
     };
     if answered.is_empty() {
         let mut text: String = waiting.iter().map(said).collect();

@@ -114,6 +114,9 @@ const RUN_HELP: &str = "Examples:
   raymond run workflows/tour -- --effort low        what follows -- goes to Claude Code
   raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"
 
+A question that waits ends the run with exit 2, unless it is asked on the terminal or --stay says otherwise:
+the last line on stdout is then { run, questions }, as `raymond answer RUN --json` has them.
+
 Events: paused, question (waits for an answer), agent_parked (waits for someone), agent_failed,
 limit_reached, ended, and broken (the run could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
 RAYMOND_MESSAGE in its environment and all of it, with the record, as a line of JSON on stdin. It has 10s;

@@ -55,7 +55,7 @@ pub struct Options {
     #[arg(long)]
     pub debug: bool,
 
-    /// Print each record as a line of JSON
+    /// Print each record as a line of JSON, and last of all the questions that wait, if any do
     #[arg(long)]
     pub json: bool,
 

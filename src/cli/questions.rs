@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::agent::Agent;
-use crate::domain::id::AgentId;
-use crate::domain::question::Question;
+use crate::domain::id::{AgentId, RunId};
+use crate::domain::question::{Choice, Question};
 use crate::domain::run::{Pause, Run};
 use crate::domain::time::Timestamp;
 use crate::plugin::sentence::date;
@@ -40,25 +41,23 @@ impl Open {
         })
     }
 
-    fn json(&self) -> Value {
+    fn shown(&self) -> Shown<'_> {
         let Question { node, text, header, options, free } = &self.question;
-        let options: Vec<Value> = options
-            .iter()
-            .map(|one| json!({ "id": one.id, "label": one.label, "description": one.description }))
-            .collect();
-        let mut value = json!({
-            "agent": self.agent,
-            "node": node,
-            "question": text,
-            "header": header,
-            "options": options,
-            "free": *free || options.is_empty(),
-            "asked_at": self.since,
-        });
-        if let Some(until) = self.until {
-            value["until"] = json!(until);
+        let option = |one: &'_ Choice| ShownChoice {
+            id: one.id.clone(),
+            label: one.label.clone(),
+            description: one.description.clone(),
+        };
+        Shown {
+            agent: &self.agent,
+            node,
+            question: text,
+            header: header.as_deref(),
+            options: options.iter().map(option).collect(),
+            free: *free || options.is_empty(),
+            asked_at: self.since,
+            until: self.until,
         }
-        value
     }
 
     /// Who asks what, and what can be chosen, a line each; `head` says under which name.
@@ -83,6 +82,34 @@ impl Open {
     }
 }
 
+/// A question as programs read it.
+#[derive(Serialize)]
+struct Shown<'open> {
+    agent: &'open AgentId,
+    node: &'open str,
+    question: &'open str,
+    header: Option<&'open str>,
+    options: Vec<ShownChoice>,
+    free: bool,
+    asked_at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Timestamp>,
+}
+
+#[derive(Serialize)]
+struct ShownChoice {
+    id: String,
+    label: String,
+    description: String,
+}
+
+/// What a run prints last that holds still for its questions.
+#[derive(Serialize)]
+struct Document<'open> {
+    run: &'open RunId,
+    questions: Vec<Shown<'open>>,
+}
+
 /// All that wait.
 #[must_use]
 pub fn open(run: &Run) -> Vec<Open> {
@@ -92,7 +119,7 @@ pub fn open(run: &Run) -> Vec<Open> {
 /// The questions as JSON.
 #[must_use]
 pub fn as_json(open: &[Open]) -> Value {
-    open.iter().map(Open::json).collect()
+    json!(open.iter().map(Open::shown).collect::<Vec<_>>())
 }
 
 /// What a run that holds still for its questions prints last: they are in a line of JSON. Nothing, if it
@@ -102,8 +129,10 @@ pub fn document(run: &Run) -> String {
     if !matches!(run.pause, Some(Pause::Asking { .. })) {
         return String::new();
     }
-    let questions = as_json(&open(run));
-    format!("{}\n", json!({ "run": run.workflow_id, "questions": questions }))
+    let open = open(run);
+    let questions = open.iter().map(Open::shown).collect();
+    let document = Document { run: &run.workflow_id, questions };
+    serde_json::to_string(&document).map(|line| line + "\n").unwrap_or_default()
 }
 
 /// The questions, and how each is answered.
@@ -142,7 +171,6 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::question::Choice;
 
     fn asks(agent: &str, options: &[&str]) -> Open {
         let option = |id: &&str| Choice {
@@ -172,7 +200,7 @@ mod tests {
             text,
             "main/kind asks: Which?\n  1  git  GIT: one\n  2  a    A: one\n  or a text of your own\n"
         );
-        let json = asks("main", &[]).json();
+        let json = json!(asks("main", &[]).shown());
         assert_eq!(
             (&json["free"], json["options"].as_array().map(Vec::len)),
             (&json!(true), Some(0))

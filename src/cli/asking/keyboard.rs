@@ -12,7 +12,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::getpgrp;
 use rustix::termios::{
-    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
+    tcgetpgrp, tcsetattr,
 };
 
 /// How often it is looked whether someone wants to hear of keys, in milliseconds.
@@ -42,11 +43,13 @@ impl Keyboard {
         Self(state)
     }
 
-    /// Whether keys are wanted from now on.
+    /// Whether keys are wanted from now on: those that were pressed before are not.
     pub(super) fn want(&self, wanted: bool) {
         let mut state = lock(&self.0);
         state.wanted = wanted;
-        if !wanted {
+        if wanted {
+            state.prepare(&stdin());
+        } else {
             state.restore();
         }
     }
@@ -126,6 +129,7 @@ impl State {
         modes.local_modes.remove(by_line);
         modes.special_codes[SpecialCodeIndex::VMIN] = 1;
         modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let _ = tcflush(stdin, QueueSelector::IFlush);
         tcsetattr(stdin, OptionalActions::Now, &modes).is_ok()
     }
 

@@ -194,14 +194,12 @@ fn as_text(
         }
         return text;
     }
-    let mut text: String = answered.iter().map(|(_, event)| said(event)).collect();
-    match open {
-        [] => {}
-        [_] => text.push_str("one more question waits\n"),
-        more => text.push_str(&format!("{} more questions wait\n", more.len())),
-    }
-    if !held {
-        text.push_str(&format!("go on: raymond run {id}\n"));
-    }
-    text
+    let text: String = answered.iter().map(|(_, event)| said(event)).collect();
+    let others = match open.len() {
+        0 => String::new(),
+        1 => "one more question waits\n".to_owned(),
+        more => format!("{more} more questions wait\n"),
+    };
+    let next = if held { String::new() } else { format!("go on: raymond run {id}\n") };
+    text + &others + &next
 }

@@ -47,6 +47,7 @@ fn listed(path: &Path) -> Result<Vec<Listed>, Error> {
 }
 
 /// Says of an answer that cannot be one where it stands.
+#[must_use]
 pub fn placed(error: runtime::Error, given: &Answers) -> Error {
     let runtime::Error::Answer { node, text, why } = &error else { return error.into() };
     let is_it = |one: &(String, String)| one.0 == *node && one.1 == *text;

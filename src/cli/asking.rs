@@ -28,6 +28,26 @@ use crate::store::layout::RunDir;
 /// How long a question is open before it is asked: one that was answered ahead of time never is.
 const SETTLED: Duration = Duration::from_millis(100);
 
+/// The person at the terminal. When this is dropped, the terminal is as it was before.
+#[derive(Debug, Default)]
+pub(super) struct Person {
+    keyboard: Keyboard,
+    stay: Stay,
+}
+
+impl Person {
+    /// One for whom a run stays up, until they say that they will not answer.
+    pub(super) fn for_whom(stay: Stay) -> Self {
+        Self { keyboard: Keyboard::default(), stay }
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        self.keyboard.stop();
+    }
+}
+
 /// The actor.
 pub(super) struct Asking {
     terminal: Terminal,
@@ -38,7 +58,7 @@ pub(super) struct Asking {
     /// What was asked last has been answered here, and is on its way.
     sent: bool,
     line: Line,
-    keyboard: Option<Keyboard>,
+    keyboard: Keyboard,
     /// The run has begun, or goes on: what was open before may have its answer.
     begun: bool,
     /// Nobody answers here any more.
@@ -51,17 +71,17 @@ pub(super) struct Asking {
 struct Keys(Vec<u8>);
 
 impl Asking {
-    /// Asks the questions of a run, as it stands. When nobody answers any more, `stay` is told.
-    pub(super) fn new(terminal: Terminal, dir: RunDir, stay: Stay, run: &Run) -> Self {
+    /// Asks someone the questions of a run, as it stands.
+    pub(super) fn new(terminal: Terminal, dir: RunDir, person: &Person, run: &Run) -> Self {
         Self {
             terminal,
             dir,
-            stay,
+            stay: person.stay.clone(),
             open: questions::open(run),
             asked: None,
             sent: false,
             line: Line::default(),
-            keyboard: None,
+            keyboard: person.keyboard.clone(),
             begun: false,
             over: false,
         }
@@ -77,14 +97,8 @@ impl Asking {
         self.terminal.line(first.text(&first.agent.to_string()).trim_end());
         self.line.clear();
         self.sent = false;
-        self.hear(true);
+        self.keyboard.want(true);
         self.show();
-    }
-
-    fn hear(&self, wanted: bool) {
-        if let Some(keyboard) = &self.keyboard {
-            keyboard.want(wanted);
-        }
     }
 
     /// What is typed, behind what can be.
@@ -124,7 +138,7 @@ impl Asking {
         match put(&self.dir, given) {
             Ok(()) => {
                 self.sent = true;
-                self.hear(false);
+                self.keyboard.want(false);
             }
             Err(error) => self.terminal.line(&error.to_string()),
         }
@@ -134,7 +148,7 @@ impl Asking {
     fn give_up(&mut self) {
         self.over = true;
         self.asked = None;
-        self.hear(false);
+        self.keyboard.want(false);
         self.terminal.prompt(None);
         self.stay.no_longer();
     }
@@ -159,7 +173,7 @@ impl Asking {
         self.open.extend(asked(record));
         if self.asked.is_some() && self.current().is_none() {
             self.asked = None;
-            self.hear(false);
+            self.keyboard.want(false);
             self.terminal.prompt(None);
         }
     }
@@ -201,7 +215,7 @@ impl Actor for Asking {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let own = ctx.address();
-        self.keyboard = Some(Keyboard::listen(move |keys| own.do_send(Keys(keys.to_vec()))));
+        self.keyboard.listen(move |keys| own.do_send(Keys(keys.to_vec())));
         ctx.run_interval(SETTLED, |this, _| this.ask());
     }
 }
@@ -238,7 +252,7 @@ impl Handler<Finish> for Asking {
     type Result = ();
 
     fn handle(&mut self, _: Finish, _: &mut Self::Context) {
-        self.keyboard = None;
+        self.keyboard.stop();
         self.terminal.prompt(None);
     }
 }

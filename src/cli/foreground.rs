@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
-use super::asking::Asking;
+use super::asking::{Asking, Person};
 use super::exit::{Error, Exit};
 use super::on_event::{self, OnEvent};
 use super::options::Options;
@@ -37,16 +37,12 @@ pub(super) fn supervise_here(
     for warning in &prepared.warnings {
         tracing::warn!("{warning}");
     }
-    let person = !json && terminal.is_live() && stdin().is_terminal();
-    if person || options.answers.stay {
-        prepared.graphs.stays = Stay::up();
-    }
-    let person = person.then(|| {
-        if options.answers.stay { Stay::default() } else { prepared.graphs.stays.clone() }
-    });
+    let person = person_at(&terminal, options, &mut prepared);
     let run = actix::System::new().block_on(async {
         let mut interrupts = signals()?;
-        let run = supervised(options, root, prepared, (&terminal, person), &mut interrupts).await;
+        let run =
+            supervised(options, root, prepared, (&terminal, person.as_ref()), &mut interrupts)
+                .await;
         terminal.clear();
         let run = run?;
         let mut last = if json { String::new() } else { summary::endings(&run) };
@@ -62,11 +58,22 @@ pub(super) fn supervise_here(
     Ok(Exit::of(&run))
 }
 
+/// The person who can be asked, if one is there. The run stays up for them, or because it was told to.
+fn person_at(terminal: &Terminal, options: &Options, prepared: &mut Prepared) -> Option<Person> {
+    let is_there = terminal.is_live() && stdin().is_terminal();
+    let is_told = options.answers.stay;
+    if is_there || is_told {
+        prepared.graphs.stays = Stay::up();
+    }
+    let while_there = if is_told { Stay::default() } else { prepared.graphs.stays.clone() };
+    is_there.then(|| Person::for_whom(while_there))
+}
+
 async fn supervised(
     options: &Options,
     root: &Root,
     prepared: Prepared,
-    (terminal, person): (&Terminal, Option<Stay>),
+    (terminal, person): (&Terminal, Option<&Person>),
     interrupts: &mut Interrupts,
 ) -> Result<Run, Error> {
     let registry = Arc::new(Registry::default());
@@ -77,9 +84,9 @@ async fn supervised(
         let console = Console::new(terminal.clone(), Arc::clone(&registry), &prepared.run);
         plugins.add_own("console", console);
     }
-    if let Some(stay) = person {
+    if let Some(person) = person {
         let dir = prepared.store.dir().clone();
-        plugins.add_own("asking", Asking::new(terminal.clone(), dir, stay, &prepared.run));
+        plugins.add_own("asking", Asking::new(terminal.clone(), dir, person, &prepared.run));
     }
     let hook = options.on_event.as_ref().map(OnEvent::hook).transpose()?;
     if let Some(hook) = &hook {

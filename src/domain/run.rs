@@ -228,8 +228,8 @@ impl Run {
     pub fn ahead(&self, question: &Question) -> Option<(Answer, u32)> {
         let given = self.settings.answers.get(&question.node)?;
         let used = self.answered.get(&question.node).copied().unwrap_or_default();
-        let unused = given.iter().zip(1..).skip(used as usize);
-        unused.filter_map(|(text, count)| Some((question.read(text).ok()?, count))).next()
+        let mut unused = given.iter().zip(1..).skip(used as usize);
+        unused.find_map(|(text, count)| Some((question.read(text).ok()?, count)))
     }
 
     /// Sets the status that follows from which agents live and how the others ended.

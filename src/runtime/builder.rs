@@ -19,6 +19,7 @@ use super::take_up::take_up;
 use super::workflow::Workflow;
 use crate::actor::message::{Consult, Published};
 use crate::actor::registry::Registry;
+use crate::actor::stay::Stay;
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::domain::settings::Settings;
@@ -159,6 +160,19 @@ impl Builder {
     /// with a second, they are ended.
     pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
         self.interrupts = Some(interrupts);
+        self
+    }
+
+    /// Whether a run goes on in graphs that have been edited since it entered them.
+    pub fn migrate(mut self, migrate: bool) -> Self {
+        self.graphs.migrate = migrate;
+        self
+    }
+
+    /// Whether the run stays up while questions wait, instead of pausing; answers come by
+    /// [`Settings::answers`], or by `raymond answer`.
+    pub fn stay(mut self, stay: Stay) -> Self {
+        self.graphs.stays = stay;
         self
     }
 

@@ -36,6 +36,17 @@ fn no_process_waits_and_the_same_session_hears_the_answer() {
 }
 
 #[test]
+fn no_process_waits_either_while_the_run_stays_up() {
+    let test = asking();
+    let mut live = test.spawn(&["START.md", "--stay"]);
+    live.wait_event("step_finished", 1);
+    let alone = [live.pid()];
+    patiently("only raymond itself is there", || test.survivors() == alone);
+    test.raymond(&["answer", "t", "NEXT.md=Yes"]).ok();
+    live.wait().ok().ended("main", "heard");
+}
+
+#[test]
 fn an_answer_ahead_of_time_goes_by_the_next_state() {
     let test = asking();
     test.run(&["START.md", "--answer", "NEXT.md=ahead"]).ok();

@@ -14,11 +14,14 @@ use crate::domain::id::AgentId;
 use crate::domain::run::Pause;
 
 impl Supervisor {
-    /// An agent waits for an answer: until it comes, or until it is too late.
+    /// An agent waits for an answer: until it comes, or until it is too late. That may take days, so no
+    /// process is kept for it.
     pub(super) fn await_answer(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(AgentView::of(agent));
-        let Some(late) = agent.asked.as_ref().and_then(|asked| asked.late.as_ref()) else { return };
+        let Some(asked) = &agent.asked else { return };
+        self.context.runner.keep(id, &|_| false);
+        let Some(late) = &asked.late else { return };
         let (turn, wait) = (agent.turn_id(), late.at.since(now()));
         if let Some(event) = timed_out(agent, now()) {
             return self.commit(event, ctx);

@@ -19,10 +19,11 @@ use rustix::termios::{
 /// How often it is looked whether someone wants to hear of keys, in milliseconds.
 const LOOK: u32 = 50;
 
-/// A keyboard that is listened to.
+/// A keyboard that may be listened to.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Keyboard(Arc<Mutex<State>>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     wanted: bool,
     over: bool,
@@ -33,37 +34,30 @@ struct State {
 impl Keyboard {
     /// Has a thread listen; `tell` gets what is typed, and nothing when there is no more to come. It is
     /// not heard before it is wanted.
-    pub(super) fn listen(tell: impl Fn(&[u8]) + Send + 'static) -> Self {
-        let state = Arc::new(Mutex::new(State::default()));
-        let shared = Arc::clone(&state);
-        // Without a thread nobody is asked, and the questions stay open.
+    pub(super) fn listen(&self, tell: impl Fn(&[u8]) + Send + 'static) {
+        let state = Arc::clone(&self.0);
+        // Without a thread nobody is heard, and the questions stay open.
         let _ = std::thread::Builder::new()
             .name("keyboard".to_owned())
-            .spawn(move || listen(&shared, &tell));
-        Self(state)
+            .spawn(move || listen(&state, &tell));
     }
 
     /// Whether keys are wanted from now on: those that were pressed before are not.
     pub(super) fn want(&self, wanted: bool) {
         let mut state = lock(&self.0);
         state.wanted = wanted;
-        if wanted {
+        if wanted && !state.over {
             state.prepare(&stdin());
         } else {
             state.restore();
         }
     }
 
-    /// Nobody wants to hear of it any more.
+    /// Nobody wants to hear of it any more; the terminal is as it was before.
     pub(super) fn stop(&self) {
-        self.want(false);
-        lock(&self.0).over = true;
-    }
-}
-
-impl Drop for Keyboard {
-    fn drop(&mut self) {
-        self.stop();
+        let mut state = lock(&self.0);
+        state.over = true;
+        state.restore();
     }
 }
 
@@ -91,7 +85,7 @@ fn listen(state: &Mutex<State>, tell: &impl Fn(&[u8])) {
         let mut bytes = [0; 256];
         // What was typed for someone who does not want it any more is for whoever reads next.
         let guard = lock(state);
-        if !guard.wanted {
+        if !guard.wanted || guard.over {
             continue;
         }
         let read = rustix::io::read(&stdin, &mut bytes);

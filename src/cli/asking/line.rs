@@ -55,7 +55,6 @@ impl Line {
         match (self.escape, byte) {
             (Escape::Begun, b'[' | b'O') => self.escape = Escape::Sequence,
             (Escape::Sequence, 0x40..=0x7e) | (Escape::Begun, _) => self.escape = Escape::No,
-            (Escape::Sequence, _) => {}
             (Escape::No, ESCAPE) => self.escape = Escape::Begun,
             (Escape::No, b'\r' | b'\n') => {
                 self.begun.clear();
@@ -69,7 +68,7 @@ impl Line {
                 self.text.truncate(kept.map_or(0, |space| space + 1));
             }
             (Escape::No, b'\t') => self.text.push(' '),
-            (Escape::No, 0..0x20) => {}
+            (Escape::Sequence, _) | (Escape::No, 0..0x20) => {}
             (Escape::No, byte) => self.extend(byte),
         }
         None

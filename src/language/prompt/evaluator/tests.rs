@@ -115,3 +115,19 @@ fn an_answer_overrides_with_one_tag_and_keeps_with_anything_else() {
     let (kept, wrong) = judged_by_prompt(&proposal, Err(several.clone()));
     assert_eq!((kept.overruled, wrong), (None, Some(several)));
 }
+
+#[test]
+fn a_pattern_that_asks_says_what() {
+    let asks = |then: &str| {
+        let yaml = format!(
+            "allowed_transitions:\n  - {{ tag: ask, next: A.md }}\nevaluator:\n  pattern: delete\n  then: {{ tag: ask, next: A.md{then} }}\n"
+        );
+        super::super::frontmatter::parse(&yaml).map(|read| read.evaluator)
+    };
+    let error = asks("").expect_err("nothing is asked").to_string();
+    assert_eq!(error, "5:9: nothing says what is asked; add `question`, what the person reads");
+    let Ok(Some(Evaluator::Pattern { found: Some(found), .. })) = asks(", question: Sure?") else {
+        panic!("a pattern");
+    };
+    assert!(matches!(&found, Transition::Ask { question, .. } if question == "Sure?"));
+}

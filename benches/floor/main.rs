@@ -2,10 +2,10 @@
 //!
 //! `cargo bench` takes less than four minutes, `cargo bench --bench floor -- --quick` less than a
 //! minute; names after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `nodes`,
-//! `tags`, `stream`, `spawns`, `warm`. `--dir=FOLDER` has the runs written there instead of into the build's
-//! folder. At the end each goal stands beside what was measured. A figure that cannot be taken says
-//! why and does not stop the others: this measures, it does not judge. Nothing is subtracted from
-//! raymond's times.
+//! `tags`, `stream`, `spawns`, `warm`. `--dir=FOLDER` has the runs written there instead of into
+//! the build's folder. At the end each goal stands beside what was measured. A figure that cannot
+//! be taken says why and does not stop the others: this measures, it does not judge. Nothing is
+//! subtracted from raymond's times.
 
 mod agents;
 mod chain;

@@ -43,7 +43,12 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
 }
 
 /// The flushes of a run.
-pub(crate) fn count(place: &Place, workflow: &Workflow, beside: usize, scale: &Scale) -> Fallible<f64> {
+pub(crate) fn count(
+    place: &Place,
+    workflow: &Workflow,
+    beside: usize,
+    scale: &Scale,
+) -> Fallible<f64> {
     let found = bare(Command::new("strace")).arg("-V").stdout(Stdio::null()).status();
     if !found.is_ok_and(|status| status.success()) {
         return Err("strace is not installed".into());

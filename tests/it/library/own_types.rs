@@ -55,9 +55,12 @@ fn a_name_is_taken_once() {
     let builder = || Runtime::builder().workflow(order()).dir(test.dir());
     let never = |_| async { Ok(json!(null)) };
     let known = builder().consequence("set_flag", &[], &[], Class::Read, never);
-    let twice = builder()
-        .precondition("in_stock", &[], &[], never)
-        .precondition("in_stock", &[], &[], never);
+    let twice = builder().precondition("in_stock", &[], &[], never).precondition(
+        "in_stock",
+        &[],
+        &[],
+        never,
+    );
     for (builder, name) in [(known, "set_flag"), (twice, "in_stock")] {
         let error = builder.run_here().expect_err("taken").to_string();
         assert_eq!(error, format!("the type `{name}` is there already; give yours another name"));

@@ -178,7 +178,9 @@ fn is_of_graph(outline: &Outline, key: &str) -> bool {
     let Some((file, node)) = key.split_once('#') else { return false };
     let file = StateName::parse(file).ok();
     match file.and_then(|file| outline.states.get(&file)) {
-        Some(State::Graph(Graph { program: Some(program), .. })) => program.nodes.contains_key(node),
+        Some(State::Graph(Graph { program: Some(program), .. })) => {
+            program.nodes.contains_key(node)
+        }
         Some(State::Graph(_)) => true,
         _ => false,
     }

@@ -90,7 +90,9 @@ fn a_tag_that_cannot_be_made_is_undone() {
     // Git keeps tags as files: none can be called v1.0.0 beside v1.0.0/x.
     place.git("", &["tag", "v1.0.0/x", "v0.1.0"]);
     let why = place.answered(&["ask_version=1.0.0", "review=yes"], &[]).failed("error_undone");
-    assert!(why.starts_with("1.0.0 could not be committed and tagged; the repository is as it was"));
+    assert!(
+        why.starts_with("1.0.0 could not be committed and tagged; the repository is as it was")
+    );
     assert!(why.contains("v1.0.0"), "{why}");
     assert_eq!(place.git("", &["rev-parse", "HEAD"]), before);
     assert!(!place.has("CHANGELOG.md"));

@@ -8,9 +8,10 @@
 //!      ├─ plugin ──── the actors that come with it: console, debug directory, JSON lines,
 //!      │              notifications, telemetry, and the one that speaks for a program
 //!      ├─ actor ───── supervisor, agents, processes: they carry out what is decided below
+//!      │   ├─ world ─ what graphs ask for: files, git, pages and programs, confined to a workspace
 //!      │   ├─ store ─ the run directory: journal, snapshot, lock, inbox; the workflow's files
 //!      │   ├─ process Claude Code: command, child, transcript, clean-up; and the programs beside a run
-//!      │   └─ language text → what to ask; reply → which transition (pure)
+//!      │   └─ language text → what to ask; reply → which transition; graph → what is needed (pure)
 //!      └─ domain ──── what a run is, what can happen to it, what is owed then (pure)
 //! ```
 //!
@@ -20,6 +21,14 @@
 //! through [`language::tag`] and is judged by [`domain::policy`]; [`domain::decide`] makes a report of
 //! it into an event, [`domain::apply`] applies that to the run, [`store::writer`] makes it durable,
 //! and then the supervisor performs the effects and publishes the record.
+//!
+//! An agent in a graph takes the same way with another middle: [`language::graph::read`] makes a
+//! [program](language::graph::program) of the file, and [`language::graph::machine`] walks it until it needs
+//! something. What only looks is asked of [`world`] at once; before what changes it, a question or a turn,
+//! the walk is reported and recorded ([`domain::walk`], [`domain::graph`]), and then the agent comes back to
+//! it. The machine stands where the record says, so the same is needed again after a crash; [`domain::operation`]
+//! says what that means for each operation. Pure nodes and reads are done again from the last record and
+//! come to the same: one record, and one flush, holds all of them.
 //!
 //! A plug-in is an actor that [`runtime::PlugIns`] gives a mailbox and a thread of its own. It is told of
 //! each [`Published`] record, and may be asked a [`Consult`] before a turn starts and before a transition
@@ -45,7 +54,11 @@
 //! Where the workflow protocol leaves a case open, the module that decides it says how: tags in
 //! [`language::tag`], placeholders in [`language::template`], policies in [`domain::policy`],
 //! failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`],
-//! evaluators in [`domain::evaluation`], several plug-ins that differ in [`domain::consult`].
+//! evaluators in [`domain::evaluation`], several plug-ins that differ in [`domain::consult`]. For graphs:
+//! expressions in [`language::expression`], names and `store_as` in [`language::graph::program`], types and
+//! their other names in [`language::graph::vocabulary`], where a walk is cut in [`language::graph::machine`],
+//! what a document has to answer in [`language::graph::contract`], crashes in [`domain::operation`], answers in
+//! [`domain::question`], and what the world refuses in [`world`].
 
 pub mod actor;
 pub mod cli;
@@ -60,4 +73,6 @@ pub mod world;
 
 pub use actor::message::{Consult, Published};
 pub use domain::consult::{Question, Scope, Verdict};
+pub use domain::operation::{Class, Done};
 pub use runtime::Runtime;
+pub use world::registry::OwnType;

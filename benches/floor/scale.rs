@@ -25,6 +25,8 @@ pub(crate) struct Scale {
     pub(crate) kills: usize,
     /// How many agents one parent forks, and in how many rounds, one row each.
     pub(crate) forks: &'static [(usize, usize)],
+    /// How many nodes of a graph are executed in a run.
+    pub(crate) nodes: u32,
     /// How many processes are started in a row to see how fast that goes.
     pub(crate) spawns: usize,
     /// How long the text for the tag finder is, in bytes.
@@ -49,6 +51,7 @@ impl Scale {
             windows: 7,
             kills: 5,
             forks: &[(1_000, 3), (5_000, 1)],
+            nodes: 200_000,
             spawns: 500,
             text: 5_000_000,
             stream: 100_000_000,

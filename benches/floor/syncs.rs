@@ -14,10 +14,6 @@ const HEAD: [&str; 5] = ["", "flushes", "steps", "a step", "a further step"];
 const CALLS: [&str; 5] = ["fsync", "fdatasync", "sync_file_range", "syncfs", "sync"];
 
 pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
-    let found = bare(Command::new("strace")).arg("-V").stdout(Stdio::null()).status();
-    if !found.is_ok_and(|status| status.success()) {
-        return Err("strace is not installed".into());
-    }
     let mut table = Table::new("Flushes of the disk, counted by strace", HEAD);
     let steps = scale.steps.min(400);
     let once = count(place, &chain::alone(place, 1)?, 1, scale)?;
@@ -46,7 +42,17 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
     Ok(vec![table])
 }
 
-fn count(place: &Place, workflow: &Workflow, beside: usize, scale: &Scale) -> Fallible<f64> {
+/// The flushes of a run.
+pub(crate) fn count(
+    place: &Place,
+    workflow: &Workflow,
+    beside: usize,
+    scale: &Scale,
+) -> Fallible<f64> {
+    let found = bare(Command::new("strace")).arg("-V").stdout(Stdio::null()).status();
+    if !found.is_ok_and(|status| status.success()) {
+        return Err("strace is not installed".into());
+    }
     let report = place.folder()?.join("strace");
     let report_text = report.display().to_string();
     let calls = format!("trace={}", CALLS.join(","));

@@ -143,7 +143,8 @@ fn of_runtime(error: &runtime::Error) -> Exit {
         | Error::NoWorkflow { .. }
         | Error::NotText { .. }
         | Error::Answer { .. }
-        | Error::Name(_) => Exit::Usage,
+        | Error::Name(_)
+        | Error::Taken(_) => Exit::Usage,
         Error::Workflow(_)
         | Error::Graph { .. }
         | Error::Edited { .. }

@@ -80,11 +80,11 @@ pub struct Builder {
     configure: Vec<Configure>,
     plugins: Vec<Plug>,
     interrupts: Option<Interrupts>,
-    graphs: Graphs,
+    pub(super) graphs: Graphs,
 }
 
 impl Builder {
-    /// A workflow, from its beginning: a folder with `START.md`, or a prompt file.
+    /// A workflow, from its beginning: a folder with `START.md` or `workflow.yaml`, or such a file.
     pub fn workflow(mut self, path: impl Into<PathBuf>) -> Self {
         self.target = Some(Target::Workflow(path.into()));
         self
@@ -186,6 +186,7 @@ impl Builder {
         if actix::System::try_current().is_none() {
             return Err(Error::NoSystem);
         }
+        self.graphs.all_taken_up()?;
         let root = place::root(&self.dir)?;
         let (_nobody, silence) = mpsc::unbounded_channel();
         let mut interrupts = self.interrupts.take().unwrap_or(silence);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
+use crate::language::graph::vocabulary::Taken;
 use crate::language::{prompt, replies, yaml};
 use crate::store;
 
@@ -83,6 +84,9 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// A type cannot be added to the language of graphs.
+    #[error(transparent)]
+    Taken(#[from] Taken),
     /// The workflow's manifest cannot be used.
     #[error("{path}:{error}")]
     Manifest {

@@ -23,6 +23,8 @@ use crate::world::registry::{OwnType, Registry};
 pub struct Graphs {
     vocabulary: Vocabulary,
     own: Registry,
+    /// Why the first type that could not be added was not.
+    refused: Option<Taken>,
     /// Whether a graph that was edited since an agent entered it is taken as it is now.
     pub migrate: bool,
     /// Whether the run stays up while questions wait.
@@ -43,6 +45,17 @@ impl Graphs {
         self.vocabulary.add(name, own)?;
         self.own.add(name, performs);
         Ok(())
+    }
+
+    /// Adds a type, or remembers why it cannot be.
+    pub(super) fn offer(&mut self, name: &str, own: Own, performs: impl OwnType + 'static) {
+        let added = self.add(name, own, performs);
+        self.refused = self.refused.take().or(added.err());
+    }
+
+    /// Whether all types could be added that were offered.
+    pub(super) fn all_taken_up(&mut self) -> Result<(), Taken> {
+        self.refused.take().map_or(Ok(()), Err)
     }
 
     /// The types their nodes may use.

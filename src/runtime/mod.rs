@@ -10,6 +10,7 @@ mod create;
 mod error;
 pub mod graphs;
 mod outcome;
+mod own_types;
 pub mod place;
 mod plugins;
 mod settings;

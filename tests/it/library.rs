@@ -14,6 +14,8 @@ use raymond::{Published, Runtime};
 
 use crate::support::Test;
 
+mod own_types;
+
 #[expect(dead_code, reason = "its main is for the command line")]
 #[path = "../../examples/budget.rs"]
 mod budget;

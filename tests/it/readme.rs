@@ -11,6 +11,8 @@ use raymond::cli::exit::Exit;
 use raymond::domain::transition::Tag;
 use raymond::language::tag;
 
+use crate::support::Test;
+
 fn readme() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     fs::read_to_string(path).expect("there is a README")
@@ -94,4 +96,19 @@ fn the_prompt_it_shows_is_one() {
     let document = raymond::language::prompt::document::parse(prompt.expect("it shows a prompt"))
         .expect("the prompt is valid");
     assert_eq!(document.frontmatter.policy.allowed.len(), 2);
+}
+
+#[test]
+fn the_graph_it_shows_runs() {
+    let text = readme();
+    let mut blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let graph = blocks.find(|block| block.starts_with("name: ")).expect("it shows a graph");
+    let test = Test::new().file("workflow.yaml", graph.as_bytes());
+    let flow = test.flow();
+    let flow = flow.to_str().expect("a path");
+    test.raymond(&["check", flow]).ok();
+    test.raymond(&["run", flow, "--answer", "ask=Ada"]).ok().stdout_has("Greeted 1 so far");
+    test.raymond(&["run", flow, "--answer", "ask=1"]).ok().stdout_has("Greeted 2 so far");
+    test.raymond(&["run", flow, "--answer", "ask=nobody"]).code(1).says("Nobody was greeted");
+    test.raymond(&["run", flow]).code(2).stdout_has("Who is to be greeted?");
 }

@@ -5,6 +5,7 @@
 #![expect(clippy::expect_used, reason = "a test says what it expected")]
 
 mod files;
+mod graphs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -222,7 +223,8 @@ fn improve_ends_well_within_a_larger_budget() {
 
 #[test]
 fn every_folder_is_a_tested_sample_and_told_of_in_the_readme() {
-    let tested: BTreeSet<String> = SAMPLES.iter().map(|sample| sample.name.to_owned()).collect();
+    let prompts = SAMPLES.iter().map(|sample| sample.name);
+    let tested: BTreeSet<String> = prompts.chain(graphs::NAMES).map(str::to_owned).collect();
     let mut folders = names(&workflows());
     assert!(folders.remove("README.md"), "workflows/README.md is missing");
     assert_eq!(folders, tested);

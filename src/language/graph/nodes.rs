@@ -102,6 +102,7 @@ impl Reader<'_> {
         let validations = list.and_then(|list| self.conditions(list));
         let on_valid = self.way(fields, name, "on_valid");
         let on_invalid = self.way(fields, name, "on_invalid");
+        self.variables.write("computed.validation_errors");
         let (on_valid, on_invalid) = (on_valid?, on_invalid?);
         Some(Node::ValidationGate { validations: validations?, on_valid, on_invalid })
     }

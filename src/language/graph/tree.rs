@@ -130,6 +130,7 @@ pub(super) fn parse(text: &str) -> (Option<Node>, Vec<Fault>) {
     let options = granit_parser::options! {
         flow_nesting_limit: DEEPEST + 1,
         block_nesting_limit: DEEPEST + 1,
+        emit_comments: false,
     };
     let parser = Parser::new_from_str_with_options(text, options);
     let mut builder =

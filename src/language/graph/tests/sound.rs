@@ -56,6 +56,17 @@ fn branches_are_booleans_or_texts() {
 }
 
 #[test]
+fn comments_stand_anywhere() {
+    let lines = EXAMPLE.lines().map(|line| format!("# above\n{line}\n"));
+    let text: String = lines.collect::<String>().replace(
+        "start_node: locate_corpus",
+        &format!("start_node: locate_corpus # first\n{}", "# again\n".repeat(200)),
+    );
+    assert!(text.contains("# first"));
+    assert_eq!(said(&text, Profile::Lenient), Vec::<String>::new());
+}
+
+#[test]
 fn a_section_may_be_chosen_when_it_is_carried_out() {
     let text = graph(
         "  a: { type: reference, doc: lib/git.md, section: '${known}', next_node: done, on_failure: failed }",

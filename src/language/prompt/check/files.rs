@@ -6,7 +6,7 @@ use crate::domain::id::StateName;
 use crate::language::manifest::{self, Manifest};
 use crate::language::place::Place;
 use crate::language::prompt::kind::{Kind, is_for_others};
-use crate::language::prompt::outline::{Outline, Prompt, State};
+use crate::language::prompt::outline::{Graph, Outline, Prompt, State};
 use crate::language::replies::{self, Replies};
 use crate::language::source::Error;
 use crate::language::yaml;
@@ -137,14 +137,17 @@ impl Report<'_> {
             let there = |name: &StateName| {
                 outline.states.contains_key(name) || self.source.check(name).is_ok()
             };
-            if name.is_some_and(|name| Kind::of(&name) == Some(Kind::Prompt) && there(&name)) {
+            if name.is_some_and(|name| Kind::of(&name) == Some(Kind::Prompt) && there(&name))
+                || is_of_graph(outline, &key)
+            {
                 continue;
             }
             let names = outline.states.keys().map(StateName::as_str);
             let hint = crate::language::hint::closest(&key, names)
                 .map(|name| format!("; did you mean {name}?"));
             let hint = hint.unwrap_or_else(|| "; nobody is ever given these".to_owned());
-            let message = format!("there is no prompt {key}{hint}");
+            let what = if key.contains('#') { "node" } else { "prompt" };
+            let message = format!("there is no {what} {key}{hint}");
             self.warning(&file, place, "RF005", message);
         }
         1
@@ -168,6 +171,19 @@ fn no_beginning(similar: Option<&str>) -> String {
         manifest::FIRST,
         manifest::GRAPH
     )
+}
+
+/// Whether a key of the script is a node of a graph, `GRAPH#NODE`, as far as it can be read.
+fn is_of_graph(outline: &Outline, key: &str) -> bool {
+    let Some((file, node)) = key.split_once('#') else { return false };
+    let file = StateName::parse(file).ok();
+    match file.and_then(|file| outline.states.get(&file)) {
+        Some(State::Graph(Graph { program: Some(program), .. })) => {
+            program.nodes.contains_key(node)
+        }
+        Some(State::Graph(_)) => true,
+        _ => false,
+    }
 }
 
 /// Why a file cannot be a state, as the second half of a sentence.

@@ -1,0 +1,67 @@
+//! Types of one's own: what a program adds to the language of graphs.
+
+use serde_json::{Map, Value};
+
+use super::builder::Builder;
+use super::graphs;
+use crate::domain::operation::{Class, Done};
+
+impl Builder {
+    /// A type of preconditions that the graphs of this run may use besides those that come with raymond,
+    /// with the parameters that it needs and those that it may have. It answers `true` or `false` and
+    /// changes nothing: it may be asked again after a crash.
+    ///
+    /// That there is a type of this name already is an error of [`Builder::run`].
+    pub fn precondition<F, P>(
+        mut self,
+        name: &str,
+        required: &[&str],
+        optional: &[&str],
+        answers: F,
+    ) -> Self
+    where
+        F: Fn(Map<String, Value>) -> P + Send + Sync + 'static,
+        P: Future<Output = Done> + Send + 'static,
+    {
+        self.graphs.offer(name, graphs::precondition(required, optional), answers);
+        self
+    }
+
+    /// A type of consequences, likewise. What it gives is kept where the graph says `store_as`; `class`
+    /// is what a crash in the middle of it means. Its future runs on a task of raymond's and must not
+    /// block; it is dropped where it waits when the run is stopped, or after half an hour.
+    ///
+    /// ```no_run
+    /// use raymond::{Class, Runtime};
+    /// use serde_json::json;
+    ///
+    /// # fn main() -> Result<(), raymond::runtime::Error> {
+    /// let outcome = Runtime::builder()
+    ///     .workflow("flows/greet/workflow.yaml")
+    ///     .precondition("is_known", &["person"], &[], |parameters| async move {
+    ///         Ok(json!(parameters["person"] == "Ada"))
+    ///     })
+    ///     .consequence("greet", &["person"], &["loudly"], Class::Uncertain, |parameters| async move {
+    ///         let person = parameters["person"].as_str().ok_or("`person` is not a text")?;
+    ///         Ok(json!({ "said": format!("Hello, {person}!") }))
+    ///     })
+    ///     .run_here()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn consequence<F, P>(
+        mut self,
+        name: &str,
+        required: &[&str],
+        optional: &[&str],
+        class: Class,
+        does: F,
+    ) -> Self
+    where
+        F: Fn(Map<String, Value>) -> P + Send + Sync + 'static,
+        P: Future<Output = Done> + Send + 'static,
+    {
+        self.graphs.offer(name, graphs::consequence(required, optional, class), does);
+        self
+    }
+}

@@ -1,0 +1,83 @@
+//! Graphs with types that a program adds: they run in that program, and the plain one refuses them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use raymond::domain::id::AgentId;
+use raymond::domain::run::Ending;
+use raymond::{Class, Runtime};
+use serde_json::{Value, json};
+
+use crate::support::Test;
+
+#[expect(dead_code, reason = "its main is for the command line")]
+#[path = "../../../examples/own_types.rs"]
+mod example;
+
+fn order() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/order").display().to_string()
+}
+
+#[test]
+fn a_graph_asks_what_its_program_answers() {
+    let test = Test::new();
+    let dir = test.dir().display().to_string();
+    let stock = BTreeMap::from([("lamp".to_owned(), 3)]);
+    let warehouse = Arc::new(Mutex::new(example::Warehouse { stock, orders: 0 }));
+    let outcome = example::run(&order(), &dir, &warehouse).expect("a run");
+    let result = outcome.result(&AgentId::main()).expect("a good end");
+    let result: Value = serde_json::from_str(result).expect("JSON");
+    assert_eq!(result["message"], "Order 1: 2 of lamp, 1 left");
+    assert_eq!(warehouse.lock().expect("whole").orders, 1);
+
+    let outcome = example::run(&order(), &dir, &warehouse).expect("a run");
+    let [main] = outcome.run.finished.as_slice() else { panic!("{:?}", outcome.run) };
+    let Ending::Error(error) = &main.ending else { panic!("{main:?}") };
+    assert!(error.contains("There are not 2 of lamp"), "{error}");
+    assert_eq!(warehouse.lock().expect("whole").orders, 1);
+}
+
+#[test]
+fn the_plain_program_does_not_know_them() {
+    let test = Test::new();
+    for arguments in [["check", &order()], ["run", &order()]] {
+        test.raymond(&arguments)
+            .code(65)
+            .says("workflow.yaml:14:24: WF301 Unknown precondition type: `in_stock`")
+            .says("workflow.yaml:20:17: WF302 Unknown consequence type: `reserve`");
+    }
+}
+
+#[test]
+fn a_name_is_taken_once() {
+    let test = Test::new();
+    let builder = || Runtime::builder().workflow(order()).dir(test.dir());
+    let never = |_| async { Ok(json!(null)) };
+    let known = builder().consequence("set_flag", &[], &[], Class::Read, never);
+    let twice = builder().precondition("in_stock", &[], &[], never).precondition(
+        "in_stock",
+        &[],
+        &[],
+        never,
+    );
+    for (builder, name) in [(known, "set_flag"), (twice, "in_stock")] {
+        let error = builder.run_here().expect_err("taken").to_string();
+        assert_eq!(error, format!("the type `{name}` is there already; give yours another name"));
+    }
+}
+
+#[test]
+fn a_parameter_that_is_missing_is_found_before_it_runs() {
+    let test = Test::new();
+    let builder = Runtime::builder().workflow(order()).dir(test.dir());
+    let never = |_| async { Ok(json!(null)) };
+    let error = builder
+        .precondition("in_stock", &["item", "shelf"], &["count"], never)
+        .consequence("reserve", &["item"], &[], Class::Uncertain, never)
+        .run_here()
+        .expect_err("it does not fit");
+    let error = error.to_string();
+    assert!(error.contains("WF303") && error.contains("shelf"), "{error}");
+    assert!(error.contains("`count`"), "{error}");
+}

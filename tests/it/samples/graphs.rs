@@ -1,0 +1,9 @@
+//! The samples that are graphs, run for real: in a workspace of their own, against a repository and a
+//! web site of this machine, to each of the ends that matter.
+
+mod add_source;
+mod release;
+mod workspace;
+
+/// The folders of the samples that are graphs.
+pub(super) const NAMES: [&str; 2] = ["add-source", "release"];

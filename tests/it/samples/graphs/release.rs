@@ -1,0 +1,106 @@
+//! `release`: a repository gets a changelog and a tag, or is as it was.
+
+use super::workspace::Workspace;
+
+/// A repository with a release and a commit after it.
+fn repository() -> Workspace {
+    let place = Workspace::new("release");
+    place.git("", &["init", "--quiet", "--initial-branch=main"]);
+    place.write("lamp.txt", "off\n");
+    commit(&place, "Build the lamp");
+    place.git("", &["tag", "--annotate", "--message=One", "v0.1.0"]);
+    place.write("lamp.txt", "on\n");
+    commit(&place, "Turn the lamp on");
+    place
+}
+
+fn commit(place: &Workspace, message: &str) {
+    place.git("", &["add", "."]);
+    place.git("", &["commit", "--quiet", "--message", message]);
+}
+
+#[test]
+fn a_release_as_its_answers_say() {
+    let place = repository();
+    place.write("CHANGELOG.md", "# Changelog\n\n## 0.1.0\n\n- There is a lamp.\n");
+    commit(&place, "Begin a changelog");
+    let end = place.as_written().well();
+    assert_eq!(end["message"], "Released 0.2.0; publish it with: git push --follow-tags");
+    assert_eq!(end["summary"]["commits"], 2);
+    let expected = "# Changelog\n\n## 0.2.0\n\n- The lamp turns the right way round.\n\n## 0.1.0\n\n- There is a lamp.\n";
+    assert_eq!(place.read("CHANGELOG.md"), expected, "the entry that was corrected");
+    let tagged = place.git("", &["rev-parse", "v0.2.0^{commit}"]);
+    assert_eq!(end["summary"]["sha"].as_str(), Some(tagged.as_str()));
+    assert_eq!(place.git("", &["status", "--porcelain"]), "");
+    assert_eq!(place.git("", &["log", "-1", "--format=%s"]), "Release 0.2.0");
+}
+
+#[test]
+fn a_version_of_ones_own_has_to_be_one_and_new() {
+    let place = repository();
+    let answers =
+        ["ask_version=$(id)", "ask_version=0.1.0", "ask_version=v1.0.0-rc.1", "review=yes"];
+    let ended = place.answered(&answers, &[]);
+    assert_eq!(ended.well()["summary"]["tag"], "v1.0.0-rc.1");
+    assert!(ended.shown().contains("`$(id)` is no version such as 1.2.3"), "{}", ended.told);
+    assert!(ended.shown().contains("there is a tag v0.1.0 already"), "{}", ended.told);
+}
+
+#[test]
+fn an_entry_may_be_forgotten_and_the_release_called_off() {
+    let place = repository();
+    let before = place.git("", &["rev-parse", "HEAD"]);
+    let answers = ["ask_version=patch", "review=afresh", "review=cancel"];
+    let ended = place.answered(&answers, &[]);
+    assert_eq!(ended.failed("cancelled"), "Cancelled; nothing was released");
+    assert_eq!(ended.visits("draft"), 2);
+    assert_eq!(place.git("", &["rev-parse", "HEAD"]), before);
+    assert!(!place.has("CHANGELOG.md"));
+}
+
+#[test]
+fn all_that_is_not_ready_is_said_at_once() {
+    let place = repository();
+    place.git("", &["switch", "--quiet", "--create", "side", "v0.1.0"]);
+    place.write("lamp.txt", "broken\n");
+    let why = place.answered(&[], &[]).failed("error_not_ready");
+    for part in [
+        "It cannot be released yet\n",
+        "there are changes that are not committed:\n M lamp.txt",
+        "releases are made from main, and this is side",
+        "nothing was committed since v0.1.0",
+        "Try running: /release",
+    ] {
+        assert!(why.contains(part), "{part}: {why}");
+    }
+}
+
+#[test]
+fn checks_that_fail_end_it_before_anyone_is_asked() {
+    let place = repository();
+    let ended = place.answered(&[], &["--var", "checks=echo the lamp is out >&2; exit 3"]);
+    let why = ended.failed("error_checks_failed");
+    assert!(why.contains("the lamp is out"), "{why}");
+}
+
+#[test]
+fn a_tag_that_cannot_be_made_is_undone() {
+    let place = repository();
+    let before = place.git("", &["rev-parse", "HEAD"]);
+    // Git keeps tags as files: none can be called v1.0.0 beside v1.0.0/x.
+    place.git("", &["tag", "v1.0.0/x", "v0.1.0"]);
+    let why = place.answered(&["ask_version=1.0.0", "review=yes"], &[]).failed("error_undone");
+    assert!(
+        why.starts_with("1.0.0 could not be committed and tagged; the repository is as it was")
+    );
+    assert!(why.contains("v1.0.0"), "{why}");
+    assert_eq!(place.git("", &["rev-parse", "HEAD"]), before);
+    assert!(!place.has("CHANGELOG.md"));
+    assert_eq!(place.git("", &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn where_there_is_no_repository_it_says_so() {
+    let why = Workspace::new("release").answered(&[], &[]).failed("error_no_repository");
+    assert!(why.starts_with("This is no git repository with a commit\nget_sha: "), "{why}");
+}

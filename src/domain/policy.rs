@@ -1,7 +1,7 @@
 //! What a state allows its agent to ask for, and the judgement of a reply against it.
 //!
-//! A policy entry matches on tag, target, `return` and `next` exactly and on every variable it
-//! names, and on the time that an `ask` waits, if it names one; variables it does not name are free.
+//! A policy entry matches on tag, target, `return` and `next`, and on how long a question waits and what
+//! follows then, exactly, and on every variable it names; variables it does not name are free.
 //! With a single entry whose text is not the agent's own, a reply without any tag means that entry.
 
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ fn matches(entry: &Transition, asked: &Transition) -> bool {
     entry.tag() == asked.tag()
         && entry.target() == asked.target()
         && entry.continuation() == asked.continuation()
-        && entry.patience().is_none_or(|patience| asked.patience() == Some(patience))
+        && entry.patience() == asked.patience()
         && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
 }
 
@@ -225,11 +225,13 @@ mod tests {
             tag(Tag::Ask, &[&[("next", "N.md")], late].concat(), text)
         };
         let late = |hours, state| [("timeout", hours), ("timeout_next", state)];
-        let policy = Policy { allowed: vec![ask(&late("1h", "L.md"), "")] };
+        let policy = Policy { allowed: vec![ask(&late("1h", "L.md"), "…")] };
         assert!(policy.judge(reply(&[])).is_err(), "nobody knows what would be asked");
-        assert!(policy.allows(&ask(&late("2h", "L.md"), "Which?")));
+        assert!(policy.allows(&ask(&late("60m", "L.md"), "Which?")));
+        assert!(!policy.allows(&ask(&late("2h", "L.md"), "Which?")));
+        assert!(!policy.allows(&ask(&[], "Which?")));
         assert!(!policy.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
-        let without = Policy { allowed: vec![ask(&[], "")] };
+        let without = Policy { allowed: vec![ask(&[], "…")] };
         assert!(without.allows(&ask(&[], "Which?")));
         assert!(!without.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
     }

@@ -134,7 +134,7 @@ fn a_policy_names_what_may_be_asked() {
 
 #[test]
 fn a_late_state_that_is_not_there_can_be_repaired() {
-    let policy = "---\nallowed_transitions:\n  - { tag: ask, next: NEXT.md }\n---\nstart";
+    let policy = "---\nallowed_transitions:\n  - { tag: ask, next: NEXT.md }\n  - { tag: ask, next: NEXT.md, timeout: 1h, timeout_next: LAET.md }\n---\nstart";
     let wrong = r#"<ask next="NEXT.md" timeout="1h" timeout_next="LAET.md">Now?</ask>"#;
     let test = asking().prompt("START.md", policy);
     test.script(&[

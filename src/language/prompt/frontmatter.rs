@@ -204,7 +204,7 @@ pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
         return Err(Error::at(value.referenced, message));
     }
     let culprit = |key: &str| attributes.get(key).map(|value| value.referenced);
-    let place = [tag.required_attribute().unwrap_or(""), "return", "next", "timeout"]
+    let place = [tag.required_attribute().unwrap_or(""), "return", "next"]
         .into_iter()
         .find_map(culprit)
         .or(target.as_ref().map(|target| target.referenced))

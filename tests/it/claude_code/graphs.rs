@@ -58,7 +58,7 @@ fn a_document_is_carried_out_with_its_context_and_gives_outputs() {
 #[test]
 fn a_reply_that_is_no_result_is_reminded_in_the_same_session() {
     let machine = machine(&reference());
-    machine.api.script([on("ALPHA").reply("It is cloned."), on("status").reply(OK)]);
+    machine.api.script([on("ALPHA").reply("It is cloned."), on("cannot be used").reply(OK)]);
     let ended = machine.start_at("workflow.yaml", &[]).wait().exits(0);
     assert!(ended.stdout.ends_with(&done("c0ffee")), "{ended:?}");
     assert_eq!(machine.records("turn_rejected").len(), 1);

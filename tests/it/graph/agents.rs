@@ -38,8 +38,16 @@ fn a_graph_that_was_edited_is_refused_unless_it_is_meant() {
     live.interrupt();
     live.wait().code(130);
     let place = place.file("go", b"").file("workflow.yaml", flow("new").to_string().as_bytes());
-    let refused = place.again(&[]);
-    refused.code(1).stdout_has("WF503").stdout_has("--migrate");
+    let records = place.journal().len();
+    place
+        .again(&[])
+        .code(65)
+        .stderr_has("WF503")
+        .stderr_has("workflow.yaml")
+        .stderr_has("--migrate");
+    assert_eq!(place.journal().len(), records, "the run is as it was");
+    place.again(&["--migrate"]).ok();
+    assert_eq!(text(&place, "made"), "new");
 }
 
 #[test]

@@ -7,17 +7,21 @@ use serde_json::{Value, json};
 use super::{graph, node, remote};
 use crate::support::{Test, patiently, when};
 
+/// How the run is started: the question is asked twice, and answered ahead.
+const START: [&str; 5] = ["workflow.yaml", "--answer", "ask=no", "--answer", "ask=yes"];
+
 const DOC: &[u8] = b"Find the NUMBER.\n";
 
 /// A graph that does one of each sort: what converges, what is guarded, what is uncertain, a turn, an
 /// agent that it waits for.
 fn flow(url: &str) -> Value {
+    let append =
+        |content: &str| json!({"type": "append_to_file", "path": "log.txt", "content": content});
+    let option = |id: &str| json!({"id": id, "label": id, "description": id});
     let first = json!([
         {"type": "write_file", "path": "one.txt", "content": "one"},
-        {"type": "append_to_file", "path": "log.txt", "content": "begun\n"},
-        {"type": "foreach", "items": ["a", "b"], "actions": [
-            {"type": "append_to_file", "path": "log.txt", "content": "${item}\n"},
-        ]},
+        append("begun\n"),
+        {"type": "foreach", "items": ["a", "b"], "actions": [append("${item}\n")]},
         {"type": "clone_repo", "url": url, "dest": "source"},
         {"type": "bash_exec", "command": "echo ran >> ran.txt; cat log.txt", "store_as": "shell"},
         {"type": "web_fetch", "url": "http://127.0.0.1:1/", "store_as": "page", "allow_failure": true},
@@ -29,7 +33,15 @@ fn flow(url: &str) -> Value {
     ]);
     let mut flow = graph(json!({
         "start": node(first, "refer"),
-        "refer": {"type": "reference", "doc": "doc.md", "next_node": "more"},
+        "refer": {"type": "reference", "doc": "doc.md", "next_node": "ask"},
+        "ask": {
+            "type": "user_prompt",
+            "prompt": {"question": "On?", "header": "On", "options": [option("yes"), option("no")]},
+            "on_response": {
+                "yes": {"consequence": [append("${user_responses.ask.id}\n")], "next_node": "more"},
+                "no": {"next_node": "ask"},
+            },
+        },
         "more": {
             "type": "conditional", "branches": {"true": "failed", "false": "last"},
             "condition": {"type": "file_exists", "path": "two.txt"},
@@ -65,10 +77,11 @@ fn picture(test: &Test) -> Value {
         test.calls().iter().map(|call| format!("{} {}", call.agent(), call.prompt)).collect();
     asked.sort();
     let file = |name: &str| std::fs::read_to_string(test.flow().join(name)).unwrap_or_default();
+    let files = ["one.txt", "two.txt", "log.txt", "ran.txt", "source/README.md"].map(file);
     json!({
         "visits": visits,
         "asked": asked,
-        "files": ["one.txt", "two.txt", "log.txt", "ran.txt", "source/README.md"].map(file),
+        "files": files,
         "cost": test.status()["total_cost_usd"],
     })
 }
@@ -77,11 +90,11 @@ fn picture(test: &Test) -> Value {
 fn dies_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
     let context = format!("killed at {point}, time {count}");
     let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
-    let first = test.run(&["workflow.yaml"]);
+    let first = test.run(&START);
     let died = first.killed();
     first.assert(died || first.status.code() == Some(0), &context);
     let test = test.env("RAYMOND_FAILPOINT", "none:1");
-    let last = if test.run_dir().exists() { test.again(&[]) } else { test.run(&["workflow.yaml"]) };
+    let last = if test.run_dir().exists() { test.again(&[]) } else { test.run(&START) };
     last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
     last.assert(last.stdout.contains(result), &format!("{context}: {result}"));
     assert_eq!(picture(&test), *whole, "{context}");
@@ -92,11 +105,11 @@ fn dies_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
 #[test]
 fn killed_anywhere_a_graph_comes_to_the_same() {
     let whole = place();
-    let outcome = whole.run(&["workflow.yaml"]);
+    let outcome = whole.run(&START);
     outcome.ok();
     let (result, whole) = (super::payload(&outcome, "main"), picture(&whole));
     assert_eq!(result["summary"], json!({"n": 7, "page": 0, "shell": "begun\na\nb\n"}));
-    assert_eq!(whole["files"], json!(["", "7 seen", "begun\na\nb\n", "ran\n", "# Docs\n"]));
+    assert_eq!(whole["files"], json!(["", "7 seen", "begun\na\nb\nyes\n", "ran\n", "# Docs\n"]));
     let result = result.to_string();
     let times = [1, 2, 3, 5, 8];
     let dies = |point: &str| {

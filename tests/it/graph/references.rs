@@ -103,7 +103,9 @@ fn claude_code_is_given_the_section_and_the_context_in_a_session_of_its_own() {
     assert_eq!(payload(outcome.ok(), "main")["summary"]["other"], json!({"n": 2}));
     let calls = place.calls();
     assert_eq!(calls.len(), 2);
-    calls.iter().for_each(|call| drop(call.assert_fresh()));
+    for call in &calls {
+        call.assert_fresh();
+    }
     assert!(calls[0].prompt.contains("\"url\": \"https://x/y\""), "{}", calls[0].prompt);
     assert!(!calls[0].prompt.contains("Never mind"), "{}", calls[0].prompt);
 }

@@ -24,7 +24,7 @@ fn a_source_is_added_by_its_address() {
         "summary": {"source_id": "web-1", "source_type": "web"},
     });
     assert_eq!(payload(outcome.ok(), "main"), expected);
-    outcome.stdout_has("Source 'web-1' added to corpus\n  source_id: web-1\n  source_type: web\n");
+    outcome.stderr_has("Source 'web-1' added to corpus\n  source_id: web-1\n  source_type: web\n");
     assert_eq!(text(&place, ".cache/web/web-1/index.html"), "<h1>Docs</h1>");
     let config = text(&place, "data/config.yaml");
     assert!(config.starts_with("# a corpus\n") && config.contains("web-1"), "{config}");
@@ -47,4 +47,12 @@ fn without_an_address_it_asks_and_waits() {
     let asked = place.events("graph_walked")[0]["due"]["question"].clone();
     assert_eq!(asked["options"][0]["label"], json!("Git repository"));
     assert_eq!(asked["text"], json!("What type of documentation source would you like to add?"));
+}
+
+#[test]
+fn the_answer_may_be_given_ahead() {
+    let place = corpus();
+    let outcome = run(&place, &["--answer", "ask_source_type=Local files"]);
+    let summary = payload(outcome.ok(), "main")["summary"].clone();
+    assert_eq!(summary, json!({"source_id": "local", "source_type": "local"}));
 }

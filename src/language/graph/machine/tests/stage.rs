@@ -129,6 +129,18 @@ impl Stage {
         self
     }
 
+    pub(super) fn around(&self) -> Around {
+        Around {
+            file: state("flow.yaml"),
+            folder: None,
+            builtins: json!({"PWD": "/work", "HOME": "/home/me", "arguments": "--all"})
+                .as_object()
+                .cloned()
+                .unwrap_or_default(),
+            variables: self.variables.clone(),
+        }
+    }
+
     pub(super) fn program(&self) -> Program {
         let text = Value::Object(self.graph.clone()).to_string();
         let vocabulary = Vocabulary::new();
@@ -148,15 +160,7 @@ impl Stage {
     /// recorded.
     pub(super) fn play_and_die(&self, at: usize) -> (Played, Log) {
         let program = self.program();
-        let around = Around {
-            file: state("flow.yaml"),
-            folder: None,
-            builtins: json!({"PWD": "/work", "HOME": "/home/me", "arguments": "--all"})
-                .as_object()
-                .cloned()
-                .unwrap_or_default(),
-            variables: self.variables.clone(),
-        };
+        let around = self.around();
         Play::new(self, &program, &around, at).play()
     }
 }

@@ -6,7 +6,7 @@
 //! they are nothing at all.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 21] = [
+pub const POINTS: [&str; 23] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -24,6 +24,8 @@ pub const POINTS: [&str; 21] = [
     "effect.before",
     "effect.after",
     "publish.before",
+    "operation.before",
+    "operation.after",
     "snapshot.before",
     "snapshot.written",
     "snapshot.after",

@@ -35,7 +35,8 @@ impl Scripted {
     }
 
     async fn answer(&self, input: &StepInput) -> StepOutcome {
-        let scripted = match self.replies.reply(&self.path, &input.state, input.visit) {
+        let folder = input.folder.as_ref();
+        let scripted = match self.replies.reply(&self.path, folder, &input.state, input.visit) {
             Ok(scripted) => scripted,
             Err(error) => {
                 return StepOutcome::Failed(Failure::new(Cause::Workflow, error.to_string()));

@@ -69,7 +69,7 @@ pub enum Status {
     Paused,
     /// Every agent has ended well.
     Completed,
-    /// Every agent has ended, at least one of them badly.
+    /// Every agent has ended, at least one of them badly, and nobody was told who waited for it.
     Failed,
 }
 
@@ -160,6 +160,9 @@ pub struct Finished {
     /// The turn it may have been at when the whole run ended, whose cost is still to be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owes: Option<Owed>,
+    /// Whether another agent waited for it and was told: then it is that one's matter how it ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub told: bool,
 }
 
 /// A turn that was running when the whole run ended.
@@ -235,7 +238,8 @@ impl Run {
     /// Sets the status that follows from which agents live and how the others ended.
     pub(super) fn settle(&mut self) {
         if self.agents.is_empty() {
-            let failed = self.finished.iter().any(|agent| matches!(agent.ending, Ending::Error(_)));
+            let failed = |one: &Finished| matches!(one.ending, Ending::Error(_)) && !one.told;
+            let failed = self.finished.iter().any(failed);
             self.status = if failed { Status::Failed } else { Status::Completed };
             self.pause = None;
         }

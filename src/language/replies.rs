@@ -1,7 +1,8 @@
 //! Scripted replies: what stands in for the model when a workflow is tried out or tested.
 //!
 //! `replies.yaml` lists for each state what an agent answers on its first, second, … turn there.
-//! Each agent counts for itself, so a forked workflow gives the same run every time.
+//! Each agent counts for itself, so a forked workflow gives the same run every time. The states of a
+//! folder below are listed with it, as `folder/START.md`; the node of a graph as `workflow.yaml#node`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_yaml::Spanned;
 
-use crate::domain::id::StateName;
+use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::millis;
 use crate::language::place::Place;
@@ -52,8 +53,8 @@ pub enum Error {
     Exhausted {
         /// The file.
         path: String,
-        /// The state.
-        state: StateName,
+        /// The state, with its folder.
+        state: String,
         /// How many it lists.
         listed: usize,
         /// Which one was wanted, from 1.
@@ -61,7 +62,7 @@ pub enum Error {
     },
 }
 
-fn exhausted(state: &StateName, listed: usize, wanted: usize) -> String {
+fn exhausted(state: &str, listed: usize, wanted: usize) -> String {
     match listed {
         0 => format!("{state} has no replies; add `{state}:` and a list of them"),
         1 => format!(
@@ -82,17 +83,28 @@ impl Replies {
         yaml::read(yaml).map_err(|error| Error::Invalid { path: path.to_owned(), error })
     }
 
-    /// The reply to an agent's turn in a state; `visit` counts from 0.
+    /// The reply to an agent's turn in a state of the scope, or of a folder below it; `visit` counts
+    /// from 0.
     ///
     /// # Errors
     /// [`Error::Exhausted`] if the state lists too few.
-    pub fn reply(&self, path: &str, state: &StateName, visit: u32) -> Result<&Reply, Error> {
-        let listed = self.0.get(state.as_str()).map(Vec::as_slice).unwrap_or_default();
+    pub fn reply(
+        &self,
+        path: &str,
+        folder: Option<&Folder>,
+        state: &StateName,
+        visit: u32,
+    ) -> Result<&Reply, Error> {
+        let state = match folder {
+            Some(folder) => format!("{folder}/{state}"),
+            None => state.to_string(),
+        };
+        let listed = self.0.get(&state).map(Vec::as_slice).unwrap_or_default();
         let visit = visit as usize;
         listed.get(visit).or_else(|| listed.last().filter(|last| last.repeat)).ok_or_else(|| {
             Error::Exhausted {
                 path: path.to_owned(),
-                state: state.clone(),
+                state,
                 listed: listed.len(),
                 wanted: visit + 1,
             }
@@ -192,7 +204,7 @@ mod tests {
     #[test]
     fn each_turn_has_its_reply() {
         let replies = Replies::parse("replies.yaml", YAML).expect("valid");
-        let reply = |name, visit| replies.reply("replies.yaml", &state(name), visit);
+        let reply = |name, visit| replies.reply("replies.yaml", None, &state(name), visit);
         assert_eq!(reply("A.md", 0).map(|reply| reply.text.as_str()), Ok("first"));
         let second = reply("A.md", 1).expect("a second");
         assert_eq!((second.cost, second.delay_ms), (Usd::from_dollars(0.02), 200));
@@ -208,6 +220,17 @@ mod tests {
         let place = |line| Place { line, column: 1 };
         let expected = [("A.md".to_owned(), place(1)), ("B.md".to_owned(), place(6))];
         assert_eq!(states(YAML), expected);
+    }
+
+    #[test]
+    fn a_folder_s_states_are_listed_with_it() {
+        let replies = Replies::parse("r", "A.md: [outer]\na/b/A.md: [inner]\n").expect("valid");
+        let folder = Folder::parse("a/b").expect("a folder");
+        let reply = |folder, name| replies.reply("r", folder, &state(name), 0);
+        let text = |folder| reply(folder, "A.md").map(|reply| reply.text.as_str());
+        assert_eq!((text(None), text(Some(&folder))), (Ok("outer"), Ok("inner")));
+        let missing = reply(Some(&folder), "B.md").expect_err("none").to_string();
+        assert_eq!(missing, "r: a/b/B.md has no replies; add `a/b/B.md:` and a list of them");
     }
 
     #[test]

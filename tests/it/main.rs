@@ -21,6 +21,7 @@ mod crash;
 mod debug_mode;
 mod drawing;
 mod evaluator;
+mod graph;
 mod library;
 mod limits;
 mod logging;

@@ -36,6 +36,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
         owes: Some(Owed { turn: agent.turn_id(), state: agent.prompt().clone() }),
         id: agent.id,
         cause: Some(Cause::Interrupted),
+        told: false,
         cost_usd: agent.cost_usd,
     }));
     run.settle();
@@ -69,7 +70,14 @@ pub(super) fn retire(
     let cost_usd = run.agents.remove(&id).map_or(Usd::ZERO, |agent| agent.cost_usd);
     leave_shares(run, &id);
     let told = told_of_end(run, &id, &ending);
-    run.finished.push(Finished { id: id.clone(), ending, cause, cost_usd, owes: None });
+    run.finished.push(Finished {
+        id: id.clone(),
+        ending,
+        cause,
+        cost_usd,
+        owes: None,
+        told: told.is_some(),
+    });
     run.settle();
     let mut effects = vec![Effect::Retire(id)];
     effects.extend(told.map(Effect::Proceed));

@@ -39,7 +39,14 @@ fn chain(length: usize) -> Run {
         id = id.child(1);
         let ending = crate::domain::run::Ending::Result(String::new());
         let cost_usd = Usd::from_dollars(0.01);
-        run.finished.push(Finished { id: id.clone(), ending, cause: None, cost_usd, owes: None });
+        run.finished.push(Finished {
+            id: id.clone(),
+            ending,
+            cause: None,
+            cost_usd,
+            owes: None,
+            told: false,
+        });
     }
     run
 }

@@ -84,7 +84,12 @@ impl Machine {
 
     /// The same, without waiting for its end.
     pub(super) fn start(&self, options: &[&str]) -> Running {
-        let start = self.path("flow/START.md");
+        self.start_at("START.md", options)
+    }
+
+    /// `raymond run` from a file of the scope.
+    pub(super) fn start_at(&self, file: &str, options: &[&str]) -> Running {
+        let start = self.path("flow").join(file);
         let words = [&["run", text(&start), "--id", RUN, "--model", "haiku"], options].concat();
         self.raymond(&words)
     }

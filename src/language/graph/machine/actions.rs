@@ -182,11 +182,11 @@ impl<'graph> Machine<'graph> {
         };
         let value = came?;
         match prompt {
-            Some(prompt) => {
+            Some(prompt) if is_page(&value) => {
                 self.state.cursor.partial = Some(value.clone());
                 self.digested(value, prompt, store)
             }
-            None => self.stored(store, value),
+            _ => self.stored(store, value),
         }
     }
 
@@ -286,6 +286,11 @@ impl<'graph> Machine<'graph> {
     fn path(&mut self, path: &Template) -> Result<Vec<String>, String> {
         split(&self.text(path)?)
     }
+}
+
+/// Whether something was fetched: of what failed, Claude Code is asked nothing.
+fn is_page(page: &Value) -> bool {
+    page.get("status").and_then(Value::as_u64).is_some_and(|status| (1..400).contains(&status))
 }
 
 /// A path below `computed`, with or without that word.

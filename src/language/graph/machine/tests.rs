@@ -10,6 +10,7 @@ mod conditions;
 mod endings;
 mod failures;
 mod nodes;
+mod play;
 mod resume;
 mod scope;
 mod stage;

@@ -117,6 +117,15 @@ fn a_page_that_nobody_could_put_in_other_words_fails() {
     assert_eq!(fetching().hearing([failed("no")]).play().failure(), "web_fetch: no");
 }
 
+#[test]
+fn nobody_is_asked_about_a_page_that_is_not_there() {
+    for status in [0, 404] {
+        let page = json!({"status": status, "content": null, "url": "http://x/"});
+        let stage = fetching().world(move |_| Ok(page.clone()));
+        assert_eq!((stage.play().at("seen"), stage.log().wanted.len()), (json!(null), 1));
+    }
+}
+
 fn spawning(action: &Value) -> Stage {
     let then = json!({"type": "set_state", "field": "seen", "value": "${computed.got}"});
     Stage::doing(json!([action, then])).beginning(json!({"who": "you", "seen": null}))

@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::stage::{Stage, node};
+use super::stage::{NOW, Stage, node};
+use crate::domain::graph::Heard;
 use crate::domain::operation::Operation;
+use crate::language::graph::machine::{Machine, Need};
 
 fn ending_in(ending: Value) -> Stage {
     Stage::new(json!({"start": node(json!([]), "end")}))
@@ -75,4 +77,18 @@ fn a_gate_without_an_answer_says_that_it_is_the_gate() {
     let played = stage.world(|_| Err("no network".into())).play();
     let expected = "in flow.yaml: entry gate: source_has_updates: no network";
     assert_eq!(played.error(), expected);
+}
+
+#[test]
+fn a_gate_that_is_interrupted_is_asked_again() {
+    let write = json!({"type": "write_file", "path": "a", "content": ""});
+    let entry = json!([{"type": "config_exists"}]);
+    let stage = Stage::doing(json!([write])).with("entry_preconditions", entry);
+    let (program, around) = (stage.program(), stage.around());
+    let mut machine = Machine::begin(&program, &around);
+    assert_eq!(machine.next(None, NOW), Need::Operation(Operation::ConfigExists));
+    assert!(!machine.is_worth_keeping() && !machine.is_recorded());
+    let next = machine.next(Some(Heard::Done(json!(true))), NOW);
+    assert!(matches!(next, Need::Operation(Operation::WriteFile { .. })), "{next:?}");
+    assert!(machine.is_worth_keeping());
 }

@@ -1,30 +1,26 @@
 //! A graph, all that is around it, and what came of playing it.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::agent::Agent;
-use crate::domain::apply::begin;
-use crate::domain::apply::tests::scene::{Scene, first, result, session, state};
-use crate::domain::decide::{Chosen, Judgement, Report, answer, decide};
-use crate::domain::event::{Event, GraphWalked};
+use super::play::Play;
+use crate::domain::apply::tests::scene::state;
+use crate::domain::event::GraphWalked;
 use crate::domain::graph::{Change, Heard, State};
-use crate::domain::id::AgentId;
-use crate::domain::operation::{Class, Done, Operation};
-use crate::domain::question::Given;
-use crate::domain::run::{Ending, Run};
+use crate::domain::operation::{Done, Operation};
+use crate::domain::run::Ending;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::domain::walk::Then;
-use crate::language::graph::machine::{Around, Machine, Need};
+use crate::language::graph::machine::Around;
 use crate::language::graph::program::Program;
 use crate::language::graph::read::{Profile, read};
 use crate::language::graph::vocabulary::Vocabulary;
 
 /// Every walk is at this time, so that one that is repeated comes to the same.
-const NOW: Timestamp = Timestamp(1_700_000_000_000);
+pub(super) const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
 /// What the others say, one after another: Claude Code, a further agent, a person.
 pub(super) fn done(value: Value) -> Heard {
@@ -44,9 +40,9 @@ pub(super) fn answered(raw: &str) -> Heard {
 pub(super) struct Stage {
     graph: Map<String, Value>,
     files: BTreeMap<String, String>,
-    heard: Vec<Heard>,
+    pub(super) heard: Vec<Heard>,
     variables: Variables,
-    world: Box<dyn Fn(&Operation) -> Done>,
+    pub(super) world: Box<dyn Fn(&Operation) -> Done>,
 }
 
 /// What came of it.
@@ -133,6 +129,18 @@ impl Stage {
         self
     }
 
+    pub(super) fn around(&self) -> Around {
+        Around {
+            file: state("flow.yaml"),
+            folder: None,
+            builtins: json!({"PWD": "/work", "HOME": "/home/me", "arguments": "--all"})
+                .as_object()
+                .cloned()
+                .unwrap_or_default(),
+            variables: self.variables.clone(),
+        }
+    }
+
     pub(super) fn program(&self) -> Program {
         let text = Value::Object(self.graph.clone()).to_string();
         let vocabulary = Vocabulary::new();
@@ -152,156 +160,14 @@ impl Stage {
     /// recorded.
     pub(super) fn play_and_die(&self, at: usize) -> (Played, Log) {
         let program = self.program();
-        let around = Around {
-            file: state("flow.yaml"),
-            folder: None,
-            builtins: json!({"PWD": "/work", "HOME": "/home/me", "arguments": "--all"})
-                .as_object()
-                .cloned()
-                .unwrap_or_default(),
-            variables: self.variables.clone(),
-        };
-        let mut play = Play {
-            stage: self,
-            program: &program,
-            around: &around,
-            scene: enter(),
-            heard: self.heard.iter().cloned().collect(),
-            log: Log::default(),
-            last: None,
-            dies_at: at,
-        };
-        while let Some(agent) = play.scene.run.agents.get(&AgentId::main()).cloned() {
-            play.step(&agent);
-        }
-        play.over()
+        let around = self.around();
+        Play::new(self, &program, &around, at).play()
     }
 }
 
 /// A node that does something and goes on; if that fails, to the ending `failed`.
 pub(super) fn node(actions: Value, next: &str) -> Value {
     json!({"type": "action", "actions": actions, "on_success": next, "on_failure": "failed"})
-}
-
-/// A run whose first state is the graph.
-fn enter() -> Scene {
-    let mut first = first();
-    if let Event::RunStarted(started) = &mut first.event {
-        started.entry = state("flow.yaml");
-    }
-    Scene { run: begin(&first).expect("a start").0 }
-}
-
-struct Play<'stage> {
-    stage: &'stage Stage,
-    program: &'stage Program,
-    around: &'stage Around,
-    scene: Scene,
-    heard: VecDeque<Heard>,
-    log: Log,
-    last: Option<State>,
-    dies_at: usize,
-}
-
-impl Play<'_> {
-    fn step(&mut self, agent: &Agent) {
-        if let Some(asked) = &agent.asked {
-            let Some(Heard::Answered(given)) = self.heard.pop_front() else {
-                panic!("nobody answers {asked:?}")
-            };
-            let node = &asked.question.node;
-            let event = answer(&self.scene.run, &Given::to(node, &given.raw)).expect("an answer");
-            self.scene.happens(event);
-        } else if let Some(child) = &agent.awaits {
-            match self.heard.pop_front() {
-                Some(Heard::Done(value)) => {
-                    let payload = value.as_str().expect("an agent's result is a text");
-                    self.scene.take(child.as_str(), result(payload));
-                }
-                Some(Heard::Failed(_)) => {
-                    let event = self.scene.end_badly(child.as_str());
-                    self.scene.happens(Event::AgentFailed(event));
-                }
-                other => panic!("{other:?} is not the end of an agent"),
-            }
-        } else {
-            self.walk(agent);
-        }
-    }
-
-    fn walk(&mut self, agent: &Agent) {
-        let mut told = match &agent.task {
-            Some(task) => Some(self.heard.front().cloned().unwrap_or_else(|| panic!("{task:?}"))),
-            None => agent.heard.as_deref().cloned(),
-        };
-        let mut machine = match &agent.graph {
-            Some(memory) => Machine::go_on(self.program, self.around, State::clone(&memory.state)),
-            None => Machine::begin(self.program, self.around),
-        };
-        let then = loop {
-            self.log.calls += 1;
-            if self.log.calls == self.dies_at {
-                self.scene.run = through_the_journal(&self.scene.run);
-                return;
-            }
-            let operation = match machine.next(told.take(), NOW) {
-                Need::Record(then) => break then,
-                Need::Operation(operation) => operation,
-            };
-            if operation.class() != Class::Read && !machine.is_recorded() {
-                break Then::Operation(operation.name());
-            }
-            told = Some(match (self.stage.world)(&operation) {
-                Ok(value) => Heard::Done(value),
-                Err(why) => Heard::Failed(why),
-            });
-            self.log.operations.push(operation);
-        };
-        if agent.task.is_some() {
-            self.heard.pop_front();
-        }
-        self.log.wanted.push(then.clone());
-        let walk = Judgement::Walked(Box::new(machine.finish(then)));
-        let report = Report { judgement: walk, ..Report::empty(agent.turn_id()) };
-        let session = session(self.scene.next());
-        let chosen = Chosen { now: NOW, session, ready: None, chance: 0.5 };
-        for event in decide(&self.scene.run, &report, chosen) {
-            if let Event::GraphWalked(walked) = &event {
-                self.log.records.push((**walked).clone());
-            }
-            self.scene.happens(event);
-            let memory = self.scene.run.agents.get(&AgentId::main());
-            let state = memory.and_then(|agent| Some(State::clone(&agent.graph.as_ref()?.state)));
-            self.last = state.or(self.last.take());
-        }
-    }
-
-    fn over(self) -> (Played, Log) {
-        let visits = || self.log.records.iter().flat_map(|record| &record.visits);
-        let ended = self.scene.run.finished.iter().find(|one| one.id == AgentId::main());
-        let played = Played {
-            visits: visits()
-                .map(|visit| (visit.node.to_string(), visit.outcome.to_string()))
-                .collect(),
-            errors: visits().filter_map(|visit| visit.error.clone()).collect(),
-            changes: all(&self.log, |record| &record.changes),
-            shown: all(&self.log, |record| &record.shown),
-            state: self.last.expect("it was in the graph"),
-            ending: ended.expect("it has ended").ending.clone(),
-        };
-        (played, self.log)
-    }
-}
-
-fn all<T: Clone>(log: &Log, of: impl Fn(&GraphWalked) -> &Vec<T>) -> Vec<T> {
-    log.records.iter().flat_map(|record| of(record).clone()).collect()
-}
-
-fn through_the_journal(run: &Run) -> Run {
-    let text = serde_json::to_string(run).expect("JSON");
-    let read: Run = serde_json::from_str(&text).expect("a run");
-    assert_eq!(read, *run);
-    read
 }
 
 impl Played {

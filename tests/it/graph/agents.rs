@@ -1,0 +1,68 @@
+//! A graph that is looked at from outside: its file changes, it is stopped, it waits.
+
+use serde_json::json;
+
+use super::{graph, node, run, test, text, way};
+use crate::support::patiently;
+
+#[test]
+fn a_shell_command_is_ended_with_the_run_and_nobody_says_it_was_done() {
+    let actions = json!([
+        {"type": "write_file", "path": "one", "content": "x"},
+        {"type": "bash_exec", "command": "echo begun >> log; while [ ! -e go ]; do sleep 0.1; done; echo ended >> log"},
+    ]);
+    let place = test(&graph(json!({"start": node(actions, "done")})));
+    let mut live = place.spawn(&["workflow.yaml"]);
+    live.wait_for("the command runs", |test| test.flow().join("log").exists());
+    live.interrupt();
+    live.wait().code(130);
+    patiently("the command has ended", || place.survivors().is_empty());
+    let place = place.file("go", b"");
+    place.again(&[]).ok();
+    let log = text(&place, "log");
+    assert!(log.ends_with("ended\n") && log.matches("begun").count() == 2, "{log}");
+    assert_eq!(way(&place, "main"), ["start success"]);
+}
+
+#[test]
+fn a_graph_that_was_edited_is_refused_unless_it_is_meant() {
+    let wait = json!([{"type": "bash_exec", "command": "while [ ! -e go ]; do sleep 0.1; done"}]);
+    let last = |content: &str| {
+        node(json!([{"type": "write_file", "path": "made", "content": content}]), "done")
+    };
+    let flow =
+        |content: &str| graph(json!({"start": node(wait.clone(), "last"), "last": last(content)}));
+    let place = test(&flow("old"));
+    let mut live = place.spawn(&["workflow.yaml"]);
+    live.wait_for("it waits", |test| !test.events("graph_walked").is_empty());
+    live.interrupt();
+    live.wait().code(130);
+    let place = place.file("go", b"").file("workflow.yaml", flow("new").to_string().as_bytes());
+    let records = place.journal().len();
+    place
+        .again(&[])
+        .code(65)
+        .stderr_has("WF503")
+        .stderr_has("workflow.yaml")
+        .stderr_has("--migrate");
+    assert_eq!(place.journal().len(), records, "the run is as it was");
+    place.again(&["--migrate"]).ok();
+    assert_eq!(text(&place, "made"), "new");
+}
+
+#[test]
+fn a_question_without_an_answer_leaves_the_run_waiting() {
+    let option = |id: &str| json!({"id": id, "label": id, "description": id});
+    let ask = json!({
+        "type": "user_prompt",
+        "prompt": {"question": "Which one?", "header": "One", "options": [option("a"), option("b")]},
+        "on_response": {"a": {"next_node": "done"}, "b": {"next_node": "done"}},
+    });
+    let place = test(&graph(json!({"start": ask})));
+    run(&place, &[]).code(2);
+    let walked = place.events("graph_walked");
+    assert_eq!(walked[0]["due"]["question"]["node"], json!("start"));
+    assert!(!super::trace(&place).exists(), "Claude Code was started");
+    place.again(&[]).code(2);
+    assert_eq!(place.events("graph_walked").len(), 1);
+}

@@ -1,0 +1,126 @@
+//! Kills raymond at every boundary of a run in a graph, lets it go on, and compares: the same nodes, the
+//! same files, what is added to a file added once, each turn of Claude Code asked once.
+
+use raymond::fault::POINTS;
+use serde_json::{Value, json};
+
+use super::{graph, node, remote};
+use crate::support::{Test, patiently, when};
+
+/// How the run is started: the question is asked twice, and answered ahead.
+const START: [&str; 5] = ["workflow.yaml", "--answer", "ask=no", "--answer", "ask=yes"];
+
+const DOC: &[u8] = b"Find the NUMBER.\n";
+
+/// A graph that does one of each sort: what converges, what is guarded, what is uncertain, a turn, an
+/// agent that it waits for.
+fn flow(url: &str) -> Value {
+    let append =
+        |content: &str| json!({"type": "append_to_file", "path": "log.txt", "content": content});
+    let option = |id: &str| json!({"id": id, "label": id, "description": id});
+    let first = json!([
+        {"type": "write_file", "path": "one.txt", "content": "one"},
+        append("begun\n"),
+        {"type": "foreach", "items": ["a", "b"], "actions": [append("${item}\n")]},
+        {"type": "clone_repo", "url": url, "dest": "source"},
+        {"type": "bash_exec", "command": "echo ran >> ran.txt; cat log.txt", "store_as": "shell"},
+        {"type": "web_fetch", "url": "http://127.0.0.1:1/", "store_as": "page", "allow_failure": true},
+    ]);
+    let last = json!([
+        {"type": "spawn_agent", "subagent_type": "scout", "prompt": "LOOK at ${computed.n}", "store_as": "seen"},
+        {"type": "write_file", "path": "two.txt", "content": "${computed.n} ${computed.seen}"},
+        {"type": "delete_file", "path": "one.txt"},
+    ]);
+    let mut flow = graph(json!({
+        "start": node(first, "refer"),
+        "refer": {"type": "reference", "doc": "doc.md", "next_node": "ask"},
+        "ask": {
+            "type": "user_prompt",
+            "prompt": {"question": "On?", "header": "On", "options": [option("yes"), option("no")]},
+            "on_response": {
+                "yes": {"consequence": [append("${user_responses.ask.id}\n")], "next_node": "more"},
+                "no": {"next_node": "ask"},
+            },
+        },
+        "more": {
+            "type": "conditional", "branches": {"true": "failed", "false": "last"},
+            "condition": {"type": "file_exists", "path": "two.txt"},
+        },
+        "last": node(last, "done"),
+    }));
+    flow["endings"]["done"]["summary"] = json!({
+        "n": "${computed.n}", "shell": "${computed.shell.stdout}", "page": "${computed.page.status}",
+    });
+    flow
+}
+
+fn place() -> Test {
+    let place = Test::new();
+    let url = remote(&place);
+    place
+        .file("workflow.yaml", flow(&url).to_string().as_bytes())
+        .file("doc.md", DOC)
+        .rule(
+            when("NUMBER")
+                .reply(r#"<result>{"status":"ok","outputs":{"n":7}}</result>"#)
+                .cost(0.01),
+        )
+        .rule(when("LOOK at 7").reply("<result>seen</result>").cost(0.02))
+}
+
+/// All that has to be the same, killed or not.
+fn picture(test: &Test) -> Value {
+    let walked = test.events("graph_walked");
+    let visits = walked.iter().filter_map(|walk| walk["visits"].as_array()).flatten();
+    let visits: Vec<Value> = visits.map(|visit| json!([visit["node"], visit["outcome"]])).collect();
+    let mut asked: Vec<String> =
+        test.calls().iter().map(|call| format!("{} {}", call.agent(), call.prompt)).collect();
+    asked.sort();
+    let file = |name: &str| std::fs::read_to_string(test.flow().join(name)).unwrap_or_default();
+    let files = ["one.txt", "two.txt", "log.txt", "ran.txt", "source/README.md"].map(file);
+    json!({
+        "visits": visits,
+        "asked": asked,
+        "files": files,
+        "cost": test.status()["total_cost_usd"],
+    })
+}
+
+/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
+fn dies_at(point: &str, count: u32, whole: &Value, result: &str) -> bool {
+    let context = format!("killed at {point}, time {count}");
+    let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
+    let first = test.run(&START);
+    let died = first.killed();
+    first.assert(died || first.status.code() == Some(0), &context);
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    let last = if test.run_dir().exists() { test.again(&[]) } else { test.run(&START) };
+    last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
+    last.assert(last.stdout.contains(result), &format!("{context}: {result}"));
+    assert_eq!(picture(&test), *whole, "{context}");
+    patiently(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
+    died
+}
+
+#[test]
+fn killed_anywhere_a_graph_comes_to_the_same() {
+    let whole = place();
+    let outcome = whole.run(&START);
+    outcome.ok();
+    let (result, whole) = (super::payload(&outcome, "main"), picture(&whole));
+    assert_eq!(result["summary"], json!({"n": 7, "page": 0, "shell": "begun\na\nb\n"}));
+    assert_eq!(whole["files"], json!(["", "7 seen", "begun\na\nb\nyes\n", "ran\n", "# Docs\n"]));
+    let result = result.to_string();
+    let times = [1, 2, 3, 5, 8];
+    let dies = |point: &str| {
+        let deaths = times.iter().take_while(|&&count| dies_at(point, count, &whole, &result));
+        deaths.count()
+    };
+    let deaths: Vec<(&str, usize)> = POINTS.into_iter().map(|point| (point, dies(point))).collect();
+    for operations in ["operation.before", "operation.after", "append.before", "sync.after"] {
+        assert!(deaths.contains(&(operations, times.len())), "{operations}: {deaths:?}");
+    }
+    let lived: Vec<&str> =
+        deaths.iter().filter(|(_, count)| *count == 0).map(|(point, _)| *point).collect();
+    assert_eq!(lived, ["passage.noted", "passage.asked", "inbox.before"]);
+}

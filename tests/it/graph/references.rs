@@ -1,0 +1,111 @@
+//! What Claude Code carries out for a graph: its document, its result, its price.
+
+use serde_json::{Value, json};
+
+use super::{graph, node, payload, test, text, way};
+use crate::support::{Test, when};
+
+const DOC: &[u8] = b"# Guide\n\n## Clone\n\nClone CAREFULLY.\n\n## Other\n\nNever mind.\n";
+
+fn reference(next: &str) -> Value {
+    json!({
+        "type": "reference", "doc": "docs/guide.md", "section": "Clone",
+        "context": {"url": "${url}"}, "next_node": next, "on_failure": "failed",
+    })
+}
+
+fn referring(replies: Value) -> Test {
+    let mut referring = graph(json!({
+        "start": reference("then"),
+        "then": node(json!([{"type": "write_file", "path": "made", "content": "${computed.path}"}]), "done"),
+    }));
+    referring["initial_state"] = json!({"url": "https://x/", "computed": {"path": "none"}});
+    let replies = json!({"workflow.yaml#start": replies});
+    test(&referring).file("docs/guide.md", DOC).file("replies.yaml", replies.to_string().as_bytes())
+}
+
+fn run(place: &Test) -> crate::support::Outcome {
+    place.run(&["workflow.yaml", "--agent", "scripted"])
+}
+
+const OK: &str = r#"<result>{"status":"ok","outputs":{"path":"p"}}</result>"#;
+
+#[test]
+fn outputs_go_into_computed_and_the_turn_is_paid() {
+    let place = referring(json!([{"reply": OK, "cost": 0.25}]));
+    run(&place).ok();
+    assert_eq!(text(&place, "made"), "p");
+    assert_eq!(place.status()["total_cost_usd"], json!(0.25));
+    let paid: Vec<Value> =
+        place.events("graph_walked").iter().map(|walk| walk["paid"]["prompt"].clone()).collect();
+    assert_eq!(paid.iter().filter(|prompt| **prompt == "workflow.yaml#start").count(), 1);
+}
+
+#[test]
+fn what_is_no_result_of_that_form_is_reminded_of_it() {
+    let place = referring(json!(["no tag", "<result>done</result>", "<goto>A.md</goto>", OK]));
+    run(&place).ok();
+    let rejected = place.events("turn_rejected");
+    assert_eq!(rejected.len(), 3);
+    let reminder = rejected[1]["reminder"].as_str().unwrap_or_default();
+    assert!(reminder.contains(r#"{"status":"ok","outputs":{…}}"#), "{reminder}");
+    let place = referring(json!([{"reply": "no tag", "repeat": true}]));
+    let outcome = run(&place);
+    outcome.code(1).stdout_has("still so after 3 reminders");
+}
+
+#[test]
+fn an_error_goes_where_it_is_said() {
+    let said = r#"<result>{"status":"error","error":"no network","outputs":{}}</result>"#;
+    let place = referring(json!([said]));
+    let outcome = run(&place);
+    outcome.code(1).stdout_has("It failed").stdout_has("no network");
+    assert_eq!(way(&place, "main"), ["start failure"]);
+}
+
+#[test]
+fn a_budget_that_is_used_up_holds_the_next_turn_back_and_no_other_node() {
+    let mut two = graph(json!({
+        "start": reference("between"),
+        "between": node(json!([{"type": "append_to_file", "path": "log", "content": "x"}]), "more"),
+        "more": reference("done"),
+    }));
+    two["initial_state"] = json!({"url": "u"});
+    let replies = json!({
+        "workflow.yaml#start": [{"reply": OK, "cost": 0.05}],
+        "workflow.yaml#more": [{"reply": OK, "cost": 0.05}],
+    });
+    let place =
+        test(&two).file("docs/guide.md", DOC).file("replies.yaml", replies.to_string().as_bytes());
+    place.run(&["workflow.yaml", "--agent", "scripted", "--budget", "0.02"]).code(75);
+    assert_eq!(way(&place, "main"), ["start success", "between success"]);
+    place.again(&["--budget", "1"]).ok();
+    assert_eq!(text(&place, "log"), "x");
+    assert_eq!(place.status()["total_cost_usd"], json!(0.1));
+}
+
+#[test]
+fn claude_code_is_given_the_section_and_the_context_in_a_session_of_its_own() {
+    let mut two = graph(json!({
+        "start": reference("again"),
+        "again": node(json!([{
+            "type": "invoke_pattern", "path": "docs/guide.md", "section": "Other", "store_as": "other",
+        }]), "done"),
+    }));
+    two["initial_state"] = json!({"url": "https://x/y"});
+    two["endings"]["done"]["summary"] = json!({"other": "${computed.other}"});
+    let place = Test::new()
+        .file("workflow.yaml", two.to_string().as_bytes())
+        .file("docs/guide.md", DOC)
+        .rule(when("CAREFULLY").reply(OK).cost(0.01))
+        .rule(when("Never mind").reply(r#"<result>{"status":"ok","outputs":{"n":2}}</result>"#));
+    let outcome = super::run(&place, &[]);
+    assert_eq!(payload(outcome.ok(), "main")["summary"]["other"], json!({"n": 2}));
+    let calls = place.calls();
+    assert_eq!(calls.len(), 2);
+    for call in &calls {
+        call.assert_fresh();
+    }
+    assert!(calls[0].prompt.contains("\"url\": \"https://x/y\""), "{}", calls[0].prompt);
+    assert!(!calls[0].prompt.contains("Never mind"), "{}", calls[0].prompt);
+}

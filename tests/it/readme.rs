@@ -100,8 +100,8 @@ fn the_prompt_it_shows_is_one() {
 
 #[test]
 fn the_graph_it_shows_runs() {
-    let text = readme();
-    let mut blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let page = readme();
+    let mut blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
     let graph = blocks.find(|block| block.starts_with("name: ")).expect("it shows a graph");
     let test = Test::new().file("workflow.yaml", graph.as_bytes());
     let flow = test.flow();

@@ -23,7 +23,7 @@ waits, each with agent, node, question, header, options (id, label, description)
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Questions and graphs")]
 pub struct Answers {
-    /// Answer a question before it is asked: the node of a graph, or the `next` of a prompt's <ask>, and
+    /// Answer a question before it is asked: the node of a graph, or the `next` of a prompt's `<ask>`, and
     /// the id of an option, its label or its number, or a text. May be given several times; to a
     /// question that is asked again, one by one
     #[arg(long = "answer", value_name = "NODE=TEXT", value_parser = answer)]

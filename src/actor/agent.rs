@@ -164,7 +164,7 @@ impl Agent {
     }
 
     /// What the reply to a task means to the graph it is of; the judgement, if it means nothing.
-    fn heard(&self, terms: &Terms, reply: &Reply) -> Result<Heard, Judgement> {
+    fn heard(&self, terms: &Terms, reply: &Reply) -> Result<Heard, Box<Judgement>> {
         let task = terms.task.as_ref().and_then(|assignment| assignment.task.as_ref());
         let contract = task.map_or(Contract::Text, |task| task.contract);
         let read = step::read(&terms.policy, &*self.context.source, &reply.text);
@@ -176,7 +176,7 @@ impl Agent {
         });
         heard.map_err(|violation| {
             let reminder = reminder(&terms.policy, &violation);
-            Judgement::Violated { reminder, violation: violation.to_string() }
+            Box::new(Judgement::Violated { reminder, violation: violation.to_string() })
         })
     }
 
@@ -295,14 +295,14 @@ impl Handler<TurnEnded> for Agent {
                     message: reply.message.clone(),
                     ..Report::empty(ended.turn)
                 };
-                match terms.walks() {
-                    Some(assignment) => match self.heard(&terms, &reply) {
-                        Ok(heard) => self.walk(assignment.clone(), Some(heard), report, ctx),
-                        Err(judgement) => self.report(Report { judgement, ..report }),
-                    },
-                    None => {
-                        let judgement = self.judge(&terms, &reply);
-                        self.consult_after(Report { judgement, ..report }, &terms, ctx);
+                let Some(assignment) = terms.walks() else {
+                    let judgement = self.judge(&terms, &reply);
+                    return self.consult_after(Report { judgement, ..report }, &terms, ctx);
+                };
+                match self.heard(&terms, &reply) {
+                    Ok(heard) => self.walk(assignment.clone(), Some(heard), report, ctx),
+                    Err(judgement) => {
+                        self.report(Report { judgement: *judgement, ..report });
                     }
                 }
             }

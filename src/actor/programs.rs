@@ -13,6 +13,9 @@ use crate::language::graph::read::{Profile, read};
 use crate::language::graph::vocabulary::Vocabulary;
 use crate::language::source::Source;
 
+/// The graphs that have been read, by folder and file.
+type Read = HashMap<(Option<Folder>, StateName), Rc<Program>>;
+
 /// The graphs of a run.
 #[derive(Debug, Default)]
 pub struct Programs {
@@ -20,7 +23,7 @@ pub struct Programs {
     pub vocabulary: Vocabulary,
     /// Whether a graph that was edited since an agent entered it is taken as it is now.
     pub migrate: bool,
-    read: RefCell<HashMap<(Option<Folder>, StateName), Rc<Program>>>,
+    read: RefCell<Read>,
 }
 
 impl Programs {

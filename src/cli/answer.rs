@@ -34,8 +34,10 @@ use crate::{domain, store};
 /// [`Error::Usage`] for what is no answer to a question that waits, [`Error::Store`] if there is no such run.
 pub fn answer(args: &AnswerArgs) -> Result<Exit, Error> {
     let root = Root::new(&args.one.dir.dir);
-    let View { mut run, held, .. } = look(&root, &args.one.run)?;
+    let View { run, .. } = look(&root, &args.one.run)?;
     let dir = root.run(&run.workflow_id);
+    let _one_at_a_time = inbox::turn(&dir.inbox())?;
+    let View { mut run, held, .. } = look(&root, &args.one.run)?;
     let waiting = taken_from_inbox(&mut run, &dir)?;
     let mut answered = Vec::new();
     for (name, text) in &args.answers {

@@ -52,7 +52,7 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
 pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
     let settings = settings::new(args, workflow)?;
     let request = Request { id: args.birth.id.clone(), input: args.birth.input.clone() };
-    runtime::create(root, workflow, request, settings, Graphs::default())
+    runtime::create(root, workflow, &request, settings, Graphs::default())
         .map_err(|error| answers::placed(error, &args.options.answers))
 }
 

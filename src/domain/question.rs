@@ -102,7 +102,8 @@ impl Question {
     }
 
     /// What a text means as an answer: an option by its number, counted from 1, its id or its label,
-    /// or free text where that is allowed. An id goes before a number.
+    /// or free text where that is allowed. An id goes before a number, and a
+    /// number before a label: it is what a person sees in front of the options.
     ///
     /// # Errors
     /// [`InvalidAnswer`].
@@ -113,12 +114,10 @@ impl Question {
             self.options.get(number.checked_sub(1)?)
         };
         let same = |name: &str| name.trim().eq_ignore_ascii_case(text);
-        let chosen = self
-            .options
-            .iter()
-            .find(|option| option.id == text)
-            .or_else(|| self.options.iter().find(|option| same(&option.id) || same(&option.label)))
-            .or_else(by_number);
+        let chosen =
+            self.options.iter().find(|option| option.id == text).or_else(by_number).or_else(|| {
+                self.options.iter().find(|option| same(&option.id) || same(&option.label))
+            });
         if let Some(option) = chosen {
             return Ok(Answer { id: option.id.clone(), raw: given.to_owned() });
         }

@@ -227,7 +227,7 @@ impl Builder {
                 let mut settings = settings_of(&workflow);
                 change(&mut settings);
                 settings.cwd = place::directory(Path::new(&settings.cwd))?;
-                let prepared = create(root, &workflow, self.request, settings, self.graphs)?;
+                let prepared = create(root, &workflow, &self.request, settings, self.graphs)?;
                 Ok(Ready::Goes(Box::new(prepared)))
             }
             Target::Run(id) => {

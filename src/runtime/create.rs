@@ -45,7 +45,7 @@ pub struct Request {
 pub fn create(
     root: &Root,
     workflow: &Workflow,
-    request: Request,
+    request: &Request,
     settings: Settings,
     graphs: Graphs,
 ) -> Result<Prepared, Error> {
@@ -56,7 +56,7 @@ pub fn create(
     let first = if entry.is_graph() {
         first_graph(workflow, &graphs, &settings)?
     } else {
-        first_prompt(workflow, &workflow_id, &request, &settings)?
+        first_prompt(workflow, &workflow_id, request, &settings)?
     };
     let First { terms, warnings, asks } = first;
     if asks {

@@ -3,6 +3,7 @@
 //! A command is written aside and renamed into place, so that it is there as a whole or not at
 //! all; once it is in the journal its file is removed.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -19,6 +20,20 @@ pub fn put(inbox: &Path, name: &str, command: &Command) -> Result<(), Error> {
         .map_err(std::io::Error::other)
         .map_err(Error::io("write", &path))?;
     files::replace(&path, &text)
+}
+
+/// Waits until nobody else looks at a run to put something in that depends on what is there; the next
+/// one may when this is dropped.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn turn(inbox: &Path) -> Result<File, Error> {
+    files::make_dir(inbox)?;
+    let path = inbox.join("turn");
+    let file = files::private().create(true).append(true).open(&path);
+    let file = file.map_err(Error::io("open", &path))?;
+    file.lock().map_err(Error::io("lock", &path))?;
+    Ok(file)
 }
 
 /// A command that waits in the inbox.

@@ -26,6 +26,7 @@ pub mod perform;
 pub mod place;
 pub mod registry;
 mod shared;
+mod sparing;
 mod tools;
 mod web;
 

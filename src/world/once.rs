@@ -43,7 +43,7 @@ pub(super) async fn once(
 
 fn lost(what: &str) -> String {
     format!(
-        "WF502 {what} had begun when raymond ended, and whether it was done is not known: look at \
-         what it changes before it is done again"
+        "WF502 {what} had begun when raymond ended, and whether it was done is not known; the \
+         restart policy says whether it is done again"
     )
 }

@@ -29,6 +29,12 @@ impl From<String> for Trouble {
     }
 }
 
+impl From<Trouble> for Performed {
+    fn from(trouble: Trouble) -> Self {
+        Err(trouble).into()
+    }
+}
+
 impl From<Result<Value, Trouble>> for Performed {
     fn from(outcome: Result<Value, Trouble>) -> Self {
         match outcome {

@@ -17,6 +17,7 @@ use super::outcome::{Performed, Trouble};
 use super::paths::{Use, resolve};
 use super::place::Place;
 use super::shared::{Shared, blocking};
+use super::sparing::spare;
 use super::{append, tools, web};
 use crate::domain::operation::{Class, Operation};
 use crate::process::leftover;
@@ -46,6 +47,10 @@ impl World {
     pub async fn perform(&self, stem: &str, operation: &Operation, again: bool) -> Performed {
         if self.0.is_stopped() {
             return Performed::Interrupted;
+        }
+        let place = &self.0.place;
+        if let Err(why) = spare(&place.root, &place.marker.dir, operation) {
+            return Trouble::Failed(why).into();
         }
         if let Some(quick) = quick(&self.0, operation) {
             return quick.map_err(Trouble::Failed).into();

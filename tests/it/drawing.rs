@@ -104,8 +104,8 @@ fn the_name_of_the_file_tells_the_format() {
     {
         let outcome = test.raymond(&["graph", ".", "-o", file]);
         outcome.ok().assert(outcome.stdout.is_empty(), "nothing on stdout");
-        let text = fs::read_to_string(test.flow().join(file)).expect("written");
-        assert!(text.starts_with(beginning), "{text}");
+        let drawn = fs::read_to_string(test.flow().join(file)).expect("written");
+        assert!(drawn.starts_with(beginning), "{drawn}");
     }
     test.raymond(&["graph", ".", "-o", "gone/a.svg"])
         .code(74)

@@ -1,6 +1,8 @@
 //! Graphs, end to end: real files, a real git, pages from this machine; and Claude Code only where a node
 //! asks for it.
 
+#![expect(clippy::needless_pass_by_value, reason = "JSON is written where it is given")]
+
 mod agents;
 mod bounds;
 mod crash;

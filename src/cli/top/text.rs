@@ -174,7 +174,9 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
         Doing::Running if agent.is_some_and(|agent| agent.proposal.is_some()) => {
             format!("is evaluated: {}", doing())
         }
-        Doing::Running if agent.is_some_and(|agent| agent.walks()) => "walks the graph".to_owned(),
+        Doing::Running if agent.is_some_and(crate::domain::agent::Agent::walks) => {
+            "walks the graph".to_owned()
+        }
         Doing::Running => doing(),
         Doing::Someone => {
             let asked = agent.and_then(|agent| agent.asked.as_ref());

@@ -25,7 +25,7 @@ pub(super) fn graph_walked(
     };
     let state = walked(agent, event).map_err(Refused::Graph)?;
     let memory = match (&event.entered, agent.graph.take()) {
-        (Some(entered), _) => begin(entered, state),
+        (Some(entered), _) => Box::new(begin(entered, state)),
         (None, Some(memory)) => Box::new(Memory { state: Arc::new(state), ..*memory }),
         (None, None) => return Err(Refused::Graph("it is in no graph".to_owned())),
     };
@@ -57,13 +57,13 @@ pub(super) fn graph_walked(
     Ok(effects)
 }
 
-fn begin(entered: &Entered, state: State) -> Box<Memory> {
-    Box::new(Memory {
+fn begin(entered: &Entered, state: State) -> Memory {
+    Memory {
         workflow_name: entered.workflow_name.clone(),
         workflow_version: entered.workflow_version.clone(),
         state: Arc::new(state),
         history: Vec::new(),
-    })
+    }
 }
 
 /// What the nodes see after the event.

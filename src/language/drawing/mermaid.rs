@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn nothing_in_a_label_means_anything() {
-        let expected = r##"%% a "b" <c>
+        let expected = r#"%% a "b" <c>
 flowchart TD
     n0["end"]
     n1["a #34;b#34; #60;c#62; #38; #35;1; #96;d#96; #37;#37;#123;e#125; ]#125;#124;#92;n"]
@@ -131,7 +131,7 @@ flowchart TD
     n0 -->|"zwei<br/>Zeilen"| n2
     n0 -.->|"日本 ✓"| n3
     n0 -->|"�"| n4
-"##;
+"#;
         assert_eq!(write(&hostile()), expected);
     }
 }

@@ -136,6 +136,7 @@ pub(super) mod tests {
         for label in labels {
             drawing.node(label, label, NodeKind::State);
         }
+        #[expect(clippy::needless_range_loop, reason = "it is a name as well as an index")]
         for to in 0..5 {
             let label = labels[to].to_owned();
             drawing.edge(Edge { from: 0, to, label, kind: EdgeKind::Goes, certain: to % 2 == 0 });

@@ -215,7 +215,7 @@ endings:
         let vocabulary = Vocabulary::default();
         let reading = read("all.yaml", None, GRAPH, &vocabulary, &source, Profile::Lenient);
         let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
-        let expected = r##"%% all.yaml
+        let expected = r#"%% all.yaml
 flowchart TD
     n0((" ")):::begins
     n1{{"gate"}}
@@ -243,7 +243,7 @@ flowchart TD
     classDef wrong stroke:#dc2626,stroke-width:2px
     linkStyle 7 stroke:#3b82f6
     linkStyle 2,6 stroke:#dc2626
-"##;
+"#;
         assert_eq!(mermaid::write(&draw(&program, "all.yaml")), expected);
     }
 }

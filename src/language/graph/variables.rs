@@ -11,7 +11,7 @@ use super::tree::{Place, quoted};
 use crate::language::diagnostic::Severity;
 
 /// What a state has without being told to.
-const BUILT_IN: [&str; 11] = [
+const BUILT_IN: [&str; 10] = [
     "PWD",
     "HOME",
     "arguments",
@@ -19,7 +19,6 @@ const BUILT_IN: [&str; 11] = [
     "workflow_version",
     "current_node",
     "previous_node",
-    "history",
     "user_responses",
     "computed",
     "flags",

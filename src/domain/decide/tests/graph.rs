@@ -130,7 +130,9 @@ fn answers_given_ahead_are_used_up_one_by_one() {
     for _ in 0..3 {
         let events = walked(&scene, Then::Question(Box::new(choice("kind"))));
         asked.push(given(&events));
-        events.into_iter().for_each(|event| drop(scene.happens(event)));
+        for event in events {
+            scene.happens(event);
+        }
     }
     let web = vec![("web".to_owned(), Some(2))];
     let git = vec![("git".to_owned(), Some(3))];
@@ -158,7 +160,9 @@ fn an_ask_waits_in_the_state_that_gets_the_answer() {
     scene.run.settings.answers.insert("B.md".into(), vec!["ahead".into()]);
     let events = decide(&scene.run, &report(&scene, accepted(ask("B.md", None))), chosen());
     assert_eq!(given(&events), [("other".to_owned(), Some(1))]);
-    events.into_iter().for_each(|event| drop(scene.happens(event)));
+    for event in events {
+        scene.happens(event);
+    }
     assert_eq!(scene.agent("main").variables["answer"], "ahead");
 }
 
@@ -189,7 +193,9 @@ fn an_error_fails_only_who_has_no_caller() {
     scene.take("main", tag(Tag::Function, "BACK.md", "g.yaml"));
     let events = walked(&scene, end(Some("no")));
     assert!(!failed(&events));
-    events.into_iter().for_each(|event| drop(scene.happens(event)));
+    for event in events {
+        scene.happens(event);
+    }
     let agent = scene.agent("main");
     assert_eq!(
         (&agent.current_state, agent.variables["result"].as_str()),

@@ -1,5 +1,6 @@
 //! Consequences, in order; the first that fails ends the list.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -322,6 +323,9 @@ fn hash(value: &Value) -> String {
         other => other.to_string(),
     };
     let digest = Sha256::digest(text.as_bytes());
-    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{digits}")
+    let mut hash = String::from("sha256:");
+    for byte in digest {
+        let _ = write!(hash, "{byte:02x}");
+    }
+    hash
 }

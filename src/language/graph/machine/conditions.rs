@@ -85,7 +85,7 @@ impl Machine<'_> {
                 let count = count(&self.field(field)?)?;
                 let number = number_of(&self.fill(number)?)?;
                 match compare {
-                    Compare::Equal => count == number,
+                    Compare::Equal => count.total_cmp(&number).is_eq(),
                     Compare::Above => count > number,
                     Compare::Below => count < number,
                 }

@@ -103,7 +103,6 @@ impl Machine<'_> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it stands where errors are mapped")]
 fn words(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

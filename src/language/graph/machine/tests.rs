@@ -3,6 +3,8 @@
 //! A [`Stage`](stage::Stage) plays a graph as an agent does, with everything around it simulated: each walk
 //! is decided on and applied, and the next one begins from what the run says then.
 
+#![expect(clippy::needless_pass_by_value, reason = "JSON is written where it is given")]
+
 mod actions;
 mod asks;
 mod bounds;

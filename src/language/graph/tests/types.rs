@@ -121,7 +121,8 @@ fn every_consequence_on_the_world_is_understood_by_it() {
 
 #[test]
 fn every_other_consequence_is_what_it_says() {
-    let table: [(&str, fn(&Act) -> bool); 24] = [
+    type Is = fn(&Act) -> bool;
+    let table: [(&str, Is); 24] = [
         ("set_flag, flag: x, value: true", |act| matches!(act, Act::SetFlag { .. })),
         ("set_state, field: x, value:", |act| matches!(act, Act::SetState { .. })),
         ("append_state, field: x, value: 1", |act| matches!(act, Act::AppendState { .. })),

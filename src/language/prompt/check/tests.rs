@@ -22,7 +22,9 @@ fn checked(files: &[(&str, &str)], entry: Option<&str>, variables: &[&str]) -> V
 
 /// A prompt with a policy, an entry a line.
 fn prompt(entries: &str, text: &str) -> String {
-    let entries: String = entries.split("; ").map(|entry| format!("  - {{ {entry} }}\n")).collect();
+    let entries: Vec<String> =
+        entries.split("; ").map(|entry| format!("  - {{ {entry} }}\n")).collect();
+    let entries = entries.concat();
     format!("---\nallowed_transitions:\n{entries}---\n{text}\n")
 }
 

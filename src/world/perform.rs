@@ -49,7 +49,7 @@ impl World {
             return Performed::Interrupted;
         }
         let place = &self.0.place;
-        if let Err(why) = spare(&place.root, &place.marker.dir, operation) {
+        if let Err(why) = spare(&place.root, &place.marker.dir.join("runs"), operation) {
             return Trouble::Failed(why).into();
         }
         if let Some(quick) = quick(&self.0, operation) {

@@ -60,6 +60,7 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
     let (store, recovered) = RunStore::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if matches!(recovered.run.status, Status::Completed | Status::Failed) {
+        store.keep(&recovered.run)?;
         sweep(root, id)?;
         if !options.json {
             output::print(&summary::endings(&recovered.run))?;

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use super::exit::Error;
 use crate::domain::id::StateName;
+use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::read::{Profile, read};
 use crate::language::graph::vocabulary::Vocabulary;
 use crate::language::manifest;
+use crate::language::place::Place;
 use crate::language::prompt::kind::Kind;
 use crate::language::prompt::outline::Graph;
 use crate::language::prompt::step;
-use crate::language::source::Source;
+use crate::language::source::{self, Source};
 use crate::runtime;
 use crate::store::workflow::Directory;
 
@@ -57,7 +59,10 @@ impl Subject {
     pub(super) fn graphs(&self, profile: Profile) -> impl Fn(&StateName) -> Graph {
         let vocabulary = Vocabulary::default();
         move |name| {
-            let Ok(text) = self.scope.read(name) else { return Graph::default() };
+            let text = match self.scope.read(name) {
+                Ok(text) => text,
+                Err(error) => return unreadable(&self.scope, name, &error),
+            };
             let is_first = self.entry.as_ref() == Some(name) || name.as_str() == manifest::GRAPH;
             let folder = self.scope.root().file_name().and_then(|name| name.to_str());
             let directory = folder.filter(|_| is_first);
@@ -72,4 +77,21 @@ impl Subject {
         let whole: PathBuf = path.components().collect();
         whole.display().to_string()
     }
+}
+
+/// A graph of which only is known why it cannot be read. One that is missing is told where it is named.
+fn unreadable(scope: &Directory, name: &StateName, error: &source::Error) -> Graph {
+    if matches!(error, source::Error::Missing { .. }) {
+        return Graph::default();
+    }
+    let Place { line, column } = error.place();
+    let diagnostic = Diagnostic {
+        path: scope.path(name),
+        line,
+        column,
+        code: "WF001",
+        severity: Severity::Error,
+        message: error.reason(),
+    };
+    Graph { program: None, diagnostics: vec![diagnostic] }
 }

@@ -156,6 +156,14 @@ impl RunStore {
         Ok(lines)
     }
 
+    /// Writes the snapshot of a run that is over, where a runtime died before it could.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn keep(&self, run: &Run) -> Result<(), Error> {
+        files::replace(&self.dir.state(), &state_json(run, 0))
+    }
+
     /// Writes a snapshot after all that was appended.
     pub fn snapshot(&mut self, run: &Run) {
         let state = state_json(run, self.growth.snapshot());

@@ -146,6 +146,17 @@ fn graphs_are_checked_alone_and_where_a_prompt_leads_to_them() {
 }
 
 #[test]
+fn a_graph_that_is_no_text_is_not_called_valid() {
+    let test = Test::new().file("bad.yaml", b"name: x\nversion: \xff\n");
+    let outcome = test.raymond(&["check", "bad.yaml"]);
+    outcome
+        .code(65)
+        .stdout_has("bad.yaml:2:10: WF001 this is not UTF-8 text; save the file as UTF-8");
+    let test = test.prompt("START.md", &goto("bad.yaml"));
+    test.raymond(&["check", "."]).code(65).stdout_has("bad.yaml:2:10: WF001");
+}
+
+#[test]
 fn what_is_no_workflow_is_refused() {
     let test = Test::new().prompt("NEXT.md", "x").file("notes.txt", b"x");
     test.raymond(&["check", "gone"]).code(64).stderr_has("gone: there is no such file or folder");

@@ -322,3 +322,19 @@ fn a_snapshot_that_is_no_json_is_made_again_from_the_journal() {
     let state = fs::read(test.run_dir().join("state.json")).expect("a snapshot");
     assert!(serde_json::from_slice::<Value>(&state).is_ok(), "it is JSON again");
 }
+
+#[test]
+fn the_state_of_a_run_that_is_over_is_made_good() {
+    let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>ok</result>"));
+    let state = test.run_dir().join("state.json");
+    test.run(&["START.md"]).ok();
+    let whole = fs::read(&state).expect("a state");
+    let mut early: Value = serde_json::from_slice(&whole).expect("JSON");
+    fs::remove_file(&state).expect("removed");
+    test.again(&[]).ok().stderr_has("nothing is left to do");
+    let now: Value = serde_json::from_slice(&fs::read(&state).expect("it is back")).expect("JSON");
+    assert_eq!(now, early);
+    early["status"] = "running".into();
+    assert_ne!(now, early, "it says that the run is over");
+    assert_eq!(test.calls().len(), 1);
+}

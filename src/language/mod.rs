@@ -11,6 +11,7 @@ pub mod hint;
 pub mod manifest;
 pub mod place;
 pub mod plugins;
+pub mod program;
 pub mod prompt;
 pub mod replies;
 pub mod source;

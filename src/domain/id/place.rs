@@ -45,6 +45,14 @@ impl StateName {
         ["yaml", "yml"].contains(&ending) && !["", "raymond", "replies"].contains(&stem)
     }
 
+    /// Whether it is a program of S-expressions.
+    #[must_use]
+    pub fn is_program(&self) -> bool {
+        let name = self.0.to_ascii_lowercase();
+        name.rsplit_once('.')
+            .is_some_and(|(stem, ending)| !stem.is_empty() && ["lisp", "duet"].contains(&ending))
+    }
+
     /// Whether it is a prompt: a markdown file.
     #[must_use]
     pub fn is_prompt(&self) -> bool {
@@ -102,15 +110,16 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_a_prompt_or_a_graph() {
+    fn a_state_is_a_prompt_a_graph_or_a_program() {
         let kind = |name: &str| {
             let state = StateName::parse(name).expect("a state");
-            (state.is_prompt(), state.is_graph())
+            (state.is_prompt(), state.is_graph(), state.is_program())
         };
-        assert_eq!(kind("A.md"), (true, false));
-        assert_eq!(kind("add.YML"), (false, true));
-        for other in ["raymond.yaml", "replies.yaml", ".yaml", ".md", "x"] {
-            assert_eq!(kind(other), (false, false), "{other}");
+        assert_eq!(kind("A.md"), (true, false, false));
+        assert_eq!(kind("add.YML"), (false, true, false));
+        assert_eq!((kind("a.lisp"), kind("a.Duet")), ((false, false, true), (false, false, true)));
+        for other in ["raymond.yaml", "replies.yaml", ".yaml", ".md", ".lisp", "x"] {
+            assert_eq!(kind(other), (false, false, false), "{other}");
         }
     }
 

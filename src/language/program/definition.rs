@@ -1,0 +1,266 @@
+//! A program that has been read and found sound: what the machine carries out.
+//!
+//! Every name in it leads somewhere: states, roles, and requests are resolved, templates have as many
+//! arguments as places, so carrying it out has no errors but those of what it meets.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use regex::Regex;
+
+use crate::domain::id::{Folder, StateName};
+use crate::domain::money::Usd;
+use crate::domain::settings::Model;
+use crate::domain::time::Timestamp;
+use crate::language::place::Place;
+
+/// A name in a program.
+pub type Name = Arc<str>;
+
+/// How often a loop may go round if the program does not say.
+pub const MAX_ITERATIONS: u64 = 1000;
+
+/// A program.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// Its name.
+    pub name: Name,
+    /// What it says about itself.
+    pub metadata: Metadata,
+    /// Its roles.
+    pub roles: Vec<Role>,
+    /// Its states; the first is the start.
+    pub states: Vec<State>,
+    /// The labels of the facts it looks at.
+    pub labels: BTreeSet<String>,
+    /// The keys of the context it needs: `x` of `@context/x`.
+    pub context: BTreeSet<String>,
+    /// The checksum of its text: `sha256:` and hexadecimal digits.
+    pub hash: Arc<str>,
+}
+
+/// What a program says about itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Metadata {
+    /// What people are shown.
+    pub label: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// How often a loop may go round: [`MAX_ITERATIONS`] if it does not say.
+    pub max_iterations: u64,
+    /// What a run of it may spend.
+    pub max_budget_usd: Option<Usd>,
+    /// The model of roles that name none.
+    pub model: Option<Model>,
+}
+
+/// A role: a named agent.
+#[derive(Debug, Clone)]
+pub struct Role {
+    /// Its name.
+    pub name: Name,
+    /// The name of its session within the instance; roles with the same one share it.
+    pub handle: Name,
+    /// Its model.
+    pub model: Option<Model>,
+    /// The directory it works in, below that of the run.
+    pub cwd: Option<Folder>,
+    /// Where it stands.
+    pub at: Place,
+}
+
+/// A state.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Its name.
+    pub name: Name,
+    /// What is done in it.
+    pub body: Vec<Instruction>,
+    /// Where it stands.
+    pub at: Place,
+}
+
+/// An instruction, and where it stands.
+#[derive(Debug, Clone)]
+pub struct Instruction {
+    /// What it says.
+    pub kind: Kind,
+    /// The place of its opening bracket.
+    pub at: Place,
+}
+
+/// What an instruction says.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// `wait`, `await`: blocks until the condition holds.
+    Wait(Wait),
+    /// `action`: these in order.
+    Action(Vec<Instruction>),
+    /// `loop`: these again and again.
+    Loop(Vec<Instruction>),
+    /// `branch`: the first arm that holds.
+    Branch {
+        /// The arms, in order.
+        arms: Vec<Arm>,
+        /// `otherwise`.
+        otherwise: Option<Vec<Instruction>>,
+    },
+    /// `goto`: on in that state, by its number.
+    Goto(usize),
+    /// `terminal`: the end.
+    Terminal {
+        /// `:status failed`.
+        failed: bool,
+        /// `:result E`: what it gives back.
+        result: Option<Expression>,
+    },
+    /// `send-prompt`
+    Send(Send),
+    /// `run-folder`
+    RunFolder(RunFolder),
+    /// `assert`
+    Assert {
+        /// The fact's label.
+        label: String,
+        /// Its key.
+        key: Option<Expression>,
+        /// Its payload.
+        value: Option<Expression>,
+    },
+    /// `retract`
+    Retract {
+        /// The fact's label.
+        label: String,
+        /// Its key.
+        key: Option<Expression>,
+    },
+    /// `log`
+    Log(Template),
+}
+
+/// An instruction that blocks.
+#[derive(Debug, Clone)]
+pub struct Wait {
+    /// Until this holds.
+    pub condition: Condition,
+    /// `:timeout`: for so many milliseconds at the most.
+    pub timeout_ms: Option<u64>,
+    /// `:on-timeout`: then on in that state, by its number; without it the instance fails.
+    pub on_timeout: Option<usize>,
+}
+
+/// An arm of a branch.
+#[derive(Debug, Clone)]
+pub struct Arm {
+    /// When it is chosen.
+    pub condition: Condition,
+    /// What is done then.
+    pub body: Vec<Instruction>,
+}
+
+/// `send-prompt`
+#[derive(Debug, Clone)]
+pub struct Send {
+    /// To which role, by its number.
+    pub role: usize,
+    /// What is sent.
+    pub template: Template,
+    /// The request's name: its own, the awaited one it is bound to, or one made up for it.
+    pub request: Name,
+}
+
+/// `run-folder`
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    /// As whose work, by the role's number.
+    pub role: usize,
+    /// The folder below the scope, if it is another.
+    pub folder: Option<Folder>,
+    /// The first state.
+    pub start: StateName,
+    /// `:input E`: the text for `{{input}}` there.
+    pub input: Option<Expression>,
+    /// The request's name, as in [`Send`].
+    pub request: Name,
+}
+
+/// A text with places for arguments: one piece more than arguments.
+#[derive(Debug, Clone)]
+pub struct Template {
+    /// What stands around the arguments, with `~~` read as `~`.
+    pub pieces: Vec<String>,
+    /// The arguments, in order.
+    pub arguments: Vec<Expression>,
+}
+
+/// A condition.
+#[derive(Debug, Clone)]
+pub enum Condition {
+    /// `(signal L :key K :equals V :consume true :as NAME)`: such a fact lives.
+    Signal {
+        /// The fact's label.
+        label: String,
+        /// Its key; any, if absent.
+        key: Option<Expression>,
+        /// Its payload; any, if absent.
+        equals: Option<Expression>,
+        /// Whether it is taken. Only as the whole condition of a [`Wait`].
+        consume: bool,
+        /// What its payload is called then: `@NAME`.
+        bind: Option<Name>,
+    },
+    /// `(transcript-response :request-id N :on-error STATE)`: the latest request N has ended.
+    Response {
+        /// The request's name.
+        request: Name,
+        /// Where to go on if it failed, by the state's number; without it the instance fails.
+        on_error: Option<usize>,
+    },
+    /// `(matches TEXT REGEX)`
+    Matches {
+        /// The text.
+        text: Expression,
+        /// What is looked for in it.
+        pattern: Regex,
+    },
+    /// `(after "30m")`: so many milliseconds after the wait began. Not in a branch.
+    After(u64),
+    /// `(at "2026-01-15T14:30:00Z")`
+    At(Timestamp),
+    /// `(and C …)`
+    And(Vec<Self>),
+    /// `(or C …)`
+    Or(Vec<Self>),
+    /// `(not C)`
+    Not(Box<Self>),
+}
+
+/// What has a text as its value.
+#[derive(Debug, Clone)]
+pub enum Expression {
+    /// A text, a number, a symbol as it is written.
+    Text(String),
+    /// `@workflow-id`: the run's id.
+    WorkflowId,
+    /// `@label`
+    Label,
+    /// `@branch`
+    Branch,
+    /// `@context/x`
+    Context(String),
+    /// `@NAME`: what a `:consume true :as NAME` took.
+    Bound(Name),
+    /// `(signal L :key K)`: the fact's payload; blocks until it is there.
+    Signal {
+        /// The fact's label.
+        label: String,
+        /// Its key; any, if absent.
+        key: Option<Box<Self>>,
+    },
+    /// `(response N)`: the text of the answer to that request.
+    Response(Name),
+    /// `(feedback R)`: the last answer of a role, by its number.
+    Feedback(usize),
+    /// `(artifact R)`: the latest work of a role, by its number.
+    Artifact(usize),
+}

@@ -51,6 +51,13 @@ pub enum Phase {
     },
     /// It waits for another agent's end.
     Awaiting(AgentId),
+    /// Its program waits for this.
+    Blocked {
+        /// What for, as the program says it.
+        awaiting: String,
+    },
+    /// It serves a program that asks it nothing now.
+    Idle,
     /// It walks a graph.
     Walking,
     /// It has used up its restarts and waits for a person.
@@ -87,6 +94,13 @@ impl Phase {
         }
         if let Some(other) = &agent.awaits {
             return Self::Awaiting(other.clone());
+        }
+        let wait = agent.program.as_ref().and_then(|instance| instance.stand.wait.as_ref());
+        if let Some(wait) = wait {
+            return Self::Blocked { awaiting: wait.awaiting.clone() };
+        }
+        if agent.serves.as_ref().is_some_and(|service| service.current.is_none()) {
+            return Self::Idle;
         }
         match (&agent.parked, agent.not_before, &agent.held) {
             (Some(_), _, _) => Self::Parked,

@@ -14,6 +14,7 @@ pub use self::waiting::{Asked, Frame, Late};
 use super::evaluation::Proposal;
 use super::graph::{Heard, Memory, Task};
 use super::id::{AgentId, MessageId, SessionId, StateName};
+use super::instance::{Instance, Service};
 use super::money::Usd;
 use super::session::Session;
 use super::time::Timestamp;
@@ -49,6 +50,12 @@ pub struct Agent {
     /// What it remembers of the graph it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graph: Option<Box<Memory>>,
+    /// The program it carries out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Box<Instance>>,
+    /// The program it serves as one of its roles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serves: Option<Box<Service>>,
     /// What its next turn asks instead of the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<Task>>,
@@ -114,6 +121,8 @@ impl Agent {
             reminder: None,
             proposal: None,
             graph: None,
+            program: None,
+            serves: None,
             task: birth.task.clone(),
             asked: None,
             awaits: None,
@@ -159,12 +168,16 @@ impl Agent {
         self.proposal.as_ref().map_or(&self.session, |proposal| &proposal.session)
     }
 
-    /// Where it is, for people: its state, and in a graph the node too.
+    /// Where it is, for people: its state, and in a graph the node, in a program the state or the role.
     #[must_use]
     pub fn place(&self) -> StateName {
-        let node = self.graph.as_ref().map(|memory| &memory.state.current_node);
-        let place =
-            node.and_then(|node| StateName::parse(&format!("{}#{node}", self.current_state)).ok());
+        let node = self.graph.as_ref().map(|memory| &*memory.state.current_node);
+        let state = self.program.as_ref().map(|instance| &*instance.stand.current);
+        let role = self.serves.as_ref().map(|service| service.handle.as_str());
+        let place = node
+            .or(state)
+            .or(role)
+            .and_then(|within| StateName::parse(&format!("{}#{within}", self.current_state)).ok());
         place.unwrap_or_else(|| self.current_state.clone())
     }
 
@@ -174,10 +187,21 @@ impl Agent {
         self.current_state.is_graph() && self.task.is_none() && !self.waits()
     }
 
-    /// Whether it waits for an answer or for another agent.
+    /// Whether it carries out a program.
+    #[must_use]
+    pub fn conducts(&self) -> bool {
+        self.current_state.is_program() && self.serves.is_none()
+    }
+
+    /// Whether it waits: for an answer, for another agent, for what its program waits for, or for something to
+    /// be asked.
     #[must_use]
     pub fn waits(&self) -> bool {
-        self.asked.is_some() || self.awaits.is_some()
+        let instance = self.program.as_ref();
+        self.asked.is_some()
+            || self.awaits.is_some()
+            || instance.is_some_and(|instance| instance.stand.wait.is_some())
+            || self.serves.as_ref().is_some_and(|service| service.current.is_none())
     }
 
     /// How many turns it has had with that prompt.
@@ -214,6 +238,7 @@ impl Agent {
         self.session = session;
         self.variables = variables;
         self.graph = None;
+        self.program = None;
         self.next_step(at);
     }
 

@@ -7,6 +7,7 @@ mod ends;
 mod graph;
 mod money;
 mod pauses;
+mod program;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -15,10 +16,15 @@ use self::ends::{agent_failed, cost_counted, retire};
 use self::graph::{graph_walked, question_answered, question_timed_out};
 use self::money::{Taught, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
+use self::program::{
+    agent_requested, agent_responded, facts_seen, instance_begun, release, role_delegated,
+    workflow_advanced, workflow_defined,
+};
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
 use super::agent::{Agent, Asked, Birth, Frame, Late};
 use super::effect::Effect;
 use super::event::{Command, Event, Reborn, Record, RunStarted, StepFinished};
+use super::fact::Facts;
 use super::id::{AgentId, SessionId};
 use super::money::Usd;
 use super::question::Question;
@@ -61,6 +67,9 @@ pub enum Refused {
     /// The event is about a graph, and the agent is in none, or it does not fit what it remembers.
     #[error("the event does not fit the agent: {0}")]
     Graph(String),
+    /// The event is about a program, and does not fit the agent.
+    #[error("the event does not fit the agent: {0}")]
+    Program(String),
     /// Nobody waits for this answer.
     #[error("{0} waits for no answer")]
     NotAsked(AgentId),
@@ -101,6 +110,8 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         settings: settings.clone(),
         agents: [main].into_iter().collect(),
         answered: BTreeMap::new(),
+        definitions: BTreeMap::new(),
+        facts: Facts::default(),
         finished: Vec::new(),
     };
     begin_share(&mut run, &AgentId::main(), terms.budget_usd);
@@ -122,6 +133,14 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::GraphWalked(event) => graph_walked(run, event, record.at)?,
         Event::QuestionAnswered(event) => question_answered(run, event)?,
         Event::QuestionTimedOut(event) => question_timed_out(run, event)?,
+        Event::WorkflowDefined(event) => workflow_defined(run, event),
+        Event::InstanceBegun(event) => instance_begun(run, event)?,
+        Event::WorkflowAdvanced(event) => workflow_advanced(run, event, record.at)?,
+        Event::WorkflowLogged(event) => due(run, &event.turn).map(|_| Vec::new())?,
+        Event::AgentRequested(event) => agent_requested(run, event, record.at)?,
+        Event::AgentResponded(event) => agent_responded(run, event, record.at)?,
+        Event::RoleDelegated(event) => role_delegated(run, event, record.at)?,
+        Event::FactsSeen { changes } => facts_seen(run, changes),
         Event::TurnHeld(event) => turn_held(run, event)?,
         Event::TurnRejected(event) => turn_rejected(run, event)?,
         Event::TurnFailed(event) => turn_failed(run, event, record.at)?,
@@ -169,12 +188,14 @@ fn step_finished(
     if event.reborn.is_some() {
         agent.forget_restarts(agent.birth.terms.supervision.period_ms.unwrap_or(own), at);
     }
+    let instance = agent.program.take();
     let outcome = take(agent, event, opened, at);
     let id = event.turn.agent.clone();
     if !event.unasked {
         spend(run, &id, event.prompt(), event.cost_usd, Taught::Yes);
     }
-    Ok(match outcome {
+    let mut released = instance.map(|instance| release(run, &instance)).unwrap_or_default();
+    let effects = match outcome {
         Taken::GoesOn => vec![Effect::Proceed(id)],
         Taken::Asked => vec![Effect::Ask(id)],
         Taken::Dropped(frames) => {
@@ -192,7 +213,9 @@ fn step_finished(
             vec![Effect::Proceed(id), Effect::Proceed(born)]
         }
         Taken::Ended(payload) => retire(run, id, Ending::Result(payload), None),
-    })
+    };
+    released.extend(effects);
+    Ok(released)
 }
 
 /// What became of an agent that took a transition.
@@ -239,6 +262,7 @@ fn take(
             agent.enter(next.clone(), here, Variables::new(), at);
             let birth = Birth {
                 folder: agent.birth.folder.clone(),
+                cwd: agent.birth.cwd.clone(),
                 variables: variables.clone(),
                 terms: (*event.terms).clone(),
                 ..Birth::plain(target.clone())

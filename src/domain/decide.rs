@@ -6,12 +6,15 @@
 mod advice;
 mod failure;
 mod graph;
+mod program;
 
 pub use self::advice::out_of_money;
 use self::advice::{advised, not_started};
 use self::failure::{Ended, circumstances, exhausted_by, failed, give_up};
 pub use self::graph::{Unanswerable, answer, answered_at_last, timed_out};
 use self::graph::{answered_ahead, walked};
+use self::program::responded;
+pub use self::program::{Beginning, begun, conducted, delegated, dismissed, heard_out};
 use super::agent::{Agent, Terms};
 use super::consult::Opinion;
 use super::event::{Event, Reborn, StepFinished, TransitionProposed, TurnRejected};
@@ -190,6 +193,9 @@ fn step_finished(
     report: &Report,
     chosen: Chosen,
 ) -> Vec<Event> {
+    if let Some(service) = &agent.serves {
+        return vec![responded(agent, service, accepted, report)];
+    }
     let ends = matches!(accepted.transition, Transition::Result { .. }) && agent.stack.is_empty();
     let supervision = run.supervision_of(agent);
     let (reborn, exhausted) = if ends && supervision.restart == Restart::Permanent {

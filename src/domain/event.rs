@@ -4,18 +4,24 @@
 //! clock nor chance: session ids, costs, delays are in it. One step of an agent is one record.
 
 mod graph;
+mod program;
 mod turns;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::graph::{Due, Entered, GraphWalked, Paid, QuestionAnswered, QuestionTimedOut};
+pub use self::program::{
+    Advance, AgentRequested, AgentResponded, InstanceBegun, RoleDelegated, WorkflowAdvanced,
+    WorkflowDefined, WorkflowLogged,
+};
 pub use self::turns::{
     AgentFailed, AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected,
 };
 
 use super::agent::Terms;
 use super::evaluation::Overruled;
+use super::fact::FactChange;
 use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::Given;
@@ -54,6 +60,31 @@ pub enum Event {
     QuestionAnswered(QuestionAnswered),
     /// A question was not answered in time.
     QuestionTimedOut(QuestionTimedOut),
+    /// The text of a program is kept.
+    #[serde(rename = "workflow-definition")]
+    WorkflowDefined(Box<WorkflowDefined>),
+    /// An instance of a program begins.
+    #[serde(rename = "workflow-instance")]
+    InstanceBegun(Box<InstanceBegun>),
+    /// An instance has come as far as it can.
+    #[serde(rename = "workflow/state")]
+    WorkflowAdvanced(Box<WorkflowAdvanced>),
+    /// An instance says something for people.
+    #[serde(rename = "workflow/log")]
+    WorkflowLogged(WorkflowLogged),
+    /// An instance asks a role something.
+    #[serde(rename = "agent-request")]
+    AgentRequested(Box<AgentRequested>),
+    /// A role has answered.
+    #[serde(rename = "agent-response")]
+    AgentResponded(Box<AgentResponded>),
+    /// A role has a further agent do what it was asked.
+    RoleDelegated(Box<RoleDelegated>),
+    /// Facts have changed that programs of the run look at.
+    FactsSeen {
+        /// How.
+        changes: Vec<FactChange>,
+    },
     /// A plug-in holds an agent's next turn back.
     TurnHeld(TurnHeld),
     /// A reply broke the protocol; the agent is reminded in the same session.
@@ -205,6 +236,8 @@ impl Event {
             Self::StepFinished(step) => step.opens.as_ref(),
             Self::TransitionProposed(proposed) => Some(&proposed.opens),
             Self::GraphWalked(walked) => walked.opens.as_ref(),
+            Self::AgentRequested(asked) => asked.opens.as_ref(),
+            Self::RoleDelegated(delegated) => Some(&delegated.opens),
             _ => None,
         }
     }
@@ -218,6 +251,12 @@ impl Event {
             Self::GraphWalked(event) => Some(&event.turn.agent),
             Self::QuestionAnswered(event) => Some(&event.turn.agent),
             Self::QuestionTimedOut(event) => Some(&event.turn.agent),
+            Self::InstanceBegun(event) => Some(&event.turn.agent),
+            Self::WorkflowAdvanced(event) => Some(&event.turn.agent),
+            Self::WorkflowLogged(event) => Some(&event.turn.agent),
+            Self::AgentRequested(event) => Some(&event.turn.agent),
+            Self::AgentResponded(event) => Some(&event.turn.agent),
+            Self::RoleDelegated(event) => Some(&event.turn.agent),
             Self::TurnHeld(event) => Some(&event.turn.agent),
             Self::TurnRejected(event) => Some(&event.turn.agent),
             Self::TurnFailed(event) => Some(&event.turn.agent),
@@ -225,6 +264,8 @@ impl Event {
             Self::AgentParked(event) => Some(&event.turn.agent),
             Self::CostCounted { turn, .. } => Some(&turn.agent),
             Self::RunStarted(_)
+            | Self::WorkflowDefined(_)
+            | Self::FactsSeen { .. }
             | Self::LimitReached { .. }
             | Self::RunPaused { .. }
             | Self::RunResumed { .. }

@@ -39,6 +39,16 @@ pub enum FactChange {
     },
 }
 
+impl FactChange {
+    /// The label of the fact.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Asserted(Fact { label, .. }) | Self::Retracted { label, .. } => label,
+        }
+    }
+}
+
 /// The facts a run has seen, by label and key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -151,6 +151,8 @@ pub enum Contract {
     Outputs,
     /// Any text.
     Text,
+    /// The whole reply, whatever it says: tags mean nothing in it.
+    Reply,
 }
 
 /// What an agent in a graph has waited for, and came.

@@ -164,9 +164,32 @@ pub struct Service {
     /// What comes after that.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     pub queue: VecDeque<Asking>,
+    /// How much it has answered.
+    #[serde(default)]
+    pub answered: u64,
     /// Whether the instance has ended: then it ends with what is asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub released: bool,
+}
+
+impl Service {
+    /// Whether it is at that request.
+    #[must_use]
+    pub fn is_at(&self, request: &str) -> bool {
+        self.current.as_ref().is_some_and(|asking| asking.id == request)
+    }
+
+    /// Whether it has nothing to do any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.released && self.current.is_none()
+    }
+
+    /// What it comes to at its end.
+    pub(super) fn outcome(&self) -> String {
+        let Self { answered, handle, .. } = self;
+        format!("answered {answered} request{} as {handle}", if *answered == 1 { "" } else { "s" })
+    }
 }
 
 /// A request as the agent gets it.

@@ -75,6 +75,14 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             usage: &paid.usage,
             on: On::Answer,
         }),
+        Event::AgentResponded(event) => Some(Charge {
+            turn: &event.turn,
+            prompt: Some(&event.state),
+            cost: event.cost_usd,
+            estimated: false,
+            usage: &event.usage,
+            on: if event.unasked { On::Nothing } else { On::Answer },
+        }),
         Event::TurnRejected(event) => Some(Charge {
             turn: &event.turn,
             prompt: Some(&event.state),
@@ -108,6 +116,13 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             on: On::Late,
         }),
         Event::RunStarted(_)
+        | Event::WorkflowDefined(_)
+        | Event::InstanceBegun(_)
+        | Event::WorkflowAdvanced(_)
+        | Event::WorkflowLogged(_)
+        | Event::AgentRequested(_)
+        | Event::RoleDelegated(_)
+        | Event::FactsSeen { .. }
         | Event::TurnHeld(_)
         | Event::QuestionAnswered(_)
         | Event::QuestionTimedOut(_)

@@ -11,6 +11,7 @@ pub mod agents;
 pub mod apply;
 pub mod budget;
 pub mod capacity;
+pub mod conduct;
 pub mod consult;
 pub mod decide;
 pub mod effect;

@@ -3,6 +3,7 @@
 //! Its JSON is the state file: the shape of the seed's, and what recovery needs besides.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::agent::Agent;
 use super::agents::Agents;
 use super::budget::{Purse, Share};
+use super::fact::Facts;
 use super::id::{AgentId, RunId, StateName};
+use super::instance::Definition;
 use super::money::Usd;
 use super::question::{Answer, Question};
 use super::settings::Settings;
@@ -53,6 +56,12 @@ pub struct Run {
     /// How many of the answers given ahead of time are used up, by the name they are asked under.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answered: BTreeMap<String, u32>,
+    /// The programs of its instances, by the checksum of their text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub definitions: BTreeMap<Arc<str>, Definition>,
+    /// What it has seen of the facts its programs look at.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
     /// The live agents.
     pub agents: Agents,
     /// The agents that have ended, in the order in which they did.
@@ -114,6 +123,14 @@ pub enum Pause {
         /// How many.
         questions: usize,
         /// The first question.
+        first: String,
+    },
+    /// All agents that live wait, at least one of them for a signal or a time.
+    #[error("{} {first}", if *.instances == 1 { "it waits for".to_owned() } else { format!("{} programs wait, the first for", .instances) })]
+    Waiting {
+        /// How many programs do.
+        instances: usize,
+        /// What the first of them waits for.
         first: String,
     },
     /// All agents that live wait for a person.
@@ -219,6 +236,13 @@ impl Run {
         let texts: Vec<&String> = questions.map(|asked| &asked.question.text).collect();
         if let Some(first) = texts.first() {
             return Some(Pause::Asking { questions: texts.len(), first: (*first).clone() });
+        }
+        let instances = self.agents.values().filter_map(|agent| agent.program.as_ref());
+        let waits = instances.filter_map(|instance| instance.stand.wait.as_ref());
+        let mut outside = waits.filter(|wait| wait.outside);
+        if let Some(first) = outside.next() {
+            let first = first.awaiting.clone();
+            return Some(Pause::Waiting { instances: 1 + outside.count(), first });
         }
         let mut parked = self.agents.values().filter_map(|agent| agent.parked.clone());
         let because = parked.next()?;

@@ -83,15 +83,22 @@ fn is_shown(event: &Event, live: bool) -> bool {
         | Event::QuestionAnswered(_)
         | Event::QuestionTimedOut(_)
         | Event::LimitReached { .. } => true,
+        Event::WorkflowLogged(event) => event.warning || !live,
         Event::TurnFailed(event) => !matches!(
             event.cause,
             Cause::Authentication | Cause::Unavailable | Cause::Storage | Cause::UsageLimit
         ),
         Event::StepFinished(step) => !live || step.overruled.is_some(),
-        Event::TransitionProposed(_) | Event::GraphWalked(_) | Event::CommandReceived { .. } => {
-            !live
-        }
-        Event::RunPaused { .. } | Event::CostCounted { .. } => false,
+        Event::TransitionProposed(_)
+        | Event::GraphWalked(_)
+        | Event::InstanceBegun(_)
+        | Event::WorkflowAdvanced(_)
+        | Event::AgentRequested(_)
+        | Event::AgentResponded(_)
+        | Event::RoleDelegated(_)
+        | Event::FactsSeen { .. }
+        | Event::CommandReceived { .. } => !live,
+        Event::WorkflowDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use actix::{Actor, Context, Handler};
 
 use super::extract::copy_turn;
-use super::sentence::{destination, local};
+use super::sentence::{destination, local, sentence};
 use crate::actor::message::{Finish, Published};
 use crate::domain::event::{AgentFailed, Event, StepFinished, TurnFailed, TurnRejected};
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
@@ -213,6 +213,25 @@ impl Handler<Published> for Debug {
                 let way = format!("{}: {way}", walked.state);
                 self.log(published.record.at, walked.turn.agent.as_str(), &way, &details);
             }
+            Event::AgentResponded(answered) => {
+                let output = self.keep_turn(&answered.turn, &answered.state, answered.cost_usd);
+                let details = [
+                    ("cost", answered.cost_usd.to_string()),
+                    ("total_cost", published.total_cost.to_string()),
+                    output,
+                ];
+                let way = format!("{} answers {}", answered.state, answered.request);
+                self.log(published.record.at, answered.turn.agent.as_str(), &way, &details);
+            }
+            Event::InstanceBegun(_)
+            | Event::WorkflowAdvanced(_)
+            | Event::WorkflowLogged(_)
+            | Event::AgentRequested(_)
+            | Event::RoleDelegated(_)
+            | Event::FactsSeen { .. } => {
+                let agent = published.record.event.agent().map_or("run", AgentId::as_str);
+                self.log(published.record.at, agent, &sentence(&published.record), &[]);
+            }
             Event::QuestionAnswered(answered) => {
                 let answer = ("answer", answered.answer.raw.clone());
                 let way = format!("{} (answered)", answered.node);
@@ -246,6 +265,7 @@ impl Handler<Published> for Debug {
                 self.log(published.record.at, "run", &format!("usage limit: {message}"), &[total]);
             }
             Event::RunStarted(_)
+            | Event::WorkflowDefined(_)
             | Event::RunResumed { .. }
             | Event::CostCounted { .. }
             | Event::CommandReceived { .. } => {}

@@ -91,6 +91,8 @@ fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &
         Phase::Parked => ("waiting for someone".to_owned(), String::new()),
         Phase::Asking { node } => (format!("waiting for an answer to {node}"), String::new()),
         Phase::Awaiting(other) => (format!("waiting for {other}"), String::new()),
+        Phase::Blocked { awaiting } => (format!("waiting for {awaiting}"), String::new()),
+        Phase::Idle => ("idle".to_owned(), String::new()),
         Phase::Walking => ("walking the graph".to_owned(), String::new()),
         Phase::Delayed { until } => {
             ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))

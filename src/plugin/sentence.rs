@@ -1,5 +1,7 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
+mod program;
+
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
@@ -32,6 +34,14 @@ pub fn sentence(record: &Record) -> String {
             event.cost_usd
         ),
         Event::GraphWalked(event) => walked(event),
+        Event::WorkflowDefined(_)
+        | Event::InstanceBegun(_)
+        | Event::WorkflowAdvanced(_)
+        | Event::WorkflowLogged(_)
+        | Event::AgentRequested(_)
+        | Event::AgentResponded(_)
+        | Event::RoleDelegated(_)
+        | Event::FactsSeen { .. } => program::sentence(&record.event),
         Event::QuestionAnswered(event) => format!(
             "{}  {}: answered {}{}",
             event.turn.agent,

@@ -20,6 +20,9 @@ pub struct Birth {
     /// What it is asked, if that is not the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<Task>>,
+    /// The directory its turns run in, below that of the run, if it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<Folder>,
     /// The values of that state's placeholders.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
@@ -47,6 +50,7 @@ impl Birth {
             state,
             folder: None,
             task: None,
+            cwd: None,
             variables: Variables::new(),
             terms: Terms::default(),
         }

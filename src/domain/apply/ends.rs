@@ -2,6 +2,7 @@
 
 use super::graph::told_of_end;
 use super::money::{Taught, leave_shares, spend};
+use super::program::{release, told_of_failure};
 use super::{Refused, due};
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentFailed;
@@ -67,20 +68,26 @@ pub(super) fn retire(
     ending: Ending,
     cause: Option<Cause>,
 ) -> Vec<Effect> {
-    let cost_usd = run.agents.remove(&id).map_or(Usd::ZERO, |agent| agent.cost_usd);
+    let agent = run.agents.remove(&id);
     leave_shares(run, &id);
-    let told = told_of_end(run, &id, &ending);
+    let failed = match (&agent, &ending) {
+        (Some(agent), Ending::Error(error)) => told_of_failure(run, agent, error),
+        _ => None,
+    };
+    let told = told_of_end(run, &id, &ending).or(failed);
     run.finished.push(Finished {
         id: id.clone(),
         ending,
         cause,
-        cost_usd,
+        cost_usd: agent.as_ref().map_or(Usd::ZERO, |agent| agent.cost_usd),
         owes: None,
         told: told.is_some(),
     });
-    run.settle();
+    let instance = agent.and_then(|agent| agent.program);
     let mut effects = vec![Effect::Retire(id)];
     effects.extend(told.map(Effect::Proceed));
+    effects.extend(instance.map(|instance| release(run, &instance)).unwrap_or_default());
+    run.settle();
     if run.agents.is_empty() {
         effects.push(Effect::End);
     }

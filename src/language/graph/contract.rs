@@ -73,6 +73,7 @@ fn given(context: &Value) -> String {
 pub fn read(contract: Contract, payload: &str) -> Result<Heard, String> {
     match contract {
         Contract::Text => Ok(Heard::Done(payload.trim().into())),
+        Contract::Reply => Ok(Heard::Done(payload.into())),
         Contract::Outputs => outputs(payload),
     }
 }

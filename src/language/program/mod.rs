@@ -2,4 +2,5 @@
 //! file's text, or says everything that is wrong with it.
 
 pub mod definition;
+pub mod machine;
 pub mod read;

@@ -228,6 +228,8 @@ impl Occasions {
             Event::GraphWalked(walked) if matches!(walked.due, Due::Agent { .. }) => {
                 self.live += 1;
             }
+            Event::AgentRequested(asked) if asked.opens.is_some() => self.live += 1,
+            Event::RoleDelegated(_) => self.live += 1,
             Event::AgentFailed(failure) => {
                 let ended = if failure.ends_run { self.live } else { 1 };
                 self.live = self.live.saturating_sub(ended);
@@ -271,6 +273,9 @@ fn paused(run: &RunId, pause: &Pause) -> String {
         Pause::Asking { .. } => format!(
             "run {run} paused: {pause}; answer it: raymond answer {run}, then go on: raymond run {run}"
         ),
+        Pause::Waiting { .. } => {
+            format!("run {run} paused: {pause}; go on when it is there: raymond run {run}")
+        }
         _ => format!("run {run} paused: {pause}; go on: raymond run {run}"),
     }
 }

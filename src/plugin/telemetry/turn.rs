@@ -33,6 +33,13 @@ pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
             cause: Cause::Restarts | Cause::Workflow | Cause::Ending | Cause::Uncertain,
             ..
         })
+        | Event::WorkflowDefined(_)
+        | Event::InstanceBegun(_)
+        | Event::WorkflowAdvanced(_)
+        | Event::WorkflowLogged(_)
+        | Event::AgentRequested(_)
+        | Event::RoleDelegated(_)
+        | Event::FactsSeen { .. }
         | Event::RunStarted(_)
         | Event::TurnHeld(_)
         | Event::QuestionAnswered(_)
@@ -48,6 +55,8 @@ pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
             Some(paid) => (&event.turn, paid.cost_usd, &paid.usage),
             None => return None,
         },
+        Event::AgentResponded(event) if event.unasked => return None,
+        Event::AgentResponded(event) => (&event.turn, event.cost_usd, &event.usage),
         Event::TurnRejected(event) => (&event.turn, event.cost_usd, &event.usage),
         Event::TurnFailed(event) => (&event.turn, event.cost_usd, &event.usage),
         Event::AgentFailed(event) => (&event.turn, event.cost_usd, &event.usage),
@@ -59,6 +68,7 @@ pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
         Event::GraphWalked(walked) => {
             (None, walked.paid.as_ref().map(|paid| paid.duration_ms), None)
         }
+        Event::AgentResponded(answered) => (None, Some(answered.duration_ms), None),
         Event::TurnRejected(rejected) => (None, Some(rejected.duration_ms), Some(Cause::Protocol)),
         Event::TurnFailed(TurnFailed { cause, .. })
         | Event::AgentFailed(AgentFailed { cause, .. }) => (None, None, Some(*cause)),

@@ -1,0 +1,272 @@
+//! Programs: instances that begin and go on, what they ask their roles and are answered, facts.
+
+use super::money::{Taught, begin_share, spend};
+use super::{Refused, due};
+use crate::domain::agent::{Agent, Birth};
+use crate::domain::effect::Effect;
+use crate::domain::event::{
+    Advance, AgentRequested, AgentResponded, InstanceBegun, RoleDelegated, WorkflowAdvanced,
+    WorkflowDefined,
+};
+use crate::domain::fact::FactChange;
+use crate::domain::id::AgentId;
+use crate::domain::instance::{Answered, Asking, Handle, Instance, Request, Service, Stand, Work};
+use crate::domain::run::Run;
+use crate::domain::time::Timestamp;
+
+pub(super) fn workflow_defined(run: &mut Run, event: &WorkflowDefined) -> Vec<Effect> {
+    run.definitions.insert(event.program.clone(), event.clone());
+    Vec::new()
+}
+
+pub(super) fn instance_begun(run: &mut Run, event: &InstanceBegun) -> Result<Vec<Effect>, Refused> {
+    if !run.definitions.contains_key(&event.program) {
+        return Err(misfit("its program is not defined"));
+    }
+    let agent = due(run, &event.turn)?;
+    if !agent.conducts() || agent.program.is_some() {
+        return Err(misfit("it begins no program"));
+    }
+    agent.program = Some(Box::new(Instance {
+        program: event.program.clone(),
+        name: event.name.clone(),
+        id: format!("{}#{}", event.turn.agent, event.turn.step),
+        label: event.label.clone(),
+        branch: event.branch.clone(),
+        context: event.context.clone(),
+        stand: Stand { current: event.start.clone(), ..Stand::default() },
+        requests: Default::default(),
+        handles: Default::default(),
+        bound: Default::default(),
+        bases: Default::default(),
+    }));
+    Ok(Vec::new())
+}
+
+pub(super) fn workflow_advanced(
+    run: &mut Run,
+    event: &WorkflowAdvanced,
+    at: Timestamp,
+) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    agent.next_step(at);
+    let instance = agent.program.as_mut().ok_or_else(no_program)?;
+    instance.stand = event.stand.clone();
+    instance.bound.extend(event.bound.clone());
+    instance
+        .bases
+        .extend(event.bases.iter().flatten().map(|(at, base)| (at.clone(), base.clone())));
+    let effects = vec![Effect::Proceed(event.turn.agent.clone())];
+    if event.status == Advance::Failed {
+        let roles: Vec<AgentId> = roles_of(instance);
+        for role in roles {
+            if let Some(service) = run.agents.get_mut(&role).and_then(|role| role.serves.as_mut()) {
+                service.queue.clear();
+            }
+        }
+    }
+    Ok(effects)
+}
+
+pub(super) fn facts_seen(run: &mut Run, changes: &[FactChange]) -> Vec<Effect> {
+    for change in changes {
+        run.facts.change(change);
+    }
+    wake(run, changes)
+}
+
+/// The instances that wait, and whose programs look at facts that have changed.
+fn wake(run: &Run, changes: &[FactChange]) -> Vec<Effect> {
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let looks = |agent: &Agent| {
+        let instance = agent.program.as_ref().filter(|instance| instance.stand.wait.is_some());
+        let labels = instance.and_then(|instance| run.definitions.get(&instance.program));
+        labels.is_some_and(|definition| {
+            changes.iter().any(|change| definition.labels.iter().any(|own| own == change.label()))
+        })
+    };
+    let woken = run.agents.values().filter(|agent| looks(agent));
+    woken.map(|agent| Effect::Proceed(agent.id.clone())).collect()
+}
+
+pub(super) fn agent_requested(
+    run: &mut Run,
+    event: &AgentRequested,
+    at: Timestamp,
+) -> Result<Vec<Effect>, Refused> {
+    let AgentRequested { turn, file, handle, asking, opens, cwd } = event;
+    let agent = due(run, turn)?;
+    let folder = agent.birth.folder.clone();
+    let instance = agent.program.as_mut().ok_or_else(no_program)?;
+    let known = instance.handles.get(handle).map(|known| known.agent.clone());
+    if known.is_none() && opens.is_none() {
+        return Err(Refused::NoSession);
+    }
+    let number = instance.requests.get(&asking.name).map_or(0, |before| before.number) + 1;
+    let asked = Request { number, handle: handle.clone(), status: Answered::Pending };
+    instance.requests.insert(asking.name.clone(), asked);
+    let service = Service {
+        instance: instance.id.clone(),
+        handle: handle.clone(),
+        current: None,
+        queue: Default::default(),
+        answered: 0,
+        released: false,
+    };
+    if let Some(role) = known {
+        let role = run.agents.get_mut(&role).ok_or_else(|| Refused::NoAgent(role.clone()))?;
+        let began = role.is_asked(asking.clone(), at);
+        return Ok(began.then(|| Effect::Proceed(role.id.clone())).into_iter().collect());
+    }
+    agent.children = agent.children.saturating_add(1);
+    let id = agent.id.child(agent.children);
+    instance.handles.insert(handle.clone(), Handle { agent: id.clone(), last: None });
+    let birth = Birth { folder, cwd: cwd.clone(), ..Birth::plain(file.clone()) };
+    let session = opens.clone().ok_or(Refused::NoSession)?;
+    let mut role = Agent::born(id.clone(), birth, session, at);
+    role.serves = Some(Box::new(service));
+    role.is_asked(asking.clone(), at);
+    begin_share(run, &id, None);
+    run.agents.insert(role);
+    Ok(vec![Effect::Proceed(id)])
+}
+
+impl Agent {
+    /// Is asked something as a role; gives whether it begins with it at once.
+    fn is_asked(&mut self, asking: Asking, at: Timestamp) -> bool {
+        let Some(service) = &mut self.serves else { return false };
+        if service.current.is_some() {
+            service.queue.push_back(asking);
+            return false;
+        }
+        self.since = at;
+        self.task = match &asking.work {
+            Work::Prompt(task) => Some(task.clone()),
+            Work::Folder { .. } => None,
+        };
+        service.current = Some(Box::new(asking));
+        true
+    }
+}
+
+pub(super) fn role_delegated(
+    run: &mut Run,
+    event: &RoleDelegated,
+    at: Timestamp,
+) -> Result<Vec<Effect>, Refused> {
+    let role = due(run, &event.turn)?;
+    if !role.serves.as_ref().is_some_and(|service| service.is_at(&event.request)) {
+        return Err(misfit("it was not asked that"));
+    }
+    role.next_step(at);
+    role.children = role.children.saturating_add(1);
+    let id = role.id.child(role.children);
+    role.awaits = Some(id.clone());
+    begin_share(run, &id, event.birth.terms.budget_usd);
+    let child = Agent::born(id.clone(), Birth::clone(&event.birth), event.opens.clone(), at);
+    run.agents.insert(child);
+    Ok(vec![Effect::Proceed(id)])
+}
+
+pub(super) fn agent_responded(
+    run: &mut Run,
+    event: &AgentResponded,
+    at: Timestamp,
+) -> Result<Vec<Effect>, Refused> {
+    let role = due(run, &event.turn)?;
+    if !role.serves.as_ref().is_some_and(|service| service.is_at(&event.request)) {
+        return Err(misfit("it was not asked that"));
+    }
+    if !event.unasked {
+        role.count_turn(event.cost_usd);
+        role.heard(event.message.clone());
+    }
+    role.next_step(at);
+    let mut instance = String::new();
+    if let Some(service) = &mut role.serves {
+        service.answered = service.answered.saturating_add(1);
+        service.current = None;
+        instance.clone_from(&service.instance);
+        if let Some(next) = service.queue.pop_front() {
+            role.is_asked(next, at);
+        }
+    }
+    let id = event.turn.agent.clone();
+    if !event.unasked {
+        spend(run, &id, &event.state, event.cost_usd, Taught::Yes);
+    }
+    let told = tell(run, &id, &instance, &event.request, &event.response);
+    Ok(told.into_iter().chain([id]).map(Effect::Proceed).collect())
+}
+
+/// Tells an instance what came of a request; gives its agent, if it is there still.
+fn tell(
+    run: &mut Run,
+    role: &AgentId,
+    instance: &str,
+    request: &str,
+    response: &Answered,
+) -> Option<AgentId> {
+    let conductor = AgentId::parse(role.parent()?).ok()?;
+    let agent = run.agents.get_mut(&conductor)?;
+    let own = agent.program.as_mut().filter(|own| own.id == instance)?;
+    if let (Answered::Answer(text), Some(handle)) =
+        (response, own.handles.values_mut().find(|handle| handle.agent == *role))
+    {
+        handle.last = Some(text.clone());
+    }
+    let id = own.id.clone();
+    let asked = own.requests.iter_mut().find(|(name, asked)| {
+        request
+            .strip_prefix(id.as_str())
+            .is_some_and(|rest| rest == format!("/{name}/{}", asked.number))
+    });
+    if let Some((_, asked)) = asked {
+        asked.status = response.clone();
+    }
+    Some(conductor)
+}
+
+/// A role has failed: so has all that it was asked. Gives the instance's agent, if it is there still; a
+/// later request is another agent's.
+pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Option<AgentId> {
+    let service = role.serves.as_ref()?;
+    let asked = service.current.as_deref().into_iter().chain(&service.queue);
+    let mut told = None;
+    for asking in asked {
+        let failed = Answered::Failed(error.to_owned());
+        told = tell(run, &role.id, &service.instance, &asking.id, &failed).or(told);
+    }
+    if let Some(instance) =
+        told.as_ref().and_then(|id| run.agents.get_mut(id)).and_then(|agent| agent.program.as_mut())
+    {
+        instance.handles.retain(|_, handle| handle.agent != role.id);
+    }
+    told
+}
+
+/// An instance has ended: its roles end when they are done with what they were asked.
+pub(super) fn release(run: &mut Run, instance: &Instance) -> Vec<Effect> {
+    let mut effects = Vec::new();
+    for id in roles_of(instance) {
+        let service = run.agents.get_mut(&id).and_then(|role| role.serves.as_mut());
+        let Some(service) = service else { continue };
+        service.released = true;
+        effects.push(Effect::Proceed(id));
+    }
+    effects
+}
+
+fn roles_of(instance: &Instance) -> Vec<AgentId> {
+    instance.handles.values().map(|handle| handle.agent.clone()).collect()
+}
+
+fn no_program() -> Refused {
+    misfit("it is in no program")
+}
+
+fn misfit(why: &str) -> Refused {
+    Refused::Program(why.to_owned())
+}

@@ -1,0 +1,278 @@
+//! What follows when a program has gone on, and from what its roles answer.
+//!
+//! The end of an instance is a result like a prompt's: it goes back to who called, who is told of a failure
+//! too. Only where nobody called does a failure of the instance fail the agent.
+
+use super::failure::Ended;
+use super::{Chosen, Judgement, Report, step_finished};
+use crate::domain::agent::{Agent, Birth, Terms};
+use crate::domain::conduct::{Conduct, Deed, Then};
+use crate::domain::event::{
+    Advance, AgentRequested, AgentResponded, Event, InstanceBegun, RoleDelegated, StepFinished,
+    WorkflowAdvanced, WorkflowLogged,
+};
+use crate::domain::graph::Heard;
+use crate::domain::id::SessionId;
+use crate::domain::instance::{Answered, Asking, Definition, Instance, Service, Work};
+use crate::domain::money::Usd;
+use crate::domain::policy::Accepted;
+use crate::domain::run::Run;
+use crate::domain::transition::{Transition, Variables};
+use crate::domain::turn::{Cause, TurnId};
+use crate::domain::usage::Usage;
+
+/// With what an instance begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beginning {
+    /// The program.
+    pub definition: Definition,
+    /// The state it begins in.
+    pub start: std::sync::Arc<str>,
+    /// `@label`
+    pub label: String,
+    /// `@branch`
+    pub branch: Option<String>,
+    /// `@context/x`
+    pub context: Variables,
+}
+
+/// The records with which an instance begins; the program's text is kept once.
+#[must_use]
+pub fn begun(run: &Run, agent: &Agent, beginning: Beginning) -> Vec<Event> {
+    let Beginning { definition, start, label, branch, context } = beginning;
+    let begun = Event::InstanceBegun(Box::new(InstanceBegun {
+        turn: agent.turn_id(),
+        state: agent.current_state.clone(),
+        program: definition.program.clone(),
+        name: definition.name.clone(),
+        label,
+        branch,
+        context,
+        start,
+    }));
+    let is_known = run.definitions.contains_key(&definition.program);
+    let defined = (!is_known).then(|| Event::WorkflowDefined(Box::new(definition)));
+    defined.into_iter().chain([begun]).collect()
+}
+
+/// The records of what an instance did: nothing, if it stands where it stood. A session is opened for each
+/// role that is asked for the first time; there are as many `sessions` as it asks.
+#[must_use]
+pub fn conducted(
+    run: &Run,
+    agent: &Agent,
+    conduct: &Conduct,
+    sessions: Vec<SessionId>,
+    chosen: Chosen,
+) -> Vec<Event> {
+    let Some(instance) = agent.program.as_deref() else { return Vec::new() };
+    if stands_still(instance, conduct) {
+        return Vec::new();
+    }
+    let mut events = deeds(agent, instance, conduct, sessions);
+    events.push(advanced(agent, conduct));
+    let Then::End { payload, error } = &conduct.then else { return events };
+    let turn = TurnId { step: agent.step.saturating_add(1), turn: 0, ..agent.turn_id() };
+    let after = Agent { step: turn.step, turn: 0, ..agent.clone() };
+    match error {
+        Some(why) if agent.stack.is_empty() => events.push(
+            Ended {
+                turn,
+                state: agent.current_state.clone(),
+                cause: Cause::Ending,
+                cost_usd: Usd::ZERO,
+                estimated: false,
+                usage: Usage::default(),
+                why: why.clone(),
+            }
+            .fail(false),
+        ),
+        _ => {
+            let transition =
+                Transition::Result { payload: payload.clone(), variables: Variables::new() };
+            let accepted = Accepted { transition, implicit: false, overruled: None };
+            events.extend(step_finished(run, &after, &accepted, &Report::empty(turn), chosen));
+        }
+    }
+    events
+}
+
+fn stands_still(instance: &Instance, conduct: &Conduct) -> bool {
+    conduct.deeds.is_empty()
+        && conduct.bound.is_empty()
+        && conduct.bases.is_none()
+        && !matches!(conduct.then, Then::End { .. })
+        && conduct.stand == instance.stand
+}
+
+fn deeds(
+    agent: &Agent,
+    instance: &Instance,
+    conduct: &Conduct,
+    sessions: Vec<SessionId>,
+) -> Vec<Event> {
+    let mut sessions = sessions.into_iter();
+    let mut asked: Vec<(&str, u64)> = Vec::new();
+    let mut opened: Vec<&str> = Vec::new();
+    let mut events = Vec::with_capacity(conduct.deeds.len() + 1);
+    for deed in &conduct.deeds {
+        events.push(match deed {
+            Deed::Log { text, warning } => Event::WorkflowLogged(WorkflowLogged {
+                turn: agent.turn_id(),
+                file: agent.current_state.clone(),
+                text: text.clone(),
+                warning: *warning,
+            }),
+            Deed::Request { handle, cwd, name, work } => {
+                let now =
+                    asked.iter().rev().find(|(own, _)| own == name).map(|(_, number)| *number);
+                let before = instance.requests.get(name).map(|request| request.number);
+                let number = now.or(before).unwrap_or(0) + 1;
+                asked.push((name, number));
+                let is_new =
+                    !instance.handles.contains_key(handle) && !opened.contains(&handle.as_str());
+                if is_new {
+                    opened.push(handle);
+                }
+                let id = format!("{}/{name}/{number}", instance.id);
+                Event::AgentRequested(Box::new(AgentRequested {
+                    turn: agent.turn_id(),
+                    file: agent.current_state.clone(),
+                    handle: handle.clone(),
+                    asking: Asking { id, name: name.clone(), work: work.clone() },
+                    opens: if is_new { sessions.next() } else { None },
+                    cwd: cwd.clone().filter(|_| is_new),
+                }))
+            }
+        });
+    }
+    events
+}
+
+fn advanced(agent: &Agent, conduct: &Conduct) -> Event {
+    let Conduct { stand, bound, bases, then, .. } = conduct;
+    let status = match then {
+        Then::Wait => Advance::Waiting,
+        Then::Errand => Advance::Running,
+        Then::End { error: None, .. } => Advance::Completed,
+        Then::End { error: Some(_), .. } => Advance::Failed,
+    };
+    Event::WorkflowAdvanced(Box::new(WorkflowAdvanced {
+        turn: agent.turn_id(),
+        file: agent.current_state.clone(),
+        state: stand.current.clone(),
+        status,
+        awaiting: stand.wait.as_ref().map(|wait| wait.awaiting.clone()),
+        iteration: stand.cursor.iter().rev().find_map(|level| level.round),
+        stand: stand.clone(),
+        bound: bound.clone(),
+        bases: bases.clone(),
+    }))
+}
+
+/// A role's turn has an answer: the payload of its result.
+pub(super) fn responded(
+    agent: &Agent,
+    service: &Service,
+    accepted: &Accepted,
+    report: &Report,
+) -> Event {
+    let (Transition::Result { payload, .. }, Some(asking)) =
+        (&accepted.transition, service.current.as_deref())
+    else {
+        return Ended {
+            turn: report.turn.clone(),
+            state: agent.prompt().clone(),
+            cause: Cause::Protocol,
+            cost_usd: report.cost,
+            estimated: false,
+            usage: report.usage.clone(),
+            why: format!(
+                "a role of a program answers, it takes no transition: {}",
+                accepted.transition
+            ),
+        }
+        .fail(false);
+    };
+    answer(agent, asking, Answered::Answer(payload.as_str().into()), report)
+}
+
+fn answer(agent: &Agent, asking: &Asking, response: Answered, report: &Report) -> Event {
+    let state = agent.task.as_ref().map_or_else(|| agent.place(), |task| task.name.clone());
+    Event::AgentResponded(Box::new(AgentResponded {
+        turn: report.turn.clone(),
+        state,
+        request: asking.id.clone(),
+        name: asking.name.clone(),
+        response,
+        cost_usd: report.cost,
+        usage: report.usage.clone(),
+        duration_ms: report.duration_ms,
+        session_id: agent.session.id.clone(),
+        message: report.message.clone(),
+        unasked: matches!(report.judgement, Judgement::NotStarted),
+    }))
+}
+
+/// A role's answer that is another agent's, if that has ended.
+#[must_use]
+pub fn heard_out(agent: &Agent) -> Option<Event> {
+    let asking = agent.serves.as_ref()?.current.as_deref()?;
+    let response = match agent.heard.as_deref()? {
+        Heard::Done(value) => {
+            Answered::Answer(value.as_str().map_or_else(|| value.to_string(), str::to_owned).into())
+        }
+        Heard::Failed(why) => Answered::Failed(why.clone()),
+        Heard::Answered(answer) => Answered::Answer(answer.raw.as_str().into()),
+    };
+    Some(answer(agent, asking, response, &Report::empty(agent.turn_id())))
+}
+
+/// The agent that does what a role is asked, if that is a folder's work; `terms` are those of the folder's
+/// first state.
+#[must_use]
+pub fn delegated(agent: &Agent, terms: Terms, opens: SessionId) -> Option<Event> {
+    let asking = agent.serves.as_ref()?.current.as_deref()?;
+    let Work::Folder { folder, start, input } = &asking.work else { return None };
+    if agent.awaits.is_some() || agent.heard.is_some() {
+        return None;
+    }
+    let birth = Birth {
+        folder: folder.clone().or_else(|| agent.birth.folder.clone()),
+        cwd: agent.birth.cwd.clone(),
+        variables: [("input".to_owned(), input.clone())].into(),
+        terms,
+        ..Birth::plain(start.clone())
+    };
+    Some(Event::RoleDelegated(Box::new(RoleDelegated {
+        turn: agent.turn_id(),
+        state: agent.place(),
+        request: asking.id.clone(),
+        birth: Box::new(birth),
+        opens,
+    })))
+}
+
+/// A role whose instance has ended, and that is done with what it was asked, ends.
+#[must_use]
+pub fn dismissed(agent: &Agent) -> Option<Event> {
+    let service = agent.serves.as_ref().filter(|service| service.is_over())?;
+    let payload = service.outcome();
+    Some(Event::StepFinished(StepFinished {
+        turn: agent.turn_id(),
+        state: agent.place(),
+        transition: Transition::Result { payload, variables: Variables::new() },
+        implicit: false,
+        overruled: None,
+        unasked: true,
+        evaluator: None,
+        cost_usd: Usd::ZERO,
+        usage: Usage::default(),
+        duration_ms: 0,
+        session_id: agent.session.id.clone(),
+        message: None,
+        opens: None,
+        terms: Box::default(),
+        reborn: None,
+    }))
+}

@@ -1,0 +1,227 @@
+//! Carries out a program, as far as it goes by itself: a pure decider.
+//!
+//! It stands on a path into the program and goes on until it has to wait, until something has to be done
+//! for it in the world, or until it has ended. What it comes to is recorded as a whole, so a crash finds it
+//! either before or after; whatever it waits for is looked at again, and an arm that was chosen stands in its
+//! path and is not chosen again.
+
+mod conditions;
+mod shown;
+mod steps;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::definition::{Definition, Instruction};
+use crate::domain::conduct::{Conduct, Deed, Then};
+use crate::domain::fact::Facts;
+use crate::domain::id::{RunId, StateName};
+use crate::domain::instance::{Answered, Errand, Fetched, Instance, Request, Stand, Wait};
+use crate::domain::time::Timestamp;
+use crate::language::place::Place;
+
+/// How much may be asked and said between two waits.
+const MOST_DEEDS: usize = 10_000;
+
+/// What an instance sees.
+#[derive(Debug)]
+pub struct Scene<'scene> {
+    /// The program.
+    pub definition: &'scene Definition,
+    /// The instance.
+    pub instance: &'scene Instance,
+    /// The facts.
+    pub facts: &'scene Facts,
+    /// The run.
+    pub run: &'scene RunId,
+    /// The program's file.
+    pub file: &'scene StateName,
+    /// That file as people see it.
+    pub path: &'scene str,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Goes on with a program; `fetched` is what came of the errand that was due, or why nothing did.
+#[must_use]
+pub fn advance(scene: &Scene<'_>, fetched: Option<Result<Fetched, String>>) -> Conduct {
+    let mut machine = Machine::new(scene);
+    if machine.stand.errand.is_some() && fetched.is_none() {
+        return machine.finish(Then::Errand);
+    }
+    let then = machine.go_on(fetched);
+    machine.finish(then)
+}
+
+/// Why the machine goes no further.
+enum Halt {
+    /// It comes to this.
+    Then(Then),
+    /// It fails.
+    Fail { at: Place, why: String },
+}
+
+struct Machine<'scene> {
+    scene: &'scene Scene<'scene>,
+    stand: Stand,
+    /// What is asked in this stretch, over what was asked before.
+    requests: BTreeMap<&'scene str, Request>,
+    bound: BTreeMap<String, String>,
+    bases: Option<BTreeMap<String, Option<String>>>,
+    deeds: Vec<Deed>,
+    /// How many states were entered in this stretch.
+    entered: u64,
+}
+
+impl<'scene> Machine<'scene> {
+    fn new(scene: &'scene Scene<'scene>) -> Self {
+        Self {
+            scene,
+            stand: scene.instance.stand.clone(),
+            requests: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            bases: None,
+            deeds: Vec::new(),
+            entered: 0,
+        }
+    }
+
+    fn go_on(&mut self, fetched: Option<Result<Fetched, String>>) -> Then {
+        let outcome = self.take(fetched).and_then(|()| {
+            loop {
+                self.step()?;
+            }
+        });
+        match outcome {
+            Ok(()) => Then::Wait,
+            Err(Halt::Then(then)) => then,
+            Err(Halt::Fail { at, why }) => self.failed(at, &why),
+        }
+    }
+
+    fn finish(self, then: Then) -> Conduct {
+        let Self { stand, bound, bases, deeds, .. } = self;
+        Conduct { deeds, bound, bases, stand, then }
+    }
+
+    /// Takes what came of the errand that was due.
+    fn take(&mut self, fetched: Option<Result<Fetched, String>>) -> Result<(), Halt> {
+        let (Some(errand), Some(fetched)) = (self.stand.errand.take(), fetched) else {
+            return self.first_errand();
+        };
+        let fetched = match fetched {
+            Ok(fetched) => fetched,
+            Err(why) => return Err(Halt::Fail { at: self.here(), why }),
+        };
+        match fetched {
+            Fetched::Bases(bases) => self.bases = Some(bases),
+            Fetched::Changes(text) => self.stand.partial.push(text),
+            Fetched::Facts(_) => self.next(),
+            Fetched::Claimed(Some(fact)) => {
+                self.bind(fact.value);
+                self.stand.wait = None;
+                self.next();
+            }
+            Fetched::Claimed(None) => {}
+        }
+        if matches!(errand, Errand::Claim { .. }) {
+            self.has_blocked();
+        }
+        Ok(())
+    }
+
+    /// What has to be known before the first instruction.
+    fn first_errand(&mut self) -> Result<(), Halt> {
+        let is_first = self.stand.cursor.is_empty() && self.scene.instance.bases.is_empty();
+        let directories = self.scene.definition.work_directories();
+        if !is_first || self.stand.wait.is_some() || directories.is_empty() {
+            return Ok(());
+        }
+        let branch = self.scene.instance.branch.clone();
+        self.due(Errand::Bases { directories, branch })
+    }
+
+    fn due<T>(&mut self, errand: Errand) -> Result<T, Halt> {
+        self.stand.errand = Some(errand);
+        Err(Halt::Then(Then::Errand))
+    }
+
+    /// Blocks on what may come; it is looked at again when something has changed.
+    fn block<T>(
+        &mut self,
+        awaiting: String,
+        until: Option<Timestamp>,
+        outside: bool,
+    ) -> Result<T, Halt> {
+        let since = self.since();
+        self.stand.wait = Some(Wait { awaiting, since, until, outside });
+        self.has_blocked();
+        Err(Halt::Then(Then::Wait))
+    }
+
+    /// Since when the instruction it is at blocks.
+    fn since(&self) -> Timestamp {
+        self.stand.wait.as_ref().map_or(self.scene.now, |wait| wait.since)
+    }
+
+    fn has_blocked(&mut self) {
+        self.stand.cursor.iter_mut().for_each(|level| level.blocked = level.round.is_some());
+    }
+
+    fn log(&mut self, text: String, warning: bool) {
+        self.deeds.push(Deed::Log { text, warning });
+    }
+
+    fn request(&self, name: &str) -> Option<&Request> {
+        self.requests.get(name).or_else(|| self.scene.instance.requests.get(name))
+    }
+
+    /// The place of the instruction it is at.
+    fn here(&self) -> Place {
+        self.instruction().map_or(Place::START, |instruction: &Instruction| instruction.at)
+    }
+
+    fn failed(&mut self, at: Place, why: &str) -> Then {
+        self.stand.wait = None;
+        self.stand.errand = None;
+        let error = format!("{}:{}:{}: {why}", self.scene.path, at.line, at.column);
+        let payload = self.outcome("failed", Some(&error));
+        Then::End { payload, error: Some(error) }
+    }
+
+    fn completed(&mut self, result: Option<String>) -> Halt {
+        self.stand.wait = None;
+        self.warn_of_failures();
+        let payload = result.unwrap_or_else(|| self.outcome("completed", None));
+        Halt::Then(Then::End { payload, error: None })
+    }
+
+    /// Requests that failed without harm to the program are told at its end.
+    fn warn_of_failures(&mut self) {
+        let failed = |(name, request): (&String, &Request)| match &request.status {
+            Answered::Failed(why) => Some(format!("the request {name} failed: {why}")),
+            _ => None,
+        };
+        let texts: Vec<String> = self.scene.instance.requests.iter().filter_map(failed).collect();
+        for text in texts {
+            self.log(text, true);
+        }
+    }
+
+    /// What an instance gives back that has nothing else to give.
+    fn outcome(&self, status: &str, error: Option<&str>) -> String {
+        let mut outcome = json!({
+            "workflow": self.scene.instance.name,
+            "status": status,
+            "state": &*self.stand.current,
+        });
+        if let Some(error) = error {
+            outcome["error"] = error.into();
+        }
+        outcome.to_string()
+    }
+}

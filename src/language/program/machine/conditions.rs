@@ -1,0 +1,203 @@
+//! Conditions, and the instructions that block on them.
+
+use super::values::Lacking;
+use super::{Halt, Machine, shown};
+use crate::domain::fact::Fact;
+use crate::domain::instance::{Answered, Errand};
+use crate::domain::time::Timestamp;
+use crate::language::place::Place;
+use crate::language::program::definition::{Condition, Expression, Kind, Wait};
+
+/// What a condition comes to now.
+struct Judged {
+    holds: bool,
+    /// When it has to be looked at again though nothing happens.
+    look_again: Option<Timestamp>,
+    /// Whether it may come to hold by something from outside the run.
+    outside: bool,
+}
+
+impl Judged {
+    fn inside(holds: bool) -> Self {
+        Self { holds, look_again: None, outside: false }
+    }
+
+    fn from_outside(holds: bool) -> Self {
+        Self { holds, look_again: None, outside: true }
+    }
+
+    fn and(self, other: Self, holds: bool) -> Self {
+        let look_again = match (self.look_again, other.look_again) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        Self { holds, look_again, outside: self.outside || other.outside }
+    }
+}
+
+/// What the condition of an arm comes to.
+pub(super) enum Test {
+    Holds,
+    Not,
+    /// A request it is about has failed: on in that state.
+    GoTo(usize),
+}
+
+/// What a condition leads to that can never come to hold.
+enum Hopeless {
+    /// On in that state.
+    GoTo(usize),
+    /// The instance fails.
+    Fail(String),
+}
+
+impl<'scene> Machine<'scene> {
+    pub(super) fn wait(&mut self, wait: &'scene Wait, at: Place) -> Result<(), Halt> {
+        let judged = match self.judge(&wait.condition) {
+            Ok(judged) => judged,
+            Err(Hopeless::GoTo(state)) => return self.go_to(state, at),
+            Err(Hopeless::Fail(why)) => return Err(Halt::Fail { at, why }),
+        };
+        if judged.holds {
+            if let Some(fact) = self.to_be_taken(&wait.condition) {
+                let Fact { label, key, seq, .. } = fact;
+                return self.due(Errand::Claim { label, key, seq });
+            }
+            self.next();
+            return Ok(());
+        }
+        let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
+        let awaiting = self.awaited(&wait.condition);
+        if late.is_some_and(|late| late <= self.scene.now) {
+            return match wait.on_timeout {
+                Some(state) => self.go_to(state, at),
+                None => {
+                    let why = format!(
+                        "{awaiting} did not come in time; say where to go on then: :on-timeout STATE"
+                    );
+                    Err(Halt::Fail { at, why })
+                }
+            };
+        }
+        let until = match (late, judged.look_again) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.or(other),
+        };
+        self.block(awaiting, until, judged.outside || late.is_some())
+    }
+
+    /// Whether the condition of an arm holds.
+    pub(super) fn test(&self, condition: &Condition, at: Place) -> Result<Test, Halt> {
+        match self.judge(condition) {
+            Ok(Judged { holds: true, .. }) => Ok(Test::Holds),
+            Ok(_) => Ok(Test::Not),
+            Err(Hopeless::GoTo(state)) => Ok(Test::GoTo(state)),
+            Err(Hopeless::Fail(why)) => Err(Halt::Fail { at, why }),
+        }
+    }
+
+    fn judge(&self, condition: &Condition) -> Result<Judged, Hopeless> {
+        Ok(match condition {
+            Condition::Signal { .. } => Judged::from_outside(self.signalled(condition)?.is_some()),
+            Condition::Response { request, on_error } => self.responded(request, *on_error)?,
+            Condition::Matches { text, pattern } => {
+                let outside = matches!(text, Expression::Signal { .. });
+                let text = self.now(text)?;
+                let holds = text.is_some_and(|text| pattern.is_match(&text));
+                Judged { holds, look_again: None, outside }
+            }
+            Condition::After(millis) => self.from(self.since().plus(*millis)),
+            Condition::At(time) => self.from(*time),
+            Condition::And(all) => {
+                let mut whole = Judged::inside(true);
+                for one in all {
+                    let one = self.judge(one)?;
+                    let holds = whole.holds && one.holds;
+                    whole = whole.and(one, holds);
+                }
+                whole
+            }
+            Condition::Or(any) => {
+                let mut whole = Judged::inside(false);
+                for one in any {
+                    let one = self.judge(one)?;
+                    let holds = whole.holds || one.holds;
+                    whole = whole.and(one, holds);
+                }
+                whole
+            }
+            Condition::Not(one) => {
+                let one = self.judge(one)?;
+                Judged { holds: !one.holds, ..one }
+            }
+        })
+    }
+
+    fn from(&self, time: Timestamp) -> Judged {
+        let holds = time <= self.scene.now;
+        Judged { holds, look_again: (!holds).then_some(time), outside: true }
+    }
+
+    fn responded(&self, name: &str, on_error: Option<usize>) -> Result<Judged, Hopeless> {
+        match self.request(name).map(|request| &request.status) {
+            None => Err(Hopeless::Fail(format!(
+                "the request {name} was never sent, so it is never answered; send it before it is awaited"
+            ))),
+            Some(Answered::Pending) => Ok(Judged::inside(false)),
+            Some(Answered::Answer(_)) => Ok(Judged::inside(true)),
+            Some(Answered::Failed(why)) => Err(match on_error {
+                Some(state) => Hopeless::GoTo(state),
+                None => Hopeless::Fail(format!(
+                    "the request {name} failed: {why}; say where to go on then: :on-error STATE"
+                )),
+            }),
+        }
+    }
+
+    /// The fact that a signal condition is about, if it lives.
+    fn signalled(&self, condition: &Condition) -> Result<Option<Fact>, Hopeless> {
+        let Condition::Signal { label, key, equals, .. } = condition else { return Ok(None) };
+        let key = match key {
+            Some(key) => match self.now(key)? {
+                Some(key) => Some(key),
+                None => return Ok(None),
+            },
+            None => None,
+        };
+        let Some(equals) = equals else { return Ok(self.scene.facts.get(label, key.as_deref())) };
+        let equals = self.now(equals)?;
+        Ok(equals.and_then(|value| self.scene.facts.find(label, key.as_deref(), &value)))
+    }
+
+    /// The fact that has to be taken before a wait is over.
+    fn to_be_taken(&self, condition: &Condition) -> Option<Fact> {
+        match condition {
+            Condition::Signal { consume: true, .. } => self.signalled(condition).ok().flatten(),
+            _ => None,
+        }
+    }
+
+    /// What was taken is known by a name from now on, if the wait gives it one.
+    pub(super) fn bind(&mut self, value: String) {
+        let Some(Kind::Wait(wait)) = self.instruction().map(|own| &own.kind) else { return };
+        if let Condition::Signal { bind: Some(name), .. } = &wait.condition {
+            self.bound.insert(name.to_string(), value);
+        }
+    }
+
+    /// The value of an expression, if it has one now.
+    fn now(&self, expression: &Expression) -> Result<Option<String>, Hopeless> {
+        match self.look(expression) {
+            Ok(value) => Ok(Some(value)),
+            Err(Lacking::Yet { .. } | Lacking::Errand(_)) => Ok(None),
+            Err(Lacking::Never(why)) => Err(Hopeless::Fail(why)),
+        }
+    }
+
+    /// What a condition waits for, with its values.
+    fn awaited(&self, condition: &Condition) -> String {
+        shown::condition(condition, &|expression| {
+            self.now(expression).ok().flatten().unwrap_or_else(|| "…".to_owned())
+        })
+    }
+}

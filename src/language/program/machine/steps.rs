@@ -1,0 +1,266 @@
+//! The instructions, one at a time.
+
+use super::conditions::Test;
+use super::{Halt, MOST_DEEDS, Machine};
+use crate::domain::conduct::Deed;
+use crate::domain::graph::{Contract, Task};
+use crate::domain::id::StateName;
+use crate::domain::instance::{Answered, Errand, Level, Request, Work};
+use crate::language::place::Place;
+use crate::language::program::definition::{
+    Expression, Instruction, Kind, RunFolder, Send, Template,
+};
+
+impl<'scene> Machine<'scene> {
+    /// One instruction, or the end of a block.
+    pub(super) fn step(&mut self) -> Result<(), Halt> {
+        if self.stand.cursor.is_empty() {
+            self.stand.cursor.push(Level::default());
+        }
+        match self.instruction() {
+            Some(instruction) => self.carry_out(instruction),
+            None => self.end_of_block(),
+        }
+    }
+
+    fn carry_out(&mut self, instruction: &'scene Instruction) -> Result<(), Halt> {
+        let at = instruction.at;
+        match &instruction.kind {
+            Kind::Wait(wait) => self.wait(wait, at),
+            Kind::Action(_) => self.enter(Level::default()),
+            Kind::Loop(_) => self.enter(Level { round: Some(1), ..Level::default() }),
+            Kind::Branch { arms, otherwise } => {
+                for (number, arm) in arms.iter().enumerate() {
+                    match self.test(&arm.condition, at)? {
+                        Test::Holds => {
+                            return self.enter(Level { arm: Some(number), ..Level::default() });
+                        }
+                        Test::Not => {}
+                        Test::GoTo(state) => return self.go_to(state, at),
+                    }
+                }
+                if otherwise.is_some() {
+                    return self.enter(Level { arm: Some(arms.len()), ..Level::default() });
+                }
+                self.next();
+                Ok(())
+            }
+            Kind::Goto(state) => self.go_to(*state, at),
+            Kind::Terminal { failed, result } => self.terminal(*failed, result.as_ref(), at),
+            Kind::Send(send) => self.send(send, at),
+            Kind::RunFolder(run) => self.run_folder(run, at),
+            Kind::Assert { label, key, value } => {
+                let key = self.argument(0, key.as_ref(), at)?;
+                let value = self.argument(1, value.as_ref(), at)?;
+                self.due(Errand::Assert { label: label.clone(), key, value })
+            }
+            Kind::Retract { label, key } => {
+                let key = self.argument(0, key.as_ref(), at)?;
+                self.due(Errand::Retract { label: label.clone(), key })
+            }
+            Kind::Log(template) => {
+                let text = self.fill(template, at)?;
+                self.log(text, false);
+                self.is_within_bounds(at)?;
+                self.next();
+                Ok(())
+            }
+        }
+    }
+
+    fn enter(&mut self, level: Level) -> Result<(), Halt> {
+        self.stand.cursor.push(level);
+        Ok(())
+    }
+
+    /// On to the next instruction of the list.
+    pub(super) fn next(&mut self) {
+        self.stand.partial.clear();
+        self.stand.wait = None;
+        if let Some(level) = self.stand.cursor.last_mut() {
+            level.at += 1;
+        }
+    }
+
+    /// On in another state, out of all blocks.
+    pub(super) fn go_to(&mut self, state: usize, at: Place) -> Result<(), Halt> {
+        self.stand.partial.clear();
+        self.stand.wait = None;
+        self.entered += 1;
+        let most = self.scene.definition.metadata.max_iterations;
+        if self.entered > most {
+            let why = format!(
+                "it has gone from state to state {most} times without ever blocking; put a wait or an await on the way"
+            );
+            return Err(Halt::Fail { at, why });
+        }
+        if let Some(state) = self.scene.definition.states.get(state) {
+            self.stand.current = state.name.clone();
+            self.stand.cursor.clear();
+        }
+        Ok(())
+    }
+
+    fn end_of_block(&mut self) -> Result<(), Halt> {
+        let depth = self.stand.cursor.len();
+        let Some(level) = self.stand.cursor.last_mut() else { return Ok(()) };
+        if let Some(round) = level.round {
+            let blocked = std::mem::take(&mut level.blocked);
+            (level.at, level.round) = (0, Some(round + 1));
+            return self.may_go_round(round, blocked);
+        }
+        if depth > 1 {
+            self.stand.cursor.pop();
+            self.next();
+            return Ok(());
+        }
+        let states = &self.scene.definition.states;
+        let here = states.iter().position(|state| state.name == self.stand.current);
+        match here.map(|here| here + 1).filter(|next| *next < states.len()) {
+            Some(next) => self.go_to(next, states[next].at),
+            None => Err(self.completed(None)),
+        }
+    }
+
+    /// Whether a loop may go round once more.
+    fn may_go_round(&mut self, round: u64, blocked: bool) -> Result<(), Halt> {
+        let most = self.scene.definition.metadata.max_iterations;
+        let why = if !blocked {
+            format!(
+                "round {round} of the loop never blocked, so it would go round for ever; put a wait or an await in it"
+            )
+        } else if round >= most {
+            format!(
+                "the loop has gone round {most} times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))"
+            )
+        } else {
+            return Ok(());
+        };
+        let at = self.loop_place();
+        Err(Halt::Fail { at, why })
+    }
+
+    fn terminal(
+        &mut self,
+        failed: bool,
+        result: Option<&'scene Expression>,
+        at: Place,
+    ) -> Result<(), Halt> {
+        let result = match result {
+            Some(result) => Some(self.argument(0, Some(result), at)?),
+            None => None,
+        };
+        if failed {
+            let why = result.unwrap_or_else(|| {
+                format!("it ended as failed in the state {}", self.stand.current)
+            });
+            return Err(Halt::Fail { at, why });
+        }
+        Err(self.completed(result))
+    }
+
+    fn send(&mut self, send: &'scene Send, at: Place) -> Result<(), Halt> {
+        let prompt = self.fill(&send.template, at)?;
+        let role = &self.scene.definition.roles[send.role];
+        let name = StateName::parse(&format!("{}#{}", self.scene.file, role.name))
+            .unwrap_or_else(|_| self.scene.file.clone());
+        let model = role.model.or(self.scene.definition.metadata.model);
+        let task = Task { prompt, model, contract: Contract::Reply, name };
+        self.ask(send.role, &send.request, Work::Prompt(Box::new(task)), at)
+    }
+
+    fn run_folder(&mut self, run: &'scene RunFolder, at: Place) -> Result<(), Halt> {
+        let input = self.argument(0, run.input.as_ref(), at)?;
+        let work = Work::Folder { folder: run.folder.clone(), start: run.start.clone(), input };
+        self.ask(run.role, &run.request, work, at)
+    }
+
+    fn ask(&mut self, role: usize, name: &'scene str, work: Work, at: Place) -> Result<(), Halt> {
+        let role = &self.scene.definition.roles[role];
+        let number = self.request(name).map_or(0, |before| before.number) + 1;
+        let handle = role.handle.to_string();
+        let request = Request { number, handle: handle.clone(), status: Answered::Pending };
+        self.requests.insert(name, request);
+        let cwd = role.cwd.clone();
+        self.deeds.push(Deed::Request { handle, cwd, name: name.to_owned(), work });
+        self.is_within_bounds(at)?;
+        self.next();
+        Ok(())
+    }
+
+    fn is_within_bounds(&self, at: Place) -> Result<(), Halt> {
+        if self.deeds.len() <= MOST_DEEDS {
+            return Ok(());
+        }
+        let why = format!("it has done {MOST_DEEDS} things without ever blocking");
+        Err(Halt::Fail { at, why })
+    }
+
+    /// The text of a template, once all its arguments are known.
+    fn fill(&mut self, template: &'scene Template, at: Place) -> Result<String, Halt> {
+        for (number, argument) in template.arguments.iter().enumerate() {
+            self.argument(number, Some(argument), at)?;
+        }
+        let arguments = self.stand.partial.iter().map(String::as_str);
+        let mut pieces = template.pieces.iter().map(String::as_str);
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for (argument, piece) in arguments.zip(pieces) {
+            text.push_str(argument);
+            text.push_str(piece);
+        }
+        Ok(text)
+    }
+
+    /// The value of an argument of the instruction it is at; what is known once stays.
+    fn argument(
+        &mut self,
+        number: usize,
+        expression: Option<&'scene Expression>,
+        at: Place,
+    ) -> Result<String, Halt> {
+        if let Some(known) = self.stand.partial.get(number) {
+            return Ok(known.clone());
+        }
+        let value = match expression {
+            Some(expression) => self.value(expression, at)?,
+            None => String::new(),
+        };
+        self.stand.wait = None;
+        self.stand.partial.push(value.clone());
+        Ok(value)
+    }
+
+    /// The instruction it is at; none at the end of a list.
+    pub(super) fn instruction(&self) -> Option<&'scene Instruction> {
+        let (list, level) = self.list(self.stand.cursor.len())?;
+        list.get(level.at)
+    }
+
+    /// The list that the cursor's levels up to this depth lead to, and the place in it.
+    fn list(&self, depth: usize) -> Option<(&'scene [Instruction], &Level)> {
+        let states = &self.scene.definition.states;
+        let state = states.iter().find(|state| state.name == self.stand.current)?;
+        let mut list: &'scene [Instruction] = &state.body;
+        let mut levels = self.stand.cursor[..depth].iter();
+        let mut level = levels.next()?;
+        for inner in levels {
+            list = match &list.get(level.at)?.kind {
+                Kind::Action(body) | Kind::Loop(body) => body,
+                Kind::Branch { arms, otherwise } => match inner.arm.and_then(|arm| arms.get(arm)) {
+                    Some(arm) => &arm.body,
+                    None => otherwise.as_deref()?,
+                },
+                _ => return None,
+            };
+            level = inner;
+        }
+        Some((list, level))
+    }
+
+    /// The place of the loop whose list it is in.
+    fn loop_place(&self) -> Place {
+        let around = self.stand.cursor.len().saturating_sub(1);
+        let outer = self.list(around);
+        outer.and_then(|(list, level)| list.get(level.at)).map_or(Place::START, |own| own.at)
+    }
+}

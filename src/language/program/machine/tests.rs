@@ -1,0 +1,1 @@
+//! The machine, played on small programs.

@@ -1,0 +1,84 @@
+//! The records of programs, a line each for people.
+
+use super::one_line;
+use crate::domain::event::{Advance, Event, WorkflowAdvanced};
+use crate::domain::fact::{Fact, FactChange};
+use crate::domain::instance::{Answered, Work};
+
+pub(super) fn sentence(event: &Event) -> String {
+    match event {
+        Event::WorkflowDefined(event) => {
+            format!("{} defines {}", event.file, one_line(&event.name))
+        }
+        Event::InstanceBegun(event) => {
+            let label = one_line(&event.label);
+            format!("{}  {} begins as {label}", event.turn.agent, one_line(&event.name))
+        }
+        Event::WorkflowAdvanced(event) => advanced(event),
+        Event::WorkflowLogged(event) => {
+            let warning = if event.warning { "warning: " } else { "" };
+            format!("{}  {warning}{}", event.turn.agent, one_line(&event.text))
+        }
+        Event::AgentRequested(event) => {
+            let asked = match &event.asking.work {
+                Work::Prompt(task) => one_line(&task.prompt),
+                Work::Folder { folder, start, .. } => match folder {
+                    Some(folder) => format!("runs {folder}/{start}"),
+                    None => format!("runs {start}"),
+                },
+            };
+            let (agent, name) = (&event.turn.agent, one_line(&event.asking.name));
+            format!("{agent}  asks {} ({name}): {asked}", one_line(&event.handle))
+        }
+        Event::AgentResponded(event) => {
+            let said = match &event.response {
+                Answered::Pending => String::new(),
+                Answered::Answer(text) => one_line(text),
+                Answered::Failed(why) => format!("failed: {}", one_line(why)),
+            };
+            let (agent, name) = (&event.turn.agent, one_line(&event.name));
+            format!("{agent}  {} answers ({name}): {said}  {}", event.state, event.cost_usd)
+        }
+        Event::RoleDelegated(event) => {
+            format!(
+                "{}  {} starts an agent at {}",
+                event.turn.agent, event.state, event.birth.state
+            )
+        }
+        Event::FactsSeen { changes } => {
+            const SHOWN: usize = 4;
+            let shown: Vec<String> = changes.iter().take(SHOWN).map(seen).collect();
+            let more = changes.len().saturating_sub(SHOWN);
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            format!("seen: {}{more}", shown.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
+fn advanced(event: &WorkflowAdvanced) -> String {
+    let place = format!("{}  {}#{}", event.turn.agent, event.file, event.state);
+    let round = event.iteration.map_or(String::new(), |round| format!(" (round {round})"));
+    let then = match (event.status, &event.awaiting) {
+        (Advance::Running, _) => String::new(),
+        (Advance::Waiting, awaiting) => {
+            format!(": waits for {}", one_line(awaiting.as_deref().unwrap_or_default()))
+        }
+        (Advance::Completed, _) => ": completed".to_owned(),
+        (Advance::Failed, _) => ": failed".to_owned(),
+    };
+    format!("{place}{round}{then}")
+}
+
+fn seen(change: &FactChange) -> String {
+    match change {
+        FactChange::Asserted(Fact { label, key, value, .. }) => {
+            let value =
+                if value.is_empty() { String::new() } else { format!(" = {}", one_line(value)) };
+            format!("{} {}{value}", one_line(label), one_line(key))
+        }
+        FactChange::Retracted { label, key } => {
+            format!("{} {} no longer", one_line(label), one_line(key))
+        }
+    }
+}

@@ -4,6 +4,7 @@
 //! new actor built from the state can take its place at any time.
 
 mod consult;
+mod errand;
 mod walk;
 
 use std::rc::Rc;
@@ -20,7 +21,7 @@ use crate::domain::decide::{Judgement, Report};
 use crate::domain::evaluation::{Proposal, shown_output};
 use crate::domain::graph::{Contract, Heard};
 use crate::domain::id::{AgentId, Folder, StateName};
-use crate::domain::policy::{Policy, Violation};
+use crate::domain::policy::{Accepted, Policy, Violation};
 use crate::domain::reminder::reminder;
 use crate::domain::transition::Transition;
 use crate::domain::turn::{Cause, Failure, Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
@@ -44,7 +45,7 @@ enum Work {
         turn: TurnId,
         asking: SpawnHandle,
     },
-    /// A graph is walked.
+    /// A graph is walked, or an errand of a program is done.
     Walking {
         turn: TurnId,
         _walking: SpawnHandle,
@@ -128,6 +129,7 @@ impl Agent {
             turn: assignment.turn,
             state: asked.unwrap_or(assignment.state),
             folder: assignment.folder,
+            cwd: assignment.cwd,
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or(self.context.model),
@@ -181,6 +183,9 @@ impl Agent {
     }
 
     fn judge(&self, terms: &Terms, reply: &Reply) -> Judgement {
+        if terms.task.as_ref().is_some_and(|assignment| assignment.is_free()) {
+            return Judgement::Accepted(Accepted::plain_result(&reply.text));
+        }
         let source = match self.context.source_of(terms.folder.as_ref()) {
             Ok(source) => source,
             Err(error) => {
@@ -254,6 +259,9 @@ impl Handler<Proceed> for Agent {
             && *turn == assignment.turn
         {
             return;
+        }
+        if let Some(errand) = assignment.errand.clone() {
+            return self.run_errand(assignment.turn, errand, ctx);
         }
         if assignment.walks {
             let heard = assignment.heard.clone().map(|heard| *heard);

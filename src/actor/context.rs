@@ -9,7 +9,8 @@ use actix::Recipient;
 use serde_json::{Map, Value};
 
 use super::adviser::Adviser;
-use super::message::{AgentDown, AskPermit, Throttled, TurnReported};
+use super::definitions::Definitions;
+use super::message::{AgentDown, AskPermit, ErrandDone, Throttled, TurnReported};
 use super::performer::Performer;
 use super::programs::Programs;
 use super::registry::Registry;
@@ -36,6 +37,8 @@ pub struct Context {
     pub performer: Rc<dyn Performer>,
     /// The graphs.
     pub programs: Programs,
+    /// The programs.
+    pub definitions: Definitions,
     /// What graphs know of their surroundings: `PWD`, `HOME`.
     pub builtins: Map<String, Value>,
     /// The live picture.
@@ -73,6 +76,8 @@ pub struct Superior {
     pub permits: Recipient<AskPermit>,
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
+    /// Learns what came of errands.
+    pub errands: Recipient<ErrandDone>,
     /// Learns what the API asks for.
     pub throttles: Recipient<Throttled>,
     /// Notices deaths.

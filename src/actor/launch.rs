@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::adviser::Adviser;
 use super::context::{Context, Superior};
+use super::definitions::Definitions;
 use super::message::{Interrupt, Journaled};
 use super::observer::Observer;
 use super::performer::Performer;
@@ -86,6 +87,7 @@ pub async fn supervise(
             runner: shared,
             performer,
             programs,
+            definitions: Definitions::default(),
             builtins,
             registry,
             warned: RefCell::default(),
@@ -93,6 +95,7 @@ pub async fn supervise(
             supervisor: Superior {
                 permits: ctx.address().recipient(),
                 reports: ctx.address().recipient(),
+                errands: ctx.address().recipient(),
                 throttles: ctx.address().recipient(),
                 deaths: ctx.address().recipient(),
             },

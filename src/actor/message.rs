@@ -13,8 +13,9 @@ use crate::domain::consult::{Question, Spent, Verdict};
 use crate::domain::decide::Report;
 use crate::domain::evaluation::Proposal;
 use crate::domain::event::Record;
-use crate::domain::graph::{Heard, State, Task};
+use crate::domain::graph::{Contract, Heard, State, Task};
 use crate::domain::id::{AgentId, Folder, StateName};
+use crate::domain::instance::{Errand, Fetched};
 use crate::domain::money::Usd;
 use crate::domain::session::Session;
 use crate::domain::supervision::Limits;
@@ -83,6 +84,10 @@ pub struct Assignment {
     pub limits: Limits,
     /// The folder of that state below the scope, if it is not the scope itself.
     pub folder: Option<Folder>,
+    /// The directory the turn runs in, below that of the run, if it is another.
+    pub cwd: Option<Folder>,
+    /// What a program has done for it, instead of a turn.
+    pub errand: Option<Errand>,
     /// What is asked instead of the state's prompt.
     pub task: Option<Box<Task>>,
     /// Whether a graph is walked instead of a turn that is asked.
@@ -97,6 +102,24 @@ pub struct Assignment {
     pub proposal: Option<Box<Proposal>>,
     /// The reminder to send instead of the state's prompt.
     pub reminder: Option<String>,
+}
+
+impl Assignment {
+    /// Whether the reply is an answer as it stands, and no tag means anything in it.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.task.as_ref().is_some_and(|task| task.contract == Contract::Reply)
+    }
+}
+
+/// To the supervisor: an errand of a program is done, or was ended.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct ErrandDone {
+    /// The program's step.
+    pub turn: TurnId,
+    /// What came of it, or why nothing did; none, if it was ended.
+    pub outcome: Option<Result<Fetched, String>>,
 }
 
 /// To the supervisor: this turn wants to run.

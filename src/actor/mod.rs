@@ -9,6 +9,7 @@ pub mod adviser;
 pub mod agent;
 pub mod clock;
 pub mod context;
+pub mod definitions;
 pub mod launch;
 pub mod message;
 pub mod observer;

@@ -6,6 +6,7 @@
 //! nobody but the supervisor; if the journal fails, it is thrown away with the supervisor. That
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
+mod conduct;
 mod lifecycle;
 mod questions;
 mod work;
@@ -33,6 +34,7 @@ use crate::domain::money::Usd;
 use crate::domain::run::{Pause, Run};
 use crate::domain::settings::{OnBudget, Settings};
 use crate::domain::throttle::Throttle;
+use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
 use crate::store;
@@ -51,6 +53,8 @@ pub struct Supervisor {
     walking: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     again: HashSet<AgentId>,
+    /// When programs are to be looked at again, though nothing happens.
+    wakes: HashMap<AgentId, Timestamp>,
     /// Whether it stays up while questions wait.
     stays: Stay,
     throttle: Throttle,
@@ -164,6 +168,7 @@ impl Supervisor {
             admission,
             again,
             walking: HashSet::new(),
+            wakes: HashMap::new(),
             stays,
             throttle,
             looks_again: false,

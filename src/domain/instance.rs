@@ -274,8 +274,8 @@ pub enum Fetched {
     Bases(BTreeMap<String, Option<String>>),
     /// A diff.
     Changes(String),
-    /// The facts have changed so; none, if they had been so before.
-    Facts(Option<super::fact::FactChange>),
+    /// The dataspace is as it was to be; the run sees it there.
+    Done,
     /// The fact that was to be taken; none, if another was faster.
     Claimed(Option<super::fact::Fact>),
 }

@@ -85,6 +85,16 @@ fn list_near_misses(near_misses: &[String]) -> String {
     }
 }
 
+impl Accepted {
+    /// A reply that is a result as it stands.
+    #[must_use]
+    pub fn plain_result(text: &str) -> Self {
+        let transition =
+            Transition::Result { payload: text.to_owned(), variables: Variables::new() };
+        Self { transition, implicit: true, overruled: None }
+    }
+}
+
 impl Policy {
     /// Only a result.
     #[must_use]

@@ -145,6 +145,15 @@ pub struct Settings {
     /// Values for placeholders of every state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
+    /// What people call the run: `@label` of its programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The branch its work is compared with: `@branch` of its programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// What its programs are given: `@context/x`.
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub context: Variables,
     /// Answers given ahead of time, by the name they are asked under, in their order.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub answers: BTreeMap<String, Vec<String>>,
@@ -175,6 +184,9 @@ impl Default for Settings {
             permission: Permission::default(),
             claude_args: Vec::new(),
             variables: Variables::new(),
+            label: None,
+            branch: None,
+            context: Variables::new(),
             answers: BTreeMap::new(),
             plugins: Vec::new(),
             debug: false,

@@ -119,6 +119,7 @@ impl Claude {
             agent: Some(&input.turn.agent),
             session: &input.session,
             model: input.model,
+            cwd: input.cwd.as_ref(),
             most: input.most,
             prompt: (!told).then_some(&input.prompt),
         };

@@ -14,7 +14,7 @@ use super::owned::{Process, Start};
 use super::pool::Slot;
 use super::transcript::ProcessFiles;
 use super::worker::Worker;
-use crate::domain::id::{AgentId, SessionId};
+use crate::domain::id::{AgentId, Folder, SessionId};
 use crate::domain::money::Usd;
 use crate::domain::session::Session;
 use crate::domain::settings::Model;
@@ -31,6 +31,8 @@ pub(super) struct Launch<'launch> {
     pub(super) agent: Option<&'launch AgentId>,
     pub(super) session: &'launch Session,
     pub(super) model: Option<Model>,
+    /// The directory it runs in, below that of the run, if it is another.
+    pub(super) cwd: Option<&'launch Folder>,
     /// What it may spend at the most.
     pub(super) most: Option<Usd>,
     /// What it reads; absent, if it is told things.
@@ -56,7 +58,7 @@ impl Claude {
         let start = Start {
             program: self.program.clone(),
             arguments: arguments(launch.session, launch.model, &self.settings, told, launch.most),
-            cwd: PathBuf::from(&self.settings.cwd),
+            cwd: self.working_directory(launch.cwd)?,
             environment: self.marker.variables(&launch.name, launch.agent),
         };
         let started = if self.pool.is_busy() {
@@ -78,6 +80,26 @@ impl Claude {
         worker.model = launch.model;
         worker.life = Some(self.census.born());
         Ok(worker)
+    }
+
+    /// The directory a process works in: that of the run, or one below.
+    fn working_directory(&self, below: Option<&Folder>) -> Result<PathBuf, Failure> {
+        let root = PathBuf::from(&self.settings.cwd);
+        let Some(below) = below else { return Ok(root) };
+        let unusable = |why: String| {
+            let path = root.join(below.as_str());
+            let message = format!("the working directory {} {why}", path.display());
+            Failure::new(Cause::Workflow, message)
+        };
+        let directory = root.join(below.as_str()).canonicalize().map_err(|error| {
+            unusable(format!("cannot be used: {error}; make it, or name another in :cwd"))
+        })?;
+        let top =
+            root.canonicalize().map_err(|error| unusable(format!("cannot be used: {error}")))?;
+        if directory.starts_with(&top) && directory.is_dir() {
+            return Ok(directory);
+        }
+        Err(unusable(format!("is not a directory below {}; name one in :cwd", top.display())))
     }
 
     /// Starts processes ahead of fresh turns, where there is room for them.
@@ -106,6 +128,7 @@ impl Claude {
             agent: None,
             session: &session,
             model: self.settings.model,
+            cwd: None,
             most: self.settings.budget_usd,
             prompt: None,
         };

@@ -1,5 +1,6 @@
 //! What a run's graphs run with: the world they change, the types that are added to their language.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -9,8 +10,11 @@ use crate::actor::performer::{Performed, Performer};
 use crate::actor::programs::Programs;
 use crate::actor::runner::Local;
 use crate::actor::stay::Stay;
+use crate::domain::fact::{FactChange, Facts};
+use crate::domain::instance::{Errand, Fetched};
 use crate::domain::operation::{Class, Operation};
 use crate::domain::settings::Settings;
+use crate::domain::turn::TurnId;
 use crate::language::graph::vocabulary::{Own, Role, Taken, Vocabulary};
 use crate::process::command::Marker;
 use crate::process::environment::passed_on;
@@ -124,6 +128,14 @@ impl Performer for Ours {
         again: bool,
     ) -> Local<Performed> {
         Box::pin(async move { self.0.perform(&name, &operation, again).await })
+    }
+
+    fn fetch(self: Rc<Self>, _: TurnId, _: Errand) -> Local<Option<Result<Fetched, String>>> {
+        todo!()
+    }
+
+    fn news(&self, _: &BTreeSet<&str>, _: &Facts) -> Vec<FactChange> {
+        todo!()
     }
 
     fn stop(&self) {

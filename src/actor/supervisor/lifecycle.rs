@@ -45,6 +45,7 @@ impl Supervisor {
         let mut stayed = self.stays.holds();
         ctx.run_interval(INBOX, move |this, ctx| {
             this.read_inbox(ctx);
+            this.see_facts(ctx);
             if std::mem::replace(&mut stayed, this.stays.holds()) != stayed {
                 this.look_around(ctx);
             }

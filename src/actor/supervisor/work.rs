@@ -64,7 +64,7 @@ impl Supervisor {
     }
 
     /// Sees that an agent has an actor, and gives it the turn that is due, now or when it is time.
-    fn proceed(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+    pub(super) fn proceed(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let goes_on = matches!(self.ending, Ending::No) && self.run.status == Status::Running;
         if !goes_on && !self.admission.is_reserved(id) {
             return;
@@ -74,7 +74,11 @@ impl Supervisor {
         if agent.asked.is_some() {
             return self.await_answer(id, ctx);
         }
-        if agent.parked.is_some() || agent.waits() {
+        if agent.parked.is_some() || self.serve(id, ctx) {
+            return;
+        }
+        let Some(agent) = self.run.agents.get(id) else { return };
+        if agent.waits() && !agent.conducts() {
             return;
         }
         let begun = self.admission.is_reserved(id);
@@ -86,17 +90,21 @@ impl Supervisor {
                     this.proceed(&turn.agent, ctx);
                 }
             });
+        } else if agent.conducts() {
+            self.conduct(id, None, ctx);
         } else {
             self.assign(id);
         }
     }
 
-    fn assign(&mut self, id: &AgentId) {
+    pub(super) fn assign(&mut self, id: &AgentId) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let assignment = Assignment {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
             folder: agent.birth.folder.clone(),
+            cwd: agent.birth.cwd.clone(),
+            errand: agent.program.as_ref().and_then(|instance| instance.stand.errand.clone()),
             task: agent.task.clone(),
             walks: agent.walks(),
             again: self.again.remove(id),
@@ -109,7 +117,7 @@ impl Supervisor {
             limits: self.run.supervision_of(agent).limits(),
             reminder: agent.reminder.clone(),
         };
-        if assignment.walks {
+        if assignment.walks || assignment.errand.is_some() {
             self.walking.insert(id.clone());
         }
         let context = &self.context;
@@ -145,6 +153,7 @@ impl Supervisor {
         }
         if let Some(pause) = self.all_wait() {
             self.read_inbox(ctx);
+            self.see_facts(ctx);
             if self.all_wait().is_some() {
                 self.hold(Some(pause), ctx);
             }
@@ -221,9 +230,11 @@ impl Supervisor {
 
     /// Records what follows from a report. One that comes late or twice changes nothing, and does
     /// not give back the permit of the turn that is due now.
-    fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
+    pub(super) fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
         self.walking.remove(&report.turn.agent);
-        let ready = self.context.runner.offer();
+        let elsewhere =
+            self.run.agents.get(&report.turn.agent).is_some_and(|own| own.birth.cwd.is_some());
+        let ready = if elsewhere { None } else { self.context.runner.offer() };
         let events = decide(&self.run, report, choice(ready.clone()));
         if let Some(ready) = ready
             && events.iter().any(|event| event.opens() == Some(&ready))
@@ -268,7 +279,7 @@ impl Supervisor {
 }
 
 /// What is chosen for a decision; `ready` is a session that can be begun in.
-fn choice(ready: Option<SessionId>) -> Chosen {
+pub(super) fn choice(ready: Option<SessionId>) -> Chosen {
     let session = SessionId::new(&Uuid::new_v4().to_string());
     Chosen { now: now(), session, ready, chance: chance() }
 }

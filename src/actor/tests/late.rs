@@ -208,6 +208,7 @@ fn assignment(step: u64, name: &str) -> Assignment {
         variables: Variables::new(),
         limits: Supervision::default().limits(),
         folder: None,
+        cwd: None,
         task: None,
         walks: false,
         again: false,

@@ -4,7 +4,7 @@
 //! workflow are its script. It remembers every turn it was given and how many ran at once.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,7 +23,9 @@ use crate::actor::runner::{Local, Notices, StepRunner, Stop};
 use crate::actor::supervisor::Start;
 use crate::domain::agent::Terms;
 use crate::domain::event::{Event, Record, RunStarted};
+use crate::domain::fact::{FactChange, Facts};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
+use crate::domain::instance::{Errand, Fetched};
 use crate::domain::money::Usd;
 use crate::domain::operation::Operation;
 use crate::domain::run::{Ending, Run, STATE_VERSION};
@@ -316,6 +318,14 @@ pub(super) struct Nothing;
 impl Performer for Nothing {
     fn perform(self: Rc<Self>, name: String, _: Operation, _: bool) -> Local<Performed> {
         Box::pin(std::future::ready(Performed::Done(Err(format!("nobody performs {name}")))))
+    }
+
+    fn fetch(self: Rc<Self>, step: TurnId, _: Errand) -> Local<Option<Result<Fetched, String>>> {
+        Box::pin(std::future::ready(Some(Err(format!("nobody performs {step}")))))
+    }
+
+    fn news(&self, _: &BTreeSet<&str>, _: &Facts) -> Vec<FactChange> {
+        Vec::new()
     }
 
     fn stop(&self) {}

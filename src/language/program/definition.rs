@@ -37,6 +37,8 @@ pub struct Definition {
     pub context: BTreeSet<String>,
     /// The checksum of its text: `sha256:` and hexadecimal digits.
     pub hash: Arc<str>,
+    /// The text it was read from.
+    pub text: Arc<str>,
 }
 
 /// What a program says about itself.

@@ -120,7 +120,7 @@ impl<'scene> Machine<'scene> {
         match fetched {
             Fetched::Bases(bases) => self.bases = Some(bases),
             Fetched::Changes(text) => self.stand.partial.push(text),
-            Fetched::Facts(_) => self.next(),
+            Fetched::Done => self.next(),
             Fetched::Claimed(Some(fact)) => {
                 self.bind(fact.value);
                 self.stand.wait = None;

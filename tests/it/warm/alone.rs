@@ -49,6 +49,7 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
         turn: TurnId { agent: AgentId::main(), step, turn: 0 },
         state: StateName::parse("START.md").expect("a name"),
         folder: None,
+        cwd: None,
         visit: 0,
         session,
         model: None,

@@ -1,0 +1,31 @@
+//! An agent that carries out a program has something done for it in the world.
+
+use std::rc::Rc;
+
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
+
+use super::{Agent, Work};
+use crate::actor::message::ErrandDone;
+use crate::domain::instance::Errand;
+use crate::domain::turn::TurnId;
+use crate::fault::point;
+
+impl Agent {
+    /// Does an errand that is durably due, and tells the supervisor what came of it.
+    pub(super) fn run_errand(&mut self, turn: TurnId, errand: Errand, ctx: &mut Ctx<Self>) {
+        let performer = Rc::clone(&self.context.performer);
+        let step = turn.clone();
+        let fetching = async move {
+            point("errand.before");
+            let outcome = performer.fetch(step, errand).await;
+            point("errand.after");
+            outcome
+        };
+        let done = turn.clone();
+        let walking = ctx.spawn(fetching.into_actor(self).map(move |outcome, this, _| {
+            this.work = Work::Idle;
+            this.context.supervisor.errands.do_send(ErrandDone { turn: done, outcome });
+        }));
+        self.work = Work::Walking { turn, _walking: walking };
+    }
+}

@@ -1,0 +1,202 @@
+//! The supervisor and programs: it has the machine carry them on, and asks their roles.
+//!
+//! The machine runs here, against the run's own facts, so nothing can happen between looking at what is
+//! waited for and waiting for it.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{AsyncContext, Context as Ctx, Handler};
+use uuid::Uuid;
+
+use super::Supervisor;
+use super::work::{MINUTE, choice};
+use crate::actor::clock::now;
+use crate::actor::message::ErrandDone;
+use crate::domain::agent::Agent;
+use crate::domain::conduct::{Conduct, Deed};
+use crate::domain::decide::{Beginning, Report, begun, conducted, delegated, dismissed, heard_out};
+use crate::domain::event::Event;
+use crate::domain::id::{AgentId, SessionId};
+use crate::domain::instance::{self, Fetched, Work};
+use crate::domain::turn::{Cause, Failure};
+use crate::language::program::definition::Definition;
+use crate::language::program::machine::{Scene, advance};
+use crate::language::prompt::step;
+use crate::language::source::Source;
+
+impl Supervisor {
+    /// Carries on with a program, from its beginning or from where it stands; `fetched` is what came of the
+    /// errand that was due.
+    pub(super) fn conduct(
+        &mut self,
+        id: &AgentId,
+        fetched: Option<Result<Fetched, String>>,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        let (definition, path) = match self.program_of(agent) {
+            Ok(program) => program,
+            Err(why) => {
+                let failure = Failure::new(Cause::Workflow, why);
+                return self.settle(&Report::failed(agent.turn_id(), failure), ctx);
+            }
+        };
+        if agent.program.is_none() && !self.begin_instance(id, &definition, ctx) {
+            return;
+        }
+        self.see_facts(ctx);
+        let Some(agent) = self.run.agents.get(id) else { return };
+        let Some(instance) = agent.program.as_deref() else { return };
+        if instance.stand.errand.is_some() && fetched.is_none() {
+            return self.assign(id);
+        }
+        let scene = Scene {
+            definition: &definition,
+            instance,
+            facts: &self.run.facts,
+            run: &self.run.workflow_id,
+            file: &agent.current_state,
+            path: &path,
+            now: now(),
+        };
+        let conduct = advance(&scene, fetched);
+        let sessions = sessions(&conduct);
+        let events = conducted(&self.run, agent, &conduct, sessions, choice(None));
+        if events.is_empty() {
+            return self.look_later(id, ctx);
+        }
+        self.commit_all(events, ctx);
+    }
+
+    /// The program that an agent carries out, or is to begin, and its file as people see it.
+    fn program_of(&self, agent: &Agent) -> Result<(Rc<Definition>, String), String> {
+        let source = self.context.source_of(agent.birth.folder.as_ref());
+        let source: Arc<dyn Source> = source.map_err(|error| error.to_string())?;
+        let (file, definitions) = (&agent.current_state, &self.context.definitions);
+        let kept = agent.program.as_ref().and_then(|own| self.run.definitions.get(&own.program));
+        let program = match kept {
+            Some(kept) => definitions.kept(&kept.program, file, &kept.text, &*source)?,
+            None => {
+                let text = source.read(file).map_err(|error| error.to_string())?;
+                definitions.read(file, &text, &*source)?
+            }
+        };
+        Ok((program, source.path(file)))
+    }
+
+    /// Records the beginning of an instance; gives whether it has begun.
+    fn begin_instance(
+        &mut self,
+        id: &AgentId,
+        definition: &Definition,
+        ctx: &mut Ctx<Self>,
+    ) -> bool {
+        let Some(agent) = self.run.agents.get(id) else { return false };
+        let settings = &self.run.settings;
+        let mut context = settings.variables.clone();
+        context.extend(settings.context.clone());
+        context.extend(agent.variables.clone());
+        let folder = agent.birth.folder.clone();
+        let beginning = Beginning {
+            definition: instance::Definition {
+                file: agent.current_state.clone(),
+                folder,
+                name: definition.name.to_string(),
+                program: Arc::clone(&definition.hash),
+                text: Arc::clone(&definition.text),
+                labels: definition.labels.iter().cloned().collect(),
+            },
+            start: definition.states.first().map(|state| state.name.clone()).unwrap_or_default(),
+            label: settings.label.clone().unwrap_or_else(|| self.run.workflow_id.to_string()),
+            branch: settings.branch.clone(),
+            context,
+        };
+        let events = begun(&self.run, agent, beginning);
+        self.commit_all(events, ctx);
+        self.run.agents.get(id).is_some_and(|agent| agent.program.is_some())
+    }
+
+    /// Takes note of the facts that have changed, of those that programs of this run look at.
+    pub(super) fn see_facts(&mut self, ctx: &mut Ctx<Self>) {
+        let labels: BTreeSet<&str> =
+            self.run.definitions.values().flat_map(|own| &own.labels).map(String::as_str).collect();
+        if labels.is_empty() || self.run.agents.is_empty() {
+            return;
+        }
+        let changes = self.context.performer.news(&labels, &self.run.facts);
+        let news: Vec<_> =
+            changes.into_iter().filter(|change| self.run.facts.is_news(change)).collect();
+        if !news.is_empty() {
+            self.commit(Event::FactsSeen { changes: news }, ctx);
+        }
+    }
+
+    /// Looks again when what a program waits for may be due by the clock. It looks at the clock once a
+    /// minute, because time goes on while a machine sleeps.
+    fn look_later(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        let wait = agent.program.as_ref().and_then(|instance| instance.stand.wait.as_ref());
+        let Some(until) = wait.and_then(|wait| wait.until) else { return };
+        if self.wakes.insert(id.clone(), until) == Some(until) {
+            return;
+        }
+        let wait = Duration::from_millis(until.since(now()).saturating_add(1)).min(MINUTE);
+        let id = id.clone();
+        ctx.run_later(wait, move |this, ctx| {
+            if this.wakes.get(&id) == Some(&until) {
+                this.wakes.remove(&id);
+                this.proceed(&id, ctx);
+            }
+        });
+    }
+
+    /// Sees to an agent that serves a program: what it is asked of a folder another agent does, what that
+    /// came to is its answer, and when the program has ended it ends. Gives whether that was all.
+    pub(super) fn serve(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) -> bool {
+        let Some(agent) = self.run.agents.get(id) else { return true };
+        let Some(service) = &agent.serves else { return false };
+        let terms = match service.current.as_deref().map(|asking| &asking.work) {
+            Some(Work::Folder { folder, start, .. }) => {
+                let folder = folder.as_ref().or(agent.birth.folder.as_ref());
+                let source = self.context.source_of(folder);
+                source.map(|source| step::terms(start, &*source)).unwrap_or_default()
+            }
+            _ => crate::domain::agent::Terms::default(),
+        };
+        let event = dismissed(agent)
+            .or_else(|| heard_out(agent))
+            .or_else(|| delegated(agent, terms, session()));
+        event.is_some_and(|event| {
+            self.commit(event, ctx);
+            true
+        })
+    }
+}
+
+fn session() -> SessionId {
+    SessionId::new(&Uuid::new_v4().to_string())
+}
+
+/// A session for each thing that is asked.
+fn sessions(conduct: &Conduct) -> Vec<SessionId> {
+    let asked = conduct.deeds.iter().filter(|deed| matches!(deed, Deed::Request { .. }));
+    asked.map(|_| session()).collect()
+}
+
+impl Handler<ErrandDone> for Supervisor {
+    type Result = ();
+
+    /// The program goes on. An errand that was ended is done when the run goes on.
+    fn handle(&mut self, done: ErrandDone, ctx: &mut Self::Context) {
+        let id = done.turn.agent.clone();
+        self.walking.remove(&id);
+        let due = self.run.agents.get(&id).filter(|agent| agent.turn_id() == done.turn);
+        if let (true, Some(outcome)) = (due.is_some(), done.outcome) {
+            self.conduct(&id, Some(outcome), ctx);
+        }
+        self.look_around(ctx);
+    }
+}

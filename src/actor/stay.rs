@@ -1,28 +1,49 @@
-//! Whether a run stays up while all that it could do is wait for answers. Who keeps it up, because they are
+//! Whether a run stays up while all that it could do is wait. Who keeps it up for questions, because they are
 //! there to answer, may go away while it runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a run stays up for its questions.
-#[derive(Debug, Clone, Default)]
-pub struct Stay(Arc<AtomicBool>);
+/// For what a run stays up: for signals and times if nothing is said, not for questions.
+#[derive(Debug, Clone)]
+pub struct Stay {
+    questions: Arc<AtomicBool>,
+    signals: bool,
+}
+
+impl Default for Stay {
+    fn default() -> Self {
+        Self { questions: Arc::default(), signals: true }
+    }
+}
 
 impl Stay {
-    /// It does, until this is taken back.
+    /// For questions too, until this is taken back.
     #[must_use]
     pub fn up() -> Self {
-        Self(Arc::new(AtomicBool::new(true)))
+        Self { questions: Arc::new(AtomicBool::new(true)), signals: true }
     }
 
-    /// It does so no longer.
-    pub fn no_longer(&self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-
-    /// Whether it does.
+    /// For nothing.
     #[must_use]
-    pub fn holds(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    pub fn never() -> Self {
+        Self { questions: Arc::default(), signals: false }
+    }
+
+    /// For questions no longer.
+    pub fn no_longer(&self) {
+        self.questions.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether it does for questions.
+    #[must_use]
+    pub fn for_questions(&self) -> bool {
+        self.questions.load(Ordering::Relaxed)
+    }
+
+    /// Whether it does for signals and times.
+    #[must_use]
+    pub fn for_signals(&self) -> bool {
+        self.signals
     }
 }

@@ -28,7 +28,7 @@ use crate::language::prompt::step::RESERVED;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "A path alone means `run`: raymond workflows/tour\n\n\
-        Exit codes: 0 all agents ended well, 1 an agent failed, 2 a question or an agent waits for someone,\n\
+        Exit codes: 0 all agents ended well, 1 an agent failed, 2 a question, a signal or an agent is waited for,\n\
         64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a plug-in that is required) cannot be\n\
         started, or is not logged in, 73 held by another raymond, 74 input/output error, 75 paused (budget,\n\
         usage limit, a plug-in), 130 interrupted. After 2, 69, 75 and 130: `raymond run RUN` goes on."
@@ -114,7 +114,7 @@ const RUN_HELP: &str = "Examples:
   raymond run workflows/tour -- --effort low        what follows -- goes to Claude Code
   raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"
 
-A question that waits ends the run with exit 2, unless it is asked on the terminal or --stay says otherwise:
+A question that waits ends the run with exit 2, unless it is asked on the terminal or --on-wait stay says otherwise:
 the last line on stdout is then { run, questions }, as `raymond answer RUN --json` has them.
 
 Events: paused, question (waits for an answer), agent_parked (waits for someone), agent_failed,
@@ -181,6 +181,18 @@ pub struct Birth {
     /// Text for {{KEY}} in every state; may be given several times
     #[arg(long = "var", value_name = "KEY=VALUE", value_parser = variable)]
     pub variables: Vec<(String, String)>,
+
+    /// Name the run, as --id does: what its programs call @label, and what every command calls the run
+    #[arg(long, value_name = "LABEL", value_parser = RunId::parse, conflicts_with = "id")]
+    pub label: Option<RunId>,
+
+    /// The branch that (artifact …) compares work with: @branch in programs
+    #[arg(long, value_name = "BRANCH")]
+    pub branch: Option<String>,
+
+    /// Text for @context/KEY in programs; may be given several times
+    #[arg(long = "context", value_name = "KEY=VALUE", value_parser = context)]
+    pub context: Vec<(String, String)>,
 
     /// Who answers the prompts [default: claude]
     #[arg(long, value_enum)]
@@ -307,6 +319,13 @@ fn variable(text: &str) -> Result<(String, String), String> {
         Some((key, _)) if RESERVED.contains(&key) => {
             Err(format!("{{{{{key}}}}} is filled by raymond itself; choose another name"))
         }
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write KEY=VALUE".to_owned()),
+    }
+}
+
+fn context(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write KEY=VALUE".to_owned()),
     }

@@ -66,7 +66,9 @@ impl Exit {
             (_, Some(Pause::Budget { .. } | Pause::UsageLimit { .. } | Pause::Plugin { .. })) => {
                 Self::Paused
             }
-            (_, Some(Pause::Parked { .. } | Pause::Asking { .. })) => Self::Waiting,
+            (_, Some(Pause::Parked { .. } | Pause::Asking { .. } | Pause::Waiting { .. })) => {
+                Self::Waiting
+            }
             (_, Some(Pause::Authentication { .. } | Pause::Unavailable { .. })) => {
                 Self::Unavailable
             }

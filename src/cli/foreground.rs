@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 
+use super::args::answers::OnWait;
 use super::asking::{Asking, Person};
 use super::exit::{Error, Exit};
 use super::on_event::{self, OnEvent};
@@ -61,12 +62,16 @@ pub(super) fn supervise_here(
 /// The person who can be asked, if one is there. The run stays up for them, or because it was told to.
 fn person_at(terminal: &Terminal, options: &Options, prepared: &mut Prepared) -> Option<Person> {
     let is_there = terminal.is_live() && stdin().is_terminal();
-    let is_told = options.answers.stay;
-    if is_there || is_told {
-        prepared.graphs.stays = Stay::up();
-    }
+    let on_wait = options.answers.on_wait;
+    prepared.graphs.stays = match on_wait {
+        Some(OnWait::Exit) => Stay::never(),
+        Some(OnWait::Stay) => Stay::up(),
+        None if is_there => Stay::up(),
+        None => Stay::default(),
+    };
+    let is_told = on_wait == Some(OnWait::Stay);
     let while_there = if is_told { Stay::default() } else { prepared.graphs.stays.clone() };
-    is_there.then(|| Person::for_whom(while_there))
+    (is_there && on_wait != Some(OnWait::Exit)).then(|| Person::for_whom(while_there))
 }
 
 async fn supervised(

@@ -98,13 +98,13 @@ impl Options {
     #[must_use]
     pub fn not_kept(&self) -> Vec<OsString> {
         let mut arguments = self.logging.arguments();
-        let flags = [
-            ("--json", self.json),
-            ("--stay", self.answers.stay),
-            ("--migrate", self.answers.migrate),
-        ];
+        let flags = [("--json", self.json), ("--migrate", self.answers.migrate)];
         arguments
             .extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
+        if let Some(on_wait) = self.answers.on_wait.and_then(|on_wait| on_wait.to_possible_value())
+        {
+            arguments.extend(["--on-wait".into(), on_wait.get_name().into()]);
+        }
         if let Some(command) = &self.on_event {
             arguments.extend(["--on-event".into(), command.text().into()]);
         }

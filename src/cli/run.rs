@@ -51,7 +51,8 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
 /// Makes a new run from a workflow and the options.
 pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
     let settings = settings::new(args, workflow)?;
-    let request = Request { id: args.birth.id.clone(), input: args.birth.input.clone() };
+    let id = args.birth.id.clone().or_else(|| args.birth.label.clone());
+    let request = Request { id, input: args.birth.input.clone() };
     runtime::create(root, workflow, &request, settings, Graphs::default())
         .map_err(|error| answers::placed(error, &args.options.answers))
 }

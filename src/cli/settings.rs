@@ -20,6 +20,9 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     let mut settings = Settings {
         cwd: directory(&cwd)?,
         variables: birth.variables.iter().cloned().collect(),
+        label: birth.label.as_ref().map(ToString::to_string),
+        branch: birth.branch.clone(),
+        context: birth.context.iter().cloned().collect(),
         answerer: match birth.agent {
             Some(Answerer::Scripted) => settings::Answerer::Scripted,
             Some(Answerer::Claude) | None => settings::Answerer::Claude,
@@ -41,6 +44,9 @@ pub fn again(birth: &Birth, options: &Options, mut settings: Settings) -> Result
         ("--id", birth.id.is_some()),
         ("--input", birth.input.is_some()),
         ("--var", !birth.variables.is_empty()),
+        ("--label", birth.label.is_some()),
+        ("--branch", birth.branch.is_some()),
+        ("--context", !birth.context.is_empty()),
         ("--cwd", birth.cwd.is_some()),
         ("--agent", birth.agent.is_some()),
     ];

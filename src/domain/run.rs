@@ -13,7 +13,7 @@ use super::agents::Agents;
 use super::budget::{Purse, Share};
 use super::fact::Facts;
 use super::id::{AgentId, RunId, StateName};
-use super::instance::Definition;
+use super::instance::{Definition, Wait};
 use super::money::Usd;
 use super::question::{Answer, Question};
 use super::settings::Settings;
@@ -237,9 +237,7 @@ impl Run {
         if let Some(first) = texts.first() {
             return Some(Pause::Asking { questions: texts.len(), first: (*first).clone() });
         }
-        let instances = self.agents.values().filter_map(|agent| agent.program.as_ref());
-        let waits = instances.filter_map(|instance| instance.stand.wait.as_ref());
-        let mut outside = waits.filter(|wait| wait.outside);
+        let mut outside = self.outside();
         if let Some(first) = outside.next() {
             let first = first.awaiting.clone();
             return Some(Pause::Waiting { instances: 1 + outside.count(), first });
@@ -247,6 +245,13 @@ impl Run {
         let mut parked = self.agents.values().filter_map(|agent| agent.parked.clone());
         let because = parked.next()?;
         Some(Pause::Parked { agents: 1 + parked.count(), because })
+    }
+
+    /// What its programs wait for that may come from outside.
+    pub fn outside(&self) -> impl Iterator<Item = &Wait> {
+        let instances = self.agents.values().filter_map(|agent| agent.program.as_ref());
+        let waits = instances.filter_map(|instance| instance.stand.wait.as_ref());
+        waits.filter(|wait| wait.outside)
     }
 
     /// The first of the answers given ahead of time that fits a question, and how many of them are used

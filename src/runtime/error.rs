@@ -84,6 +84,22 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
+    /// A program needs things of its context that nobody has given.
+    #[error(
+        "{path}: the program needs {}; give {}: {}", .missing.iter().map(|key| format!("@context/{key}")).collect::<Vec<_>>().join(", "), if .missing.len() == 1 { "it" } else { "them" }, .missing.iter().map(|key| format!("--context {key}=TEXT")).collect::<Vec<_>>().join(" ")
+    )]
+    Context {
+        /// The program's file.
+        path: String,
+        /// The keys.
+        missing: Vec<String>,
+    },
+    /// A program needs a branch that nobody has given.
+    #[error("{path}: the program needs @branch; give it: --branch NAME")]
+    Branch {
+        /// The program's file.
+        path: String,
+    },
     /// A type cannot be added to the language of graphs.
     #[error(transparent)]
     Taken(#[from] Taken),

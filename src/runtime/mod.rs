@@ -8,6 +8,7 @@ mod builder;
 mod companions;
 mod create;
 mod error;
+mod first;
 pub mod graphs;
 mod outcome;
 mod own_types;

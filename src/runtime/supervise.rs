@@ -54,9 +54,9 @@ impl Prepared {
     }
 }
 
-/// Whether all agents are in graphs, which may never ask anyone.
-fn in_graphs(run: &Run) -> bool {
-    run.agents.values().all(|agent| agent.current_state.is_graph())
+/// Whether all agents are in graphs and programs, which may never ask anyone.
+fn asks_nobody_yet(run: &Run) -> bool {
+    run.agents.values().all(|agent| !agent.current_state.is_prompt())
 }
 
 /// The workflow's files, and the workspace for the documents that its graphs refer to.
@@ -89,7 +89,7 @@ pub async fn supervised(
     let steps = store.dir().steps();
     let runner = match runner_for(&settings, &scope, steps.clone(), root, &run.workflow_id) {
         Ok(runner) => runner,
-        Err(error) if in_graphs(&run) => Rc::new(Absent(error.to_string())),
+        Err(error) if asks_nobody_yet(&run) => Rc::new(Absent(error.to_string())),
         Err(error) => return Err(error),
     };
     if settings.debug {

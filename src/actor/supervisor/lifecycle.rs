@@ -42,11 +42,11 @@ impl Supervisor {
             }
             Start::Begun => {}
         }
-        let mut stayed = self.stays.holds();
+        let mut stayed = self.stays.for_questions();
         ctx.run_interval(INBOX, move |this, ctx| {
             this.read_inbox(ctx);
             this.see_facts(ctx);
-            if std::mem::replace(&mut stayed, this.stays.holds()) != stayed {
+            if std::mem::replace(&mut stayed, this.stays.for_questions()) != stayed {
                 this.look_around(ctx);
             }
         });

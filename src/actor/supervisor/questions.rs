@@ -47,9 +47,16 @@ impl Supervisor {
         }
     }
 
-    /// Whether a pause has to wait because the run stays up for the questions that are open.
+    /// Whether a pause has to wait because the run stays up for what would end it.
     pub(super) fn stays_for(&self, pause: &Pause) -> bool {
-        matches!(pause, Pause::Asking { .. }) && self.stays.holds()
+        match pause {
+            Pause::Asking { .. } => {
+                self.stays.for_questions()
+                    || (self.stays.for_signals() && self.run.outside().next().is_some())
+            }
+            Pause::Waiting { .. } => self.stays.for_signals(),
+            _ => false,
+        }
     }
 
     /// What follows from a command; the record that it was taken comes first.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::OneRun;
 
@@ -33,14 +33,24 @@ pub struct Answers {
     #[arg(long, value_name = "FILE")]
     pub answers: Option<PathBuf>,
 
-    /// Stay up while questions wait, instead of ending with exit 2; on a terminal they are asked there
-    /// anyway
-    #[arg(long)]
-    pub stay: bool,
+    /// Whether to stay up when nothing goes on before someone does something, or to end with exit 2
+    /// [default: end for questions, unless there is a terminal to ask them on; stay for what programs wait
+    /// for, signals and times]
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub on_wait: Option<OnWait>,
 
     /// Go on in graphs that have been edited since the run entered them
     #[arg(long)]
     pub migrate: bool,
+}
+
+/// What a run does when nothing goes on before someone does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnWait {
+    /// Stay up
+    Stay,
+    /// End with exit 2; `raymond run RUN` goes on
+    Exit,
 }
 
 /// Options of `answer`.

@@ -35,10 +35,31 @@ pub struct Definition {
     pub labels: BTreeSet<String>,
     /// The keys of the context it needs: `x` of `@context/x`.
     pub context: BTreeSet<String>,
+    /// Whether it needs a branch: `@branch`.
+    pub needs_branch: bool,
     /// The checksum of its text: `sha256:` and hexadecimal digits.
     pub hash: Arc<str>,
     /// The text it was read from.
     pub text: Arc<str>,
+}
+
+impl Definition {
+    /// Whether it asks anyone anything.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.states.iter().any(|state| asks(&state.body))
+    }
+}
+
+fn asks(list: &[Instruction]) -> bool {
+    list.iter().any(|instruction| match &instruction.kind {
+        Kind::Send(_) | Kind::RunFolder(_) => true,
+        Kind::Action(body) | Kind::Loop(body) => asks(body),
+        Kind::Branch { arms, otherwise } => {
+            arms.iter().any(|arm| asks(&arm.body)) || otherwise.as_deref().is_some_and(asks)
+        }
+        _ => false,
+    })
 }
 
 /// What a program says about itself.

@@ -1,0 +1,140 @@
+//! What the first state of a run says, looked at before there is a run: what is wrong with it is told at
+//! once, and nothing is left behind.
+
+use std::path::{Path, PathBuf};
+
+use super::create::Request;
+use super::error::Error;
+use super::graphs::Graphs;
+use super::workflow::Workflow;
+use crate::domain::agent::Terms;
+use crate::domain::id::{AgentId, RunId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::settings::Settings;
+use crate::domain::transition::Variables;
+use crate::language::diagnostic::Diagnostic;
+use crate::language::graph::answers;
+use crate::language::graph::read::{Profile, read};
+use crate::language::program;
+use crate::language::prompt::step::{self, Position, step};
+use crate::language::prompt::survey::survey;
+use crate::language::source::Source;
+
+/// Looks at the first state of a run.
+pub(super) fn look(
+    workflow: &Workflow,
+    id: &RunId,
+    request: &Request,
+    settings: &Settings,
+    graphs: &Graphs,
+) -> Result<First, Error> {
+    if workflow.entry.is_graph() {
+        first_graph(workflow, graphs, settings)
+    } else if workflow.entry.is_program() {
+        first_program(workflow, settings)
+    } else {
+        first_prompt(workflow, id, request, settings)
+    }
+}
+
+/// What the first state says.
+pub(super) struct First {
+    pub(super) terms: Terms,
+    pub(super) warnings: Vec<String>,
+    /// Whether it asks Claude Code at all.
+    pub(super) asks: bool,
+    /// What the run may spend, if nobody else says.
+    pub(super) budget: Option<Usd>,
+}
+
+fn first_prompt(
+    workflow: &Workflow,
+    id: &RunId,
+    request: &Request,
+    settings: &Settings,
+) -> Result<First, Error> {
+    let Workflow { scope, entry, .. } = workflow;
+    let position = Position {
+        workflow: id.clone(),
+        agent: AgentId::main(),
+        state: entry.clone(),
+        variables: Variables::new(),
+        run_variables: settings.variables.clone(),
+    };
+    let ask = step(&position, scope)?;
+    for (node, text) in ahead(settings) {
+        if let Some(state) = StateName::parse(node).ok().filter(StateName::is_prompt) {
+            scope.check(&state).map_err(|error| unasked(node, text, error.to_string()))?;
+        }
+    }
+    let mut warnings = survey(entry, scope);
+    let missed = ask.unfilled.iter().find(|one| one.name == "input" && request.input.is_none());
+    warnings.extend(
+        missed.map(|missed| {
+            format!("{}: there is no --input, so {{{{input}}}} is empty", missed.place)
+        }),
+    );
+    Ok(First { terms: ask.terms, warnings, asks: true, budget: None })
+}
+
+fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Result<First, Error> {
+    let Workflow { scope, entry, .. } = workflow;
+    let source = scope.clone().with_workspace(Path::new(&settings.cwd));
+    let source = source.map_err(|error| Error::Io {
+        doing: "open the workspace",
+        path: PathBuf::from(&settings.cwd),
+        error,
+    })?;
+    let text = source.read(entry).map_err(crate::language::prompt::step::Error::from)?;
+    let folder = scope.root().file_name().and_then(|name| name.to_str());
+    let path = source.path(entry);
+    let reading = read(&path, folder, &text, graphs.vocabulary(), &source, Profile::Lenient);
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        reading.diagnostics.into_iter().partition(Diagnostic::is_error);
+    let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
+        return Err(Error::Graph { diagnostics: errors });
+    };
+    for (node, text) in ahead(settings) {
+        answers::check(&program, node, text).map_err(|why| unasked(node, text, why))?;
+    }
+    let warnings = warnings.iter().map(ToString::to_string).collect();
+    Ok(First { terms: Terms::default(), warnings, asks: program.asks_claude(), budget: None })
+}
+
+/// The answers that were given ahead of time, each with the name it is asked under.
+fn ahead(settings: &Settings) -> impl Iterator<Item = (&str, &str)> {
+    let answers = settings.answers.iter();
+    answers.flat_map(|(node, texts)| texts.iter().map(|text| (node.as_str(), text.as_str())))
+}
+
+fn unasked(node: &str, text: &str, why: String) -> Error {
+    Error::Answer { node: node.to_owned(), text: text.to_owned(), why }
+}
+
+fn first_program(workflow: &Workflow, settings: &Settings) -> Result<First, Error> {
+    let Workflow { scope, entry, .. } = workflow;
+    let text = scope.read(entry).map_err(step::Error::from)?;
+    let path = scope.path(entry);
+    let reading = program::read::read(&path, &text, scope);
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        reading.diagnostics.into_iter().partition(Diagnostic::is_error);
+    let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
+        return Err(Error::Graph { diagnostics: errors });
+    };
+    let given = |key: &str| {
+        key == "input" || settings.context.contains_key(key) || settings.variables.contains_key(key)
+    };
+    let missing: Vec<String> = program.context.iter().filter(|key| !given(key)).cloned().collect();
+    if !missing.is_empty() {
+        return Err(Error::Context { path, missing });
+    }
+    if program.needs_branch && settings.branch.is_none() {
+        return Err(Error::Branch { path });
+    }
+    Ok(First {
+        terms: Terms::default(),
+        warnings: warnings.iter().map(ToString::to_string).collect(),
+        asks: program.asks(),
+        budget: program.metadata.max_budget_usd,
+    })
+}

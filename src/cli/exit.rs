@@ -145,6 +145,8 @@ fn of_runtime(error: &runtime::Error) -> Exit {
         | Error::NoWorkflow { .. }
         | Error::NotText { .. }
         | Error::Answer { .. }
+        | Error::Context { .. }
+        | Error::Branch { .. }
         | Error::Name(_)
         | Error::Taken(_) => Exit::Usage,
         Error::Workflow(_)

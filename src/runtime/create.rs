@@ -15,7 +15,7 @@ use super::workflow::Workflow;
 use crate::actor::clock::now;
 use crate::actor::supervisor::Start;
 use crate::domain::event::{Event, Record, RunStarted};
-use crate::domain::id::{AgentId, RunId, SessionId, StateName};
+use crate::domain::id::{RunId, SessionId, StateName};
 use crate::domain::run::STATE_VERSION;
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;

@@ -54,6 +54,7 @@ pub fn sentence(keeps: Keeps<'_>) -> String {
             format!("waits for an answer to {node}: {}", one_line(question))
         }
         Keeps::Agent(other) => format!("waits for {other}"),
+        Keeps::Program(awaiting) => format!("waits for {}", one_line(awaiting)),
         other => in_common(other),
     }
 }
@@ -70,6 +71,8 @@ pub fn in_common(keeps: Keeps<'_>) -> String {
         Keeps::Person(_) => "waits for someone".to_owned(),
         Keeps::Answer { .. } => "waits for an answer".to_owned(),
         Keeps::Agent(_) => "waits for another agent".to_owned(),
+        Keeps::Program(_) => "waits as its program says".to_owned(),
+        Keeps::Unasked => "idle".to_owned(),
         Keeps::Due | Keeps::Run => String::new(),
     }
 }
@@ -90,7 +93,8 @@ pub fn as_json(keeps: Keeps<'_>) -> Value {
             value["question"] = json!(question);
         }
         Keeps::Agent(other) => value["agent"] = json!(other),
-        Keeps::AtWork | Keeps::Permit | Keeps::Due | Keeps::Run => {}
+        Keeps::Program(awaiting) => value["awaiting"] = json!(awaiting),
+        Keeps::AtWork | Keeps::Permit | Keeps::Due | Keeps::Unasked | Keeps::Run => {}
     }
     value
 }

@@ -34,6 +34,10 @@ pub enum Keeps<'run> {
     },
     /// The end of this agent.
     Agent(&'run AgentId),
+    /// What its program waits for, as the program says it.
+    Program(&'run str),
+    /// Nothing: its program asks it nothing.
+    Unasked,
     /// The run, which holds still.
     Run,
 }
@@ -59,7 +63,18 @@ impl<'run> Keeps<'run> {
         if let Some(other) = &agent.awaits {
             return Self::Agent(other);
         }
-        let begun = if agent.walks() { Some(run.status == Status::Running) } else { begun };
+        let instance = agent.program.as_ref();
+        if let Some(wait) = instance.and_then(|instance| instance.stand.wait.as_ref()) {
+            return Self::Program(&wait.awaiting);
+        }
+        if agent.serves.as_ref().is_some_and(|service| service.current.is_none()) {
+            return Self::Unasked;
+        }
+        let begun = if agent.walks() || agent.conducts() {
+            Some(run.status == Status::Running)
+        } else {
+            begun
+        };
         match (&agent.parked, run.status, begun, backoff, run.limited(seen.now)) {
             (Some(because), ..) => Self::Person(because),
             (_, _, Some(true), ..) if seen.held => Self::AtWork,
@@ -87,6 +102,8 @@ impl<'run> Keeps<'run> {
             Self::Person(_) => "person",
             Self::Answer { .. } => "answer",
             Self::Agent(_) => "agent",
+            Self::Program(_) => "program",
+            Self::Unasked => "nothing",
             Self::Run => "run",
         }
     }

@@ -50,9 +50,19 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
 
 /// Makes a new run from a workflow and the options.
 pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
+    create_of(args, root, workflow, None)
+}
+
+/// The same, of a program whose text was kept.
+pub(super) fn create_of(
+    args: &RunArgs,
+    root: &Root,
+    workflow: &Workflow,
+    program: Option<String>,
+) -> Result<Prepared, Error> {
     let settings = settings::new(args, workflow)?;
     let id = args.birth.id.clone().or_else(|| args.birth.label.clone());
-    let request = Request { id, input: args.birth.input.clone() };
+    let request = Request { id, input: args.birth.input.clone(), program };
     runtime::create(root, workflow, &request, settings, Graphs::default())
         .map_err(|error| answers::placed(error, &args.options.answers))
 }

@@ -84,8 +84,17 @@ pub enum Refused {
 /// [`Refused`] if the record is not a start this program understands.
 pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
     let Event::RunStarted(started) = &record.event else { return Err(Refused::Start) };
-    let RunStarted { version, workflow_id, scope_dir, entry, session, variables, terms, settings } =
-        &**started;
+    let RunStarted {
+        version,
+        workflow_id,
+        scope_dir,
+        entry,
+        session,
+        variables,
+        definition,
+        terms,
+        settings,
+    } = &**started;
     if *version > STATE_VERSION {
         return Err(Refused::Version(*version));
     }
@@ -110,7 +119,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         settings: settings.clone(),
         agents: [main].into_iter().collect(),
         answered: BTreeMap::new(),
-        definitions: BTreeMap::new(),
+        definitions: definition.iter().map(|own| (own.program.clone(), (**own).clone())).collect(),
         facts: Facts::default(),
         finished: Vec::new(),
     };

@@ -151,6 +151,9 @@ pub struct RunStarted {
     /// Values for the placeholders of that state.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
+    /// The program that agent carries out, if its state is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Box<WorkflowDefined>>,
     /// Under which terms that agent lives.
     #[serde(flatten)]
     pub terms: Terms,

@@ -247,6 +247,13 @@ impl Run {
         Some(Pause::Parked { agents: 1 + parked.count(), because })
     }
 
+    /// The program that the run began with, if an agent is to begin with it.
+    #[must_use]
+    pub fn first_definition(&self, agent: &Agent) -> Option<&Definition> {
+        let is_first = agent.id == AgentId::main() && agent.step == 1;
+        self.definitions.values().next().filter(|_| is_first)
+    }
+
     /// What its programs wait for that may come from outside.
     pub fn outside(&self) -> impl Iterator<Item = &Wait> {
         let instances = self.agents.values().filter_map(|agent| agent.program.as_ref());

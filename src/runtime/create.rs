@@ -30,6 +30,8 @@ pub struct Request {
     pub id: Option<RunId>,
     /// The text for `{{input}}` in its first state.
     pub input: Option<String>,
+    /// The text of the program it begins with, if that was kept; that of its file if absent.
+    pub program: Option<String>,
 }
 
 /// Makes a new run from a workflow, once everything that can be checked has been.
@@ -47,7 +49,7 @@ pub fn create(
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let variables: Variables =
         [("input".to_owned(), request.input.clone().unwrap_or_default())].into();
-    let First { terms, warnings, asks, budget } =
+    let First { terms, warnings, asks, budget, definition } =
         first::look(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     if asks {
@@ -63,6 +65,7 @@ pub fn create(
         scope_dir: directory(scope.root())?,
         entry: entry.clone(),
         terms,
+        definition,
         session: SessionId::new(&Uuid::new_v4().to_string()),
         variables,
         settings,

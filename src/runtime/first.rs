@@ -9,6 +9,7 @@ use super::graphs::Graphs;
 use super::workflow::Workflow;
 use crate::domain::agent::Terms;
 use crate::domain::id::{AgentId, RunId, StateName};
+use crate::domain::instance::Definition;
 use crate::domain::money::Usd;
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
@@ -31,7 +32,7 @@ pub(super) fn look(
     if workflow.entry.is_graph() {
         first_graph(workflow, graphs, settings)
     } else if workflow.entry.is_program() {
-        first_program(workflow, settings)
+        first_program(workflow, request, settings)
     } else {
         first_prompt(workflow, id, request, settings)
     }
@@ -43,6 +44,8 @@ pub(super) struct First {
     pub(super) warnings: Vec<String>,
     /// Whether it asks Claude Code at all.
     pub(super) asks: bool,
+    /// The program, if it is one.
+    pub(super) definition: Option<Box<Definition>>,
     /// What the run may spend, if nobody else says.
     pub(super) budget: Option<Usd>,
 }
@@ -74,7 +77,7 @@ fn first_prompt(
             format!("{}: there is no --input, so {{{{input}}}} is empty", missed.place)
         }),
     );
-    Ok(First { terms: ask.terms, warnings, asks: true, budget: None })
+    Ok(First { terms: ask.terms, warnings, asks: true, budget: None, definition: None })
 }
 
 fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Result<First, Error> {
@@ -98,7 +101,13 @@ fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Res
         answers::check(&program, node, text).map_err(|why| unasked(node, text, why))?;
     }
     let warnings = warnings.iter().map(ToString::to_string).collect();
-    Ok(First { terms: Terms::default(), warnings, asks: program.asks_claude(), budget: None })
+    Ok(First {
+        terms: Terms::default(),
+        warnings,
+        asks: program.asks_claude(),
+        budget: None,
+        definition: None,
+    })
 }
 
 /// The answers that were given ahead of time, each with the name it is asked under.
@@ -111,9 +120,16 @@ fn unasked(node: &str, text: &str, why: String) -> Error {
     Error::Answer { node: node.to_owned(), text: text.to_owned(), why }
 }
 
-fn first_program(workflow: &Workflow, settings: &Settings) -> Result<First, Error> {
+fn first_program(
+    workflow: &Workflow,
+    request: &Request,
+    settings: &Settings,
+) -> Result<First, Error> {
     let Workflow { scope, entry, .. } = workflow;
-    let text = scope.read(entry).map_err(step::Error::from)?;
+    let text = match &request.program {
+        Some(text) => text.clone(),
+        None => scope.read(entry).map_err(step::Error::from)?,
+    };
     let path = scope.path(entry);
     let reading = program::read::read(&path, &text, scope);
     let (errors, warnings): (Vec<_>, Vec<_>) =
@@ -136,5 +152,13 @@ fn first_program(workflow: &Workflow, settings: &Settings) -> Result<First, Erro
         warnings: warnings.iter().map(ToString::to_string).collect(),
         asks: program.asks(),
         budget: program.metadata.max_budget_usd,
+        definition: Some(Box::new(Definition {
+            file: entry.clone(),
+            folder: None,
+            name: program.name.to_string(),
+            program: program.hash,
+            text: program.text,
+            labels: program.labels.into_iter().collect(),
+        })),
     })
 }

@@ -76,7 +76,10 @@ impl Supervisor {
         let source = self.context.source_of(agent.birth.folder.as_ref());
         let source: Arc<dyn Source> = source.map_err(|error| error.to_string())?;
         let (file, definitions) = (&agent.current_state, &self.context.definitions);
-        let kept = agent.program.as_ref().and_then(|own| self.run.definitions.get(&own.program));
+        let kept = match &agent.program {
+            Some(own) => self.run.definitions.get(&own.program),
+            None => self.run.first_definition(agent),
+        };
         let program = match kept {
             Some(kept) => definitions.kept(&kept.program, file, &kept.text, &*source)?,
             None => {

@@ -218,6 +218,7 @@ impl Stage {
             scope_dir: "memory".to_owned(),
             entry: StateName::parse("A.md").expect("a state's name"),
             session: SessionId::new("first"),
+            definition: None,
             variables: Variables::new(),
             terms: Terms::default(),
             settings,

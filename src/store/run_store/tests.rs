@@ -19,6 +19,7 @@ fn first() -> Record {
         scope_dir: "w".into(),
         entry: StateName::parse("A.md").expect("a state"),
         session: SessionId::new("s"),
+        definition: None,
         variables: Variables::new(),
         terms: crate::domain::agent::Terms::default(),
         settings: Settings::default(),

@@ -62,6 +62,7 @@ pub(crate) fn first() -> Record {
         scope_dir: "w".to_owned(),
         entry: state("A.md"),
         session: session(1),
+        definition: None,
         variables: Variables::new(),
         terms: Terms::default(),
         settings: Settings::default(),

@@ -6,7 +6,7 @@
 //! they are nothing at all.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 23] = [
+pub const POINTS: [&str; 27] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -30,6 +30,10 @@ pub const POINTS: [&str; 23] = [
     "snapshot.written",
     "snapshot.after",
     "inbox.before",
+    "dataspace.written",
+    "dataspace.marked",
+    "dataspace.noted",
+    "dataspace.moved",
 ];
 
 /// Comes to a boundary.

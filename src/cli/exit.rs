@@ -166,7 +166,9 @@ fn of_runtime(error: &runtime::Error) -> Exit {
 
 fn of_store(error: &store::Error) -> Exit {
     match error {
-        store::Error::NoSuchRun { .. } | store::Error::Exists { .. } => Exit::Usage,
+        store::Error::NoSuchRun { .. } | store::Error::Exists { .. } | store::Error::Unfit(_) => {
+            Exit::Usage
+        }
         store::Error::Held { .. } => Exit::Held,
         store::Error::Damaged { .. } | store::Error::Empty { .. } | store::Error::Newer { .. } => {
             Exit::Invalid

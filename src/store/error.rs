@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::dataspace::Unfit;
 use crate::domain::id::RunId;
 use crate::domain::run::STATE_VERSION;
 
@@ -71,6 +72,9 @@ pub enum Error {
         /// Its version.
         found: u32,
     },
+    /// It cannot be a fact.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
     /// The journal's thread is gone.
     #[error("{}: the journal cannot be written any more: {why}; the run has stopped with all acknowledged records kept", .path.display())]
     Stopped {

@@ -3,6 +3,7 @@
 //! ```text
 //! .raymond/runs/<run id>/   state.json  journal.jsonl  lock  steps/  inbox/  output.log
 //! .raymond/debug/
+//! .raymond/dataspace/
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -36,6 +37,12 @@ impl Root {
     #[must_use]
     pub fn debug(&self) -> PathBuf {
         self.0.join("debug")
+    }
+
+    /// The directory of the facts that all runs share.
+    #[must_use]
+    pub fn dataspace(&self) -> PathBuf {
+        self.0.join("dataspace")
     }
 
     /// The directory of one run.

@@ -1,9 +1,10 @@
 //! The room of the run directory: the only writer of what a run leaves on disk.
 //!
 //! The journal is the truth, the snapshot saves reading all of it, the lock keeps a second
-//! supervisor out, the inbox takes commands from other processes. The workflow's own files are
-//! read here too, and never written.
+//! supervisor out, the inbox takes commands from other processes. Beside the runs lies the dataspace,
+//! which all of them share. The workflow's own files are read here too, and never written.
 
+pub mod dataspace;
 pub mod error;
 pub mod files;
 pub mod follow;

@@ -1,0 +1,167 @@
+//! The dataspace: the facts that all runs of a directory share, and that outlive each of them.
+//!
+//! ```text
+//! .raymond/dataspace/facts/LABEL/KEY.json   a fact, while it holds
+//!                    changes                which facts have changed, for who watches
+//!                    lock                   held by who writes
+//!                    outgoing/              a fact on its way into its place
+//!                    done/                  which step of a program has changed something last
+//!                    claims/                the facts that steps of programs have taken
+//! ```
+//!
+//! A fact is renamed into its place, so it holds as a whole or not at all, and taken by a rename out of it,
+//! so one taker gets it. Writers wait for each other; who reads waits for nobody. A file that is damaged is
+//! no fact: who lists them warns of it, and asserting or retracting it mends it.
+
+mod changes;
+mod name;
+mod step;
+mod watch;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+pub use name::Unfit;
+pub use step::Step;
+pub use watch::{News, Watch};
+pub use write::{Assertion, Statement};
+
+use super::Error;
+use super::layout::Root;
+use crate::domain::fact::Fact;
+
+/// The changes may take so much room before they begin anew, in bytes.
+const ROOM: u64 = 1024 * 1024;
+
+/// The dataspace of a directory; it need not exist, and only who asserts makes it.
+#[derive(Debug, Clone)]
+pub struct Dataspace {
+    path: PathBuf,
+    room: u64,
+}
+
+/// Facts that hold.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// By label and key.
+    pub facts: Vec<Fact>,
+    /// The files that are no facts, and why.
+    pub warnings: Vec<String>,
+}
+
+/// What is found where a fact may be.
+#[derive(Debug)]
+enum Found {
+    Fact(Fact),
+    Damaged(String),
+    Nothing,
+}
+
+impl Found {
+    fn whole(self) -> Option<Fact> {
+        if let Self::Fact(fact) = self { Some(fact) } else { None }
+    }
+}
+
+impl Dataspace {
+    /// The dataspace of a directory of runs.
+    #[must_use]
+    pub fn of(root: &Root) -> Self {
+        Self { path: root.dataspace(), room: ROOM }
+    }
+
+    /// All facts that hold.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn facts(&self) -> Result<Listing, Error> {
+        let mut listing = Listing::default();
+        for folder in entries(&self.path.join("facts"))? {
+            self.list(&folder, &mut listing)?;
+        }
+        listing.facts.sort_by(|a, b| (&a.label, &a.key).cmp(&(&b.label, &b.key)));
+        Ok(listing)
+    }
+
+    /// The facts of one label.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] for what cannot be a label, [`Error::Io`].
+    pub fn labelled(&self, label: &str) -> Result<Listing, Error> {
+        let mut listing = Listing::default();
+        self.list(&self.folder(label)?, &mut listing)?;
+        listing.facts.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(listing)
+    }
+
+    fn list(&self, folder: &Path, listing: &mut Listing) -> Result<(), Error> {
+        for path in entries(folder)? {
+            if path.extension().is_some_and(|ending| ending == "json") {
+                match self.read(&path)? {
+                    Found::Fact(fact) if self.fact(&fact.label, &fact.key)? == path => {
+                        listing.facts.push(fact);
+                    }
+                    Found::Fact(_) => listing.warnings.push(damaged(&path, "it lies elsewhere")),
+                    Found::Damaged(why) => listing.warnings.push(why),
+                    Found::Nothing => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::unused_self, reason = "it is a file of this dataspace")]
+    fn read(&self, path: &Path) -> Result<Found, Error> {
+        match std::fs::read(path) {
+            Ok(bytes) => Ok(match serde_json::from_slice(&bytes) {
+                Ok(fact) => Found::Fact(fact),
+                Err(error) => Found::Damaged(damaged(path, &error.to_string())),
+            }),
+            Err(error) if is_absent(&error) => Ok(Found::Nothing),
+            Err(error) => Err(Error::io("read", path)(error)),
+        }
+    }
+
+    /// The directory of a label.
+    fn folder(&self, label: &str) -> Result<PathBuf, Error> {
+        Ok(self.path.join("facts").join(name::of_label(label)?))
+    }
+
+    /// The file of a fact.
+    fn fact(&self, label: &str, key: &str) -> Result<PathBuf, Error> {
+        Ok(self.folder(label)?.join(format!("{}.json", name::of_key(key)?)))
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    fn changes(&self) -> PathBuf {
+        self.path.join("changes")
+    }
+}
+
+/// What lies in a directory, which may be missing.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let failed = || Error::io("read", folder);
+    match std::fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry.map_err(failed())?.path())).collect(),
+        Err(error) if is_absent(&error) => Ok(Vec::new()),
+        Err(error) => Err(failed()(error)),
+    }
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound
+}
+
+fn damaged(path: &Path, why: &str) -> String {
+    format!(
+        "{}: this is no fact ({why}), so it does not hold; remove the file, or assert or retract it with `raymond signal`",
+        path.display()
+    )
+}

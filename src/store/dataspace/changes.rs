@@ -1,0 +1,219 @@
+//! The file of changes: which facts to look at again, so that nobody has to look at all of them.
+//!
+//! Its first line names a generation and the number it begins at, each later line the number, the label
+//! and the key of a fact that changes. A line is written before its change, so a reader who sees one
+//! looks at the fact itself. When it has outgrown its room another takes its place, and who reads it
+//! looks at everything once.
+
+use std::collections::hash_map::RandomState;
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::store::{Error, files};
+
+/// A line is never as long as this: a label and a key have names of 200 bytes at the most.
+const LONGEST_LINE: u64 = 8 * 1024;
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    generation: String,
+    from: u64,
+}
+
+/// A change: its number, and the label and the key of the fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Change(pub(super) u64, pub(super) String, pub(super) String);
+
+/// The file in the hands of who holds the lock.
+#[derive(Debug)]
+pub(super) struct Changes {
+    file: File,
+    length: u64,
+    /// The number of the next change.
+    pub(super) next: u64,
+}
+
+impl Changes {
+    /// Opens the file for writing, and mends it: what a writer left that died in a line is cut off, and a
+    /// file that is not there or cannot be read begins anew behind `highest`.
+    pub(super) fn open(
+        path: &Path,
+        room: u64,
+        highest: impl FnOnce() -> Result<u64, Error>,
+    ) -> Result<Self, Error> {
+        match files::private().read(true).append(true).open(path) {
+            Ok(file) => {
+                if let Some((length, next)) = end(&file).map_err(Error::io("read", path))? {
+                    file.set_len(length).map_err(Error::io("write", path))?;
+                    if length <= room {
+                        return Ok(Self { file, length, next });
+                    }
+                    return Self::begin(path, next);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io("open", path)(error)),
+        }
+        Self::begin(path, highest()? + 1)
+    }
+
+    fn begin(path: &Path, next: u64) -> Result<Self, Error> {
+        let random = || RandomState::new().build_hasher().finish();
+        let generation = format!("{:016x}{:016x}", random(), random());
+        let line = line(&Head { generation, from: next }).map_err(Error::io("write", path))?;
+        files::replace(path, &line)?;
+        let file = files::private().read(true).append(true).open(path);
+        let file = file.map_err(Error::io("open", path))?;
+        Ok(Self { file, length: line.len() as u64, next })
+    }
+
+    /// Says that a fact is about to change, durably; gives the number of the change.
+    pub(super) fn note(&mut self, path: &Path, label: &str, key: &str) -> Result<u64, Error> {
+        let change = Change(self.next, label.to_owned(), key.to_owned());
+        let written = line(&change).and_then(|line| {
+            self.file.write_all(&line)?;
+            self.length += line.len() as u64;
+            self.file.sync_data()
+        });
+        written.map_err(Error::io("append to", path))?;
+        self.next += 1;
+        Ok(change.0)
+    }
+}
+
+fn line(value: &impl Serialize) -> std::io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Where the last whole line ends, and the number that follows it; nothing, if that cannot be said.
+fn end(file: &File) -> std::io::Result<Option<(u64, u64)>> {
+    let length = file.metadata()?.len();
+    let start = length.saturating_sub(LONGEST_LINE);
+    let tail = read(file, start, length)?;
+    let Some(end) = tail.iter().rposition(|&byte| byte == b'\n') else { return Ok(None) };
+    let before = tail[..end].iter().rposition(|&byte| byte == b'\n');
+    let last = &tail[before.map_or(0, |place| place + 1)..end];
+    let is_head = before.is_none() && start == 0;
+    let next = if is_head {
+        serde_json::from_slice(last).ok().map(|head: Head| head.from)
+    } else {
+        serde_json::from_slice(last).ok().map(|change: Change| change.0 + 1)
+    };
+    Ok(next.map(|next| (start + end as u64 + 1, next)))
+}
+
+fn read(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(0)];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], from + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// What a reader finds between two places of the file.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// The changes.
+    pub(super) changes: Vec<Change>,
+    /// Where the last whole line begins, and where it ends.
+    pub(super) last: u64,
+    /// See `last`.
+    pub(super) end: u64,
+}
+
+/// Reads the whole lines between two places; nothing, if one of them is not a change. A first line that
+/// begins the file is passed over.
+pub(super) fn lines(file: &File, from: u64, to: u64) -> std::io::Result<Option<Lines>> {
+    let bytes = read(file, from, to)?;
+    let mut lines = Lines { changes: Vec::new(), last: from, end: from };
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        let Some(text) = line.strip_suffix(b"\n") else { break };
+        if lines.end > 0 {
+            let Ok(change) = serde_json::from_slice(text) else { return Ok(None) };
+            lines.changes.push(change);
+            lines.last = lines.end;
+        }
+        lines.end += line.len() as u64;
+        if lines.changes.is_empty() {
+            lines.last = lines.end;
+        }
+    }
+    Ok(Some(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: u64 = 200;
+
+    fn open(path: &Path) -> Changes {
+        Changes::open(path, ROOM, || Ok(7)).expect("opened")
+    }
+
+    fn all(path: &Path) -> Option<Vec<Change>> {
+        let file = File::open(path).expect("opened");
+        let length = file.metadata().expect("there").len();
+        lines(&file, 0, length).expect("read").map(|lines| lines.changes)
+    }
+
+    fn change(seq: u64) -> Change {
+        Change(seq, "l".into(), "k\n".into())
+    }
+
+    #[test]
+    fn it_goes_on_behind_the_last_whole_line() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("changes");
+        assert_eq!(open(&path).note(&path, "l", "k\n").expect("noted"), 8);
+        let text = std::fs::read(&path).expect("read");
+        for torn in ["", "[9,\"l\"", "[9,\"l\",\"k\"]"] {
+            std::fs::write(&path, [&text[..], torn.as_bytes()].concat()).expect("torn");
+            assert_eq!(all(&path).expect("whole lines"), [change(8)], "{torn}");
+            assert_eq!(open(&path).next, 9, "{torn}");
+            assert_eq!(std::fs::read(&path).expect("read"), text, "{torn}");
+        }
+        for damaged in [&b"\0\0\0\n"[..], b"", b"{}\n", b"[8,\"l\",\"k\"]\n"] {
+            std::fs::write(&path, damaged).expect("damaged");
+            assert_eq!(open(&path).next, 8, "it begins anew");
+        }
+    }
+
+    #[test]
+    fn when_it_has_outgrown_its_room_another_takes_its_place() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("changes");
+        let mut generations = std::collections::BTreeSet::new();
+        for seq in 8..80 {
+            assert_eq!(open(&path).note(&path, "l", "k\n").expect("noted"), seq);
+            let text = std::fs::read_to_string(&path).expect("read");
+            assert!(text.len() < 300, "{text}");
+            generations.insert(text.lines().next().unwrap_or_default().to_owned());
+            assert_eq!(all(&path).expect("whole lines").last(), Some(&change(seq)));
+        }
+        assert!(generations.len() > 5);
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_told() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("changes");
+        std::fs::write(&path, "{}\nxx\n").expect("written");
+        assert_eq!(all(&path), None);
+    }
+}

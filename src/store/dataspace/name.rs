@@ -1,0 +1,142 @@
+//! How a fact is called on disk: names that a person can read and that cannot lead elsewhere.
+//!
+//! Letters, digits and a few signs stand for themselves, every other byte is `%` and two hexadecimal
+//! digits: `plan/ready` is `plan%2Fready`. No name holds a `%` alone, so that is the empty one.
+
+use std::fmt::Write as _;
+
+/// A name on disk has at most so many bytes, its ending not counted.
+const LONGEST: usize = 200;
+
+/// A value has at most so many bytes.
+const LARGEST: usize = 1024 * 1024;
+
+/// Why something cannot be a fact.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Its label is not one.
+    #[error("`{0}` is not a label: write a word without white space, such as plan/ready")]
+    Label(String),
+    /// Its label or key is too long.
+    #[error(
+        "the {what} `{}…` is too long: its file would have a name of {bytes} bytes, where {LONGEST} are allowed, and what is not a letter or a digit of ASCII may count three or more; use a shorter one, and put the rest into the value", .text.chars().take(40).collect::<String>()
+    )]
+    Long {
+        /// A label or a key.
+        what: &'static str,
+        /// It.
+        text: String,
+        /// The length of its name.
+        bytes: usize,
+    },
+    /// Its value is too large.
+    #[error(
+        "the value of {label} {key} has {bytes} bytes, where {LARGEST} are allowed; write it to a file, and assert the file's path"
+    )]
+    Large {
+        /// The fact's label.
+        label: String,
+        /// Its key.
+        key: String,
+        /// The length of its value.
+        bytes: usize,
+    },
+}
+
+/// The name of the directory of a label.
+pub(super) fn of_label(label: &str) -> Result<String, Unfit> {
+    if label.is_empty() || label.contains(char::is_whitespace) {
+        return Err(Unfit::Label(label.to_owned()));
+    }
+    short("label", label)
+}
+
+/// The name of the file of a key, without its ending.
+pub(super) fn of_key(key: &str) -> Result<String, Unfit> {
+    short("key", key)
+}
+
+/// Refuses a value that is too large.
+pub(super) fn check_value(label: &str, key: &str, value: &str) -> Result<(), Unfit> {
+    if value.len() <= LARGEST {
+        return Ok(());
+    }
+    Err(Unfit::Large { label: label.to_owned(), key: key.to_owned(), bytes: value.len() })
+}
+
+fn short(what: &'static str, text: &str) -> Result<String, Unfit> {
+    let name = encode(text);
+    if name.len() <= LONGEST {
+        return Ok(name);
+    }
+    Err(Unfit::Long { what, text: text.to_owned(), bytes: name.len() })
+}
+
+fn encode(text: &str) -> String {
+    if text.is_empty() {
+        return "%".to_owned();
+    }
+    let mut name = String::with_capacity(text.len());
+    for (place, byte) in text.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || b"-_~@+=,:".contains(&byte);
+        if plain || (byte == b'.' && place > 0) {
+            name.push(char::from(byte));
+        } else {
+            let _ = write!(name, "%{byte:02X}");
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_name_can_be_read_and_leads_nowhere_else() {
+        let table = [
+            ("plan/ready", "plan%2Fready"),
+            ("feature-42", "feature-42"),
+            ("", "%"),
+            ("%", "%25"),
+            ("..", "%2E."),
+            (".hidden", "%2Ehidden"),
+            ("a b\n", "a%20b%0A"),
+            ("ü", "%C3%BC"),
+        ];
+        for (text, name) in table {
+            assert_eq!(encode(text), name);
+        }
+    }
+
+    #[test]
+    fn what_is_unfit_is_told() {
+        for label in ["", " ", "a b", "a\tb", "a\n"] {
+            assert_eq!(of_label(label), Err(Unfit::Label(label.to_owned())));
+        }
+        assert!(of_key(&"k".repeat(200)).is_ok());
+        let told = |unfit: Result<String, Unfit>| unfit.expect_err("too long").to_string();
+        let long = told(of_key(&"k".repeat(201)));
+        assert!(long.contains("the key `kkk") && long.contains("201 bytes"), "{long}");
+        let long = told(of_label(&"ü".repeat(40)));
+        assert!(long.contains("the label `üüü") && long.contains("240 bytes"), "{long}");
+        assert_eq!(check_value("l", "k", &"v".repeat(LARGEST)), Ok(()));
+        let large = check_value("l", "k", &"v".repeat(LARGEST + 1)).expect_err("too large");
+        assert!(large.to_string().contains("of l k has 1048577 bytes"), "{large}");
+    }
+
+    proptest! {
+        #[test]
+        fn two_names_are_never_the_same(a in "\\PC{0,8}", b in "\\PC{0,8}") {
+            prop_assert_eq!(encode(&a) == encode(&b), a == b);
+        }
+
+        #[test]
+        fn a_name_is_a_bare_file_name(text in any::<String>()) {
+            let name = encode(&text);
+            let bare = !name.starts_with('.') && !name.contains(['/', '\0']) && name.is_ascii();
+            prop_assert!(bare && !name.is_empty(), "{}", name);
+        }
+    }
+}

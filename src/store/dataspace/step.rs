@@ -1,0 +1,147 @@
+//! The step of a program that changes facts, and the mark that it has: so that a step that is carried out
+//! again after a crash changes nothing a second time.
+//!
+//! An agent has one mark, of its last step that changed something. It is written before the change, which
+//! waits in a place of the step's own until then; who finds the mark and the change still waiting makes it,
+//! who finds the mark alone knows that it was made.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Dataspace;
+use crate::domain::id::{AgentId, RunId};
+use crate::store::{Error, files};
+
+/// A step of an agent: it may assert, retract or take one fact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The run.
+    pub run: RunId,
+    /// The agent.
+    pub agent: AgentId,
+    /// The agent's step, counted from 1.
+    pub step: u64,
+}
+
+impl Step {
+    /// The name of whose step it is. A run's id has no `~`, an agent's no `-`.
+    fn whose(run: &RunId, agent: &AgentId) -> String {
+        format!("{run}~{}", agent.file_name())
+    }
+
+    fn name(&self) -> String {
+        format!("{}-{}.json", Self::whose(&self.run, &self.agent), self.step)
+    }
+}
+
+/// What a step does to a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Deed {
+    Assert,
+    Retract,
+}
+
+/// That a step changes a fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Mark {
+    pub(super) step: u64,
+    pub(super) deed: Deed,
+    pub(super) label: String,
+    pub(super) key: String,
+    /// The number of the fact: that it was asserted with first, or that is removed.
+    pub(super) seq: u64,
+}
+
+impl Mark {
+    /// Whether it is about the same deed of the same step.
+    pub(super) fn is_of(&self, step: &Step, deed: Deed, label: &str, key: &str) -> bool {
+        self.step == step.step && self.deed == deed && self.label == label && self.key == key
+    }
+}
+
+impl Dataspace {
+    fn marks(&self) -> PathBuf {
+        self.path.join("done")
+    }
+
+    pub(super) fn mark_of(&self, step: &Step) -> PathBuf {
+        self.marks().join(format!("{}.json", Step::whose(&step.run, &step.agent)))
+    }
+
+    pub(super) fn claim_of(&self, step: &Step) -> PathBuf {
+        self.path.join("claims").join(step.name())
+    }
+
+    /// Where a fact waits until it is asserted; for somebody who is no program, there is one place.
+    pub(super) fn outgoing_of(&self, step: Option<&Step>) -> PathBuf {
+        let name = step.map_or_else(|| "signal.json".to_owned(), Step::name);
+        self.path.join("outgoing").join(name)
+    }
+
+    /// The mark of an agent; one that cannot be read is none, as it is written as a whole.
+    pub(super) fn mark(&self, step: &Step) -> Result<Option<Mark>, Error> {
+        let path = self.mark_of(step);
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("read", &path)(error)),
+        }
+    }
+
+    pub(super) fn set_mark(&self, step: &Step, mark: &Mark) -> Result<(), Error> {
+        let path = self.mark_of(step);
+        files::make_dir(&self.marks())?;
+        let text = serde_json::to_vec(mark)
+            .map_err(std::io::Error::other)
+            .map_err(Error::io("write", &path))?;
+        files::replace(&path, &text)
+    }
+
+    /// Removes what was kept for an agent's steps before this one: the record of what they came to is
+    /// durable, so none of them is carried out again.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn settled(&self, before: &Step) -> Result<(), Error> {
+        let mark = self.mark(before)?;
+        if mark.is_some_and(|mark| mark.step < before.step) {
+            remove(&self.mark_of(before))?;
+        }
+        let whose = format!("{}-", Step::whose(&before.run, &before.agent));
+        let earlier = |name: &str| {
+            let step = name.strip_prefix(&whose).and_then(|rest| rest.split('.').next());
+            step.and_then(|step| step.parse().ok()).is_some_and(|step: u64| step < before.step)
+        };
+        self.clear(&["claims", "outgoing"], earlier)
+    }
+
+    /// Removes what was kept for a run that has ended.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn ended(&self, run: &RunId) -> Result<(), Error> {
+        let whose = format!("{run}~");
+        self.clear(&["claims", "outgoing", "done"], |name| name.starts_with(&whose))
+    }
+
+    fn clear(&self, folders: &[&str], unneeded: impl Fn(&str) -> bool) -> Result<(), Error> {
+        for folder in folders.iter().map(|folder| self.path.join(folder)) {
+            for path in super::entries(&folder)? {
+                if path.file_name().and_then(|name| name.to_str()).is_some_and(&unneeded) {
+                    remove(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Error> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path)(error)),
+        _ => Ok(()),
+    }
+}

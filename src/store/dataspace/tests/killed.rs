@@ -1,0 +1,109 @@
+//! A writer that is killed wherever it can be, and the same step again.
+
+use super::super::{Dataspace, Statement, Step};
+use super::together::{child, tell, told};
+use super::{Place, step};
+use crate::fault::POINTS;
+
+/// What a step does; `a k` holds before.
+const DEEDS: [&str; 6] = ["assert", "replace", "retract", "claim", "signal", "unsignal"];
+
+/// What is left when a step has been carried out.
+const LEFT: [&[&str]; 6] = [&["a k=1", "b k=1"], &["a k=2"], &[], &[], &["a k=1", "c k=1"], &[]];
+
+fn own() -> Step {
+    step("r", 7)
+}
+
+/// Carries out a step; says what came of it.
+fn carry_out(space: &Dataspace, deed: &str) -> String {
+    let statement = |label, value| Statement { label, key: "k", value, source: "test" };
+    let asserted = |statement, step| {
+        let assertion = space.assert(statement, step).expect("asserted");
+        assertion.fact.map(|fact| fact.value).unwrap_or_default()
+    };
+    match deed {
+        "assert" => asserted(statement("b", "1"), Some(&own())),
+        "replace" => asserted(statement("a", "2"), Some(&own())),
+        "signal" => asserted(statement("c", "1"), None),
+        "retract" => space.retract("a", "k", Some(&own())).expect("retracted").to_string(),
+        "unsignal" => space.retract("a", "k", None).map(|_| String::new()).expect("retracted"),
+        _ => {
+            let fact = space.claim("a", "k", 1, &own()).expect("tried");
+            fact.map(|fact| fact.value).unwrap_or_default()
+        }
+    }
+}
+
+#[test]
+fn one_that_may_be_killed() {
+    if let Some((space, deed)) = told() {
+        carry_out(&space, &deed);
+    }
+}
+
+/// Kills a process that carries out a step when it comes to a point so often; tells whether it came there.
+fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool {
+    let mut command = child("killed::one_that_may_be_killed");
+    command.env("RAYMOND_FAILPOINT", format!("{point}:{time}"));
+    let status = tell(&mut command, place, deed).status().expect("ended");
+    let killed = std::os::unix::process::ExitStatusExt::signal(&status) == Some(9);
+    assert!(killed || status.success(), "{deed}, {point}, {time}: {status}");
+    killed
+}
+
+/// The points a step comes to, and how often.
+fn points(deed: &str) -> Vec<(&'static str, u32)> {
+    let deadly =
+        |&(point, time): &(&str, u32)| dies_at(&Place::with(&[("a", "k", "1")]), deed, point, time);
+    let own = POINTS
+        .into_iter()
+        .filter(|point| point.starts_with("dataspace.") || point.starts_with("snapshot."));
+    own.flat_map(|point| {
+        (1..=4).map(move |time| (point, time)).take_while(deadly).collect::<Vec<_>>()
+    })
+    .collect()
+}
+
+#[test]
+fn killed_anywhere_a_step_that_is_carried_out_again_comes_to_the_same() {
+    for (deed, left) in DEEDS.into_iter().zip(LEFT) {
+        let whole = Place::with(&[("a", "k", "1")]);
+        let said = carry_out(&whole.space, deed);
+        assert_eq!(whole.holds(), left, "{deed}");
+        let points = points(deed);
+        let noted = ("dataspace.noted", 1);
+        assert!(points.contains(&noted) && points.contains(&("dataspace.moved", 1)), "{deed}");
+        for (point, time) in points {
+            let place = Place::with(&[("a", "k", "1")]);
+            assert!(dies_at(&place, deed, point, time));
+            assert_eq!(carry_out(&place.space, deed), said, "{deed}, {point}, {time}");
+            assert_eq!(place.holds(), left, "{deed}, {point}, {time}");
+        }
+    }
+}
+
+/// Between the two somebody else takes what was asserted, or asserts what was retracted.
+#[test]
+fn killed_anywhere_a_step_does_nothing_to_what_came_since() {
+    for (point, time) in points("assert") {
+        let place = Place::with(&[("a", "k", "1")]);
+        assert!(dies_at(&place, "assert", point, time));
+        let was_there = place.fact("b", "k");
+        let mut times = 0;
+        if let Some(fact) = &was_there {
+            times += usize::from(place.claim(fact, &step("other", 1)).is_some());
+        }
+        carry_out(&place.space, "assert");
+        times += usize::from(place.fact("b", "k").is_some());
+        assert_eq!(times, 1, "{point}, {time}");
+    }
+    for (point, time) in points("retract") {
+        let place = Place::with(&[("a", "k", "1")]);
+        assert!(dies_at(&place, "retract", point, time));
+        let was_marked = place.space.mark(&own()).expect("read").is_some();
+        place.assert("a", "k", "since", None);
+        carry_out(&place.space, "retract");
+        assert_eq!(place.fact("a", "k").is_some(), was_marked, "{point}, {time}");
+    }
+}

@@ -1,0 +1,138 @@
+//! The dataspace against a model of it: whatever is asserted, retracted and taken, in whatever order, by
+//! whatever step, and however often who watches looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::super::Watch;
+use super::{Place, facts, step};
+use crate::domain::fact::{Fact, FactChange};
+
+const LABELS: [&str; 3] = ["a", "b/c", "d"];
+const KEYS: [&str; 3] = ["", "k", "l m"];
+
+/// Something that happens to a dataspace: which fact it is about, and with which value.
+#[derive(Debug, Clone)]
+enum Deed {
+    Assert { name: (usize, usize), value: u8, is_step: bool, again: bool },
+    Retract { name: (usize, usize), is_step: bool, again: bool },
+    Claim { name: (usize, usize), stale: bool },
+    Look { labels: [bool; 3] },
+    Forget,
+}
+
+type Model = BTreeMap<(String, String), Fact>;
+
+fn deeds() -> impl Strategy<Value = Deed> {
+    let name = || (0..LABELS.len(), 0..KEYS.len());
+    prop_oneof![
+        4 => (name(), 0u8..3, any::<bool>(), any::<bool>())
+            .prop_map(|(name, value, is_step, again)| Deed::Assert { name, value, is_step, again }),
+        2 => (name(), any::<bool>(), any::<bool>())
+            .prop_map(|(name, is_step, again)| Deed::Retract { name, is_step, again }),
+        2 => (name(), any::<bool>()).prop_map(|(name, stale)| Deed::Claim { name, stale }),
+        3 => any::<[bool; 3]>().prop_map(|labels| Deed::Look { labels }),
+        1 => Just(Deed::Forget),
+    ]
+}
+
+fn names((label, key): (usize, usize)) -> (String, String) {
+    (LABELS[label].to_owned(), KEYS[key].to_owned())
+}
+
+/// Carries out a deed on both, twice if it is to be.
+fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
+    let own = step("r", number);
+    match deed {
+        Deed::Assert { name, value, is_step, again } => {
+            let (label, key) = names(*name);
+            let own = is_step.then_some(&own);
+            let value = value.to_string();
+            let before = model.get(&(label.clone(), key.clone())).cloned();
+            let said = place.assert(&label, &key, &value, own);
+            let fact = said.fact.expect("it holds");
+            assert_eq!(said.is_new, before.as_ref().is_none_or(|fact| fact.value != value));
+            if !said.is_new {
+                assert_eq!(Some(&fact), before.as_ref());
+            }
+            let last = model.values().map(|fact| fact.seq).max().unwrap_or(0);
+            assert!(!said.is_new || fact.seq > last, "numbers rise");
+            if *again {
+                assert!(!place.assert(&label, &key, &value, own).is_new);
+            }
+            model.insert((label, key), fact);
+        }
+        Deed::Retract { name, is_step, again } => {
+            let (label, key) = names(*name);
+            let own = is_step.then_some(&own);
+            let had = model.remove(&(label.clone(), key.clone())).is_some();
+            assert_eq!(place.retract(&label, &key, own), had);
+            if *again {
+                assert_eq!(place.retract(&label, &key, own), had && own.is_some());
+            }
+        }
+        Deed::Claim { name, stale } => {
+            let name = names(*name);
+            let Some(mut fact) = model.get(&name).cloned() else { return };
+            if *stale {
+                fact.seq += 1000;
+                assert_eq!(place.claim(&fact, &own), None);
+            } else {
+                assert_eq!(place.claim(&fact, &own), model.remove(&name));
+                assert_eq!(place.claim(&fact, &own), Some(fact.clone()), "the same step again");
+                assert_eq!(place.claim(&fact, &step("other", number)), None);
+            }
+        }
+        Deed::Look { .. } | Deed::Forget => {}
+    }
+}
+
+/// Looks, and makes known what is told; what is watched is then known as it is.
+fn look(watch: &mut Watch, known: &mut Model, model: &Model, labels: [bool; 3]) {
+    let chosen = LABELS.iter().zip(labels).filter(|(_, is_chosen)| *is_chosen);
+    let labels: BTreeSet<String> = chosen.map(|(&label, _)| label.to_owned()).collect();
+    let before = facts(known.values());
+    let news = watch.news(&labels, &before).expect("looked at");
+    assert_eq!(news.warnings, Vec::<String>::new());
+    for change in news.changes {
+        assert!(before.is_news(&change), "{change:?}");
+        match change {
+            FactChange::Asserted(fact) => {
+                known.insert((fact.label.clone(), fact.key.clone()), fact);
+            }
+            FactChange::Retracted { label, key } => drop(known.remove(&(label, key))),
+        }
+    }
+    let of_labels = |facts: &Model| {
+        let facts = facts.values().filter(|fact| labels.contains(&fact.label));
+        facts.cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(of_labels(known), of_labels(model));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn it_holds_what_the_model_holds(
+        deeds in proptest::collection::vec(deeds(), 1..40),
+        room in 0u64..1000,
+    ) {
+        let mut place = Place::new();
+        place.space.room = room;
+        let (mut model, mut known) = (Model::new(), Model::new());
+        let mut watch = Watch::new(place.space.clone());
+        for (number, deed) in deeds.iter().enumerate() {
+            carry_out(&place, &mut model, deed, number as u64 + 1);
+            match deed {
+                Deed::Look { labels } => look(&mut watch, &mut known, &model, *labels),
+                Deed::Forget => watch = Watch::new(place.space.clone()),
+                _ => {}
+            }
+            let listing = place.space.facts().expect("listed");
+            prop_assert_eq!(listing.facts, model.values().cloned().collect::<Vec<_>>());
+        }
+        look(&mut watch, &mut known, &model, [true; 3]);
+    }
+}

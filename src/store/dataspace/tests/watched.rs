@@ -1,0 +1,168 @@
+//! Who watches: what is new, what is looked at again, and what costs nothing.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+
+use super::super::{News, Watch};
+use super::{Place, facts, step};
+use crate::domain::fact::{Fact, FactChange, Facts};
+
+/// Someone who watches, and knows what was told.
+struct Watcher {
+    watch: Watch,
+    known: Vec<Fact>,
+}
+
+impl Watcher {
+    fn of(place: &Place) -> Self {
+        Self { watch: Watch::new(place.space.clone()), known: Vec::new() }
+    }
+
+    fn facts(&self) -> Facts {
+        facts(self.known.iter())
+    }
+
+    /// What is new among the facts of these labels, as `+label key=value` and `-label key`.
+    #[track_caller]
+    fn news(&mut self, labels: &[&str]) -> Vec<String> {
+        let labels: BTreeSet<String> = labels.iter().map(|&label| label.to_owned()).collect();
+        let News { changes, warnings } =
+            self.watch.news(&labels, &self.facts()).expect("looked at");
+        let mut text: Vec<String> = changes.iter().map(|change| self.learn(change)).collect();
+        text.extend(warnings.into_iter().map(|_| "damaged".to_owned()));
+        text
+    }
+
+    fn learn(&mut self, change: &FactChange) -> String {
+        let (label, key) = match change {
+            FactChange::Asserted(Fact { label, key, .. })
+            | FactChange::Retracted { label, key } => (label, key),
+        };
+        self.known.retain(|fact| (&fact.label, &fact.key) != (label, key));
+        if let FactChange::Asserted(fact) = change {
+            self.known.push(fact.clone());
+            return format!("+{label} {key}={}", fact.value);
+        }
+        format!("-{label} {key}")
+    }
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn what_changes_is_told_once() {
+    let place = Place::new();
+    let mut watcher = Watcher::of(&place);
+    assert_eq!(watcher.news(&["a"]), NONE);
+    assert!(!place.space.path.exists(), "who watches makes nothing");
+    place.assert("a", "k", "1", None);
+    place.assert("b", "k", "1", None);
+    assert_eq!(watcher.news(&["a"]), ["+a k=1"]);
+    assert_eq!(watcher.news(&["a"]), NONE);
+    place.assert("a", "k", "2", None);
+    place.assert("a", "l", "1", None);
+    place.assert("a", "k", "3", None);
+    assert_eq!(watcher.news(&["a"]), ["+a l=1", "+a k=3"]);
+    place.retract("a", "l", None);
+    let fact = place.fact("a", "k").expect("it holds");
+    place.claim(&fact, &step("r", 1)).expect("taken");
+    assert_eq!(watcher.news(&["a"]), ["-a k", "-a l"]);
+    assert_eq!(watcher.news(&["a", "b"]), ["+b k=1"], "a new label: all of it");
+    place.assert("a", "k", "4", None);
+    assert_eq!(watcher.news(&["b"]), NONE);
+    assert_eq!(watcher.news(&["a", "b"]), ["+a k=4"], "not watched meanwhile");
+    assert_eq!(watcher.watch.news(&BTreeSet::from([String::new()]), &watcher.facts()).ok(), None);
+    place.retract("a", "k", None);
+    assert_eq!(watcher.news(&["a", "b"]), ["-a k"], "after an error: all again");
+}
+
+#[test]
+fn what_a_run_knew_and_what_it_missed_is_told_when_it_goes_on() {
+    let place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
+    let mut first = Watcher::of(&place);
+    first.news(&["a"]);
+    place.retract("a", "k", None);
+    place.assert("a", "l", "2", None);
+    let mut next = Watcher { watch: Watch::new(place.space.clone()), known: first.known };
+    assert_eq!(next.news(&["a"]), ["-a k", "+a l=2"]);
+    std::fs::remove_dir_all(&place.space.path).expect("removed");
+    assert_eq!(next.news(&["a"]), ["-a l"]);
+    assert_eq!(next.news(&["a"]), NONE);
+    place.assert("a", "l", "2", None);
+    assert_eq!(next.news(&["a"]), ["+a l=2"]);
+}
+
+#[test]
+fn a_new_generation_of_changes_loses_nothing() {
+    let mut place = Place::new();
+    place.space.room = 100;
+    let mut watcher = Watcher::of(&place);
+    let mut generations = BTreeSet::new();
+    for number in 0..50 {
+        let value = number.to_string();
+        place.assert("a", "k", &value, None);
+        if number % 7 == 0 {
+            place.retract("a", "k", None);
+            watcher.news(&["a"]);
+            assert_eq!(watcher.known, []);
+        } else if number % 3 == 0 {
+            watcher.news(&["a"]);
+            assert_eq!(watcher.known[0].value, value);
+        }
+        let changes = place.path("changes").metadata().expect("there");
+        assert!(changes.len() < 250);
+        generations.insert(changes.ino());
+    }
+    assert!(generations.len() > 1);
+}
+
+#[test]
+fn while_somebody_writes_the_last_change_is_looked_at_again() {
+    let place = Place::with(&[("a", "k", "1"), ("a", "l", "1")]);
+    let mut watcher = Watcher::of(&place);
+    assert_eq!(watcher.news(&["a"]), ["+a k=1", "+a l=1"]);
+    let (k, l) = (place.path("facts/a/k.json"), place.path("facts/a/l.json"));
+    let aside = place.dir.path().join("aside.json");
+    place.retract("a", "k", None);
+    let writer = File::options().append(true).open(place.path("lock")).expect("opened");
+    writer.lock().expect("locked");
+    let line = "[4,\"a\",\"l\"]\n";
+    let changes = place.path("changes");
+    let text = std::fs::read_to_string(&changes).expect("read");
+    std::fs::write(&changes, text + line).expect("noted");
+    assert_eq!(watcher.news(&["a"]), ["-a k"], "what another has finished is seen");
+    std::fs::rename(&l, &aside).expect("removed");
+    assert_eq!(watcher.news(&["a"]), ["-a l"]);
+    std::fs::rename(&aside, &l).expect("put back");
+    assert_eq!(watcher.news(&["a"]), ["+a l=1"]);
+    drop(writer);
+    assert_eq!(watcher.news(&["a"]), NONE);
+    std::fs::rename(&l, &k).expect("moved without a word");
+    assert_eq!(watcher.news(&["a"]), NONE, "what has been written is not looked at again");
+}
+
+#[test]
+fn a_torn_line_is_waited_for_and_a_damaged_fact_is_told() {
+    let place = Place::with(&[("a", "k", "1")]);
+    let mut watcher = Watcher::of(&place);
+    watcher.news(&["a"]);
+    let changes = place.path("changes");
+    let text = std::fs::read_to_string(&changes).expect("read");
+    let line = "[2,\"a\",\"l\"]\n";
+    std::fs::write(&changes, format!("{text}{}", "x".repeat(line.len()))).expect("torn");
+    assert_eq!(watcher.news(&["a"]), NONE);
+    place.assert("a", "l", "1", None);
+    assert_eq!(std::fs::read_to_string(&changes).expect("read"), text.clone() + line, "as long");
+    assert_eq!(watcher.news(&["a"]), ["+a l=1"]);
+    std::fs::write(place.path("facts/a/k.json"), "{").expect("damaged");
+    assert_eq!(watcher.news(&["a"]), NONE);
+    let line = "[3,\"a\",\"k\"]\n";
+    std::fs::write(&changes, format!("{text}[2,\"a\",\"l\"]\n{line}")).expect("told");
+    assert_eq!(watcher.news(&["a"]), ["-a k", "damaged"]);
+    assert_eq!(watcher.news(&["a"]), NONE);
+    std::fs::write(&changes, format!("{text}[2,\"a\",\"l\"]\n{line}no line\n")).expect("damaged");
+    assert_eq!(watcher.news(&["a"]), ["damaged"], "all is looked at again");
+    assert!(place.assert("a", "k", "2", None).is_new, "it mends the changes, too");
+    assert_eq!(watcher.news(&["a"]), ["+a k=2"]);
+}

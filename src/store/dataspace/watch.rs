@@ -1,0 +1,202 @@
+//! Who watches the facts of some labels: what has changed since the last look, without waiting for anyone.
+//!
+//! The facts count, not the lines about them: a line only says which fact to look at. The lock tells
+//! whether the last line may be about a change that is still to come; then that one is looked at again
+//! next time. As long as nothing changes, a look is one question to the system.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, Metadata};
+use std::os::unix::fs::MetadataExt;
+
+use super::changes::{Change, lines};
+use super::{Dataspace, Found, is_absent};
+use crate::domain::fact::{Fact, FactChange, Facts};
+use crate::store::Error;
+
+/// Someone who watches a dataspace.
+#[derive(Debug)]
+pub struct Watch {
+    space: Dataspace,
+    /// The labels whose facts were all looked at once.
+    listed: BTreeSet<String>,
+    reading: Option<Reading>,
+}
+
+/// The file of changes as far as it is read. It stays open, so no other file is taken for it.
+#[derive(Debug)]
+struct Reading {
+    file: File,
+    /// Up to here nothing has to be looked at again.
+    position: u64,
+    /// The file's length at the last look.
+    length: u64,
+    /// Whether there is something between the two to look at again.
+    is_due: bool,
+}
+
+/// What is new against what is known.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct News {
+    /// What no longer holds, then what holds, in the order in which it was asserted.
+    pub changes: Vec<FactChange>,
+    /// What someone should know: files that are no facts.
+    pub warnings: Vec<String>,
+}
+
+/// Which facts to look at.
+enum Due {
+    /// Those of these changes.
+    Of(Vec<Change>),
+    /// All of them.
+    All,
+}
+
+impl Watch {
+    /// Begins to watch: the first look is at all facts.
+    #[must_use]
+    pub fn new(space: Dataspace) -> Self {
+        Self { space, listed: BTreeSet::new(), reading: None }
+    }
+
+    /// What has changed among the facts of these labels, compared with those that are known. It is told
+    /// once, so it has to be made known before the next look.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Unfit`] for what cannot be a label. The next look is at everything again.
+    pub fn news(&mut self, labels: &BTreeSet<String>, known: &Facts) -> Result<News, Error> {
+        let news = self.look(labels, known);
+        if news.is_err() {
+            self.listed.clear();
+            self.reading = None;
+        }
+        news
+    }
+
+    fn look(&mut self, labels: &BTreeSet<String>, known: &Facts) -> Result<News, Error> {
+        let changes = match self.advance()? {
+            Due::Of(changes) => changes,
+            Due::All => {
+                self.listed.clear();
+                Vec::new()
+            }
+        };
+        let (mut now, mut news) = (Picture::new(), News::default());
+        for Change(_, label, key) in changes {
+            if !self.listed.contains(&label) || !labels.contains(&label) {
+                continue;
+            }
+            let found = match self.space.read(&self.space.fact(&label, &key)?)? {
+                Found::Fact(fact) => Some(fact),
+                Found::Nothing => None,
+                Found::Damaged(why) => {
+                    news.warnings.push(why);
+                    None
+                }
+            };
+            now.insert((label, key), found);
+        }
+        for label in labels.difference(&self.listed) {
+            let listing = self.space.labelled(label)?;
+            news.warnings.extend(listing.warnings);
+            let names = known.all().filter(|fact| fact.label == *label);
+            now.extend(names.map(|fact| ((fact.label, fact.key), None)));
+            let facts = listing.facts.into_iter();
+            now.extend(facts.map(|fact| ((fact.label.clone(), fact.key.clone()), Some(fact))));
+        }
+        self.listed.clone_from(labels);
+        news.warnings.dedup();
+        news.changes = compare(now, known);
+        Ok(news)
+    }
+
+    /// Reads what was written about changes since the last look.
+    fn advance(&mut self) -> Result<Due, Error> {
+        let path = self.space.changes();
+        let there = match path.metadata() {
+            Ok(there) => there,
+            Err(error) if is_absent(&error) => {
+                let was_there = self.reading.take().is_some();
+                return Ok(if was_there { Due::All } else { Due::Of(Vec::new()) });
+            }
+            Err(error) => return Err(Error::io("read", &path)(error)),
+        };
+        let failed = || Error::io("read", &path);
+        let same = match &self.reading {
+            Some(reading) => reading.is_of(&there).map_err(failed())?,
+            None => false,
+        };
+        if let Some(reading) = self.reading.as_ref().filter(|_| same)
+            && !reading.is_due
+            && reading.length == there.len()
+        {
+            return Ok(Due::Of(Vec::new()));
+        }
+        if !same {
+            let file = File::open(&path).map_err(Error::io("open", &path))?;
+            self.reading = Some(Reading { file, position: 0, length: 0, is_due: false });
+        }
+        let is_quiet = self.is_quiet()?;
+        let Some(reading) = &mut self.reading else { return Ok(Due::All) };
+        let found = reading.read(is_quiet).map_err(failed())?;
+        Ok(match found {
+            Some(changes) if same => Due::Of(changes),
+            Some(_) => Due::All,
+            None => {
+                self.reading = None;
+                Due::All
+            }
+        })
+    }
+
+    /// Whether nobody writes, so that all changes that are told have been made.
+    fn is_quiet(&self) -> Result<Quiet, Error> {
+        let path = self.space.lock();
+        match File::open(&path) {
+            Ok(file) => Ok(file.try_lock_shared().ok().map(|()| file)),
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(Error::io("open", &path)(error)),
+        }
+    }
+}
+
+/// The lock, held for a moment; nothing, if somebody writes.
+type Quiet = Option<File>;
+
+/// Facts that were looked at.
+type Picture = BTreeMap<(String, String), Option<Fact>>;
+
+impl Reading {
+    fn is_of(&self, there: &Metadata) -> std::io::Result<bool> {
+        let own = self.file.metadata()?;
+        Ok((own.dev(), own.ino()) == (there.dev(), there.ino()) && there.len() >= self.position)
+    }
+
+    /// The changes since the last look; nothing, if the file cannot be read as such.
+    fn read(&mut self, quiet: Quiet) -> std::io::Result<Option<Vec<Change>>> {
+        self.length = self.file.metadata()?.len();
+        let is_quiet = quiet.is_some();
+        drop(quiet);
+        let lines = lines(&self.file, self.position, self.length)?;
+        Ok(lines.map(|lines| {
+            self.position = if is_quiet { lines.end } else { lines.last };
+            // What is torn is cut off and written over by the next writer.
+            self.is_due = !is_quiet || lines.end < self.length;
+            lines.changes
+        }))
+    }
+}
+
+/// What is new about the facts that were looked at.
+fn compare(now: Picture, known: &Facts) -> Vec<FactChange> {
+    let change = |((label, key), fact)| match fact {
+        Some(fact) => FactChange::Asserted(fact),
+        None => FactChange::Retracted { label, key },
+    };
+    let mut changes: Vec<FactChange> =
+        now.into_iter().map(change).filter(|change| known.is_news(change)).collect();
+    changes.sort_by_key(|change| match change {
+        FactChange::Asserted(fact) => fact.seq,
+        FactChange::Retracted { .. } => 0,
+    });
+    changes
+}

@@ -1,0 +1,217 @@
+//! Changes to the facts: one writer at a time, each change whole, durable and told.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::changes::Changes;
+use super::step::{Deed, Mark, Step};
+use super::{Dataspace, Found, name};
+use crate::domain::fact::Fact;
+use crate::fault::point;
+use crate::store::{Error, files};
+
+/// What came of an assertion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assertion {
+    /// The fact as it holds now; none, if what was asserted by this step before has been retracted or
+    /// taken since.
+    pub fact: Option<Fact>,
+    /// Whether this call has changed anything: what held already with that value stays as it is.
+    pub is_new: bool,
+}
+
+/// What is asserted.
+#[derive(Debug, Clone, Copy)]
+pub struct Statement<'text> {
+    /// What it is about.
+    pub label: &'text str,
+    /// Whom it concerns.
+    pub key: &'text str,
+    /// Its payload.
+    pub value: &'text str,
+    /// Who asserts it.
+    pub source: &'text str,
+}
+
+/// The dataspace in the hands of its one writer.
+struct Writing<'space> {
+    space: &'space Dataspace,
+    _lock: File,
+    changes: Changes,
+}
+
+impl Dataspace {
+    /// Lets a fact hold from now on. It is durable when this returns. The same step that does it again
+    /// changes nothing, whatever has become of the fact.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] for what cannot be a fact, [`Error::Io`].
+    pub fn assert(&self, what: Statement, step: Option<&Step>) -> Result<Assertion, Error> {
+        let path = self.fact(what.label, what.key)?;
+        name::check_value(what.label, what.key, what.value)?;
+        let mut writing = self.write()?;
+        let out = self.outgoing_of(step);
+        let is_marked = match step {
+            Some(step) => self.marked(step, Deed::Assert, what.label, what.key)?.is_some(),
+            None => false,
+        };
+        let now = self.read(&path)?.whole();
+        let holds = now.as_ref().is_some_and(|fact| fact.value == what.value);
+        if holds || (is_marked && !out.exists()) {
+            return Ok(Assertion { fact: now, is_new: false });
+        }
+        let fact = Fact {
+            label: what.label.to_owned(),
+            key: what.key.to_owned(),
+            value: what.value.to_owned(),
+            seq: writing.changes.next,
+            source: what.source.to_owned(),
+        };
+        let text = serde_json::to_vec(&fact)
+            .map_err(std::io::Error::other)
+            .map_err(Error::io("write", &out))?;
+        files::make_dir(&self.path.join("outgoing"))?;
+        files::replace(&out, &text)?;
+        point("dataspace.written");
+        if let Some(step) = step.filter(|_| !is_marked) {
+            self.set_mark(step, &mark(step, Deed::Assert, &fact))?;
+            point("dataspace.marked");
+        }
+        if let Some(folder) = path.parent() {
+            files::make_dir(folder)?;
+        }
+        writing.note(what.label, what.key)?;
+        writing.rename(&out, &path)?;
+        Ok(Assertion { fact: Some(fact), is_new: true })
+    }
+
+    /// Lets a fact hold no longer; tells whether it did. The same step that does it again gets the same
+    /// answer and removes nothing that was asserted since.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] for what cannot be a fact, [`Error::Io`].
+    pub fn retract(&self, label: &str, key: &str, step: Option<&Step>) -> Result<bool, Error> {
+        let path = self.fact(label, key)?;
+        if !self.path.is_dir() {
+            return Ok(false);
+        }
+        let mut writing = self.write()?;
+        let fact = match self.read(&path)? {
+            Found::Fact(fact) => Some(fact),
+            Found::Damaged(_) => Some(Fact {
+                label: label.to_owned(),
+                key: key.to_owned(),
+                value: String::new(),
+                seq: 0,
+                source: String::new(),
+            }),
+            Found::Nothing => None,
+        };
+        if let Some(step) = step {
+            match (self.marked(step, Deed::Retract, label, key)?, &fact) {
+                (Some(mark), Some(fact)) if mark.seq == fact.seq => {}
+                (Some(_), _) => return Ok(true),
+                (None, Some(fact)) => {
+                    self.set_mark(step, &mark(step, Deed::Retract, fact))?;
+                    point("dataspace.marked");
+                }
+                (None, None) => {}
+            }
+        }
+        if fact.is_none() {
+            return Ok(false);
+        }
+        writing.note(label, key)?;
+        std::fs::remove_file(&path).map_err(Error::io("remove", &path))?;
+        point("dataspace.moved");
+        sync_dir_of(&path)?;
+        Ok(true)
+    }
+
+    /// Takes the fact with a number, if it holds still: of all who try, one gets it. The same step that
+    /// tries again gets what it has taken, of whatever label and key that is; see
+    /// [`claimed`](Self::claimed).
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] for what cannot be a fact, [`Error::Io`].
+    pub fn claim(
+        &self,
+        label: &str,
+        key: &str,
+        seq: u64,
+        step: &Step,
+    ) -> Result<Option<Fact>, Error> {
+        let path = self.fact(label, key)?;
+        if let Some(fact) = self.claimed(step)? {
+            return Ok(Some(fact));
+        }
+        if !self.path.is_dir() {
+            return Ok(None);
+        }
+        let mut writing = self.write()?;
+        let Some(fact) = self.read(&path)?.whole().filter(|fact| fact.seq == seq) else {
+            return Ok(None);
+        };
+        files::make_dir(&self.path.join("claims"))?;
+        writing.note(label, key)?;
+        writing.rename(&path, &self.claim_of(step))?;
+        Ok(Some(fact))
+    }
+
+    /// What a step has taken.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn claimed(&self, step: &Step) -> Result<Option<Fact>, Error> {
+        Ok(self.read(&self.claim_of(step))?.whole())
+    }
+
+    fn marked(
+        &self,
+        step: &Step,
+        deed: Deed,
+        label: &str,
+        key: &str,
+    ) -> Result<Option<Mark>, Error> {
+        Ok(self.mark(step)?.filter(|mark| mark.is_of(step, deed, label, key)))
+    }
+
+    /// Waits until nobody else writes.
+    fn write(&self) -> Result<Writing<'_>, Error> {
+        files::make_dir(&self.path)?;
+        let path = self.lock();
+        let lock = files::private().create(true).append(true).open(&path);
+        let lock = lock.map_err(Error::io("open", &path))?;
+        lock.lock().map_err(Error::io("lock", &path))?;
+        let highest = || {
+            let listing = self.facts()?;
+            Ok(listing.facts.iter().map(|fact| fact.seq).max().unwrap_or(0))
+        };
+        let changes = Changes::open(&self.changes(), self.room, highest)?;
+        Ok(Writing { space: self, _lock: lock, changes })
+    }
+}
+
+impl Writing<'_> {
+    fn note(&mut self, label: &str, key: &str) -> Result<(), Error> {
+        self.changes.note(&self.space.changes(), label, key)?;
+        point("dataspace.noted");
+        Ok(())
+    }
+
+    #[expect(clippy::unused_self, reason = "only who writes may move a fact")]
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), Error> {
+        std::fs::rename(from, to).map_err(Error::io("replace", to))?;
+        point("dataspace.moved");
+        sync_dir_of(to)?;
+        sync_dir_of(from)
+    }
+}
+
+fn mark(step: &Step, deed: Deed, fact: &Fact) -> Mark {
+    Mark { step: step.step, deed, label: fact.label.clone(), key: fact.key.clone(), seq: fact.seq }
+}
+
+fn sync_dir_of(path: &Path) -> Result<(), Error> {
+    path.parent().map_or(Ok(()), files::sync_dir)
+}

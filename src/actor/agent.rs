@@ -261,7 +261,7 @@ impl Handler<Proceed> for Agent {
             return;
         }
         if let Some(errand) = assignment.errand.clone() {
-            return self.run_errand(assignment.turn, errand, ctx);
+            return self.run_errand(assignment.turn, errand, assignment.again, ctx);
         }
         if assignment.walks {
             let heard = assignment.heard.clone().map(|heard| *heard);

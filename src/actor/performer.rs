@@ -19,16 +19,17 @@ pub trait Performer {
     fn perform(self: Rc<Self>, name: String, operation: Operation, again: bool)
     -> Local<Performed>;
 
-    /// Does an errand of a program; the step's name is the same for the same one after a crash. None: it was
-    /// ended.
+    /// Does an errand of a program; the step is the same for the same one after a crash, and `again`
+    /// says that it may have been begun before. None: it was ended.
     fn fetch(
         self: Rc<Self>,
         step: TurnId,
         errand: Errand,
+        again: bool,
     ) -> Local<Option<Result<Fetched, String>>>;
 
     /// How the facts with these labels have changed against those that are known.
-    fn news(&self, labels: &BTreeSet<&str>, known: &Facts) -> Vec<FactChange>;
+    fn news(&self, labels: &BTreeSet<String>, known: &Facts) -> Vec<FactChange>;
 
     /// Ends what runs.
     fn stop(&self);

@@ -159,7 +159,8 @@ impl Supervisor {
         }
         let again = match start {
             Start::Again(_) => {
-                let walking = run.agents.values().filter(|agent| agent.walks());
+                let walking =
+                    run.agents.values().filter(|agent| agent.walks() || agent.has_errand());
                 walking.map(|agent| agent.id.clone()).collect()
             }
             Start::New(_) | Start::Begun => HashSet::new(),

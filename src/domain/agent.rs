@@ -187,6 +187,12 @@ impl Agent {
         self.current_state.is_graph() && self.task.is_none() && !self.waits()
     }
 
+    /// Whether its program has something done for it.
+    #[must_use]
+    pub fn has_errand(&self) -> bool {
+        self.program.as_ref().is_some_and(|instance| instance.stand.errand.is_some())
+    }
+
     /// Whether it carries out a program.
     #[must_use]
     pub fn conducts(&self) -> bool {

@@ -1,23 +1,20 @@
 //! What a run's graphs run with: the world they change, the types that are added to their language.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use serde_json::{Map, Value};
 
-use crate::actor::performer::{Performed, Performer};
+use super::performer::Ours;
+use crate::actor::performer::Performer;
 use crate::actor::programs::Programs;
-use crate::actor::runner::Local;
 use crate::actor::stay::Stay;
-use crate::domain::fact::{FactChange, Facts};
-use crate::domain::instance::{Errand, Fetched};
-use crate::domain::operation::{Class, Operation};
+use crate::domain::operation::Class;
 use crate::domain::settings::Settings;
-use crate::domain::turn::TurnId;
 use crate::language::graph::vocabulary::{Own, Role, Taken, Vocabulary};
 use crate::process::command::Marker;
 use crate::process::environment::passed_on;
+use crate::store::dataspace::Dataspace;
 use crate::world::perform::World;
 use crate::world::place::Place;
 use crate::world::registry::{OwnType, Registry};
@@ -78,14 +75,17 @@ impl Graphs {
         settings: &Settings,
         steps: PathBuf,
         marker: Marker,
+        space: Dataspace,
     ) -> Rc<dyn Performer> {
-        Rc::new(Ours(World::new(Place {
+        let run = marker.run.clone();
+        let world = World::new(Place {
             root: PathBuf::from(&settings.cwd),
             environment: passed_on(std::env::vars_os()).collect(),
             steps,
             marker,
             own: self.own.clone(),
-        })))
+        });
+        Rc::new(Ours::new(run, world, space))
     }
 }
 
@@ -116,29 +116,4 @@ pub fn consequence(required: &[&str], optional: &[&str], class: Class) -> Own {
 fn own(role: Role, required: &[&str], optional: &[&str], class: Class) -> Own {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     Own { role, required: owned(required), optional: owned(optional), class }
-}
-
-struct Ours(World);
-
-impl Performer for Ours {
-    fn perform(
-        self: Rc<Self>,
-        name: String,
-        operation: Operation,
-        again: bool,
-    ) -> Local<Performed> {
-        Box::pin(async move { self.0.perform(&name, &operation, again).await })
-    }
-
-    fn fetch(self: Rc<Self>, _: TurnId, _: Errand) -> Local<Option<Result<Fetched, String>>> {
-        todo!()
-    }
-
-    fn news(&self, _: &BTreeSet<&str>, _: &Facts) -> Vec<FactChange> {
-        todo!()
-    }
-
-    fn stop(&self) {
-        self.0.stop();
-    }
 }

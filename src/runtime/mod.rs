@@ -12,6 +12,7 @@ mod first;
 pub mod graphs;
 mod outcome;
 mod own_types;
+mod performer;
 pub mod place;
 mod plugins;
 mod settings;

@@ -23,6 +23,7 @@ use crate::plugin::debug::Debug;
 use crate::plugin::external::Place;
 use crate::process::command::Marker;
 use crate::process::companion;
+use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
 use crate::store::workflow::Directory;
@@ -103,7 +104,8 @@ pub async fn supervised(
     let id = run.workflow_id.clone();
     let (builtins, programs) = (builtins(&settings), graphs.programs());
     let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
-    let performer = graphs.world(&settings, store.dir().steps(), marker.clone());
+    let performer =
+        graphs.world(&settings, store.dir().steps(), marker.clone(), Dataspace::of(root));
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {
         companion::sweep(&marker).await;
@@ -141,6 +143,13 @@ pub async fn supervised(
     }
     if has_programs {
         companion::sweep(&marker).await;
+    }
+    if let Ok(run) = &outcome
+        && run.agents.is_empty()
+        && !run.definitions.is_empty()
+        && let Err(error) = Dataspace::of(root).ended(&id)
+    {
+        tracing::warn!("{error}");
     }
     outcome.map_err(|error| Error::Broken { id, error })
 }

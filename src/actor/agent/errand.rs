@@ -12,12 +12,18 @@ use crate::fault::point;
 
 impl Agent {
     /// Does an errand that is durably due, and tells the supervisor what came of it.
-    pub(super) fn run_errand(&mut self, turn: TurnId, errand: Errand, ctx: &mut Ctx<Self>) {
+    pub(super) fn run_errand(
+        &mut self,
+        turn: TurnId,
+        errand: Errand,
+        again: bool,
+        ctx: &mut Ctx<Self>,
+    ) {
         let performer = Rc::clone(&self.context.performer);
         let step = turn.clone();
         let fetching = async move {
             point("errand.before");
-            let outcome = performer.fetch(step, errand).await;
+            let outcome = performer.fetch(step, errand, again).await;
             point("errand.after");
             outcome
         };

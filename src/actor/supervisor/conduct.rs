@@ -124,8 +124,8 @@ impl Supervisor {
 
     /// Takes note of the facts that have changed, of those that programs of this run look at.
     pub(super) fn see_facts(&mut self, ctx: &mut Ctx<Self>) {
-        let labels: BTreeSet<&str> =
-            self.run.definitions.values().flat_map(|own| &own.labels).map(String::as_str).collect();
+        let labels = self.run.definitions.values().flat_map(|own| own.labels.iter().cloned());
+        let labels: BTreeSet<String> = labels.collect();
         if labels.is_empty() || self.run.agents.is_empty() {
             return;
         }

@@ -325,7 +325,7 @@ impl Performer for Nothing {
         Box::pin(std::future::ready(Some(Err(format!("nobody performs {step}")))))
     }
 
-    fn news(&self, _: &BTreeSet<&str>, _: &Facts) -> Vec<FactChange> {
+    fn news(&self, _: &BTreeSet<String>, _: &Facts) -> Vec<FactChange> {
         Vec::new()
     }
 

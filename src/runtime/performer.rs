@@ -1,0 +1,126 @@
+//! Who performs what graphs and programs ask for: the world of a run, and the dataspace of its directory.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashSet};
+use std::rc::Rc;
+
+use tokio::task::spawn_blocking;
+
+use crate::actor::performer::{Performed, Performer};
+use crate::actor::runner::Local;
+use crate::domain::fact::{FactChange, Facts};
+use crate::domain::id::RunId;
+use crate::domain::instance::{Errand, Fetched};
+use crate::domain::operation::Operation;
+use crate::domain::turn::TurnId;
+use crate::store::dataspace::{Dataspace, Statement, Step, Watch};
+use crate::store::{self};
+use crate::world::outcome::Looked;
+use crate::world::perform::World;
+
+/// The world and the dataspace of a run.
+pub(super) struct Ours {
+    run: RunId,
+    world: World,
+    space: Dataspace,
+    watch: RefCell<Watch>,
+    /// What someone has been warned of.
+    warned: RefCell<HashSet<String>>,
+}
+
+impl Ours {
+    pub(super) fn new(run: RunId, world: World, space: Dataspace) -> Self {
+        let watch = RefCell::new(Watch::new(space.clone()));
+        Self { run, world, space, watch, warned: RefCell::default() }
+    }
+
+    fn warn_once(&self, warning: String) {
+        if self.warned.borrow_mut().insert(warning.clone()) {
+            tracing::warn!("{warning}");
+        }
+    }
+
+    /// Changes the dataspace for a step of a program.
+    async fn change(&self, turn: &TurnId, errand: Errand) -> Result<Fetched, String> {
+        let step = Step { run: self.run.clone(), agent: turn.agent.clone(), step: turn.step };
+        let space = self.space.clone();
+        let source = format!("{}/{}", self.run, turn.agent);
+        let changing = spawn_blocking(move || changed(&space, &step, &source, &errand));
+        let changed = changing.await.map_err(|error| error.to_string())?;
+        changed.map_err(|error| error.to_string())
+    }
+}
+
+fn changed(
+    space: &Dataspace,
+    step: &Step,
+    source: &str,
+    errand: &Errand,
+) -> Result<Fetched, store::Error> {
+    space.settled(step)?;
+    match errand {
+        Errand::Assert { label, key, value } => {
+            space.assert(Statement { label, key, value, source }, Some(step))?;
+        }
+        Errand::Retract { label, key } => {
+            space.retract(label, key, Some(step))?;
+        }
+        Errand::Claim { label, key, seq } => {
+            return space.claim(label, key, *seq, step).map(Fetched::Claimed);
+        }
+        Errand::Bases { .. } | Errand::Changes { .. } => {}
+    }
+    Ok(Fetched::Done)
+}
+
+impl Performer for Ours {
+    fn perform(
+        self: Rc<Self>,
+        name: String,
+        operation: Operation,
+        again: bool,
+    ) -> Local<Performed> {
+        Box::pin(async move { self.world.perform(&name, &operation, again).await })
+    }
+
+    fn fetch(
+        self: Rc<Self>,
+        step: TurnId,
+        errand: Errand,
+        again: bool,
+    ) -> Local<Option<Result<Fetched, String>>> {
+        Box::pin(async move {
+            let stem = step.stem();
+            let looked = match &errand {
+                Errand::Bases { directories, branch } => {
+                    self.world.bases(&stem, directories, branch.as_deref(), again).await
+                }
+                Errand::Changes { directory, base } => {
+                    self.world.changes(&stem, directory, base, again).await
+                }
+                _ => return Some(self.change(&step, errand).await),
+            };
+            match looked {
+                Looked::Done(outcome) => Some(outcome),
+                Looked::Interrupted => None,
+            }
+        })
+    }
+
+    fn news(&self, labels: &BTreeSet<String>, known: &Facts) -> Vec<FactChange> {
+        match self.watch.borrow_mut().news(labels, known) {
+            Ok(news) => {
+                news.warnings.into_iter().for_each(|warning| self.warn_once(warning));
+                news.changes
+            }
+            Err(error) => {
+                self.warn_once(error.to_string());
+                Vec::new()
+            }
+        }
+    }
+
+    fn stop(&self) {
+        self.world.stop();
+    }
+}

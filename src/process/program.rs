@@ -108,6 +108,12 @@ impl Said {
         format!("{beginning}\n[{} bytes are left out here]\n{end}", self.left_out)
     }
 
+    /// The bytes of its beginning, and how many came after them.
+    #[must_use]
+    pub fn beginning(&self) -> (&[u8], u64) {
+        (&self.beginning, self.end.len() as u64 + self.left_out)
+    }
+
     /// Its last lines that are not empty, as one line for people.
     #[must_use]
     pub fn last_lines(&self, count: usize) -> String {
@@ -259,6 +265,8 @@ mod tests {
         assert!(text.text().starts_with("line-0\nl\n["), "{}", &text.text()[..40]);
         assert!(text.text().contains(" bytes are left out here]\n"));
         assert_eq!(text.last_lines(2), "line-2998; line-2999");
+        let (beginning, rest) = text.beginning();
+        assert_eq!((beginning, rest > 30_000), (&b"line-0\nl"[..], true));
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,6 +16,7 @@ use super::config::clone_of;
 use super::outcome::Trouble;
 use super::paths::{Use, resolve};
 use super::shared::{Run, Shared, complaint};
+use crate::process::program::Ended;
 use crate::process::verdict::Exit;
 
 /// How long it may take.
@@ -51,10 +53,18 @@ const KEPT_VARIABLES: [&str; 5] = ["GIT_CONFIG_", "GIT_SSH", "GIT_SSL_", "GIT_HT
 /// What git left locked when it was killed in the middle.
 const LOCKS: [&str; 4] = ["index.lock", "HEAD.lock", "shallow.lock", "config.lock"];
 
+/// That git did not do what it was told.
+pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &Ended) -> String {
+    let said = complaint(&ended.stderr);
+    let options = |word: &&OsStr| !word.as_encoded_bytes().starts_with(b"-");
+    let name = words.iter().map(AsRef::as_ref).find(options).unwrap_or_default().display();
+    format!("`git {name}` {}{said}", ended.exit)
+}
+
 /// One who runs git for an operation.
 #[derive(Clone, Copy)]
 pub(super) struct Git<'git> {
-    pub(super) shared: &'git Shared,
+    pub(super) shared: &'git Arc<Shared>,
     /// The operation.
     pub(super) stem: &'git str,
 }
@@ -66,27 +76,37 @@ impl Git<'_> {
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
     ) -> Result<String, Trouble> {
+        let above = cwd.parent().map(|above| ("GIT_CEILING_DIRECTORIES".into(), above.into()));
+        let ended = self.ended(cwd, words, above, KEPT).await?;
+        if ended.exit == Exit::Code(0) {
+            return Ok(ended.stdout.text().trim_end().to_owned());
+        }
+        Err(refusal(words, &ended).into())
+    }
+
+    /// Runs git in a directory to whatever end, with `more` in its environment.
+    pub(super) async fn ended(
+        &self,
+        cwd: &Path,
+        words: &[impl AsRef<OsStr>],
+        more: impl IntoIterator<Item = (OsString, OsString)>,
+        kept: usize,
+    ) -> Result<Ended, Trouble> {
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
         let run = Run {
             stem: self.stem,
             program: "git",
             arguments: settings.chain(words.iter().map(OsString::from)).collect(),
             cwd: cwd.to_owned(),
-            environment: self.environment(cwd),
+            environment: self.environment().into_iter().chain(more).collect(),
             longest: LONGEST,
-            kept: KEPT,
+            kept,
         };
         let _permit = self.shared.permit().await?;
-        let ended = self.shared.run(run).await?;
-        if ended.exit == Exit::Code(0) {
-            return Ok(ended.stdout.text().trim_end().to_owned());
-        }
-        let said = complaint(&ended.stderr);
-        let name = words.first().map_or(OsStr::new(""), AsRef::as_ref).display();
-        Err(format!("`git {name}` {}{said}", ended.exit).into())
+        self.shared.run(run).await
     }
 
-    fn environment(&self, cwd: &Path) -> Vec<(OsString, OsString)> {
+    fn environment(&self) -> Vec<(OsString, OsString)> {
         let is_kept = |name: &OsStr| {
             let name = name.as_encoded_bytes();
             let kept = |prefix: &&str| name.starts_with(prefix.as_bytes());
@@ -96,9 +116,6 @@ impl Git<'_> {
         let callers = self.shared.place.environment.iter().filter(|(name, _)| is_kept(name));
         let mut environment: Vec<_> = callers.cloned().collect();
         environment.extend(UNATTENDED.map(|(name, value)| (name.into(), value.into())));
-        if let Some(above) = cwd.parent() {
-            environment.push(("GIT_CEILING_DIRECTORIES".into(), above.into()));
-        }
         environment
     }
 

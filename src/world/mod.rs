@@ -5,13 +5,15 @@
 //! comes to the same when it is done twice, and for the rest there is a note in the run's own directory
 //! before it begins and after it has ended, so that a crash in between is not taken for either.
 //!
+//! What programs ask is only looked up: the commits that work is compared with, and what has changed
+//! since; see [`World::bases`](perform::World::bases).
+//!
 //! Every path is below the workspace root, whatever `..` and symbolic links it has in it. Programs are
 //! started by the room of the processes, without the keys of the account, and with the run's mark.
 
 mod address;
 mod append;
 mod clone;
-
 mod config;
 mod edit;
 mod files;
@@ -29,6 +31,7 @@ mod shared;
 mod sparing;
 mod tools;
 mod web;
+mod work;
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::domain::instance::Fetched;
 use crate::domain::operation::Done;
 
 /// How an operation came to its end.
@@ -11,6 +12,15 @@ pub enum Performed {
     Done(Done),
     /// It was begun before, and nobody knows whether it was done; what to do is said.
     Lost(String),
+    /// The world was stopped in the middle of it.
+    Interrupted,
+}
+
+/// How a look at work came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Looked {
+    /// What there is to see, or why nothing can be seen.
+    Done(Result<Fetched, String>),
     /// The world was stopped in the middle of it.
     Interrupted,
 }
@@ -41,6 +51,16 @@ impl From<Result<Value, Trouble>> for Performed {
             Ok(value) => Self::Done(Ok(value)),
             Err(Trouble::Failed(why)) => Self::Done(Err(why)),
             Err(Trouble::Lost(why)) => Self::Lost(why),
+            Err(Trouble::Interrupted) => Self::Interrupted,
+        }
+    }
+}
+
+impl From<Result<Fetched, Trouble>> for Looked {
+    fn from(outcome: Result<Fetched, Trouble>) -> Self {
+        match outcome {
+            Ok(fetched) => Self::Done(Ok(fetched)),
+            Err(Trouble::Failed(why) | Trouble::Lost(why)) => Self::Done(Err(why)),
             Err(Trouble::Interrupted) => Self::Interrupted,
         }
     }

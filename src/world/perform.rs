@@ -13,12 +13,13 @@ use super::git::Git;
 use super::glob::glob;
 use super::note::Note;
 use super::once::once;
-use super::outcome::{Performed, Trouble};
+use super::outcome::{Looked, Performed, Trouble};
 use super::paths::{Use, resolve};
 use super::place::Place;
 use super::shared::{Shared, blocking};
 use super::sparing::spare;
-use super::{append, tools, web};
+use super::{append, tools, web, work};
+use crate::domain::instance::Fetched;
 use crate::domain::operation::{Class, Operation};
 use crate::process::leftover;
 
@@ -60,6 +61,45 @@ impl World {
             leftover::sweep(&self.0.place.marker, |process| process == stem).await;
         }
         self.long(stem, operation, again).await.into()
+    }
+
+    /// The commits that work in these directories is compared with; the empty path is the workspace.
+    ///
+    /// It is that of `branch`, where there is such a one, or else that of HEAD; in a repository without
+    /// any commit it is the empty tree, and without a repository, or without git, it is none. Of a
+    /// directory that is yet to be made it is that of the directory it will be in. `stem` and `again` are
+    /// as for an [operation](Self::perform).
+    pub async fn bases(
+        &self,
+        stem: &str,
+        directories: &[String],
+        branch: Option<&str>,
+        again: bool,
+    ) -> Looked {
+        self.look(stem, again, work::bases(Git { shared: &self.0, stem }, directories, branch))
+            .await
+    }
+
+    /// What has changed in a directory since a commit, as a diff: what is committed, staged, or neither,
+    /// and new files that git does not ignore. Nothing of the repository is touched.
+    pub async fn changes(&self, stem: &str, directory: &str, base: &str, again: bool) -> Looked {
+        let changes = work::Changes { git: Git { shared: &self.0, stem }, directory, base };
+        self.look(stem, again, changes.since()).await
+    }
+
+    async fn look(
+        &self,
+        stem: &str,
+        again: bool,
+        look: impl Future<Output = Result<Fetched, Trouble>>,
+    ) -> Looked {
+        if self.0.is_stopped() {
+            return Looked::Interrupted;
+        }
+        if again {
+            leftover::sweep(&self.0.place.marker, |process| process == stem).await;
+        }
+        look.await.into()
     }
 
     /// Ends what runs: every operation that is going on is interrupted, and so is each to come. What is

@@ -4,6 +4,7 @@ mod files;
 mod git;
 mod programs;
 mod web;
+mod work;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use super::*;
 
 impl Ground {
     /// Has git do something in a directory, as the people of the remote do.
-    fn git(&self, dir: &str, words: &[&str]) -> String {
+    pub(super) fn git(&self, dir: &str, words: &[&str]) -> String {
         let who = [("AUTHOR", "a"), ("COMMITTER", "c")].map(|(role, name)| {
             [(format!("GIT_{role}_NAME"), name), (format!("GIT_{role}_EMAIL"), "a@b")]
         });

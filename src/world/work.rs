@@ -1,0 +1,290 @@
+//! The work of a program's roles: what has changed in a directory since the program began.
+//!
+//! It is looked at with the real git and as it stands in the files, whether it was committed, staged or
+//! neither. git needs an index to know of new files, and writes into it: so it is given a copy, and a
+//! place of its own for objects, in the run's directory, and the repository stays as it is. What the user
+//! has configured for diffs does not change what they look like, and no program of theirs makes them.
+//!
+//! The repository may begin above the directory, as it does for git itself; what is beside the directory
+//! is not shown, nor what raymond keeps there.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::git::{Git, refusal};
+use super::outcome::Trouble;
+use super::paths::{Use, resolve};
+use super::shared::{Shared, blocking};
+use crate::domain::instance::Fetched;
+use crate::process::command::locate;
+use crate::process::program::{Ended, Said};
+use crate::process::verdict::Exit;
+
+/// How long a diff may be.
+const LONGEST: usize = 1024 * 1024;
+
+/// How much is kept of what git says besides.
+const KEPT: usize = 64 * 1024;
+
+/// How a diff looks, whatever the configurations say.
+const LOOK: [&str; 17] = [
+    "advice.addEmbeddedRepo=false",
+    "core.abbrev=auto",
+    "core.quotePath=false",
+    "core.safecrlf=false",
+    "core.splitIndex=false",
+    "diff.algorithm=default",
+    "diff.autoRefreshIndex=true",
+    "diff.context=3",
+    "diff.dstPrefix=b/",
+    "diff.indentHeuristic=true",
+    "diff.interHunkContext=0",
+    "diff.mnemonicPrefix=false",
+    "diff.noprefix=false",
+    "diff.orderFile=/dev/null",
+    "diff.relative=false",
+    "diff.srcPrefix=a/",
+    "diff.suppressBlankEmpty=false",
+];
+
+/// The words for a diff.
+const DIFF: [&str; 8] = [
+    "diff",
+    "--patch",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--find-renames",
+    "--submodule=short",
+    "--ignore-submodules=dirty",
+];
+
+/// What raymond keeps in a directory of runs that is not called as usual.
+const OWN: [&str; 3] = ["runs", "dataspace", "debug"];
+
+/// The commits of directories.
+pub(super) async fn bases(
+    git: Git<'_>,
+    directories: &[String],
+    branch: Option<&str>,
+) -> Result<Fetched, Trouble> {
+    let mut bases = BTreeMap::new();
+    let is_there = locate("git", git.shared.place.path()).is_some();
+    for directory in directories {
+        let mut path = resolve_directory(git.shared.root(), directory)?;
+        while !path.is_dir() && path != git.shared.root() && path.pop() {}
+        let base = if is_there { base(git, &path, branch).await } else { Ok(None) };
+        let base = base.map_err(|trouble| told(trouble, "find the commit of", directory))?;
+        bases.insert(directory.clone(), base);
+    }
+    Ok(Fetched::Bases(bases))
+}
+
+async fn base(git: Git<'_>, path: &Path, branch: Option<&str>) -> Result<Option<String>, Trouble> {
+    let words = ["rev-parse", "--is-inside-work-tree"];
+    let ended = look(git, path, &words).await?;
+    if ended.exit != Exit::Code(0) {
+        let said = ended.stderr.last_lines(1);
+        let is_none = said.contains("not a git repository");
+        return if is_none { Ok(None) } else { Err(refusal(&words, &ended).into()) };
+    }
+    if ended.stdout.text().trim_end() != "true" {
+        return Ok(None);
+    }
+    let named = branch.into_iter().flat_map(|name| [format!("refs/heads/{name}"), name.to_owned()]);
+    for name in named.chain(["HEAD".to_owned()]) {
+        let wanted = format!("{name}^{{commit}}");
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
+        let ended = look(git, path, &words).await?;
+        let commit = ended.stdout.text().trim_end().to_owned();
+        if ended.exit == Exit::Code(0) && is_object(&commit) {
+            return Ok(Some(commit));
+        }
+    }
+    let words = ["hash-object", "-t", "tree", "/dev/null"];
+    succeeded(&words, look(git, path, &words).await?).map(Some)
+}
+
+/// Whether it is the name of an object, and no option.
+fn is_object(name: &str) -> bool {
+    matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// What has changed.
+pub(super) struct Changes<'changes> {
+    pub(super) git: Git<'changes>,
+    pub(super) directory: &'changes str,
+    /// The commit, or the empty tree.
+    pub(super) base: &'changes str,
+}
+
+/// A copy of a repository's index, and where the objects are.
+struct Copy {
+    place: PathBuf,
+    objects: PathBuf,
+}
+
+impl Changes<'_> {
+    /// The diff.
+    pub(super) async fn since(&self) -> Result<Fetched, Trouble> {
+        let diff = self.look().await;
+        let told = |trouble| told(trouble, "tell what has changed in", self.directory);
+        diff.map(Fetched::Changes).map_err(told)
+    }
+
+    async fn look(&self) -> Result<String, Trouble> {
+        if !is_object(self.base) {
+            return Err(format!("{:?} is no commit", self.base).into());
+        }
+        let shared = self.git.shared;
+        let path = resolve_directory(shared.root(), self.directory)?;
+        if !path.is_dir() {
+            return Err("there is no such directory".to_owned().into());
+        }
+        let index = path.join(self.ask(&path, &["rev-parse", "--git-path", "index"]).await?);
+        let objects = path.join(self.ask(&path, &["rev-parse", "--git-path", "objects"]).await?);
+        let place = shared.place.steps.join(format!("{}.look", self.git.stem));
+        let fresh = place.clone();
+        let copied = blocking(shared, move |_| copy(&index, &fresh)).await?;
+        copied.map_err(|error| format!("cannot copy its index to {}: {error}", place.display()))?;
+        let copy = Copy { place, objects };
+        let diff = self.diff(&path, &copy).await;
+        let _ = std::fs::remove_dir_all(&copy.place);
+        diff
+    }
+
+    async fn ask(&self, path: &Path, words: &[&str]) -> Result<String, Trouble> {
+        succeeded(words, look(self.git, path, words).await?)
+    }
+
+    async fn diff(&self, path: &Path, copy: &Copy) -> Result<String, Trouble> {
+        let shown = shown(self.git.shared, path);
+        let add = |more: &'static [&'static str]| {
+            let words = ["add", "--intent-to-add", "--ignore-errors"].iter().chain(more);
+            words.map(OsString::from).chain(shown.clone()).collect::<Vec<_>>()
+        };
+        // Files beyond a sparse checkout are only taken if that is said, and an older git cannot be told.
+        let mut words = add(&["--sparse"]);
+        let mut ended = self.with(path, copy, &words, KEPT).await?;
+        if ended.exit == Exit::Code(129) {
+            words = add(&[]);
+            ended = self.with(path, copy, &words, KEPT).await?;
+        }
+        // 1: some of them cannot be added, such as a repository without commits; the others are.
+        if !matches!(ended.exit, Exit::Code(0 | 1)) {
+            return Err(refusal(&words, &ended).into());
+        }
+        let words = DIFF.iter().chain([&self.base]).map(OsString::from);
+        let words: Vec<OsString> = words.chain(shown).collect();
+        let ended = self.with(path, copy, &words, LONGEST).await?;
+        match ended.exit {
+            Exit::Code(0) => Ok(bounded(&ended.stdout)),
+            _ => Err(refusal(&words, &ended).into()),
+        }
+    }
+
+    /// Runs git on the copy.
+    async fn with(
+        &self,
+        path: &Path,
+        copy: &Copy,
+        words: &[OsString],
+        kept: usize,
+    ) -> Result<Ended, Trouble> {
+        let own = [
+            ("GIT_INDEX_FILE", copy.place.join("index").into_os_string()),
+            ("GIT_OBJECT_DIRECTORY", copy.place.join("objects").into_os_string()),
+            ("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(copy.objects.as_os_str())),
+        ];
+        let own = own.map(|(name, value)| (OsString::from(name), value));
+        let settings = LOOK.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
+        let words: Vec<OsString> = settings.chain(words.iter().cloned()).collect();
+        let own = surroundings(self.git.shared).chain(own);
+        self.git.ended(path, &words, own, kept).await
+    }
+}
+
+/// Runs git to look at something.
+async fn look(git: Git<'_>, path: &Path, words: &[&str]) -> Result<Ended, Trouble> {
+    git.ended(path, words, surroundings(git.shared), KEPT).await
+}
+
+fn succeeded(words: &[&str], ended: Ended) -> Result<String, Trouble> {
+    match ended.exit {
+        Exit::Code(0) => Ok(ended.stdout.text().trim_end().to_owned()),
+        _ => Err(refusal(words, &ended).into()),
+    }
+}
+
+/// In which words git complains, and how far up it may look for a repository, if the user says so.
+fn surroundings(shared: &Shared) -> impl Iterator<Item = (OsString, OsString)> {
+    let ceiling = shared.place.variable("GIT_CEILING_DIRECTORIES");
+    let ceiling = ceiling.map(|value| ("GIT_CEILING_DIRECTORIES".into(), value.to_owned()));
+    [("LC_ALL".into(), "C".into())].into_iter().chain(ceiling)
+}
+
+fn resolve_directory(root: &Path, given: &str) -> Result<PathBuf, String> {
+    if given.is_empty() { Ok(root.to_owned()) } else { resolve(root, given, Use::Read) }
+}
+
+fn told(trouble: Trouble, doing: &str, directory: &str) -> Trouble {
+    let place = match directory {
+        "" => "the workspace".to_owned(),
+        directory => format!("`{directory}`"),
+    };
+    match trouble {
+        Trouble::Failed(why) => Trouble::Failed(format!("cannot {doing} {place}: {why}")),
+        other => other,
+    }
+}
+
+/// Makes a place with a copy of an index; a repository where nothing was added yet has none.
+fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
+    let unless_missing = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    };
+    std::fs::remove_dir_all(place).or_else(unless_missing)?;
+    std::fs::create_dir_all(place.join("objects"))?;
+    std::fs::copy(index, place.join("index")).map(drop).or_else(unless_missing)
+}
+
+/// The files of a directory but for what raymond keeps there.
+fn shown(shared: &Shared, path: &Path) -> Vec<OsString> {
+    let usual = ["--", ".", ":(exclude,icase,glob)**/.raymond/**"].map(OsString::from);
+    let own = OWN.iter().filter_map(|name| {
+        let own = shared.place.marker.dir.join(name);
+        let mut word = OsString::from(":(exclude,literal)");
+        word.push(own.strip_prefix(path).ok()?);
+        Some(word)
+    });
+    usual.into_iter().chain(own).collect()
+}
+
+/// A path as one of a list of them: a colon in it is none between two.
+fn quoted(path: &OsStr) -> OsString {
+    let mut quoted = vec![b'"'];
+    for &byte in path.as_bytes() {
+        if matches!(byte, b'"' | b'\\') {
+            quoted.push(b'\\');
+        }
+        quoted.push(byte);
+    }
+    quoted.push(b'"');
+    OsString::from_vec(quoted)
+}
+
+/// A diff of a length that a prompt can take: of a longer one the beginning, and that it is that.
+fn bounded(said: &Said) -> String {
+    let (beginning, more) = said.beginning();
+    if more == 0 {
+        return said.text();
+    }
+    let cut = beginning.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let more = more + (beginning.len() - cut) as u64;
+    let shown = String::from_utf8_lossy(&beginning[..cut]);
+    format!("{shown}[the diff is cut here: {more} more bytes are not shown]\n")
+}

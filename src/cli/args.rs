@@ -1,6 +1,7 @@
 //! The command line's grammar, and the texts of its help.
 
 pub mod answers;
+pub mod programs;
 pub mod readers;
 pub mod workflows;
 
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::answers::{ANSWER_HELP, AnswerArgs};
+use self::programs::{WORKFLOW_HELP, WorkflowCommand};
 use self::readers::{COSTS_HELP, CostsArgs, SHOW_HELP, ShowArgs, TREE_HELP, TreeArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use super::logging::Logging;
@@ -82,6 +84,9 @@ pub enum Command {
     /// Draw a workflow: Mermaid, DOT or SVG
     #[command(after_help = GRAPH_HELP)]
     Graph(GraphArgs),
+    /// Define, start, watch and list programs: conversations of several agents
+    #[command(subcommand, after_help = WORKFLOW_HELP)]
+    Workflow(WorkflowCommand),
     /// Print the protocol of plug-ins as JSON Schema
     Schema(SchemaArgs),
     /// Print a script that completes commands and options in a shell
@@ -99,6 +104,9 @@ impl Command {
             Self::Run(RunArgs { options, .. })
             | Self::Start(RunArgs { options, .. })
             | Self::Resume(ResumeArgs { options, .. }) => (&options.logging, &options.on_event),
+            Self::Workflow(WorkflowCommand::Start(args)) => {
+                (&args.options.logging, &args.options.on_event)
+            }
             Self::Recover(args) => (&args.logging, &args.on_event),
             _ => return None,
         };

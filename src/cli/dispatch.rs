@@ -9,7 +9,7 @@ use super::args::{self, Cli, Command};
 use super::exit::{Error, Exit};
 use super::{
     answer, check, costs, diagnostics, graph, list, log, output, recover, run, schema, show, start,
-    status, stop, top, tree,
+    status, stop, top, tree, workflow,
 };
 
 /// Runs a command line, program name included, and gives its exit code.
@@ -54,6 +54,7 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Recover(args) => recover::recover(&args),
         Command::Check(args) => check::check(&args),
         Command::Graph(args) => graph::graph(&args),
+        Command::Workflow(command) => workflow::workflow(command),
         Command::Schema(args) => schema::print(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();

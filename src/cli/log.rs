@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::args::LogArgs;
 use super::exit::{Error, Exit};
 use super::whose::must_exist;
+use crate::domain::id::RunId;
 use crate::plugin::sentence::{printable, sentence};
 use crate::store::journal::Journal;
 use crate::store::layout::Root;
@@ -22,28 +23,44 @@ const LOOK: Duration = Duration::from_millis(100);
 /// [`Error`] if there is no such run, a record is damaged, or there has been no such agent.
 pub fn log(args: &LogArgs) -> Result<Exit, Error> {
     let root = Root::new(&args.one.dir.dir);
-    let dir = root.run(&args.one.run);
-    if !dir.path().is_dir() {
-        return Err(no_such_run(&root, &args.one.run).into());
-    }
-    let mut journal = Journal::open(&dir.journal())?;
-    loop {
-        let held = args.follow && lock::is_held(&dir.lock())?.is_some();
-        while let Some((seq, line)) = journal.read()? {
-            let text = text(line, args).map_err(|flaw| journal.damaged(seq, &flaw))?;
-            if !text.map_or(Ok(true), |text| show(&text))? {
-                return Ok(Exit::Success);
-            }
-        }
-        if !held {
-            break;
-        }
-        std::thread::sleep(LOOK);
+    if !follow(&root, &args.one.run, args.follow, |line| text(line, args))? {
+        return Ok(Exit::Success);
     }
     if let Some(whose) = &args.agent {
         must_exist(&look(&root, &args.one.run)?.run, whose.agent())?;
     }
     Ok(Exit::Success)
+}
+
+/// Shows the records of a run, as it happens if asked to, in the text that is given for their lines; tells
+/// whether anyone read to the end.
+///
+/// # Errors
+/// [`Error`] if there is no such run, or a record is damaged.
+pub(super) fn follow(
+    root: &Root,
+    id: &RunId,
+    stays: bool,
+    text: impl Fn(String) -> Result<Option<String>, Flaw>,
+) -> Result<bool, Error> {
+    let dir = root.run(id);
+    if !dir.path().is_dir() {
+        return Err(no_such_run(root, id).into());
+    }
+    let mut journal = Journal::open(&dir.journal())?;
+    loop {
+        let held = stays && lock::is_held(&dir.lock())?.is_some();
+        while let Some((seq, line)) = journal.read()? {
+            let text = text(line).map_err(|flaw| journal.damaged(seq, &flaw))?;
+            if !text.map_or(Ok(true), |text| show(&text))? {
+                return Ok(false);
+            }
+        }
+        if !held {
+            return Ok(true);
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// What is shown of a record; nothing, if it is about another agent.

@@ -38,5 +38,6 @@ mod telemetry;
 pub mod top;
 pub mod tree;
 pub mod whose;
+pub mod workflow;
 
 pub use dispatch::main;

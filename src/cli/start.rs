@@ -10,6 +10,7 @@ use super::{background, output, plugins, settings};
 use crate::domain::id::RunId;
 use crate::runtime::{Prepared, place};
 use crate::store;
+use crate::store::layout::Root;
 use crate::store::view;
 
 /// `raymond start`: what can be checked is checked here, and the run is durable when its id is printed.
@@ -18,21 +19,29 @@ use crate::store::view;
 /// [`Error`] if it cannot begin.
 pub fn start(args: &RunArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
-    let (id, further) = match target::resolve(&args.target, &root)? {
+    let id = match target::resolve(&args.target, &root)? {
         Target::Workflow(workflow) => {
-            (release(&create(args, &root, &workflow)?), args.options.not_kept())
+            return take_off(args, &root, create(args, &root, &workflow)?);
         }
-        Target::Run(id) => {
-            let view = view::look(&root, &id)?;
-            if view.held {
-                return Err(store::Error::Held { id, pid: view.holder }.into());
-            }
-            settings::again(&args.birth, &args.options, view.run.settings)?;
-            let further = given_options(&id);
-            (id, further)
-        }
+        Target::Run(id) => id,
     };
-    background::take_up(&root, &id, &further)?.wait_until_held(&root, &id)?;
+    let view = view::look(&root, &id)?;
+    if view.held {
+        return Err(store::Error::Held { id, pid: view.holder }.into());
+    }
+    settings::again(&args.birth, &args.options, view.run.settings)?;
+    in_background(&root, &id, &given_options(&id))
+}
+
+/// Lets a new run go on in the background.
+pub(super) fn take_off(args: &RunArgs, root: &Root, prepared: Prepared) -> Result<Exit, Error> {
+    let id = release(&prepared);
+    drop(prepared);
+    in_background(root, &id, &args.options.not_kept())
+}
+
+fn in_background(root: &Root, id: &RunId, further: &[OsString]) -> Result<Exit, Error> {
+    background::take_up(root, id, further)?.wait_until_held(root, id)?;
     output::print(&format!("{id}\n"))
 }
 

@@ -7,6 +7,7 @@
 //!                    outgoing/              a fact on its way into its place
 //!                    done/                  which step of a program has changed something last
 //!                    claims/                the facts that steps of programs have taken
+//!                    definitions/           the programs that were defined
 //! ```
 //!
 //! A fact is renamed into its place, so it holds as a whole or not at all, and taken by a rename out of it,
@@ -14,6 +15,7 @@
 //! no fact: who lists them warns of it, and asserting or retracting it mends it.
 
 mod changes;
+mod definitions;
 mod name;
 mod step;
 mod watch;
@@ -25,6 +27,7 @@ mod tests;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+pub use definitions::Defined;
 pub use name::Unfit;
 pub use step::Step;
 pub use watch::{News, Watch};

@@ -51,7 +51,10 @@ impl Supervisor {
         let Some(agent) = self.run.agents.get(id) else { return };
         let Some(instance) = agent.program.as_deref() else { return };
         if instance.stand.errand.is_some() && fetched.is_none() {
-            return self.assign(id);
+            if !self.is_pending(id) {
+                self.assign(id);
+            }
+            return;
         }
         let scene = Scene {
             definition: &definition,

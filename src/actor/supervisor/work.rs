@@ -273,7 +273,7 @@ impl Supervisor {
     }
 
     /// Whether a record about this agent is on its way to the disk.
-    fn is_pending(&self, agent: &AgentId) -> bool {
+    pub(super) fn is_pending(&self, agent: &AgentId) -> bool {
         self.pending.iter().any(|pending| pending.record.event.agent() == Some(agent))
     }
 }

@@ -1,0 +1,105 @@
+//! `raymond workflow`: programs are defined, started, watched and listed.
+
+mod list;
+mod watch;
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::args::RunArgs;
+use super::args::programs::{DefineArgs, WorkflowCommand};
+use super::exit::{Error, Exit};
+use super::{output, run, start};
+use crate::actor::clock::now;
+use crate::language::diagnostic::Diagnostic;
+use crate::language::program::read::read;
+use crate::language::prompt::step;
+use crate::language::source::Source;
+use crate::runtime::{self, Workflow, place};
+use crate::store::dataspace::{Dataspace, Defined};
+
+/// `raymond workflow`
+///
+/// # Errors
+/// [`Error`] of its commands.
+pub fn workflow(command: WorkflowCommand) -> Result<Exit, Error> {
+    match command {
+        WorkflowCommand::Define(args) => define(&args),
+        WorkflowCommand::Start(args) => begin(&args),
+        WorkflowCommand::Watch(args) => watch::watch(&args),
+        WorkflowCommand::List(args) => list::list(&args),
+    }
+}
+
+fn define(args: &DefineArgs) -> Result<Exit, Error> {
+    let root = place::root(&args.dir.dir)?;
+    let Workflow { scope, entry, .. } = program_at(&args.file)?;
+    let text =
+        scope.read(&entry).map_err(|error| runtime::Error::from(step::Error::from(error)))?;
+    let reading = read(&scope.path(&entry), &text, &scope);
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        reading.diagnostics.into_iter().partition(Diagnostic::is_error);
+    let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
+        return Err(runtime::Error::Graph { diagnostics: errors }.into());
+    };
+    warnings.iter().for_each(|warning| output::warn(&warning.to_string()));
+    let file = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
+    let defined = Defined {
+        name: program.name.to_string(),
+        label: program.metadata.label,
+        file,
+        program: program.hash.to_string(),
+        text,
+        at: now(),
+    };
+    Dataspace::of(&root).define(&defined)?;
+    if args.json {
+        let Defined { name, file, program, .. } = &defined;
+        return output::print_json(&json!({ "name": name, "file": file, "program": program }));
+    }
+    output::print(&format!(
+        "{} is defined; start it: raymond workflow start {}\n",
+        defined.name, defined.name
+    ))
+}
+
+fn begin(args: &RunArgs) -> Result<Exit, Error> {
+    let root = place::root(&args.dir.dir)?;
+    let path = Path::new(&args.target);
+    if path.symlink_metadata().is_ok() {
+        let workflow = program_at(path)?;
+        let prepared = run::create(args, &root, &workflow)?;
+        return start::take_off(args, &root, prepared);
+    }
+    let space = Dataspace::of(&root);
+    let Some(defined) = space.defined(&args.target)? else {
+        return Err(Error::Usage(unknown(&space, &args.target)));
+    };
+    let workflow = program_at(&defined.file)?;
+    let prepared = run::create_of(args, &root, &workflow, Some(defined.text))?;
+    start::take_off(args, &root, prepared)
+}
+
+/// The program in a file.
+fn program_at(path: &Path) -> Result<Workflow, Error> {
+    let workflow = Workflow::open(path)?;
+    if workflow.entry.is_program() {
+        return Ok(workflow);
+    }
+    Err(Error::Usage(format!(
+        "{} is no program: name a file whose name ends in .lisp, or run other workflows with `raymond run` and `raymond start`",
+        path.display()
+    )))
+}
+
+/// Nothing is there by that name: perhaps something similar is.
+fn unknown(space: &Dataspace, name: &str) -> String {
+    let all = space.all_defined().unwrap_or_default();
+    let names = all.iter().map(|defined| defined.name.as_str());
+    let hint = match crate::language::hint::closest(name, names) {
+        Some(similar) => format!("did you mean {similar}?"),
+        None => "define one with `raymond workflow define FILE`, or name a file".to_owned(),
+    };
+    format!("{name}: there is no such file, and no program of that name is defined; {hint}")
+}

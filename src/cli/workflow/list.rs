@@ -1,0 +1,100 @@
+//! `raymond workflow list`: the programs that were defined, and the runs of programs.
+
+use serde_json::json;
+
+use crate::cli::args::AllRuns;
+use crate::cli::exit::{Error, Exit};
+use crate::cli::list::{Seen, all};
+use crate::cli::{output, status};
+use crate::domain::instance::Instance;
+use crate::plugin::sentence::one_line;
+use crate::store::dataspace::{Dataspace, Defined};
+use crate::store::layout::Root;
+
+pub(super) fn list(args: &AllRuns) -> Result<Exit, Error> {
+    let root = Root::new(&args.dir.dir);
+    let defined = Dataspace::of(&root).all_defined()?;
+    let runs: Vec<Seen> = all(&root)?
+        .into_iter()
+        .filter(|(_, view)| view.as_ref().is_ok_and(|view| !view.run.definitions.is_empty()))
+        .collect();
+    if args.json {
+        return output::print_json(&json!({
+            "definitions": defined.iter().map(definition).collect::<Vec<_>>(),
+            "runs": runs.iter().map(run).collect::<Vec<_>>(),
+        }));
+    }
+    let mut text = String::new();
+    if !defined.is_empty() {
+        let rows: Vec<Vec<String>> = defined
+            .iter()
+            .map(|one| {
+                let label = one.label.as_deref().map(one_line).unwrap_or_default();
+                vec![one.name.clone(), one.file.display().to_string(), label]
+            })
+            .collect();
+        text.push_str("defined:\n");
+        text.push_str(&output::table(&rows));
+    }
+    if !runs.is_empty() {
+        text.push_str(if text.is_empty() { "runs:\n" } else { "\nruns:\n" });
+        text.push_str(&output::table(&runs.iter().flat_map(rows).collect::<Vec<_>>()));
+    }
+    if text.is_empty() {
+        output::tell("no programs yet; start one: raymond workflow start FILE --label LABEL");
+    }
+    output::print(&text)
+}
+
+fn definition(one: &Defined) -> serde_json::Value {
+    json!({ "name": one.name, "label": one.label, "file": one.file, "program": one.program, "at": one.at })
+}
+
+fn run((id, view): &Seen) -> serde_json::Value {
+    let Ok(view) = view else { return json!({ "workflow_id": id }) };
+    let names: Vec<&str> = view.run.definitions.values().map(|own| own.name.as_str()).collect();
+    let instances: Vec<_> = view
+        .run
+        .agents
+        .values()
+        .filter_map(|agent| Some((agent, agent.program.as_deref()?)))
+        .map(|(agent, own)| {
+            json!({
+                "agent": agent.id,
+                "workflow": own.name,
+                "label": own.label,
+                "state": &*own.stand.current,
+                "awaiting": awaiting(own),
+            })
+        })
+        .collect();
+    json!({
+        "workflow_id": id,
+        "status": status::word(view),
+        "programs": names,
+        "instances": instances,
+        "total_cost_usd": view.run.total_cost_usd,
+    })
+}
+
+/// A row for each instance that goes on; one for a run in which none does.
+fn rows((id, view): &Seen) -> Vec<Vec<String>> {
+    let Ok(view) = view else { return Vec::new() };
+    let word = status::word(view).to_owned();
+    let row = |own: &Instance| {
+        let waits =
+            awaiting(own).map_or(String::new(), |what| format!("waits for {}", one_line(what)));
+        vec![id.to_string(), word.clone(), own.name.clone(), own.stand.current.to_string(), waits]
+    };
+    let instances = view.run.agents.values().filter_map(|agent| agent.program.as_deref());
+    let rows: Vec<Vec<String>> = instances.map(row).collect();
+    if !rows.is_empty() {
+        return rows;
+    }
+    let names: Vec<&str> = view.run.definitions.values().map(|own| own.name.as_str()).collect();
+    vec![vec![id.to_string(), word, names.join(", ")]]
+}
+
+fn awaiting(own: &Instance) -> Option<&str> {
+    own.stand.wait.as_ref().map(|wait| wait.awaiting.as_str())
+}

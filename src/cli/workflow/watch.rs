@@ -1,0 +1,154 @@
+//! `raymond workflow watch`: the records of programs as forms, with what was asked and answered.
+
+use std::fmt::Write as _;
+
+use crate::cli::args::OneRun;
+use crate::cli::exit::{Error, Exit};
+use crate::cli::log::follow;
+use crate::cli::{output, summary};
+use crate::domain::event::{Event, Record, WorkflowAdvanced};
+use crate::domain::fact::{Fact, FactChange};
+use crate::domain::instance::{Answered, Work};
+use crate::plugin::sentence::{printable, sentence};
+use crate::store::layout::Root;
+use crate::store::record;
+use crate::store::view::look;
+
+pub(super) fn watch(args: &OneRun) -> Result<Exit, Error> {
+    let root = Root::new(&args.dir.dir);
+    let goes_on = follow(&root, &args.run, true, |line| {
+        let record = record::decode(&line)?;
+        if args.json {
+            return Ok(Some(line).filter(|_| is_shown(&record.event)));
+        }
+        Ok(shown(&record).map(|text| format!("{}  {}", record.at, printable(&text))))
+    })?;
+    if !goes_on {
+        return Ok(Exit::Success);
+    }
+    let view = look(&root, &args.run)?;
+    if !args.json {
+        output::tell(&summary::closing(&view.run));
+    }
+    Ok(Exit::of(&view.run))
+}
+
+/// Whether a record is shown: those of programs, and what ends them.
+fn is_shown(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RunStarted(_)
+            | Event::RunResumed { .. }
+            | Event::RunPaused { .. }
+            | Event::AgentFailed(_)
+            | Event::AgentParked(_)
+            | Event::WorkflowDefined(_)
+            | Event::InstanceBegun(_)
+            | Event::WorkflowAdvanced(_)
+            | Event::WorkflowLogged(_)
+            | Event::AgentRequested(_)
+            | Event::AgentResponded(_)
+            | Event::RoleDelegated(_)
+            | Event::FactsSeen { .. }
+    )
+}
+
+/// A record as a form; what was said stands below it.
+fn shown(record: &Record) -> Option<String> {
+    let text = match &record.event {
+        Event::WorkflowDefined(event) => {
+            format!("(workflow-definition {} :program {})", atom(&event.name), event.program)
+        }
+        Event::InstanceBegun(event) => {
+            let branch = event.branch.as_ref();
+            let branch =
+                branch.map_or(String::new(), |branch| format!(" :branch {}", atom(branch)));
+            let (name, label) = (atom(&event.name), atom(&event.label));
+            format!(
+                "(workflow-instance {} :definition {name} :label {label}{branch})",
+                event.turn.agent
+            )
+        }
+        Event::WorkflowAdvanced(event) => advanced(event),
+        Event::WorkflowLogged(event) => {
+            let level = if event.warning { " :level warning" } else { "" };
+            format!("(workflow/log {}{level} {})", event.turn.agent, quoted(&event.text))
+        }
+        Event::AgentRequested(event) => {
+            let head =
+                format!("(agent-request {} :to {})", atom(&event.asking.id), atom(&event.handle));
+            match &event.asking.work {
+                Work::Prompt(task) => said(&head, &task.prompt),
+                Work::Folder { folder, start, input } => {
+                    let folder =
+                        folder.as_ref().map_or(String::new(), |folder| format!("{folder}/"));
+                    said(&format!("{head} runs {folder}{start}"), input)
+                }
+            }
+        }
+        Event::AgentResponded(event) => {
+            let (status, text) = match &event.response {
+                Answered::Pending => ("pending", ""),
+                Answered::Answer(text) => ("answered", &**text),
+                Answered::Failed(why) => ("failed", why.as_str()),
+            };
+            let id = atom(&event.request);
+            let head = format!("(agent-response {id} :status {status} :cost {})", event.cost_usd);
+            said(&head, text)
+        }
+        Event::FactsSeen { changes } => {
+            changes.iter().map(fact).collect::<Vec<_>>().join("\n                          ")
+        }
+        event if is_shown(event) => sentence(record),
+        _ => return None,
+    };
+    Some(text)
+}
+
+fn advanced(event: &WorkflowAdvanced) -> String {
+    let status = serde_json::to_value(event.status).unwrap_or_default();
+    let mut text = format!(
+        "(workflow/state {} :state {} :status {}",
+        event.turn.agent,
+        atom(&event.state),
+        status.as_str().unwrap_or_default()
+    );
+    if let Some(awaiting) = &event.awaiting {
+        let _ = write!(text, " :awaiting {}", quoted(awaiting));
+    }
+    if let Some(iteration) = event.iteration {
+        let _ = write!(text, " :iteration {iteration}");
+    }
+    text + ")"
+}
+
+fn fact(change: &FactChange) -> String {
+    match change {
+        FactChange::Asserted(Fact { label, key, value, .. }) => {
+            format!("(assert {} :key {} :value {})", atom(label), atom(key), quoted(value))
+        }
+        FactChange::Retracted { label, key } => {
+            format!("(retract {} :key {})", atom(label), atom(key))
+        }
+    }
+}
+
+/// A form with a text below it.
+fn said(head: &str, text: &str) -> String {
+    let mut shown = head.to_owned();
+    for line in text.lines() {
+        shown.push_str("\n    ");
+        shown.push_str(line);
+    }
+    shown
+}
+
+/// A text as it stands in a form: without quotes, if it needs none.
+fn atom(text: &str) -> String {
+    let plain = |c: char| !c.is_whitespace() && !"()\";~@:".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { quoted(text) }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}

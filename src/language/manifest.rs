@@ -27,6 +27,9 @@ pub const FIRST: &str = "START.md";
 /// The graph a folder begins with that has no such prompt.
 pub const GRAPH: &str = "workflow.yaml";
 
+/// The program a folder begins with, if it has neither.
+pub const PROGRAM: &str = "workflow.lisp";
+
 /// The permission modes a workflow may name: none that lets its agents do more than edit unasked.
 const MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
 

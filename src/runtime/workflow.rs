@@ -12,8 +12,8 @@ use crate::store::workflow::Directory;
 /// The prompt a folder begins with.
 pub const FIRST: &str = manifest::FIRST;
 
-/// The graph a folder begins with, if it has no such prompt.
-const GRAPH: &str = manifest::GRAPH;
+/// What a folder begins with, if it has no such prompt.
+const OTHERS: [&str; 2] = [manifest::GRAPH, manifest::PROGRAM];
 
 /// A workflow.
 #[derive(Debug)]
@@ -62,13 +62,15 @@ impl Workflow {
                 let path = scope.root().join(manifest::FILE).display().to_string();
                 Err(step::Error::from(source::Error::Unreadable { path, error }).into())
             }
-            Err(source::Error::Missing { .. }) if file == FIRST && has_graph(&scope) => {
-                Self::within(folder, Some(GRAPH))
-            }
             Err(source::Error::Missing { similar, .. }) if file == FIRST => {
+                if let Some(other) = OTHERS.into_iter().find(|other| is_there(&scope, other)) {
+                    return Self::within(folder, Some(other));
+                }
                 let hint = similar.map(|name| format!(" (there is {name})")).unwrap_or_default();
                 let error = format!(
-                    "there is no {FIRST} in this folder{hint}, and no {GRAPH}; a workflow begins with one of them: make it, or name its first file"
+                    "there is no {FIRST} in this folder{hint}, no {} and no {}; a workflow begins with one of them: make it, or name its first file",
+                    manifest::GRAPH,
+                    manifest::PROGRAM,
                 );
                 let path = folder.display().to_string();
                 Err(step::Error::from(source::Error::Unreadable { path, error }).into())
@@ -79,8 +81,8 @@ impl Workflow {
     }
 }
 
-fn has_graph(scope: &Directory) -> bool {
-    StateName::parse(GRAPH).is_ok_and(|graph| scope.check(&graph).is_ok())
+fn is_there(scope: &Directory, file: &str) -> bool {
+    StateName::parse(file).is_ok_and(|file| scope.check(&file).is_ok())
 }
 
 /// What a workflow says about itself; nothing, if it has no manifest.

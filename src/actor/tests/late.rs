@@ -13,8 +13,8 @@ use super::stage::{Nothing, Player, Stage, agent_id, files, in_time, says, setti
 use crate::actor::agent::Agent;
 use crate::actor::context::{Context, Superior};
 use crate::actor::message::{
-    Admitted, AgentDown, AskPermit, Assignment, Journaled, Proceed, Throttled, TurnEnded,
-    TurnReported,
+    Admitted, AgentDown, AskPermit, Assignment, ErrandDone, Journaled, Proceed, Throttled,
+    TurnEnded, TurnReported,
 };
 use crate::actor::programs::Programs;
 use crate::actor::runner::StepRunner;
@@ -90,6 +90,7 @@ impl Still {
                 runner,
                 performer: Rc::new(Nothing),
                 programs: Programs::default(),
+                definitions: crate::actor::definitions::Definitions::default(),
                 builtins: serde_json::Map::new(),
                 registry,
                 warned: std::cell::RefCell::default(),
@@ -97,6 +98,7 @@ impl Still {
                 supervisor: Superior {
                     permits: ctx.address().recipient(),
                     reports: ctx.address().recipient(),
+                    errands: ctx.address().recipient(),
                     throttles: ctx.address().recipient(),
                     deaths: ctx.address().recipient(),
                 },
@@ -209,6 +211,7 @@ fn assignment(step: u64, name: &str) -> Assignment {
         limits: Supervision::default().limits(),
         folder: None,
         cwd: None,
+        errand: None,
         task: None,
         walks: false,
         again: false,
@@ -225,6 +228,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         turn: turn("main", step),
         state: state("B.md"),
         folder: None,
+        cwd: None,
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,
@@ -257,6 +261,12 @@ impl Handler<AskPermit> for Ear {
     fn handle(&mut self, _: AskPermit, _: &mut Self::Context) {}
 }
 
+impl Handler<ErrandDone> for Ear {
+    type Result = ();
+
+    fn handle(&mut self, _: ErrandDone, _: &mut Self::Context) {}
+}
+
 impl Handler<Throttled> for Ear {
     type Result = ();
 
@@ -284,6 +294,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             runner: gated(at, arrived),
             performer: Rc::new(Nothing),
             programs: Programs::default(),
+            definitions: crate::actor::definitions::Definitions::default(),
             builtins: serde_json::Map::new(),
             registry: Arc::default(),
             warned: std::cell::RefCell::default(),
@@ -291,6 +302,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             supervisor: Superior {
                 permits: ear.clone().recipient(),
                 reports: ear.clone().recipient(),
+                errands: ear.clone().recipient(),
                 throttles: ear.clone().recipient(),
                 deaths: ear.clone().recipient(),
             },

@@ -321,7 +321,12 @@ impl Performer for Nothing {
         Box::pin(std::future::ready(Performed::Done(Err(format!("nobody performs {name}")))))
     }
 
-    fn fetch(self: Rc<Self>, step: TurnId, _: Errand) -> Local<Option<Result<Fetched, String>>> {
+    fn fetch(
+        self: Rc<Self>,
+        step: TurnId,
+        _: Errand,
+        _: bool,
+    ) -> Local<Option<Result<Fetched, String>>> {
         Box::pin(std::future::ready(Some(Err(format!("nobody performs {step}")))))
     }
 

@@ -6,6 +6,7 @@
 mod advice;
 mod graph;
 mod limits;
+mod programs;
 mod supervision;
 mod usage;
 

@@ -30,6 +30,8 @@ fn occasions() -> Occasions {
         shares: std::collections::BTreeMap::new(),
         settings: Settings::default(),
         answered: std::collections::BTreeMap::new(),
+        definitions: std::collections::BTreeMap::new(),
+        facts: crate::domain::fact::Facts::default(),
         agents: Agents::default(),
         finished: Vec::new(),
     };

@@ -3,8 +3,10 @@
 //! A workflow's files are seen through a [`Source`](source::Source). A language answers two
 //! questions about a state: what to ask before the model, and what its reply means after it.
 
+mod checksum;
 pub mod diagnostic;
 pub mod drawing;
+pub mod excerpt;
 pub mod expression;
 pub mod graph;
 pub mod hint;
@@ -14,6 +16,7 @@ pub mod plugins;
 pub mod program;
 pub mod prompt;
 pub mod replies;
+mod report;
 pub mod source;
 pub mod supervision;
 pub mod tag;

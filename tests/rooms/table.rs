@@ -79,6 +79,7 @@ const TABLE: &[Row] = &[
             "serde_yaml",
             "sha2",
             "thiserror",
+            "unicode_width",
         ],
         never: WORLD,
     },

@@ -2,11 +2,11 @@
 //! whether the graph will ask for them.
 
 use super::program::{Node, Program, UserPrompt};
-use super::report::Report;
 use super::tree::{self, Content};
 use crate::domain::question::{Choice, OTHER, Question};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::hint::closest;
+use crate::language::report::Report;
 
 /// An answer in a file, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]

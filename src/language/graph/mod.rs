@@ -13,7 +13,6 @@ pub mod program;
 mod prompts;
 pub mod read;
 mod reader;
-mod report;
 mod scalar;
 pub mod section;
 pub mod spawned;

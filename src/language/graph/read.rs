@@ -1,22 +1,21 @@
 //! Reads a graph: from the text of its file to a program, or to everything that is wrong with it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use super::program::{Condition, Ending, Name, Node, Program};
 use super::reader::{Fields, Reader};
-use super::report::Report;
 use super::targets;
 use super::tree::{self, Content, Entry, Place, quoted};
 use super::variables::Variables;
 use super::vocabulary::Vocabulary;
 use crate::domain::settings::Model;
+use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::manifest;
+use crate::language::report::Report;
 use crate::language::source::Source;
 
 /// How many nodes, and how many endings, a graph may have.
@@ -130,7 +129,7 @@ impl Reader<'_> {
             nodes: nodes?,
             endings: endings?,
             max_steps: max_steps?,
-            hash: hash(self.text),
+            hash: checksum(self.text),
         })
     }
 
@@ -249,14 +248,4 @@ impl Reader<'_> {
             .collect();
         read.into_iter().collect()
     }
-}
-
-/// The checksum of a text.
-fn hash(text: &str) -> String {
-    let mut hash = "sha256:".to_owned();
-    for byte in Sha256::digest(text.as_bytes()) {
-        // Writing to a text cannot fail.
-        let _ = write!(hash, "{byte:02x}");
-    }
-    hash
 }

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::program::Name;
 use super::read::Profile;
-use super::report::Report;
 use super::scalar::inside;
 use super::targets::Edge;
 use super::tree::{Content, Entry, Node, Place, Written, quoted};
@@ -15,6 +14,7 @@ use super::variables::Variables;
 use super::vocabulary::Vocabulary;
 use crate::language::diagnostic::Severity;
 use crate::language::expression::{Expression, Flaw, Read, Template};
+use crate::language::report::Report;
 use crate::language::source::Source;
 
 /// How deep conditions and actions may stand in each other.

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::program::Name;
-use super::report::Report;
 use super::tree::{Place, quoted};
+use crate::language::report::Report;
 
 /// A way from a node to a node or an ending, as it stands in the file.
 pub(super) struct Edge {

@@ -12,6 +12,8 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde_json::{Map, Number, Value};
 
 use super::scalar;
+pub(super) use crate::language::place::Place;
+pub(super) use crate::language::report::quoted;
 
 /// How deep lists and maps may stand in each other.
 const DEEPEST: usize = 64;
@@ -22,13 +24,6 @@ pub(super) const LONGEST: usize = 1024 * 1024;
 /// How large the tree may be with its aliases written out: its texts in bytes, and so much for each node.
 const LARGEST: usize = 8 * LONGEST;
 const NODE: usize = 16;
-
-/// A place in the text, from 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) line: u64,
-    pub(super) column: u64,
-}
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
@@ -287,17 +282,4 @@ impl<'text> Builder<'text> {
             map.push(Entry { key, at, value });
         }
     }
-}
-
-/// A text of the file in a message: not all of it if it is long, and nothing that a terminal obeys.
-pub(super) fn quoted(text: &str) -> String {
-    let mut quoted = String::from("`");
-    for (index, c) in text.chars().enumerate().take(61) {
-        match c {
-            _ if index == 60 => quoted.push('…'),
-            c if c.is_control() => quoted.extend(c.escape_debug()),
-            c => quoted.push(c),
-        }
-    }
-    quoted + "`"
 }

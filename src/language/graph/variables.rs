@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::report::Report;
 use super::tree::{Place, quoted};
 use crate::language::diagnostic::Severity;
+use crate::language::report::Report;
 
 /// What a state has without being told to.
 const BUILT_IN: [&str; 10] = [

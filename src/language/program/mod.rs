@@ -1,6 +1,24 @@
 //! Programs of several agents in conversation, as S-expressions: [`read`] makes a [`definition`] of a
 //! file's text, or says everything that is wrong with it.
 
+mod brackets;
+pub mod codes;
+mod conditions;
 pub mod definition;
+mod early;
+mod fields;
+mod flow;
+mod form;
+mod instructions;
+mod lines;
 pub mod machine;
+mod parse;
 pub mod read;
+mod reader;
+mod requests;
+mod surface;
+#[cfg(test)]
+mod tests;
+mod values;
+mod vocabulary;
+mod workflow;

@@ -1,7 +1,13 @@
 //! Reads a program: from the text of its file to a definition, or to everything that is wrong with it.
 
 use super::definition::Definition;
+use super::lines::Lines;
+use super::reader::Reader;
+use super::workflow::Workflow;
+use super::{flow, parse, requests, surface};
+use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
+use crate::language::report::Report;
 use crate::language::source::Source;
 
 /// What reading a program came to.
@@ -16,6 +22,26 @@ pub struct Reading {
 /// Reads a program. `path` is its file as people see it; the folders it runs are looked for in `source`.
 #[must_use]
 pub fn read(path: &str, text: &str, source: &dyn Source) -> Reading {
-    let _ = (path, text, source);
-    todo!()
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = Lines::new(text);
+    let mut report = Report::new(path);
+    let Some(surface) = surface::surface(text, &lines, &mut report) else {
+        return Reading { program: None, diagnostics: report.sorted() };
+    };
+    let forms = parse::forms(&surface, &lines, &mut report);
+    let mut reader = Reader::new(text, &lines, source, report);
+    let workflow = reader.workflow(&forms);
+    reader.unbound();
+    let Reader { mut report, labels, context, requests, .. } = reader;
+    let names = requests.bind(&mut report);
+    let program = workflow.filter(|_| !report.has_errors()).and_then(|workflow| {
+        let Workflow { name, metadata, roles, mut states } = workflow;
+        requests::name(&mut states, &names);
+        let hash = checksum(text).into();
+        Some(Definition { name: name?, metadata, roles, states, labels, context, hash })
+    });
+    if let Some(program) = &program {
+        flow::check(program, &mut report);
+    }
+    Reading { program, diagnostics: report.sorted() }
 }

@@ -1,10 +1,10 @@
-//! Collects what is wrong with a graph.
+//! Collects what is wrong with a file of a workflow that is read to its end.
 
 use std::cell::Cell;
 
-use super::tree::{Place, quoted};
-use crate::language::diagnostic::{Diagnostic, Severity};
-use crate::language::hint::closest;
+use super::diagnostic::{Diagnostic, Severity};
+use super::hint::closest;
+use super::place::Place;
 
 /// For so many mistakes a similar name is looked for; with thousands of names it takes time.
 const HINTS: u32 = 50;
@@ -13,26 +13,26 @@ const HINTS: u32 = 50;
 const COMPARED: usize = 64;
 
 /// What was found so far.
-pub(super) struct Report {
+pub(crate) struct Report {
     path: String,
     found: Vec<Diagnostic>,
     hints: Cell<u32>,
 }
 
 impl Report {
-    pub(super) fn new(path: &str) -> Self {
+    pub(crate) fn new(path: &str) -> Self {
         Self { path: path.to_owned(), found: Vec::new(), hints: Cell::new(HINTS) }
     }
 
-    pub(super) fn error(&mut self, at: Place, code: &'static str, message: impl Into<String>) {
+    pub(crate) fn error(&mut self, at: Place, code: &'static str, message: impl Into<String>) {
         self.add(at, code, Severity::Error, message);
     }
 
-    pub(super) fn warning(&mut self, at: Place, code: &'static str, message: impl Into<String>) {
+    pub(crate) fn warning(&mut self, at: Place, code: &'static str, message: impl Into<String>) {
         self.add(at, code, Severity::Warning, message);
     }
 
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         at: Place,
         code: &'static str,
@@ -45,7 +45,7 @@ impl Report {
     }
 
     /// `; did you mean …?`, or else what `otherwise` says.
-    pub(super) fn hint<'names>(
+    pub(crate) fn hint<'names>(
         &self,
         name: &str,
         names: impl IntoIterator<Item = &'names str>,
@@ -61,10 +61,28 @@ impl Report {
         meant.map_or_else(otherwise, |name| format!("; did you mean {}?", quoted(name)))
     }
 
+    /// Whether there is an error among it.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.found.iter().any(Diagnostic::is_error)
+    }
+
     /// All of it in the order of the file, each once: what an alias repeats is wrong only once.
-    pub(super) fn sorted(mut self) -> Vec<Diagnostic> {
+    pub(crate) fn sorted(mut self) -> Vec<Diagnostic> {
         self.found.sort();
         self.found.dedup();
         self.found
     }
+}
+
+/// A text of the file in a message: not all of it if it is long, and nothing that a terminal obeys.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("`");
+    for (index, c) in text.chars().enumerate().take(61) {
+        match c {
+            _ if index == 60 => quoted.push('…'),
+            c if c.is_control() => quoted.extend(c.escape_debug()),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "`"
 }

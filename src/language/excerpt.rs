@@ -1,0 +1,114 @@
+//! Shows what is wrong with a file at its place: the line, and a caret under the place.
+
+use std::iter::repeat_n;
+
+use unicode_width::UnicodeWidthChar;
+
+use super::diagnostic::Diagnostic;
+
+/// So many characters of a long line are shown before the place, and so many from it on.
+const BEFORE: usize = 60;
+const AFTER: usize = 60;
+
+/// A diagnostic as it shows itself, and below it the line of the file's text with a caret.
+#[must_use]
+pub fn shown(found: &Diagnostic, text: &str) -> String {
+    match excerpt(text, found.line, found.column) {
+        Some(excerpt) => format!("{found}\n{excerpt}"),
+        None => found.to_string(),
+    }
+}
+
+/// A line of a text, and below it a caret under the column, both counted from 1. Nothing, if there is no
+/// such line. Of a long line only what is near the place is shown.
+#[must_use]
+pub fn excerpt(text: &str, line: u64, column: u64) -> Option<String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let line = text.split('\n').nth(usize::try_from(line.checked_sub(1)?).ok()?)?;
+    let line = line.strip_suffix('\r').unwrap_or(line);
+    let column = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+    let from = column.saturating_sub(BEFORE);
+    let (mut shown, mut below) = (String::new(), String::new());
+    if from > 0 {
+        shown.push('…');
+        below.push(' ');
+    }
+    let mut rest = line.chars().skip(from);
+    for c in rest.by_ref().take(column - from) {
+        shown.push(visible(c));
+        if c == '\t' {
+            below.push('\t');
+        } else {
+            below.extend(repeat_n(' ', visible(c).width().unwrap_or(0)));
+        }
+    }
+    shown.extend(rest.by_ref().take(AFTER).map(visible));
+    if rest.next().is_some() {
+        shown.push('…');
+    }
+    Some(format!("{shown}\n{below}^"))
+}
+
+/// A character that a terminal shows and does not obey.
+fn visible(c: char) -> char {
+    let is_hidden = c.is_control() && c != '\t' || c.width().is_none() && c != '\t';
+    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if is_hidden || turns { '\u{fffd}' } else { c }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::diagnostic::Severity;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_caret_stands_under_the_place() {
+        let found = Diagnostic {
+            path: "a.lisp".into(),
+            line: 2,
+            column: 3,
+            code: "SX304",
+            severity: Severity::Error,
+            message: "there is no state `b`".into(),
+        };
+        let text = "(state a\n  (goto b))\n";
+        let expected = "a.lisp:2:3: SX304 there is no state `b`\n  (goto b))\n  ^";
+        assert_eq!(shown(&found, text), expected);
+        let elsewhere = Diagnostic { line: 9, ..found };
+        assert_eq!(shown(&elsewhere, text), "a.lisp:9:3: SX304 there is no state `b`");
+    }
+
+    #[test]
+    fn wide_characters_tabs_and_accents_keep_their_width() {
+        let table = [
+            ("\tx", 2, "\tx\n\t^"),
+            ("日本 x", 4, "日本 x\n     ^"),
+            ("e\u{301} x", 4, "e\u{301} x\n  ^"),
+            ("a\u{1b}[31mb\r", 7, "a\u{fffd}[31mb\n      ^"),
+            ("ab", 3, "ab\n  ^"),
+            ("", 1, "\n^"),
+            ("\u{feff}a", 1, "a\n^"),
+        ];
+        for (text, column, expected) in table {
+            assert_eq!(excerpt(text, 1, column).as_deref(), Some(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_shown_near_the_place() {
+        let text = format!("{}x{}", "a".repeat(1000), "b".repeat(1000));
+        let shown = excerpt(&text, 1, 1001).expect("a line");
+        let expected = format!("…{}x{}…\n {}^", "a".repeat(60), "b".repeat(59), " ".repeat(60));
+        assert_eq!(shown, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn any_place_of_any_text_is_taken(text in any::<String>(), line in 0..5u64, column: u64) {
+            if let Some(shown) = excerpt(&text, line, column) {
+                prop_assert!(shown.ends_with('^') && shown.lines().count() <= 2);
+            }
+        }
+    }
+}

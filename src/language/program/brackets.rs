@@ -1,0 +1,116 @@
+//! Which brackets have no partner.
+//!
+//! Counting alone blames the outermost list for a bracket that is missing, and the last bracket for one
+//! too many. People indent, so where the count is wrong the lines are asked: what begins a line stands in
+//! the lists that begin further left, and in no other. A text whose brackets agree may be indented as it
+//! likes, and one whose lines tell no better story is judged by the count.
+
+/// How deep lists may stand in each other.
+pub(super) const DEEPEST: usize = 64;
+
+/// What a token is to the brackets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Open,
+    Close,
+    Other,
+}
+
+/// A token of the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) at: usize,
+    pub(super) column: u64,
+    /// Whether nothing but white space stands before it in its line.
+    pub(super) first: bool,
+}
+
+/// What is wrong with the brackets of a text.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Balance {
+    /// The lists that are not closed, and before which byte each ought to be; none is the end.
+    pub(super) unclosed: Vec<(usize, Option<usize>)>,
+    /// The closing brackets that close nothing.
+    pub(super) stray: Vec<usize>,
+    /// Whether the lines agree, so that the lists are as they were meant.
+    pub(super) certain: bool,
+}
+
+impl Balance {
+    fn mistakes(&self) -> usize {
+        self.unclosed.len() + self.stray.len()
+    }
+}
+
+/// Looks for brackets without partner.
+///
+/// # Errors
+/// The bracket that nests too deeply.
+pub(super) fn balance(tokens: &[Token]) -> Result<Balance, usize> {
+    let counted = counted(tokens)?;
+    if counted.mistakes() == 0 {
+        return Ok(Balance { certain: true, ..counted });
+    }
+    let guided = guided(tokens).filter(|guided| guided.mistakes() <= counted.mistakes());
+    Ok(guided.unwrap_or(counted))
+}
+
+fn counted(tokens: &[Token]) -> Result<Balance, usize> {
+    let mut found = Balance::default();
+    let mut open = Vec::new();
+    for token in tokens {
+        match token.kind {
+            Kind::Open if open.len() == DEEPEST => return Err(token.at),
+            Kind::Open => open.push(token.at),
+            Kind::Close if open.pop().is_none() => found.stray.push(token.at),
+            Kind::Close | Kind::Other => {}
+        }
+    }
+    found.unclosed = open.into_iter().map(|at| (at, None)).collect();
+    Ok(found)
+}
+
+/// By the lines; nothing, if that nests too deeply.
+fn guided(tokens: &[Token]) -> Option<Balance> {
+    let mut found = Balance { certain: true, ..Balance::default() };
+    let mut open: Vec<&Token> = Vec::new();
+    let next = next_columns(tokens);
+    for (token, next) in tokens.iter().zip(next) {
+        while token.first && token.kind != Kind::Close {
+            let Some(list) = open.pop_if(|list| list.column >= token.column) else { break };
+            found.unclosed.push((list.at, Some(token.at)));
+        }
+        match token.kind {
+            Kind::Open if open.len() == DEEPEST => return None,
+            Kind::Open => open.push(token),
+            Kind::Close => {
+                let ends = open.pop_if(|list| next.is_none_or(|column| column <= list.column));
+                if ends.is_none() {
+                    found.stray.push(token.at);
+                }
+            }
+            Kind::Other => {}
+        }
+    }
+    found.unclosed.extend(open.into_iter().map(|list| (list.at, None)));
+    Some(found)
+}
+
+/// For each token the column of what follows it and closes nothing, if that begins a line.
+fn next_columns(tokens: &[Token]) -> Vec<Option<u64>> {
+    let mut next = None;
+    let mut columns: Vec<_> = tokens
+        .iter()
+        .rev()
+        .map(|token| {
+            let after = next;
+            if token.kind != Kind::Close {
+                next = token.first.then_some(token.column);
+            }
+            after
+        })
+        .collect();
+    columns.reverse();
+    columns
+}

@@ -1,0 +1,182 @@
+//! Conditions, and the instructions that block until one holds.
+
+use regex::{Regex, RegexBuilder};
+
+use super::definition::{Condition, Name, Wait};
+use super::fields::Fields;
+use super::form::{Content, Form};
+use super::reader::Reader;
+use super::values::{CONTEXT, PLACEHOLDERS};
+use super::vocabulary::CONDITION;
+use crate::domain::time::{Timestamp, millis};
+use crate::language::report::quoted;
+
+/// How much memory a regular expression may take once it is compiled.
+const PATTERN_SIZE: usize = 1 << 20;
+
+/// Where a condition stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// It is all that an instruction waits for.
+    Whole,
+    /// It is a part of that.
+    Part,
+    /// It is, or is a part of, what chooses an arm of a branch.
+    Arm,
+}
+
+impl Stands {
+    fn inside(self) -> Self {
+        if self == Self::Whole { Self::Part } else { self }
+    }
+}
+
+impl Reader<'_> {
+    /// `wait`, `await`
+    pub(super) fn wait(&mut self, fields: &Fields<'_>) -> Option<Wait> {
+        let condition = self.exactly(fields, ["a condition, such as `(signal LABEL)`"]);
+        let condition = condition.and_then(|[form]| self.condition(form, Stands::Whole));
+        let timeout = fields.get("timeout");
+        let timeout_ms = timeout.map_or(Some(None), |form| self.duration(form).map(Some));
+        let on_timeout = self.optional_state(fields, "on-timeout");
+        if fields.get("on-timeout").is_some() {
+            self.need(fields, "timeout");
+        }
+        Some(Wait { condition: condition?, timeout_ms: timeout_ms?, on_timeout: on_timeout? })
+    }
+
+    /// A condition.
+    pub(super) fn condition(&mut self, form: &Form, stands: Stands) -> Option<Condition> {
+        let (name, rest) = self.head(form, &CONDITION)?;
+        let known: &[&str] = match name {
+            "signal" => &["key", "equals", "consume", "as"],
+            "transcript-response" => &["request-id", "on-error"],
+            _ => &[],
+        };
+        let fields = self.fields(form.at, (name, rest), known);
+        match name {
+            "signal" => self.signal(&fields, stands),
+            "transcript-response" => self.transcript_response(&fields),
+            "matches" => self.matches(&fields),
+            "after" => {
+                let [duration] = self.exactly(&fields, ["a duration, such as \"30m\""])?;
+                if stands == Stands::Arm {
+                    let why = "a branch does not wait, so there is nothing that `after` could count from; use it in `wait`";
+                    self.report.error(form.at, "SX211", why);
+                    return None;
+                }
+                self.duration(duration).map(Condition::After)
+            }
+            "at" => {
+                let [time] =
+                    self.exactly(&fields, ["a point in time, such as \"2026-01-15T14:30:00Z\""])?;
+                self.time(time).map(Condition::At)
+            }
+            "not" => {
+                let [inner] = self.exactly(&fields, ["a condition"])?;
+                let inner = self.condition(inner, stands.inside())?;
+                Some(Condition::Not(Box::new(inner)))
+            }
+            _ => self.several(&fields, stands),
+        }
+    }
+
+    /// `and`, `or`
+    fn several(&mut self, fields: &Fields<'_>, stands: Stands) -> Option<Condition> {
+        if fields.values.is_empty() {
+            let why = format!("{} needs at least one condition", quoted(fields.name));
+            self.report.error(fields.at, "SX205", why);
+        }
+        let inner: Vec<_> =
+            fields.values.iter().map(|form| self.condition(form, stands.inside())).collect();
+        let inner = inner.into_iter().collect::<Option<Vec<_>>>()?;
+        Some(if fields.name == "and" { Condition::And(inner) } else { Condition::Or(inner) })
+    }
+
+    fn signal(&mut self, fields: &Fields<'_>, stands: Stands) -> Option<Condition> {
+        let label = self.label(fields);
+        let key = self.optional(fields, "key");
+        let equals = self.optional(fields, "equals");
+        let consume = fields.get("consume").map_or(Some(false), |form| self.boolean(form));
+        let bind = fields.get("as").map_or(Some(None), |form| self.taken_as(form).map(Some));
+        if let Some(form) = fields.get("consume").filter(|_| stands != Stands::Whole) {
+            let why = "a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`";
+            self.report.error(form.at, "SX211", why);
+            return None;
+        }
+        if let Some(form) = fields.get("as").filter(|_| consume == Some(false)) {
+            let why = "`:as` names what is taken; write `:consume true`, too";
+            self.report.error(form.at, "SX205", why);
+            return None;
+        }
+        Some(Condition::Signal {
+            label: label?,
+            key: key?,
+            equals: equals?,
+            consume: consume?,
+            bind: bind?,
+        })
+    }
+
+    /// The name that what is taken gets.
+    fn taken_as(&mut self, form: &Form) -> Option<Name> {
+        let name = self.name(form, "the name of what is taken")?;
+        if PLACEHOLDERS.contains(&name) || name.starts_with(CONTEXT) {
+            let why = format!(
+                "{} means something else already; use another name",
+                quoted(&format!("@{name}"))
+            );
+            self.report.error(form.at, "SX312", why);
+            return None;
+        }
+        let name = Name::from(name);
+        self.taken.insert(Name::clone(&name));
+        Some(name)
+    }
+
+    fn boolean(&mut self, form: &Form) -> Option<bool> {
+        if let Content::Boolean(value) = form.content {
+            return Some(value);
+        }
+        self.other(form, "`true` or `false`");
+        None
+    }
+
+    fn transcript_response(&mut self, fields: &Fields<'_>) -> Option<Condition> {
+        self.exactly(fields, []);
+        let request = self.need(fields, "request-id").and_then(|form| self.look(form));
+        let on_error = self.optional_state(fields, "on-error");
+        Some(Condition::Response { request: request?, on_error: on_error? })
+    }
+
+    fn matches(&mut self, fields: &Fields<'_>) -> Option<Condition> {
+        let wanted = ["a text to look at", "a regular expression"];
+        let [text, pattern] = self.exactly(fields, wanted)?;
+        let text = self.value(text);
+        let pattern = self.pattern(pattern);
+        Some(Condition::Matches { text: text?, pattern: pattern? })
+    }
+
+    fn pattern(&mut self, form: &Form) -> Option<Regex> {
+        let text = self.text(form, "a regular expression in quotes")?;
+        let built = RegexBuilder::new(text).size_limit(PATTERN_SIZE).build();
+        let built = built.map_err(|error| {
+            let error = error.to_string();
+            let why = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            format!("{} is not a regular expression: {why}", quoted(text))
+        });
+        built.map_err(|why| self.report.error(form.at, "SX214", why)).ok()
+    }
+
+    /// A duration in milliseconds.
+    fn duration(&mut self, form: &Form) -> Option<u64> {
+        let read = millis(self.text(form, "a duration, such as \"30m\",")?);
+        read.map_err(|why| self.report.error(form.at, "SX215", why)).ok()
+    }
+
+    fn time(&mut self, form: &Form) -> Option<Timestamp> {
+        let text = self.text(form, "a point in time, such as \"2026-01-15T14:30:00Z\",")?;
+        let read = text.parse::<Timestamp>();
+        read.map_err(|why| self.report.error(form.at, "SX216", why.to_string())).ok()
+    }
+}

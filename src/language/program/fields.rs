@@ -1,0 +1,111 @@
+//! Takes a form apart: its values in order, and its keywords with theirs.
+
+use super::form::{Content, Form};
+use super::reader::Reader;
+use crate::language::place::Place;
+use crate::language::report::quoted;
+
+/// A form that is taken apart.
+pub(super) struct Fields<'f> {
+    /// Its name.
+    pub(super) name: &'f str,
+    pub(super) at: Place,
+    /// The values before and between the keywords.
+    pub(super) values: Vec<&'f Form>,
+    keys: Vec<(&'f str, Option<&'f Form>)>,
+    /// Whether something in it could not be read, so that nothing is missed.
+    broken: bool,
+}
+
+impl<'f> Fields<'f> {
+    /// The value of a keyword.
+    pub(super) fn get(&self, key: &str) -> Option<&'f Form> {
+        self.keys.iter().find(|(own, _)| *own == key)?.1
+    }
+}
+
+impl Reader<'_> {
+    /// A form with these keywords.
+    pub(super) fn fields<'f>(
+        &mut self,
+        at: Place,
+        (name, rest): (&'f str, &'f [Form]),
+        known: &[&str],
+    ) -> Fields<'f> {
+        let mut fields = Fields { name, at, values: Vec::new(), keys: Vec::new(), broken: false };
+        let mut forms = rest.iter().peekable();
+        while let Some(form) = forms.next() {
+            match &form.content {
+                Content::Keyword(key) => {
+                    let value = forms.next_if(|next| !matches!(next.content, Content::Keyword(_)));
+                    self.keyword(&mut fields, (key, form.at), value, known);
+                }
+                Content::Wrong => fields.broken = true,
+                _ => fields.values.push(form),
+            }
+        }
+        fields
+    }
+
+    fn keyword<'f>(
+        &mut self,
+        fields: &mut Fields<'f>,
+        (key, at): (&'f str, Place),
+        value: Option<&'f Form>,
+        known: &[&str],
+    ) {
+        let (name, shown) = (quoted(fields.name), quoted(&format!(":{key}")));
+        if !known.contains(&key) {
+            let otherwise = || match known {
+                [] => "; it takes none".to_owned(),
+                known => format!("; it takes :{}", known.join(", :")),
+            };
+            let meant = self.report.hint(key, known.iter().copied(), otherwise);
+            let meant = meant.replace("mean `", "mean `:");
+            self.report.error(at, "SX203", format!("{name} has no keyword {shown}{meant}"));
+        } else if fields.keys.iter().any(|(own, _)| *own == key) {
+            let why = format!("{shown} stands twice in this {name}; remove one of them");
+            self.report.error(at, "SX204", why);
+        } else {
+            if value.is_none() {
+                self.report.error(at, "SX205", format!("{shown} has no value; write one after it"));
+            }
+            fields.keys.push((key, value));
+        }
+    }
+
+    /// The value of a keyword that has to be there.
+    pub(super) fn need<'f>(&mut self, fields: &Fields<'f>, key: &str) -> Option<&'f Form> {
+        let given = fields.keys.iter().find(|(own, _)| *own == key);
+        if given.is_none() && !fields.broken {
+            let why = format!("{} needs `:{key}`", quoted(fields.name));
+            self.report.error(fields.at, "SX205", why);
+        }
+        given?.1
+    }
+
+    /// The values of a form that has so many of them.
+    pub(super) fn exactly<'f, const N: usize>(
+        &mut self,
+        fields: &Fields<'f>,
+        wanted: [&str; N],
+    ) -> Option<[&'f Form; N]> {
+        let found = fields.values.len();
+        if let Some(more) = fields.values.get(N) {
+            let name = quoted(fields.name);
+            let takes = match N {
+                0 => "no value without a keyword".to_owned(),
+                1 => "one value".to_owned(),
+                _ => format!("{N} values"),
+            };
+            if !fields.broken {
+                let why = format!("{name} takes {takes}; {} is too many", more.sort());
+                self.report.error(more.at, "SX206", why);
+            }
+        } else if let Some(missing) = wanted.get(found).filter(|_| !fields.broken) {
+            let why = format!("{} needs {missing}", quoted(fields.name));
+            self.report.error(fields.at, "SX205", why);
+        }
+        fields.values.get(..N)?.try_into().ok()
+    }
+}

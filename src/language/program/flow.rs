@@ -1,0 +1,173 @@
+//! Where a program goes: what is never come to, loops that cannot end well, and awaits that nothing
+//! precedes. All of it is only remarked.
+
+use std::collections::BTreeSet;
+
+use super::definition::{Condition, Definition, Expression, Instruction, Kind, Template};
+use super::early;
+use crate::language::report::{Report, quoted};
+
+/// Remarks what is strange about a sound program.
+pub(super) fn check(program: &Definition, report: &mut Report) {
+    unreachable(program, report);
+    unused(program, report);
+    for state in &program.states {
+        body(&state.body, report);
+    }
+    early::check(program, report);
+}
+
+/// The instructions of a body, and those in them.
+fn each<'p>(body: &'p [Instruction], visit: &mut impl FnMut(&'p Instruction)) {
+    for instruction in body {
+        visit(instruction);
+        for inner in blocks(&instruction.kind) {
+            each(inner, visit);
+        }
+    }
+}
+
+/// The bodies in an instruction.
+fn blocks(kind: &Kind) -> Vec<&[Instruction]> {
+    match kind {
+        Kind::Action(body) | Kind::Loop(body) => vec![body],
+        Kind::Branch { arms, otherwise } => {
+            arms.iter().map(|arm| &arm.body[..]).chain(otherwise.as_deref()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The states that an instruction itself leads to.
+fn targets(kind: &Kind) -> Vec<usize> {
+    let mut found = Vec::new();
+    match kind {
+        Kind::Goto(state) => found.push(*state),
+        Kind::Wait(wait) => {
+            found.extend(wait.on_timeout);
+            on_errors(&wait.condition, &mut found);
+        }
+        Kind::Branch { arms, .. } => {
+            arms.iter().for_each(|arm| on_errors(&arm.condition, &mut found));
+        }
+        _ => {}
+    }
+    found
+}
+
+/// The states that a condition leads to.
+pub(super) fn on_errors(condition: &Condition, found: &mut Vec<usize>) {
+    match condition {
+        Condition::Response { on_error, .. } => found.extend(*on_error),
+        Condition::And(all) | Condition::Or(all) => {
+            all.iter().for_each(|inner| on_errors(inner, found));
+        }
+        Condition::Not(inner) => on_errors(inner, found),
+        _ => {}
+    }
+}
+
+fn unreachable(program: &Definition, report: &mut Report) {
+    let mut reached = BTreeSet::from([0]);
+    let mut ahead = vec![0];
+    while let Some(number) = ahead.pop() {
+        let Some(state) = program.states.get(number) else { continue };
+        let mut ways = Vec::new();
+        each(&state.body, &mut |instruction| ways.extend(targets(&instruction.kind)));
+        if !state.body.iter().any(ends) {
+            ways.push(number + 1);
+        }
+        ahead.extend(ways.into_iter().filter(|to| reached.insert(*to)));
+    }
+    for (number, state) in program.states.iter().enumerate() {
+        if !reached.contains(&number) {
+            let why = format!(
+                "no way leads to the state {}; remove it or lead to it",
+                quoted(&state.name)
+            );
+            report.warning(state.at, "SX401", why);
+        }
+    }
+}
+
+fn unused(program: &Definition, report: &mut Report) {
+    let mut used = BTreeSet::new();
+    for state in &program.states {
+        each(&state.body, &mut |instruction| match &instruction.kind {
+            Kind::Send(send) => _ = used.insert(send.role),
+            Kind::RunFolder(run) => _ = used.insert(run.role),
+            _ => {}
+        });
+    }
+    for (number, role) in program.roles.iter().enumerate() {
+        if !used.contains(&number) {
+            let why = format!("nothing is asked of the role {}; remove it", quoted(&role.name));
+            report.warning(role.at, "SX406", why);
+        }
+    }
+}
+
+/// What is strange in a body by itself.
+fn body(instructions: &[Instruction], report: &mut Report) {
+    let end = instructions.iter().position(ends);
+    if let Some(dead) = end.and_then(|end| instructions.get(end + 1)) {
+        let why = "this is never come to: what stands before it does not go on here; remove it";
+        report.warning(dead.at, "SX402", why);
+    }
+    for instruction in instructions {
+        if let Kind::Loop(inner) = &instruction.kind {
+            endless(instruction, inner, report);
+        }
+        for inner in blocks(&instruction.kind) {
+            body(inner, report);
+        }
+    }
+}
+
+fn endless(repeat: &Instruction, inner: &[Instruction], report: &mut Report) {
+    let mut leaves = false;
+    each(inner, &mut |instruction| {
+        leaves |= matches!(instruction.kind, Kind::Terminal { .. });
+        leaves |= !targets(&instruction.kind).is_empty();
+    });
+    if !leaves {
+        let why = "nothing leaves this loop; write `(goto STATE)` or `(terminal)` in it";
+        report.warning(repeat.at, "SX403", why);
+    }
+    if inner.iter().all(slips) {
+        let why = "a turn of this loop may pass without waiting, which fails the instance; put an `await` or a `wait` where each turn comes by";
+        report.warning(repeat.at, "SX404", why);
+    }
+}
+
+/// Whether nothing after an instruction is ever come to.
+fn ends(instruction: &Instruction) -> bool {
+    match &instruction.kind {
+        Kind::Goto(_) | Kind::Terminal { .. } | Kind::Loop(_) => true,
+        Kind::Branch { arms, otherwise } => {
+            let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
+            otherwise.is_some() && bodies.all(|body| body.iter().any(ends))
+        }
+        _ => false,
+    }
+}
+
+/// Whether what comes after an instruction may be come to without any waiting.
+fn slips(instruction: &Instruction) -> bool {
+    let waits = |value: &Expression| matches!(value, Expression::Signal { .. });
+    let optional = |value: &Option<Expression>| value.as_ref().is_some_and(waits);
+    let template = |template: &Template| template.arguments.iter().any(waits);
+    match &instruction.kind {
+        Kind::Wait(_) | Kind::Loop(_) | Kind::Goto(_) | Kind::Terminal { .. } => false,
+        Kind::Action(body) => body.iter().all(slips),
+        Kind::Branch { arms, otherwise } => {
+            let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
+            otherwise.is_none() || bodies.any(|body| body.iter().all(slips))
+        }
+        Kind::Send(send) => !template(&send.template),
+        Kind::RunFolder(run) => !optional(&run.input),
+        Kind::Assert { key, value, .. } => !optional(key) && !optional(value),
+        Kind::Retract { key, .. } => !optional(key),
+        Kind::Log(text) => !template(text),
+    }
+}

@@ -1,0 +1,236 @@
+//! What is done in a state: instructions, and the actions among them.
+
+use super::conditions::Stands;
+use super::definition::{Arm, Instruction, Kind, Name, RunFolder, Send};
+use super::fields::Fields;
+use super::form::{Content, Form};
+use super::reader::Reader;
+use super::vocabulary::{ACTION, ARM, INSTRUCTION, Sort, VALUE};
+use crate::domain::id::{Folder, StateName};
+use crate::language::place::Place;
+use crate::language::report::quoted;
+
+impl Reader<'_> {
+    /// What a state, a loop, or an arm does.
+    pub(super) fn body(&mut self, forms: &[&Form]) -> Vec<Instruction> {
+        forms.iter().filter_map(|form| self.instruction(form, &INSTRUCTION)).collect()
+    }
+
+    /// The same as a block of its own.
+    fn block(&mut self, forms: &[&Form]) -> Vec<Instruction> {
+        let before = self.requests.enter();
+        let body = self.body(forms);
+        self.requests.leave(before);
+        body
+    }
+
+    fn instruction(&mut self, form: &Form, sort: &Sort) -> Option<Instruction> {
+        let (name, rest) = self.head(form, sort)?;
+        let known: &[&str] = match name {
+            "wait" | "await" => &["timeout", "on-timeout"],
+            "terminal" => &["status", "result"],
+            "send-prompt" => &["agent", "template", "args", "request-id"],
+            "run-folder" => &["agent", "start", "input", "request-id"],
+            "assert" => &["key", "value"],
+            "retract" => &["key"],
+            _ => &[],
+        };
+        let fields = self.fields(form.at, (name, rest), known);
+        let kind = match name {
+            "wait" | "await" => self.wait(&fields).map(Kind::Wait),
+            "action" => self.action(&fields),
+            "loop" => self.repeat(&fields),
+            "branch" => self.branch(&fields),
+            "goto" => {
+                let [state] = self.exactly(&fields, ["the name of a state"])?;
+                self.state(state).map(Kind::Goto)
+            }
+            "terminal" => self.terminal(&fields),
+            "send-prompt" => self.send_prompt(&fields).map(Kind::Send),
+            "run-folder" => self.run_folder(&fields).map(Kind::RunFolder),
+            "assert" => self.assert(&fields),
+            "retract" => self.retract(&fields),
+            _ => self.log(&fields),
+        };
+        Some(Instruction { kind: kind?, at: form.at })
+    }
+
+    /// Whether there is something in a form that has to have something in it.
+    fn filled(&mut self, fields: &Fields<'_>, wanted: &str) {
+        if fields.values.is_empty() {
+            let name = quoted(fields.name);
+            let why = format!("there is nothing in this {name}; write {wanted} in it");
+            self.report.error(fields.at, "SX209", why);
+        }
+    }
+
+    fn action(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+        self.filled(fields, "an action such as `(log \"…\")`");
+        let actions = fields.values.iter().filter_map(|form| self.instruction(form, &ACTION));
+        Some(Kind::Action(actions.collect()))
+    }
+
+    fn repeat(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+        self.filled(fields, "an instruction such as `(goto STATE)`");
+        Some(Kind::Loop(self.block(&fields.values)))
+    }
+
+    fn branch(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+        let (mut arms, mut otherwise) = (Vec::new(), None);
+        let mut last: Option<Place> = None;
+        for form in &fields.values {
+            let Some((name, rest)) = self.head(form, &ARM) else { continue };
+            let arm = self.fields(form.at, (name, rest), &[]);
+            if let Some(at) = last.filter(|_| name == "on") {
+                let why =
+                    "`otherwise` stands last in a branch; what comes after it is never looked at";
+                self.report.error(at, "SX210", why);
+                last = None;
+            }
+            if name == "otherwise" {
+                if otherwise.is_some() {
+                    let why = "a branch has one `otherwise`; make an `(on CONDITION …)` of it";
+                    self.report.error(form.at, "SX204", why);
+                } else {
+                    last = Some(form.at);
+                }
+                otherwise = Some(self.block(&arm.values));
+                continue;
+            }
+            let Some((condition, body)) = arm.values.split_first() else {
+                self.report.error(
+                    form.at,
+                    "SX205",
+                    "`on` needs a condition, such as `(signal LABEL)`",
+                );
+                continue;
+            };
+            let condition = self.condition(condition, Stands::Arm);
+            let body = self.block(body);
+            arms.extend(condition.map(|condition| Arm { condition, body }));
+        }
+        let is_arm = |form: &&Form| matches!(&form.content, Content::List(_));
+        if !fields.values.iter().any(is_arm) {
+            let why = "`branch` needs at least one `(on CONDITION …)`";
+            self.report.error(fields.at, "SX205", why);
+        }
+        Some(Kind::Branch { arms, otherwise })
+    }
+
+    fn terminal(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+        self.exactly(fields, []);
+        let result = self.optional(fields, "result");
+        let status = fields.get("status").map_or(Some("completed"), |form| {
+            self.text(form, "`completed` or `failed`").filter(|status| {
+                let known = ["completed", "failed"].contains(status);
+                if !known {
+                    self.other(form, "`completed` or `failed`");
+                }
+                known
+            })
+        });
+        Some(Kind::Terminal { failed: status? == "failed", result: result? })
+    }
+
+    fn send_prompt(&mut self, fields: &Fields<'_>) -> Option<Send> {
+        self.exactly(fields, []);
+        let role = self.need(fields, "agent").and_then(|form| self.role(form));
+        let arguments = self.arguments(fields)?;
+        let template = self.need(fields, "template");
+        let template = template.and_then(|form| self.template(form, &arguments));
+        let request = self.request(fields);
+        Some(Send { role: role?, template: template?, request: request? })
+    }
+
+    /// The values for the places of a template.
+    fn arguments<'f>(&mut self, fields: &Fields<'f>) -> Option<Vec<&'f Form>> {
+        let Some(form) = fields.get("args") else { return Some(Vec::new()) };
+        let one = |forms: &[Form]| match &forms.first()?.content {
+            Content::Symbol(name) if VALUE.names.contains(&name.as_str()) => Some(name.clone()),
+            _ => None,
+        };
+        match &form.content {
+            Content::List(forms) => match one(forms) {
+                None => return Some(forms.iter().collect()),
+                Some(name) => self.other(form, &format!("a list of values, `(({name} …))`,")),
+            },
+            _ => self.other(form, "a list of values, such as `((response REQUEST) \"text\")`,"),
+        }
+        None
+    }
+
+    /// The id of the request that is sent.
+    fn request(&mut self, fields: &Fields<'_>) -> Option<Name> {
+        let Some(form) = fields.get("request-id") else { return Some(self.requests.send()) };
+        let name = Name::from(self.name(form, "the id of a request")?);
+        if let Err(before) = self.requests.declare(&name, form.at) {
+            let why = format!(
+                "the request {} is sent in line {} already; give this one another id",
+                quoted(&name),
+                before.line
+            );
+            self.report.error(form.at, "SX303", why);
+            return None;
+        }
+        Some(name)
+    }
+
+    fn run_folder(&mut self, fields: &Fields<'_>) -> Option<RunFolder> {
+        self.exactly(fields, []);
+        let role = self.need(fields, "agent").and_then(|form| self.role(form));
+        let start = self.need(fields, "start").and_then(|form| self.start(form));
+        let input = self.optional(fields, "input");
+        let request = self.request(fields);
+        let (folder, start) = start?;
+        Some(RunFolder { role: role?, folder, start, input: input?, request: request? })
+    }
+
+    /// The file an agent begins with, and its folder.
+    fn start(&mut self, form: &Form) -> Option<(Option<Folder>, StateName)> {
+        let path = self.name(form, "the file of a state, such as \"review/START.md\"")?;
+        let found = self.find(path);
+        found.map_err(|why| self.report.error(form.at, "SX311", why)).ok()
+    }
+
+    fn find(&self, path: &str) -> Result<(Option<Folder>, StateName), String> {
+        let (folder, name) = match path.rsplit_once('/') {
+            Some((folder, name)) => (Some(folder), name),
+            None => (None, path),
+        };
+        let folder = folder.map(Folder::parse).transpose().map_err(|error| error.to_string())?;
+        let name = StateName::parse(name).map_err(|error| error.to_string())?;
+        if !(name.is_prompt() || name.is_graph() || name.is_program()) {
+            return Err(format!(
+                "{}: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp",
+                quoted(path)
+            ));
+        }
+        let found = match &folder {
+            Some(folder) => self.source.within(folder).and_then(|source| source.check(&name)),
+            None => self.source.check(&name),
+        };
+        found.map_err(|error| format!("{}: {}", quoted(path), error.reason()))?;
+        Ok((folder, name))
+    }
+
+    fn assert(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+        let label = self.fact(fields);
+        let key = self.optional(fields, "key");
+        let value = self.optional(fields, "value");
+        Some(Kind::Assert { label: label?, key: key?, value: value? })
+    }
+
+    fn retract(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+        let label = self.fact(fields);
+        let key = self.optional(fields, "key");
+        Some(Kind::Retract { label: label?, key: key? })
+    }
+
+    fn log(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+        let Some((text, arguments)) = fields.values.split_first() else {
+            self.report.error(fields.at, "SX205", "`log` needs a text");
+            return None;
+        };
+        self.template(text, arguments).map(Kind::Log)
+    }
+}

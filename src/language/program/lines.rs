@@ -1,0 +1,61 @@
+//! The places of a text's bytes, quickly, however long its lines are.
+
+use crate::language::place::Place;
+
+/// So many bytes lie between two points whose characters are counted beforehand.
+const STRIDE: usize = 256;
+
+/// Where the lines of a text begin.
+pub(super) struct Lines<'text> {
+    text: &'text str,
+    /// The byte each line begins at.
+    starts: Vec<usize>,
+    /// How many characters begin before each multiple of the stride.
+    counts: Vec<usize>,
+}
+
+impl<'text> Lines<'text> {
+    pub(super) fn new(text: &'text str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
+        let mut counts = vec![0];
+        for piece in text.as_bytes().chunks(STRIDE) {
+            let before = counts.last().copied().unwrap_or_default();
+            counts.push(before + beginnings(piece));
+        }
+        Self { text, starts, counts }
+    }
+
+    /// The place of a byte; what lies after the end is at the end.
+    pub(super) fn place(&self, at: usize) -> Place {
+        let at = self.text.floor_char_boundary(at);
+        let line = self.starts.partition_point(|start| *start <= at);
+        let start = self.starts[line - 1];
+        Place { line: line as u64, column: (self.before(at) - self.before(start)) as u64 + 1 }
+    }
+
+    /// How many characters begin before a byte.
+    fn before(&self, at: usize) -> usize {
+        let counted = at / STRIDE;
+        self.counts[counted] + beginnings(&self.text.as_bytes()[counted * STRIDE..at])
+    }
+}
+
+/// How many characters begin in these bytes.
+fn beginnings(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_place_is_where_it_is(text in "([a-zé€😀]{0,300}\n?){0,4}", at in 0..1500usize) {
+            let at = at.min(text.len());
+            prop_assert_eq!(Lines::new(&text).place(at), Place::in_text(&text, at, 1));
+        }
+    }
+}

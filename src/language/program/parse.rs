@@ -1,0 +1,90 @@
+//! Reads the text of a program: pest takes it apart, and what follows makes forms of it.
+
+use pest::Parser;
+use pest::iterators::Pair;
+
+use super::form::{Content, Form};
+use super::lines::Lines;
+use super::surface::Surface;
+use crate::language::report::Report;
+
+/// What pest generates; none of it leaves this file.
+mod grammar {
+    #[derive(pest_derive::Parser)]
+    #[grammar = "grammar/program.pest"]
+    pub(super) struct Grammar;
+}
+use grammar::{Grammar, Rule};
+
+/// Whether a text is one word: a name, a number, a keyword, or a placeholder.
+pub(super) fn is_word(text: &str) -> bool {
+    Grammar::parse(Rule::word, text).is_ok()
+}
+
+/// The character of `u{…}` at the beginning of a text, and the length of that.
+pub(super) fn code_point(text: &str) -> Option<(char, usize)> {
+    let digits = text.strip_prefix("u{")?;
+    let digits = &digits[..digits.find('}')?];
+    let is_number =
+        (1..=6).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    let number = is_number.then(|| u32::from_str_radix(digits, 16).ok())??;
+    Some((char::from_u32(number)?, digits.len() + 3))
+}
+
+/// The forms of a text whose surface is mended.
+pub(super) fn forms(surface: &Surface, lines: &Lines<'_>, report: &mut Report) -> Vec<Form> {
+    match Grammar::parse(Rule::file, &surface.mended) {
+        Ok(mut pieces) => {
+            let file = pieces.next().into_iter().flat_map(Pair::into_inner);
+            file.filter_map(|piece| form(piece, surface, lines)).collect()
+        }
+        Err(error) => {
+            let (pest::error::InputLocation::Pos(at) | pest::error::InputLocation::Span((at, _))) =
+                error.location;
+            let place = lines.place(surface.original(at));
+            report.error(place, "SX108", "this cannot be read as a list, a text, or a word");
+            Vec::new()
+        }
+    }
+}
+
+fn form(piece: Pair<'_, Rule>, surface: &Surface, lines: &Lines<'_>) -> Option<Form> {
+    let span = piece.as_span();
+    let span = surface.original(span.start())..surface.original(span.end());
+    let text = piece.as_str();
+    let content = match piece.as_rule() {
+        _ if surface.wrong.contains(&span.start) => Content::Wrong,
+        Rule::list => {
+            let forms = piece.into_inner().filter_map(|piece| form(piece, surface, lines));
+            Content::List(forms.collect())
+        }
+        Rule::string => Content::String(string(text)),
+        Rule::keyword => Content::Keyword(text[1..].to_owned()),
+        Rule::placeholder => Content::Placeholder(text[1..].to_owned()),
+        Rule::float | Rule::integer => Content::Number(text.to_owned()),
+        Rule::boolean => Content::Boolean(text == "true"),
+        Rule::symbol => Content::Symbol(text.to_owned()),
+        _ => return None,
+    };
+    Some(Form { content, at: lines.place(span.start), span })
+}
+
+/// What a string in quotes means.
+fn string(text: &str) -> String {
+    let mut rest = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    let mut read = String::with_capacity(rest.len());
+    while let Some((before, after)) = rest.split_once('\\') {
+        read.push_str(before);
+        let (c, length) = match after.chars().next() {
+            Some('n') => ('\n', 1),
+            Some('t') => ('\t', 1),
+            Some('r') => ('\r', 1),
+            Some('u') => code_point(after).unwrap_or(('u', 1)),
+            Some(c) => (c, c.len_utf8()),
+            None => break,
+        };
+        read.push(c);
+        rest = &after[length..];
+    }
+    read + rest
+}

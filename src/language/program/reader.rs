@@ -1,0 +1,193 @@
+//! What reading a program carries along, and the ways to take its lists apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::definition::Name;
+use super::fields::Fields;
+use super::form::{Content, Form};
+use super::lines::Lines;
+use super::requests::Requests;
+use super::vocabulary::{ACTION, CONDITION, INSTRUCTION, Sort, sort_of};
+use crate::language::place::Place;
+use crate::language::report::{Report, quoted};
+use crate::language::source::Source;
+
+/// The longest name, in bytes.
+const LONGEST_NAME: usize = 100;
+
+/// What reading a program carries along.
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) lines: &'a Lines<'a>,
+    pub(super) source: &'a dyn Source,
+    pub(super) report: Report,
+    /// The numbers of the states, by name.
+    pub(super) states: BTreeMap<String, usize>,
+    /// The numbers of the roles, by name.
+    pub(super) roles: BTreeMap<String, usize>,
+    /// The labels of the facts that are looked at.
+    pub(super) labels: BTreeSet<String>,
+    /// The keys of the context that are needed.
+    pub(super) context: BTreeSet<String>,
+    /// What is taken by a name, and the placeholders that need such a name.
+    pub(super) taken: BTreeSet<Name>,
+    pub(super) placeholders: Vec<(Name, Place)>,
+    pub(super) requests: Requests,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        text: &'a str,
+        lines: &'a Lines<'a>,
+        source: &'a dyn Source,
+        report: Report,
+    ) -> Self {
+        Self {
+            text,
+            lines,
+            source,
+            report,
+            states: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            labels: BTreeSet::new(),
+            context: BTreeSet::new(),
+            taken: BTreeSet::new(),
+            placeholders: Vec::new(),
+            requests: Requests::default(),
+        }
+    }
+
+    /// The name of a form of this sort, and what stands in it.
+    pub(super) fn head<'f>(
+        &mut self,
+        form: &'f Form,
+        sort: &Sort,
+    ) -> Option<(&'f str, &'f [Form])> {
+        let Content::List(forms) = &form.content else {
+            self.other(form, &format!("{} such as {}", sort.what, sort.like));
+            return None;
+        };
+        let Some((first, rest)) = forms.split_first() else {
+            let why = format!("this list is empty; write {} such as {}", sort.what, sort.like);
+            self.report.error(form.at, "SX205", why);
+            return None;
+        };
+        match &first.content {
+            Content::Symbol(name) if sort.names.contains(&name.as_str()) => Some((name, rest)),
+            Content::Symbol(name) => {
+                self.unknown(form.at, name, sort);
+                None
+            }
+            Content::Wrong => None,
+            _ => {
+                let why = format!(
+                    "{} begins with its name, as {} does, and not with {}",
+                    sort.what,
+                    sort.like,
+                    first.sort()
+                );
+                self.report.error(first.at, "SX202", why);
+                None
+            }
+        }
+    }
+
+    /// A form that there is not, or not here.
+    fn unknown(&mut self, at: Place, name: &str, wanted: &Sort) {
+        let shown = quoted(name);
+        let Some(is) = sort_of(name) else {
+            let names = || wanted.names.join(", ");
+            let hint = self.report.hint(name, wanted.names.iter().copied(), || {
+                format!("; {} is one of {}", wanted.what, names())
+            });
+            self.report.error(at, "SX202", format!("there is no form {shown}{hint}"));
+            return;
+        };
+        let todo = match (is.what, wanted.what) {
+            (what, instruction) if what == ACTION.what && instruction == INSTRUCTION.what => {
+                format!("write `(action ({name} …))`")
+            }
+            (what, todo)
+                if what == CONDITION.what && [INSTRUCTION.what, ACTION.what].contains(&todo) =>
+            {
+                format!("write `(wait ({name} …))`")
+            }
+            (_, action) if action == ACTION.what => {
+                "in `action` stand actions, `wait` and `await`; write it after the action"
+                    .to_owned()
+            }
+            _ => format!("write {} such as {}", wanted.what, wanted.like),
+        };
+        let is = is.what;
+        self.report.error(at, "SX211", format!("{shown} is {is} and cannot stand here; {todo}"));
+    }
+
+    /// Says that something else is wanted than what stands here.
+    pub(super) fn other(&mut self, form: &Form, wanted: &str) {
+        if !form.is_wrong() {
+            let why = format!("write {wanted} here, not {}", form.sort());
+            self.report.error(form.at, "SX207", why);
+        }
+    }
+
+    /// The text of a form that has to be one.
+    pub(super) fn text<'f>(&mut self, form: &'f Form, wanted: &str) -> Option<&'f str> {
+        let text = form.text();
+        if text.is_none() {
+            self.other(form, wanted);
+        }
+        text
+    }
+
+    /// The same where an empty text, or one that no line can show, is none.
+    pub(super) fn name<'f>(&mut self, form: &'f Form, wanted: &str) -> Option<&'f str> {
+        let name = self.text(form, wanted)?;
+        let why = if name.trim().is_empty() {
+            "it is empty"
+        } else if name.chars().any(char::is_control) {
+            "it has a line break or a control character"
+        } else if name.len() > LONGEST_NAME {
+            "it has more than 100 bytes"
+        } else {
+            return Some(name);
+        };
+        self.report.error(form.at, "SX312", format!("{} cannot be {wanted}: {why}", quoted(name)));
+        None
+    }
+
+    /// The number of the state that is named here.
+    pub(super) fn state(&mut self, form: &Form) -> Option<usize> {
+        let name = self.name(form, "the name of a state")?;
+        let found = self.states.get(name).copied();
+        if found.is_none() {
+            let names = self.states.keys().map(String::as_str);
+            let hint = self.report.hint(name, names, || "; add it or name another".to_owned());
+            let why = format!("there is no state {}{hint}", quoted(name));
+            self.report.error(form.at, "SX304", why);
+        }
+        found
+    }
+
+    /// The number of the role that is named here.
+    pub(super) fn role(&mut self, form: &Form) -> Option<usize> {
+        let name = self.name(form, "the name of a role")?;
+        let found = self.roles.get(name).copied();
+        if found.is_none() {
+            let names = self.roles.keys().map(String::as_str);
+            let hint = self.report.hint(name, names, || "; add it to `roles`".to_owned());
+            let why = format!("there is no role {}{hint}", quoted(name));
+            self.report.error(form.at, "SX305", why);
+        }
+        found
+    }
+
+    /// The state that a keyword names; nothing is wrong if it does not stand there.
+    #[expect(clippy::option_option, reason = "no state and a wrong one are different")]
+    pub(super) fn optional_state(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Option<Option<usize>> {
+        fields.get(key).map_or(Some(None), |form| self.state(form).map(Some))
+    }
+}

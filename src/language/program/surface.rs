@@ -1,0 +1,295 @@
+//! The first look at a program's text: everything on its surface that is wrong is found, and mended so
+//! that the parser can read the rest.
+//!
+//! What is mended keeps its length, but for brackets that are missing, so places stay what they are. It
+//! also keeps the parser from nesting without end, in lists and in comments.
+
+use std::collections::BTreeSet;
+
+use super::brackets::{Balance, DEEPEST, Kind, Token, balance};
+use super::lines::Lines;
+use super::parse;
+use crate::language::report::{Report, quoted};
+
+/// The longest text of a program, in bytes: it is kept in the state of each run.
+const LONGEST: usize = 256 * 1024;
+
+/// A text that the parser can read.
+pub(super) struct Surface {
+    pub(super) mended: String,
+    /// Where in it a bracket was added.
+    added: Vec<usize>,
+    /// Where in the text a word stands that is none.
+    pub(super) wrong: BTreeSet<usize>,
+}
+
+impl Surface {
+    /// Which byte of the text a byte of the mended text was.
+    pub(super) fn original(&self, at: usize) -> usize {
+        at - self.added.partition_point(|added| *added < at)
+    }
+}
+
+/// Looks at a text; nothing, if it cannot be told what its lists are.
+pub(super) fn surface(text: &str, lines: &Lines<'_>, report: &mut Report) -> Option<Surface> {
+    if text.len() > LONGEST {
+        let why = format!(
+            "this is {} bytes long, a program may have {LONGEST}; have prompts name files to read",
+            text.len()
+        );
+        report.error(lines.place(0), "SX101", why);
+        return None;
+    }
+    let mut scan = Scan::new(text, lines);
+    scan.run();
+    let torn = scan.torn;
+    for (at, code, message) in std::mem::take(&mut scan.faults) {
+        report.error(lines.place(at), code, message);
+    }
+    let balance = match balance(&scan.tokens) {
+        Ok(balance) => balance,
+        Err(at) => {
+            let why =
+                format!("lists nest more than {DEEPEST} deep here; move a part to another state");
+            report.error(lines.place(at), "SX109", why);
+            return None;
+        }
+    };
+    if torn {
+        return None;
+    }
+    tell(&balance, text, lines, report);
+    balance.certain.then(|| scan.mended(balance))
+}
+
+/// Says which brackets are missing or too many.
+fn tell(balance: &Balance, text: &str, lines: &Lines<'_>, report: &mut Report) {
+    for (at, before) in &balance.unclosed {
+        let place = match before {
+            Some(before) => format!("before line {}", lines.place(*before).line),
+            None => "at the end of the file".to_owned(),
+        };
+        let why = format!("this list is never closed; add its `)` {place}");
+        report.error(lines.place(*at), "SX102", why);
+    }
+    let apart = |pair: &[usize]| !text[pair[0] + 1..pair[1]].trim().is_empty();
+    for run in balance.stray.chunk_by(|a, b| !apart(&[*a, *b])) {
+        let why = match run.len() {
+            1 => "this `)` closes nothing; remove it".to_owned(),
+            many => format!("these {many} `)` close nothing; remove them"),
+        };
+        report.error(lines.place(run[0]), "SX103", why);
+    }
+}
+
+struct Scan<'text> {
+    text: &'text str,
+    lines: &'text Lines<'text>,
+    at: usize,
+    mended: Vec<u8>,
+    tokens: Vec<Token>,
+    /// Whether something stands in this line already.
+    begun: bool,
+    wrong: BTreeSet<usize>,
+    faults: Vec<(usize, &'static str, String)>,
+    /// A string that goes over lines and ends as one begins, and how many faults there were before it.
+    suspect: Option<(usize, usize)>,
+    /// Whether a string or a comment is not closed.
+    torn: bool,
+}
+
+impl<'text> Scan<'text> {
+    fn new(text: &'text str, lines: &'text Lines<'text>) -> Self {
+        Self {
+            text,
+            lines,
+            at: 0,
+            mended: text.as_bytes().to_vec(),
+            tokens: Vec::new(),
+            begun: false,
+            wrong: BTreeSet::new(),
+            faults: Vec::new(),
+            suspect: None,
+            torn: false,
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(c) = self.rest().chars().next() {
+            match c {
+                '\n' => {
+                    self.begun = false;
+                    self.at += 1;
+                }
+                c if c.is_whitespace() => self.at += c.len_utf8(),
+                ';' => {
+                    let length = self.rest().find('\n').unwrap_or(self.rest().len());
+                    self.blank(length);
+                }
+                '#' if self.rest().starts_with("#|") => self.comment(),
+                '(' => self.bracket(Kind::Open),
+                ')' => self.bracket(Kind::Close),
+                '"' => self.string(),
+                _ => self.word(),
+            }
+        }
+    }
+
+    fn rest(&self) -> &'text str {
+        &self.text[self.at..]
+    }
+
+    fn blank(&mut self, length: usize) {
+        self.mended[self.at..self.at + length].fill(b' ');
+        self.at += length;
+    }
+
+    fn token(&mut self, kind: Kind) {
+        let column = self.lines.place(self.at).column;
+        let first = !std::mem::replace(&mut self.begun, true);
+        self.tokens.push(Token { kind, at: self.at, column, first });
+    }
+
+    fn bracket(&mut self, kind: Kind) {
+        self.token(kind);
+        self.at += 1;
+    }
+
+    fn comment(&mut self) {
+        let (start, mut depth, mut end) = (self.at, 0usize, self.at);
+        let bytes = self.text.as_bytes();
+        loop {
+            match bytes.get(end..end + 2) {
+                Some(b"#|") => (depth, end) = (depth + 1, end + 2),
+                Some(b"|#") => (depth, end) = (depth - 1, end + 2),
+                Some(_) => end += 1,
+                None => break,
+            }
+            if depth == 0 {
+                self.begun &= !self.text[start..end].contains('\n');
+                return self.blank(end - start);
+            }
+        }
+        let why = "the comment that begins here is never closed; end it with `|#`";
+        self.faults.push((start, "SX105", why.to_owned()));
+        self.torn = true;
+        self.blank(bytes.len() - start);
+    }
+
+    fn string(&mut self) {
+        self.token(Kind::Other);
+        let (start, faults) = (self.at, self.faults.len());
+        self.at += 1;
+        while let Some(length) = self.rest().find(['"', '\\']) {
+            self.at += length;
+            if self.rest().starts_with('"') {
+                self.at += 1;
+                self.suspects(start, faults);
+                return;
+            }
+            self.escape();
+        }
+        let (at, faults) = self.suspect.unwrap_or((start, faults));
+        self.faults.truncate(faults);
+        let why = "the string that begins here is never closed; end it with `\"`, and write `\\\"` for a quote in it";
+        self.faults.push((at, "SX104", why.to_owned()));
+        self.torn = true;
+        self.at = self.text.len();
+    }
+
+    /// A string whose end looks like a beginning is likely one whose own end is missing.
+    fn suspects(&mut self, start: usize, faults: usize) {
+        let separate = |c: char| c.is_whitespace() || [')', '(', '"', ';'].contains(&c);
+        let begins = self.rest().chars().next().is_some_and(|c| !separate(c));
+        if self.suspect.is_none() && begins && self.text[start..self.at].contains('\n') {
+            self.suspect = Some((start, faults));
+        }
+    }
+
+    fn escape(&mut self) {
+        let rest = &self.rest()[1..];
+        let Some(c) = rest.chars().next() else {
+            self.at += 1;
+            return;
+        };
+        let why = match c {
+            'n' | 't' | 'r' | '"' | '\\' => {
+                self.at += 2;
+                return;
+            }
+            'u' => match parse::code_point(rest) {
+                Some(_) => {
+                    self.at += 1;
+                    return;
+                }
+                None => "`\\u` needs the number of a character, such as `\\u{e9}`".to_owned(),
+            },
+            c => {
+                let escape = quoted(&format!("\\{c}"));
+                format!(
+                    "the escape {escape} means nothing; there are `\\n`, `\\t`, `\\r`, `\\\"`, `\\\\` and `\\u{{e9}}`"
+                )
+            }
+        };
+        self.faults.push((self.at, "SX106", why));
+        self.blank(1);
+    }
+
+    fn word(&mut self) {
+        self.token(Kind::Other);
+        let ends = |(at, c): &(usize, char)| {
+            c.is_whitespace()
+                || ['(', ')', '"', ';'].contains(c)
+                || self.rest()[*at..].starts_with("#|")
+        };
+        let length = self.rest().char_indices().find(ends).map_or(self.rest().len(), |(at, _)| at);
+        let word = &self.rest()[..length];
+        if !parse::is_word(word) {
+            let (code, why) = no_word(word);
+            self.faults.push((self.at, code, why));
+            self.wrong.insert(self.at);
+            self.mended[self.at..self.at + length].fill(b'x');
+        }
+        self.at += length;
+    }
+
+    fn mended(mut self, balance: Balance) -> Surface {
+        for at in balance.stray {
+            self.mended[at] = b' ';
+        }
+        let mut added = Vec::new();
+        let mut mended = Vec::with_capacity(self.mended.len() + balance.unclosed.len());
+        let mut from = 0;
+        for (_, before) in balance.unclosed {
+            let to = before.unwrap_or(self.mended.len());
+            mended.extend_from_slice(&self.mended[from..to]);
+            from = to;
+            added.push(mended.len());
+            mended.push(b')');
+        }
+        mended.extend_from_slice(&self.mended[from..]);
+        let mended = String::from_utf8_lossy(&mended).into_owned();
+        Surface { mended, added, wrong: self.wrong }
+    }
+}
+
+/// Why a word is none.
+fn no_word(word: &str) -> (&'static str, String) {
+    let shown = quoted(word);
+    match word.chars().next() {
+        Some(':') if word.len() == 1 => {
+            ("SX107", "a `:` alone means nothing; write a keyword, such as `:key`".to_owned())
+        }
+        Some('@') if word.len() == 1 => (
+            "SX107",
+            "an `@` alone means nothing; write a placeholder, such as `@workflow-id`".to_owned(),
+        ),
+        Some(':') => ("SX108", format!("{shown} is no keyword; one looks like `:request-id`")),
+        Some('@') => ("SX108", format!("{shown} is no placeholder; one looks like `@workflow-id`")),
+        _ => {
+            let why =
+                format!("{shown} is neither a number nor a name; put it in quotes if it is a text");
+            ("SX108", why)
+        }
+    }
+}

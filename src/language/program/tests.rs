@@ -1,0 +1,45 @@
+//! Programs that are read, good ones and bad ones.
+
+use std::collections::BTreeMap;
+
+use super::definition::Definition;
+use super::read::{Reading, read};
+
+mod bombs;
+mod meanings;
+mod mistakes;
+mod remarks;
+mod requests;
+mod surface;
+
+/// The example of the specification.
+const SEED: &str = include_str!("tests/planner-worker-review.lisp");
+
+fn reading(text: &str) -> Reading {
+    let files = ["review/START.md", "own.yaml", "WORK.md"];
+    let source: BTreeMap<String, String> =
+        files.into_iter().map(|name| (name.to_owned(), "x".to_owned())).collect();
+    read("p.lisp", text, &source)
+}
+
+/// What is said about a program, without its path.
+fn said(text: &str) -> Vec<String> {
+    let found = reading(text).diagnostics;
+    let said = found.iter().map(ToString::to_string);
+    said.map(|said| said.strip_prefix("p.lisp:").unwrap_or(&said).to_owned()).collect()
+}
+
+fn program(text: &str) -> Definition {
+    let Reading { program, diagnostics } = reading(text);
+    program.unwrap_or_else(|| panic!("{diagnostics:#?}\n{text}"))
+}
+
+/// A program with the roles `a` and `b` and one state; what is done in it begins at 3:1.
+fn state(body: &str) -> String {
+    format!("(workflow w (roles (a) (b))\n(state s\n{body}))")
+}
+
+/// The program has these flaws and no others.
+fn assert_said(text: &str, expected: &[&str]) {
+    assert_eq!(said(text), expected, "{text}");
+}

@@ -1,0 +1,143 @@
+//! Texts that are meant to harm, and texts of chance: all are read, none takes long.
+
+use proptest::prelude::*;
+
+use super::super::lines::Lines;
+use super::super::{parse, surface};
+use super::{SEED, reading, said, state};
+use crate::language::report::Report;
+
+#[test]
+fn what_is_too_long_or_too_deep_is_named() {
+    let found = said(&"a".repeat(256 * 1024 + 1));
+    assert_eq!(
+        found,
+        [
+            "1:1: SX101 this is 262145 bytes long, a program may have 262144; have prompts name files to read"
+        ]
+    );
+    let deep = ["1:65: SX109 lists nest more than 64 deep here; move a part to another state"];
+    assert_eq!(said(&"(".repeat(100_000)), deep);
+    let closed = format!("{}{}", "(".repeat(100_000), ")".repeat(100_000));
+    assert_eq!(said(&closed), deep);
+    assert_eq!(said(&"#|".repeat(100_000)).len(), 1);
+    assert_eq!(said(&")".repeat(100_000)).len(), 2);
+}
+
+#[test]
+fn nothing_takes_long() {
+    for piece in [") x ", "\"\\q\" ", "(a)", ": ", "@a@ ", "\n(a", "\n   )", "(state s)", "é"] {
+        let text = format!("(workflow w {}", piece.repeat(200_000 / piece.len()));
+        assert!(!said(&text).is_empty(), "{piece}");
+    }
+    let goes = |number: usize| format!("(state s{} (goto s{number}))\n", number + 1);
+    let states: String = (0..5000).rev().map(goes).collect();
+    assert_eq!(reading(&format!("(workflow w {states} (state s0))")).diagnostics, []);
+    let tildes = said(&state(&format!("(action (log \"{}\"))", "~b".repeat(100_000))));
+    assert_eq!(tildes.len(), 100_000);
+}
+
+/// Pieces that programs are made of.
+const WORDS: &[&str] = &[
+    "(",
+    ")",
+    "(",
+    ")",
+    "\"",
+    "\n  ",
+    " ",
+    ";",
+    "#|",
+    "|#",
+    "\\",
+    ":",
+    "@",
+    "~a",
+    ":key ",
+    ":args ",
+    ":request-id ",
+    "@workflow-id",
+    "@x",
+    "(workflow w ",
+    "(state s ",
+    "(roles (a))",
+    "(action ",
+    "(loop ",
+    "(branch ",
+    "(on ",
+    "(otherwise ",
+    "(goto s)",
+    "(terminal)",
+    "(wait ",
+    "(signal l)",
+    "(send-prompt :agent a :template \"x\")",
+    "(await (transcript-response :request-id r))",
+    "(log \"~a\" (response r))",
+    "1.5",
+    "true",
+];
+
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        8 => prop::sample::select(WORDS).prop_map(str::to_owned),
+        1 => "\\PC{0,3}",
+    ];
+    prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+/// Whatever the text, what is said of it is about places in it, and a program comes of it or an error.
+fn holds(text: &str) -> Result<(), TestCaseError> {
+    let reading = reading(text);
+    let lines: Vec<&str> = text.strip_prefix('\u{feff}').unwrap_or(text).split('\n').collect();
+    for found in &reading.diagnostics {
+        let line =
+            usize::try_from(found.line).ok().and_then(|line| lines.get(line.checked_sub(1)?));
+        let width = line.map(|line| line.chars().count() as u64 + 1);
+        prop_assert!(found.column >= 1 && Some(found.column) <= width, "{}: {:?}", found, text);
+    }
+    let errors = reading.diagnostics.iter().any(|found| found.is_error());
+    prop_assert_eq!(reading.program.is_none(), errors, "{:?}", text);
+    Ok(())
+}
+
+/// What was mended can be read.
+fn mends(text: &str) -> Result<(), TestCaseError> {
+    let lines = Lines::new(text);
+    let mut report = Report::new("p.lisp");
+    if let Some(surface) = surface::surface(text, &lines, &mut report) {
+        let mut rest = Report::new("p.lisp");
+        parse::forms(&surface, &lines, &mut rest);
+        prop_assert_eq!(rest.sorted(), vec![], "{:?}", text);
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_text_is_too_strange(text in any::<String>()) {
+        holds(&text)?;
+        mends(&text)?;
+    }
+
+    #[test]
+    fn no_mixture_is_too_strange(text in pieces()) {
+        holds(&text)?;
+        mends(&text)?;
+    }
+
+    #[test]
+    fn no_change_of_the_example_is_too_strange(at in 0..SEED.len(), gone in 0..40usize, piece in pieces()) {
+        let mut text = SEED.to_owned();
+        let (from, to) = (text.floor_char_boundary(at), text.floor_char_boundary(at + gone));
+        text.replace_range(from..to, &piece);
+        holds(&text)?;
+        mends(&text)?;
+    }
+
+    #[test]
+    fn no_loss_in_the_example_is_too_strange(at in 0..SEED.len()) {
+        let mut text = SEED.to_owned();
+        text.remove(at);
+        holds(&text)?;
+    }
+}

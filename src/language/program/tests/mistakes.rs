@@ -1,0 +1,384 @@
+//! One bad program for each mistake in its forms and names: the place and the words.
+
+use std::collections::BTreeSet;
+
+use super::super::codes::CODES;
+use super::super::read::Reading;
+use super::{assert_said, reading, said, state};
+
+#[test]
+fn the_frame() {
+    let table: [(&str, &[&str]); 15] = [
+        (
+            "(workflwo w (state s))",
+            &["1:1: SX202 there is no form `workflwo`; did you mean `workflow`?"],
+        ),
+        (
+            "(state s)",
+            &[
+                "1:1: SX211 `state` is a part of a workflow and cannot stand here; write a workflow such as `(workflow NAME …)`",
+            ],
+        ),
+        (
+            "x",
+            &["1:1: SX207 write a workflow such as `(workflow NAME …)` here, not the symbol `x`"],
+        ),
+        (
+            "(workflow v (state s))\n(workflow w (state s)) x",
+            &[
+                "2:1: SX201 a file has one workflow, and this one has another in line 1; put it into a file of its own",
+                "2:24: SX201 the symbol `x` stands beside the workflow; put it in, or remove it",
+            ],
+        ),
+        ("(workflow w)", &["1:1: SX208 this workflow has no state; write `(state NAME …)` in it"]),
+        ("(workflow (state s))", &["1:1: SX205 `workflow` needs a name: `(workflow NAME …)`"]),
+        ("(workflow w (state))", &["1:13: SX205 `state` needs a name: `(state NAME …)`"]),
+        (
+            "(workflow w (satte s) (state s))",
+            &["1:13: SX202 there is no form `satte`; did you mean `state`?"],
+        ),
+        (
+            "(workflow w (state \"\"))",
+            &["1:20: SX312 `` cannot be the name of a state: it is empty"],
+        ),
+        (
+            "(workflow w\n(state s)\n(state s))",
+            &["3:8: SX301 `s` is a state in line 2 already; rename one of them"],
+        ),
+        (
+            "(workflow w (roles) (roles) (state s))",
+            &["1:21: SX204 a workflow has one `roles`; put both into one"],
+        ),
+        (
+            "(workflow w (metadata (lable x) (label x) (label y)) (state s))",
+            &[
+                "1:24: SX218 `metadata` has no key `lable`; did you mean `label`?",
+                "1:44: SX204 `label` stands twice in `metadata`; remove one of them",
+            ],
+        ),
+        (
+            "(workflow w (metadata (max-iterations 0) (max-budget-usd x) (model gpt)) (state s))",
+            &[
+                "1:39: SX207 `max-iterations` is a whole number greater than 0, not the number `0`",
+                "1:58: SX207 write an amount in US dollars, such as 2 or 0.50",
+                "1:68: SX207 unknown model `gpt`; use one of opus, sonnet, haiku",
+            ],
+        ),
+        (
+            "(workflow w (metadata (label) (description a b) label) (state s))",
+            &[
+                "1:23: SX205 `label` needs a value",
+                "1:46: SX206 `description` takes one value; the symbol `b` is too many",
+                "1:49: SX207 write an entry such as `(label \"…\")` here, not the symbol `label`",
+            ],
+        ),
+        (
+            "(workflow w :x 1 (state s) ())",
+            &[
+                "1:13: SX203 `workflow` has no keyword `:x`; it takes none",
+                "1:28: SX205 this list is empty; write a part of a workflow such as `(state NAME …)`",
+            ],
+        ),
+    ];
+    for (text, expected) in table {
+        assert_said(text, expected);
+    }
+}
+
+#[test]
+fn the_roles() {
+    let table = [
+        (
+            "(a :agent-kind \"claude\")",
+            "2:16: SX306 there is no agent kind `claude`; did you mean `claude-code`?",
+        ),
+        ("(a) (a)", "2:6: SX302 `a` is a role in line 2 already; rename one of them"),
+        ("(a/b)", "2:2: SX309 a role's name has no `/`, as `a/b` has; use `-`"),
+        (
+            "(a :handle-ref x :cwd one) (b :handle-ref x)",
+            "2:29: SX310 `b` shares the session `x` with `a`, but not its `:cwd`; give both the same, or another `:handle-ref`",
+        ),
+        (
+            "(a :cwd \"/etc\")",
+            "2:9: SX217 `:cwd` is a directory below that of the run, without `..`, which `/etc` is not",
+        ),
+        (
+            "(a :cwd \"../x\")",
+            "2:9: SX217 `:cwd` is a directory below that of the run, without `..`, which `../x` is not",
+        ),
+        ("(a :model gpt)", "2:11: SX207 unknown model `gpt`; use one of opus, sonnet, haiku"),
+        ("(a :modle opus)", "2:4: SX203 `a` has no keyword `:modle`; did you mean `:model`?"),
+        (
+            "(a :model opus :model opus)",
+            "2:16: SX204 `:model` stands twice in this `a`; remove one of them",
+        ),
+        ("(a :model)", "2:4: SX205 `:model` has no value; write one after it"),
+        ("(a b)", "2:4: SX206 `a` takes no value without a keyword; the symbol `b` is too many"),
+    ];
+    for (roles, expected) in table {
+        let text = format!("(workflow w (roles\n{roles})\n(state s))");
+        let found: Vec<_> =
+            said(&text).into_iter().filter(|said| !said.contains("warning")).collect();
+        assert_eq!(found, [expected], "{text}");
+    }
+}
+
+#[test]
+fn the_instructions() {
+    let table: [(&str, &str); 24] = [
+        ("(gotu s)", "3:1: SX202 there is no form `gotu`; did you mean `goto`?"),
+        (
+            "(\"goto\" s)",
+            "3:2: SX202 an instruction begins with its name, as `(goto STATE)` does, and not with the text `goto`",
+        ),
+        ("s", "3:1: SX207 write an instruction such as `(goto STATE)` here, not the symbol `s`"),
+        (
+            "(send-prompt :agent a :template x)",
+            "3:1: SX211 `send-prompt` is an action and cannot stand here; write `(action (send-prompt …))`",
+        ),
+        (
+            "(action (goto s))",
+            "3:9: SX211 `goto` is an instruction and cannot stand here; in `action` stand actions, `wait` and `await`; write it after the action",
+        ),
+        (
+            "(signal l)",
+            "3:1: SX211 `signal` is a condition and cannot stand here; write `(wait (signal …))`",
+        ),
+        (
+            "(action)",
+            "3:1: SX209 there is nothing in this `action`; write an action such as `(log \"…\")` in it",
+        ),
+        (
+            "(loop)",
+            "3:1: SX209 there is nothing in this `loop`; write an instruction such as `(goto STATE)` in it",
+        ),
+        ("(goto)", "3:1: SX205 `goto` needs the name of a state"),
+        ("(goto s s)", "3:9: SX206 `goto` takes one value; the symbol `s` is too many"),
+        ("(goto (s))", "3:7: SX207 write the name of a state here, not the list `(s …)`"),
+        ("(goto ss)", "3:7: SX304 there is no state `ss`; did you mean `s`?"),
+        ("(branch)", "3:1: SX205 `branch` needs at least one `(on CONDITION …)`"),
+        ("(branch (on))", "3:9: SX205 `on` needs a condition, such as `(signal LABEL)`"),
+        (
+            "(branch (otherwise) (on (signal l)))",
+            "3:9: SX210 `otherwise` stands last in a branch; what comes after it is never looked at",
+        ),
+        (
+            "(branch (on (signal l)) (otherwise) (otherwise))",
+            "3:37: SX204 a branch has one `otherwise`; make an `(on CONDITION …)` of it",
+        ),
+        (
+            "(terminal :status fine)",
+            "3:19: SX207 write `completed` or `failed` here, not the symbol `fine`",
+        ),
+        ("(wait (signal l) :on-timeout s)", "3:1: SX205 `wait` needs `:timeout`"),
+        (
+            "(wait (signal l) :timeout 1y)",
+            "3:27: SX108 `1y` is neither a number nor a name; put it in quotes if it is a text",
+        ),
+        (
+            "(wait (signal l) :timeout \"1y\")",
+            "3:27: SX215 `1y` is not a duration; write for example 200ms, 30s, 5m or 1h",
+        ),
+        ("(action (log))", "3:9: SX205 `log` needs a text"),
+        (
+            "(action (assert))",
+            "3:9: SX205 `assert` needs the label of a fact, such as `plan/ready`",
+        ),
+        (
+            "(action (retract l :value x))",
+            "3:20: SX203 `retract` has no keyword `:value`; it takes :key",
+        ),
+        (
+            "(on (signal l))",
+            "3:1: SX211 `on` is an arm of a branch and cannot stand here; write an instruction such as `(goto STATE)`",
+        ),
+    ];
+    for (body, expected) in table {
+        assert_eq!(said(&state(body))[0], expected, "{body}");
+    }
+}
+
+#[test]
+fn the_requests() {
+    let send = |rest: &str| state(&format!("(action (send-prompt :agent a {rest}))"));
+    let run = |start: &str| state(&format!("(action (run-folder :agent a :start {start}))"));
+    let table = [
+        (state("(action (send-prompt :template x))"), "3:9: SX205 `send-prompt` needs `:agent`"),
+        (send(""), "3:9: SX205 `send-prompt` needs `:template`"),
+        (
+            send(":template x :args y"),
+            "3:49: SX207 write a list of values, such as `((response REQUEST) \"text\")`, here, not the symbol `y`",
+        ),
+        (
+            send(":template x :args (artifact a)"),
+            "3:49: SX207 write a list of values, `((artifact …))`, here, not the list `(artifact …)`",
+        ),
+        (
+            send(":template \"~a ~a\" :args (x)"),
+            "3:41: SX213 this template has 2 places `~a`, but one value to put there; write `~~` for a tilde",
+        ),
+        (
+            send(":template \"é\\n~c\""),
+            "3:45: SX212 `~c` means nothing in a template; write `~a` for the next value and `~~` for a tilde",
+        ),
+        (
+            send(":template \"x~\""),
+            "3:43: SX212 `~` means nothing in a template; write `~a` for the next value and `~~` for a tilde",
+        ),
+        (
+            send(":template ~a"),
+            "3:41: SX108 `~a` is neither a number nor a name; put it in quotes if it is a text",
+        ),
+        (
+            state("(action (send-prompt :agent c :template x))"),
+            "3:29: SX305 there is no role `c`; add it to `roles`",
+        ),
+        (run("GONE.md"), "3:37: SX311 `GONE.md`: there is no such file in the workflow"),
+        (
+            run("review/STRAT.md"),
+            "3:37: SX311 `review/STRAT.md`: there is no such file in the workflow; did you mean START.md?",
+        ),
+        (
+            run("x.txt"),
+            "3:37: SX311 `x.txt`: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp",
+        ),
+        (
+            run("\"../x.md\""),
+            "3:37: SX311 `..` is not a folder of the workflow: name one below the folder of the first state, without `..`",
+        ),
+        (
+            state(
+                "(action (send-prompt :agent a :template x :request-id r)\n(send-prompt :agent a :template x :request-id r))",
+            ),
+            "4:47: SX303 the request `r` is sent in line 3 already; give this one another id",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(said(&text)[0], expected, "{text}");
+    }
+}
+
+#[test]
+fn the_conditions_and_values() {
+    let wait = |condition: &str| state(&format!("(wait {condition})"));
+    let log = |value: &str| state(&format!("(action (log \"~a\" {value}))"));
+    let table = [
+        (wait(""), "3:1: SX205 `wait` needs a condition, such as `(signal LABEL)`"),
+        (wait("(singal l)"), "3:7: SX202 there is no form `singal`; did you mean `signal`?"),
+        (
+            wait("(response l)"),
+            "3:7: SX211 `response` is a value and cannot stand here; write a condition such as `(signal LABEL)`",
+        ),
+        (wait("(signal)"), "3:7: SX205 `signal` needs the label of a fact, such as `plan/ready`"),
+        (
+            wait("(signal @label)"),
+            "3:15: SX207 write the label of a fact here, not the placeholder `@label`",
+        ),
+        (
+            wait("(signal l :consume yes)"),
+            "3:20: SX207 write `true` or `false` here, not the symbol `yes`",
+        ),
+        (
+            wait("(signal l :as x)"),
+            "3:15: SX205 `:as` names what is taken; write `:consume true`, too",
+        ),
+        (
+            wait("(signal l :consume true :as label)"),
+            "3:29: SX312 `@label` means something else already; use another name",
+        ),
+        (
+            wait("(not (signal l :consume true))"),
+            "3:25: SX211 a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`",
+        ),
+        (wait("(and)"), "3:7: SX205 `and` needs at least one condition"),
+        (
+            wait("(not (signal l) (signal m))"),
+            "3:23: SX206 `not` takes one value; the list `(signal …)` is too many",
+        ),
+        (wait("(matches x)"), "3:7: SX205 `matches` needs a regular expression"),
+        (wait("(matches x \"(\")"), "3:18: SX214 `(` is not a regular expression: unclosed group"),
+        (
+            wait("(after soon)"),
+            "3:14: SX215 `soon` is not a duration; write for example 200ms, 30s, 5m or 1h",
+        ),
+        (
+            wait("(at \"tomorrow\")"),
+            "3:11: SX216 `tomorrow` is not a point in time; write for example 2026-01-15T14:30:22.123Z",
+        ),
+        (
+            state("(branch (on (after \"1m\")))"),
+            "3:13: SX211 a branch does not wait, so there is nothing that `after` could count from; use it in `wait`",
+        ),
+        (
+            state("(branch (on (signal l :consume true)))"),
+            "3:32: SX211 a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`",
+        ),
+        (wait("(transcript-response)"), "3:7: SX205 `transcript-response` needs `:request-id`"),
+        (
+            wait("(transcript-response :request-id r)"),
+            "3:40: SX307 no request is called `r`, and no send without a name stands before it in the same block; write `:request-id r` where it is sent",
+        ),
+        (log("(respone r)"), "3:19: SX202 there is no form `respone`; did you mean `response`?"),
+        (log("(feedback c)"), "3:29: SX305 there is no role `c`; add it to `roles`"),
+        (log("(artifact)"), "3:19: SX205 `artifact` needs the name of a role"),
+        (
+            log("@workflow"),
+            "3:19: SX308 nothing fills the placeholder `@workflow`; did you mean `@workflow-id`?",
+        ),
+        (
+            log("@zzz"),
+            "3:19: SX308 nothing fills the placeholder `@zzz`; there are `@workflow-id`, `@label`, `@branch` and `@context/NAME`",
+        ),
+        (log(":key"), "3:19: SX203 `log` has no keyword `:key`; it takes none"),
+    ];
+    for (text, expected) in table {
+        assert_eq!(said(&text)[0], expected, "{text}");
+    }
+}
+
+/// Texts that together have every flaw there is.
+#[test]
+fn every_code_of_the_table_is_said_somewhere() {
+    let deep = "(".repeat(100);
+    let long = "x".repeat(300_000);
+    let texts = [
+        "(",
+        ")",
+        "\"",
+        "#|",
+        "(workflow \"\\q\" (state s (goto :)))",
+        "(workflow 1x)",
+        &deep,
+        &long,
+        "",
+        "(workflow w (x))",
+        "(workflow w (state s))) x",
+        "(workflow w (metadata (x y) (label a) (label a b)) (roles (a :x y :cwd \"..\" :agent-kind c :handle-ref h) (a) (b/c :handle-ref h :cwd x)) (state \"\"))",
+        &state("(action) (branch (otherwise) (on (after 1))) (goto t) (terminal :status x) (wait)"),
+        &state(
+            "(action (log \"~b\") (log \"~a\") (log \"~a\" @x) (send-prompt :agent c :template x :request-id a) (send-prompt :agent c :template x :request-id a) (run-folder :agent a :start x.md))",
+        ),
+        &state(
+            "(wait (or (matches x \"(\") (after x) (at x) (transcript-response :request-id r)))",
+        ),
+        "(workflow w (state s) (state s))",
+        &state("(loop (action (log x))) (loop (wait (signal l)))"),
+        "(workflow w (roles (a)) (state s (wait (transcript-response :request-id r)) (goto s)) (state t (action (send-prompt :agent a :template x :request-id r))))",
+    ];
+    let said: BTreeSet<&str> =
+        texts.iter().flat_map(|text| reading(text).diagnostics).map(|found| found.code).collect();
+    let known: BTreeSet<&str> = CODES.into_iter().map(|(code, _)| code).collect();
+    assert_eq!(said, known);
+    for (code, meaning) in CODES {
+        let is_warning = |text: &&str| {
+            reading(text).diagnostics.iter().any(|found| found.code == code && !found.is_error())
+        };
+        assert_eq!(meaning.ends_with("(warning)"), texts.iter().any(is_warning), "{code}");
+    }
+}
+
+#[test]
+fn a_program_with_errors_is_none() {
+    let Reading { program, diagnostics } = reading("(workflow w (state s (goto t)))");
+    assert!(program.is_none() && diagnostics.len() == 1);
+}

@@ -1,0 +1,104 @@
+//! What is remarked about sound programs.
+
+use super::{SEED, assert_said, said};
+
+fn send(request: &str) -> String {
+    format!("(action (send-prompt :agent a :template x :request-id {request}))")
+}
+
+fn awaits(request: &str) -> String {
+    format!("(await (transcript-response :request-id {request}))")
+}
+
+/// What is said of a program with these states, which begin in line 2.
+fn remarks(states: &str) -> Vec<String> {
+    let found = said(&format!("(workflow w (roles (a))\n{states}\n(state z {}))", send("z")));
+    found.into_iter().map(|said| said.replacen("warning: ", "", 1)).collect()
+}
+
+#[test]
+fn the_example_is_sound() {
+    assert_said(SEED, &[]);
+}
+
+#[test]
+fn states_that_no_way_leads_to() {
+    let expected = "3:1: SX401 no way leads to the state `b`; remove it or lead to it";
+    assert_eq!(remarks("(state a (goto z))\n(state b (goto z))"), [expected]);
+    assert_eq!(
+        remarks("(state a (loop (wait (signal l)) (branch (on (signal m) (goto z)))))\n(state b)"),
+        [expected]
+    );
+    for way in [
+        "(state a (wait (signal l) :timeout 5 :on-timeout b) (goto z))\n(state b)",
+        "(state a (branch (on (signal l) (goto b))) (goto z))\n(state b)",
+        "(state a (branch (on (signal l) (goto z))))\n(state b)",
+        "(state a (action (send-prompt :agent a :template x)) (await (transcript-response :request-id r :on-error b)) (goto z))\n(state b)",
+    ] {
+        assert_eq!(remarks(way), Vec::<String>::new(), "{way}");
+    }
+}
+
+#[test]
+fn instructions_that_are_never_come_to() {
+    let expected = |column| {
+        format!(
+            "2:{column}: SX402 this is never come to: what stands before it does not go on here; remove it"
+        )
+    };
+    assert_eq!(remarks("(state a (goto z) (goto a))"), [expected(19)]);
+    assert_eq!(remarks("(state a (loop (wait (signal l)) (goto z)) (goto a))"), [expected(44)]);
+    let branch = "(state a (branch (on (signal l) (goto z)) (otherwise (goto z))) (goto a))";
+    assert_eq!(remarks(branch), [expected(65)]);
+}
+
+#[test]
+fn loops_that_cannot_end_well() {
+    let text = "(state a (branch (on (signal l) (goto z))) (loop (wait (signal l))))";
+    let expected =
+        "2:44: SX403 nothing leaves this loop; write `(goto STATE)` or `(terminal)` in it";
+    assert_eq!(remarks(text), [expected]);
+    let slips = "2:10: SX404 a turn of this loop may pass without waiting, which fails the instance; put an `await` or a `wait` where each turn comes by";
+    assert_eq!(remarks("(state a (loop (branch (on (signal l) (goto z)))))"), [slips]);
+    let one_arm = "(state a (loop (branch (on (signal l) (goto z)) (on (signal m)) (otherwise (wait (signal n))))))";
+    assert_eq!(remarks(one_arm), [slips]);
+    for fine in [
+        "(state a (loop (branch (on (signal l) (goto z)) (otherwise (wait (signal n))))))",
+        "(state a (loop (action (log \"~a\" (signal x))) (branch (on (signal l) (goto z)))))",
+        "(state a (loop (goto z)))",
+    ] {
+        assert_eq!(remarks(fine), Vec::<String>::new(), "{fine}");
+    }
+}
+
+#[test]
+fn awaits_that_nothing_precedes() {
+    let (sends, awaits) = (send("r"), awaits("r"));
+    let early = |column| {
+        format!(
+            "2:{column}: SX405 the request `r` is awaited here, but nothing on any way to this place sends it"
+        )
+    };
+    assert_eq!(remarks(&format!("(state a {awaits} {sends})")), [early(10)]);
+    assert_eq!(
+        remarks(&format!("(state a (loop {awaits} {sends} (branch (on (signal l) (goto z)))))")),
+        [early(16)]
+    );
+    assert_eq!(remarks(&format!("(state a {awaits})\n(state b {sends} (goto a))")), [early(10)]);
+    for fine in [
+        format!("(state a {sends})\n(state b {awaits})"),
+        format!("(state a (goto c))\n(state b {awaits} (goto z))\n(state c {sends} (goto b))"),
+        format!(
+            "(state a (loop (branch (on (signal l) {awaits} (goto z)) (otherwise {sends} (wait (signal m))))))"
+        ),
+        format!("(state a (branch (on (signal l) {sends})) {awaits})"),
+    ] {
+        assert_eq!(remarks(&fine), Vec::<String>::new(), "{fine}");
+    }
+}
+
+#[test]
+fn roles_that_nothing_is_asked_of() {
+    let text = "(workflow w (roles\n(a)) (state s (action (log \"~a\" (feedback a)))))";
+    assert_said(text, &["2:1: warning: SX406 nothing is asked of the role `a`; remove it"]);
+}

@@ -1,0 +1,180 @@
+//! What has a text as its value, and the templates such values stand in.
+
+use super::definition::{Expression, Name, Template};
+use super::fields::Fields;
+use super::form::{Content, Form};
+use super::reader::Reader;
+use super::vocabulary::VALUE;
+use crate::language::place::Place;
+use crate::language::report::quoted;
+
+/// The placeholders that every program has.
+pub(super) const PLACEHOLDERS: [&str; 3] = ["workflow-id", "label", "branch"];
+
+/// What the placeholders of the context begin with.
+pub(super) const CONTEXT: &str = "context/";
+
+impl Reader<'_> {
+    /// A value.
+    pub(super) fn value(&mut self, form: &Form) -> Option<Expression> {
+        match &form.content {
+            Content::Placeholder(name) => Some(self.placeholder(name, form.at)),
+            Content::List(_) => self.computed(form),
+            _ => {
+                let text = self.text(form, "a value, such as a text or `@workflow-id`,")?;
+                Some(Expression::Text(text.to_owned()))
+            }
+        }
+    }
+
+    /// The value of a keyword; nothing is wrong if it does not stand there.
+    #[expect(clippy::option_option, reason = "no value and a wrong one are different")]
+    pub(super) fn optional(
+        &mut self,
+        fields: &Fields<'_>,
+        key: &str,
+    ) -> Option<Option<Expression>> {
+        fields.get(key).map_or(Some(None), |form| self.value(form).map(Some))
+    }
+
+    fn placeholder(&mut self, name: &str, at: Place) -> Expression {
+        match name {
+            "workflow-id" => Expression::WorkflowId,
+            "label" => Expression::Label,
+            "branch" => Expression::Branch,
+            name => match name.strip_prefix(CONTEXT) {
+                Some(key) => {
+                    self.context.insert(key.to_owned());
+                    Expression::Context(key.to_owned())
+                }
+                None => {
+                    let name = Name::from(name);
+                    self.placeholders.push((Name::clone(&name), at));
+                    Expression::Bound(name)
+                }
+            },
+        }
+    }
+
+    /// Says which placeholders nothing fills, once all names are known that something is taken by.
+    pub(super) fn unbound(&mut self) {
+        for (name, at) in std::mem::take(&mut self.placeholders) {
+            if self.taken.contains(&name) {
+                continue;
+            }
+            let names = PLACEHOLDERS.into_iter().chain(self.taken.iter().map(|name| &**name));
+            let otherwise =
+                || "; there are `@workflow-id`, `@label`, `@branch` and `@context/NAME`".to_owned();
+            let hint = self.report.hint(&name, names, otherwise);
+            let hint = hint.replace("mean `", "mean `@");
+            let shown = quoted(&format!("@{name}"));
+            self.report.error(at, "SX308", format!("nothing fills the placeholder {shown}{hint}"));
+        }
+    }
+
+    fn computed(&mut self, form: &Form) -> Option<Expression> {
+        let (name, rest) = self.head(form, &VALUE)?;
+        let known: &[&str] = if name == "signal" { &["key"] } else { &[] };
+        let fields = self.fields(form.at, (name, rest), known);
+        match name {
+            "signal" => {
+                let label = self.label(&fields);
+                let key = self.optional(&fields, "key");
+                Some(Expression::Signal { label: label?, key: key?.map(Box::new) })
+            }
+            "response" => {
+                let [request] = self.exactly(&fields, ["the id of a request"])?;
+                self.look(request).map(Expression::Response)
+            }
+            "feedback" => {
+                let [role] = self.exactly(&fields, ["the name of a role"])?;
+                self.role(role).map(Expression::Feedback)
+            }
+            _ => {
+                let [role] = self.exactly(&fields, ["the name of a role"])?;
+                self.role(role).map(Expression::Artifact)
+            }
+        }
+    }
+
+    /// The label of the facts that a `signal` looks at.
+    pub(super) fn label(&mut self, fields: &Fields<'_>) -> Option<String> {
+        let label = self.fact(fields)?;
+        self.labels.insert(label.clone());
+        Some(label)
+    }
+
+    /// The label of a fact: the only value of its form.
+    pub(super) fn fact(&mut self, fields: &Fields<'_>) -> Option<String> {
+        let [label] = self.exactly(fields, ["the label of a fact, such as `plan/ready`"])?;
+        self.name(label, "the label of a fact").map(str::to_owned)
+    }
+
+    /// The id of a request that is looked at.
+    pub(super) fn look(&mut self, form: &Form) -> Option<Name> {
+        let name = Name::from(self.name(form, "the id of a request")?);
+        self.requests.look(&name, form.at);
+        Some(name)
+    }
+
+    /// A template with its arguments.
+    pub(super) fn template(&mut self, form: &Form, arguments: &[&Form]) -> Option<Template> {
+        let given: Vec<_> = arguments.iter().map(|form| self.value(form)).collect();
+        let text = self.text(form, "the text of a template")?;
+        let pieces = self.pieces(form, text)?;
+        let places = pieces.len() - 1;
+        if places != given.len() {
+            let places = match places {
+                1 => "one place `~a`".to_owned(),
+                many => format!("{many} places `~a`"),
+            };
+            let values = match given.len() {
+                1 => "one value".to_owned(),
+                many => format!("{many} values"),
+            };
+            let why = format!(
+                "this template has {places}, but {values} to put there; write `~~` for a tilde"
+            );
+            self.report.error(form.at, "SX213", why);
+            return None;
+        }
+        let arguments = given.into_iter().collect::<Option<Vec<_>>>()?;
+        Some(Template { pieces, arguments })
+    }
+
+    /// What stands around the places of a template.
+    fn pieces(&mut self, form: &Form, text: &str) -> Option<Vec<String>> {
+        let written = &self.text[form.span.clone()];
+        let plain = written.matches('~').count() == text.matches('~').count();
+        let mut tildes = written.match_indices('~').filter(|_| plain);
+        let (mut pieces, mut piece, mut sound) = (Vec::new(), String::new(), true);
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('~') {
+            piece.push_str(before);
+            let at = tildes.next().map_or(0, |(at, _)| at);
+            if let Some(after) = after.strip_prefix('a') {
+                pieces.push(std::mem::take(&mut piece));
+                rest = after;
+            } else if let Some(after) = after.strip_prefix('~') {
+                tildes.next();
+                piece.push('~');
+                rest = after;
+            } else {
+                sound = false;
+                let shown = quoted(
+                    &after
+                        .chars()
+                        .take(1)
+                        .fold("~".to_owned(), |sign, c| sign + c.encode_utf8(&mut [0; 4])),
+                );
+                let why = format!(
+                    "{shown} means nothing in a template; write `~a` for the next value and `~~` for a tilde"
+                );
+                self.report.error(self.lines.place(form.span.start + at), "SX212", why);
+                rest = after;
+            }
+        }
+        pieces.push(piece + rest);
+        sound.then_some(pieces)
+    }
+}

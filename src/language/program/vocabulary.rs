@@ -1,0 +1,53 @@
+//! The forms there are, by what they are.
+
+/// A sort of forms: what stands in the same places.
+pub(super) struct Sort {
+    /// One of them, in a message.
+    pub(super) what: &'static str,
+    /// What one looks like.
+    pub(super) like: &'static str,
+    pub(super) names: &'static [&'static str],
+}
+
+pub(super) const FILE: Sort =
+    Sort { what: "a workflow", like: "`(workflow NAME …)`", names: &["workflow"] };
+
+pub(super) const PART: Sort = Sort {
+    what: "a part of a workflow",
+    like: "`(state NAME …)`",
+    names: &["metadata", "roles", "state"],
+};
+
+pub(super) const INSTRUCTION: Sort = Sort {
+    what: "an instruction",
+    like: "`(goto STATE)`",
+    names: &["wait", "await", "action", "loop", "branch", "goto", "terminal"],
+};
+
+pub(super) const ACTION: Sort = Sort {
+    what: "an action",
+    like: "`(send-prompt :agent ROLE :template TEXT)`",
+    names: &["send-prompt", "run-folder", "assert", "retract", "log", "wait", "await"],
+};
+
+pub(super) const ARM: Sort =
+    Sort { what: "an arm of a branch", like: "`(on CONDITION …)`", names: &["on", "otherwise"] };
+
+pub(super) const CONDITION: Sort = Sort {
+    what: "a condition",
+    like: "`(signal LABEL)`",
+    names: &["signal", "transcript-response", "matches", "after", "at", "and", "or", "not"],
+};
+
+pub(super) const VALUE: Sort = Sort {
+    what: "a value",
+    like: "`(response REQUEST)`",
+    names: &["signal", "response", "feedback", "artifact"],
+};
+
+const ALL: [&Sort; 7] = [&FILE, &PART, &INSTRUCTION, &ACTION, &ARM, &CONDITION, &VALUE];
+
+/// What a form is that has this name, if there is such a form.
+pub(super) fn sort_of(name: &str) -> Option<&'static Sort> {
+    ALL.into_iter().find(|sort| sort.names.contains(&name))
+}

@@ -1,0 +1,298 @@
+//! The frame of a program: its name, what it says about itself, its roles, and its states.
+
+use super::definition::{MAX_ITERATIONS, Metadata, Name, Role, State};
+use super::fields::Fields;
+use super::form::{Content, Form};
+use super::reader::Reader;
+use super::vocabulary::{FILE, PART};
+use crate::domain::id::Folder;
+use crate::domain::settings::Model;
+use crate::language::manifest::{dollars, model};
+use crate::language::place::Place;
+use crate::language::report::quoted;
+
+/// What a program may say about itself.
+const METADATA: [&str; 5] = ["label", "description", "max-iterations", "max-budget-usd", "model"];
+
+/// What may be asked as a role.
+const AGENT_KIND: &str = "claude-code";
+
+/// The parts of a program.
+pub(super) struct Workflow {
+    pub(super) name: Option<Name>,
+    pub(super) metadata: Metadata,
+    pub(super) roles: Vec<Role>,
+    pub(super) states: Vec<State>,
+}
+
+impl Reader<'_> {
+    /// The workflow of a file.
+    pub(super) fn workflow(&mut self, forms: &[Form]) -> Option<Workflow> {
+        let mut found: Option<(&Form, &[Form])> = None;
+        let mut others = false;
+        for form in forms {
+            let is_workflow = matches!(&form.content, Content::List(list) if list.first().and_then(Form::text) == Some("workflow"));
+            match found {
+                Some((first, _)) if is_workflow => {
+                    let line = first.at.line;
+                    let why = format!(
+                        "a file has one workflow, and this one has another in line {line}; put it into a file of its own"
+                    );
+                    self.report.error(form.at, "SX201", why);
+                }
+                Some(_) if !form.is_wrong() => {
+                    let why = format!(
+                        "{} stands beside the workflow; put it in, or remove it",
+                        form.sort()
+                    );
+                    self.report.error(form.at, "SX201", why);
+                }
+                Some(_) => {}
+                None => {
+                    others = true;
+                    found = self.head(form, &FILE).map(|(_, rest)| (form, rest));
+                }
+            }
+        }
+        if !others {
+            let why = "there is no workflow in this file; write `(workflow NAME (state …))`";
+            self.report.error(Place::START, "SX201", why);
+        }
+        let (form, rest) = found?;
+        Some(self.parts(form.at, rest))
+    }
+
+    fn parts(&mut self, at: Place, rest: &[Form]) -> Workflow {
+        let (name, rest) = match rest.split_first() {
+            Some((form, rest)) if !matches!(form.content, Content::List(_)) => {
+                (self.name(form, "the name of the workflow").map(Name::from), rest)
+            }
+            _ => {
+                let why = "`workflow` needs a name: `(workflow NAME …)`";
+                self.report.error(at, "SX205", why);
+                (None, rest)
+            }
+        };
+        let fields = self.fields(at, ("workflow", rest), &[]);
+        let (mut metadata, mut roles, mut states) = (None, None, Vec::new());
+        for form in &fields.values {
+            match self.head(form, &PART) {
+                Some(("state", rest)) => states.push((form.at, rest)),
+                Some((part @ "metadata", rest)) => self.once(&mut metadata, form.at, (part, rest)),
+                Some((part, rest)) => self.once(&mut roles, form.at, (part, rest)),
+                None => {}
+            }
+        }
+        let metadata = self.metadata(metadata.unwrap_or_default());
+        let roles = self.roles(roles.unwrap_or_default());
+        let states = self.all_states(at, &states);
+        Workflow { name, metadata, roles, states }
+    }
+
+    fn once<'f>(
+        &mut self,
+        place: &mut Option<&'f [Form]>,
+        at: Place,
+        (name, rest): (&str, &'f [Form]),
+    ) {
+        if place.replace(rest).is_some() {
+            let why = format!("a workflow has one {}; put both into one", quoted(name));
+            self.report.error(at, "SX204", why);
+        }
+    }
+
+    fn metadata(&mut self, forms: &[Form]) -> Metadata {
+        let mut metadata = Metadata {
+            label: None,
+            description: None,
+            max_iterations: MAX_ITERATIONS,
+            max_budget_usd: None,
+            model: None,
+        };
+        let mut seen = Vec::new();
+        for form in self.fields(Place::START, ("metadata", forms), &[]).values {
+            let Some((key, at, rest)) = self.entry(form, "an entry such as `(label \"…\")`")
+            else {
+                continue;
+            };
+            if !METADATA.contains(&key) {
+                let hint = self
+                    .report
+                    .hint(key, METADATA, || format!("; there are {}", METADATA.join(", ")));
+                self.report.error(
+                    at,
+                    "SX218",
+                    format!("`metadata` has no key {}{hint}", quoted(key)),
+                );
+                continue;
+            }
+            if seen.contains(&key) {
+                let why = format!("{} stands twice in `metadata`; remove one of them", quoted(key));
+                self.report.error(at, "SX204", why);
+            }
+            seen.push(key);
+            let fields = self.fields(form.at, (key, rest), &[]);
+            self.entry_of_metadata(&mut metadata, &fields);
+        }
+        metadata
+    }
+
+    /// A list that begins with a name of the program's own: that, its place, and what follows.
+    fn entry<'f>(&mut self, form: &'f Form, wanted: &str) -> Option<(&'f str, Place, &'f [Form])> {
+        let Content::List(forms) = &form.content else {
+            self.other(form, wanted);
+            return None;
+        };
+        let Some((first, rest)) = forms.split_first() else {
+            self.report.error(form.at, "SX205", format!("this list is empty; write {wanted}"));
+            return None;
+        };
+        Some((self.name(first, "a name")?, first.at, rest))
+    }
+
+    fn entry_of_metadata(&mut self, metadata: &mut Metadata, fields: &Fields<'_>) -> Option<()> {
+        let [form] = self.exactly(fields, ["a value"])?;
+        let text = self.text(form, "a text")?;
+        let why = match fields.name {
+            "label" => return metadata.label.replace(text.to_owned()).map(drop),
+            "description" => return metadata.description.replace(text.to_owned()).map(drop),
+            "max-iterations" => match text.parse().ok().filter(|number| *number > 0) {
+                Some(number) => {
+                    metadata.max_iterations = number;
+                    return Some(());
+                }
+                None => format!(
+                    "`max-iterations` is a whole number greater than 0, not {}",
+                    form.sort()
+                ),
+            },
+            "max-budget-usd" => match dollars(text) {
+                Ok(amount) => return metadata.max_budget_usd.replace(amount).map(drop),
+                Err(why) => why,
+            },
+            _ => match model(text) {
+                Ok(model) => return metadata.model.replace(model).map(drop),
+                Err(why) => why,
+            },
+        };
+        self.report.error(form.at, "SX207", why);
+        None
+    }
+
+    fn roles(&mut self, forms: &[Form]) -> Vec<Role> {
+        let mut roles: Vec<Role> = Vec::new();
+        for form in self.fields(Place::START, ("roles", forms), &[]).values {
+            let wanted = "a role such as `(planner :agent-kind \"claude-code\")`";
+            let Some((name, at, rest)) = self.entry(form, wanted) else { continue };
+            if name.contains('/') {
+                let why = format!("a role's name has no `/`, as {} has; use `-`", quoted(name));
+                self.report.error(at, "SX309", why);
+            }
+            if let Some(before) = self.roles.get(name).map(|number| roles[*number].at.line) {
+                let why = format!(
+                    "{} is a role in line {before} already; rename one of them",
+                    quoted(name)
+                );
+                self.report.error(at, "SX302", why);
+            } else {
+                self.roles.insert(name.to_owned(), roles.len());
+                let role = self.a_role(form.at, (name, rest));
+                self.same_place(&roles, &role, at);
+                roles.push(role);
+            }
+        }
+        roles
+    }
+
+    fn a_role(&mut self, at: Place, (name, rest): (&str, &[Form])) -> Role {
+        let fields = self.fields(at, (name, rest), &["agent-kind", "handle-ref", "model", "cwd"]);
+        self.exactly(&fields, []);
+        if let Some(form) = fields.get("agent-kind")
+            && let Some(kind) = self.text(form, "`claude-code`").filter(|kind| *kind != AGENT_KIND)
+        {
+            let hint =
+                self.report.hint(kind, [AGENT_KIND], || "; there is `claude-code`".to_owned());
+            let why = format!("there is no agent kind {}{hint}", quoted(kind));
+            self.report.error(form.at, "SX306", why);
+        }
+        let handle =
+            fields.get("handle-ref").and_then(|form| self.name(form, "the name of a session"));
+        let handle = Name::from(handle.unwrap_or(name));
+        let model = fields.get("model").and_then(|form| self.model(form));
+        let cwd = fields.get("cwd").and_then(|form| self.directory(form));
+        Role { name: name.into(), handle, model, cwd, at }
+    }
+
+    fn model(&mut self, form: &Form) -> Option<Model> {
+        let read = model(self.text(form, "the name of a model")?);
+        read.map_err(|why| self.report.error(form.at, "SX207", why)).ok()
+    }
+
+    /// A directory below that of the run; nothing is that itself.
+    fn directory(&mut self, form: &Form) -> Option<Folder> {
+        let text = self.text(form, "a directory, such as \"review\",")?;
+        let below = text.trim().trim_start_matches("./");
+        if !text.trim().is_empty() && ["", "."].contains(&below) {
+            return None;
+        }
+        let read = Folder::parse(below);
+        if read.is_err() {
+            let why = format!(
+                "`:cwd` is a directory below that of the run, without `..`, which {} is not",
+                quoted(text)
+            );
+            self.report.error(form.at, "SX217", why);
+        }
+        read.ok()
+    }
+
+    /// A session is at home in one directory.
+    fn same_place(&mut self, roles: &[Role], role: &Role, at: Place) {
+        let other = roles.iter().find(|other| other.handle == role.handle && other.cwd != role.cwd);
+        if let Some(other) = other {
+            let why = format!(
+                "{} shares the session {} with {}, but not its `:cwd`; give both the same, or another `:handle-ref`",
+                quoted(&role.name),
+                quoted(&role.handle),
+                quoted(&other.name)
+            );
+            self.report.error(at, "SX310", why);
+        }
+    }
+
+    fn all_states(&mut self, at: Place, forms: &[(Place, &[Form])]) -> Vec<State> {
+        if forms.is_empty() {
+            let why = "this workflow has no state; write `(state NAME …)` in it";
+            self.report.error(at, "SX208", why);
+        }
+        let mut named = Vec::with_capacity(forms.len());
+        let mut lines = Vec::new();
+        for (at, rest) in forms {
+            let Some((form, rest)) = rest.split_first() else {
+                self.report.error(*at, "SX205", "`state` needs a name: `(state NAME …)`");
+                continue;
+            };
+            let Some(name) = self.name(form, "the name of a state") else { continue };
+            if let Some(before) = self.states.get(name) {
+                let line: u64 = lines[*before];
+                let why = format!(
+                    "{} is a state in line {line} already; rename one of them",
+                    quoted(name)
+                );
+                self.report.error(form.at, "SX301", why);
+            } else {
+                self.states.insert(name.to_owned(), lines.len());
+                lines.push(form.at.line);
+            }
+            named.push((Name::from(name), *at, rest));
+        }
+        named.into_iter().map(|(name, at, rest)| self.a_state(name, at, rest)).collect()
+    }
+
+    fn a_state(&mut self, name: Name, at: Place, rest: &[Form]) -> State {
+        self.requests.begin(&name);
+        let fields = self.fields(at, ("state", rest), &[]);
+        let body = self.body(&fields.values);
+        State { name, body, at }
+    }
+}

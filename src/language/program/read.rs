@@ -32,13 +32,23 @@ pub fn read(path: &str, text: &str, source: &dyn Source) -> Reading {
     let mut reader = Reader::new(text, &lines, source, report);
     let workflow = reader.workflow(&forms);
     reader.unbound();
-    let Reader { mut report, labels, context, requests, .. } = reader;
+    let Reader { mut report, labels, context, needs_branch, requests, .. } = reader;
     let names = requests.bind(&mut report);
     let program = workflow.filter(|_| !report.has_errors()).and_then(|workflow| {
         let Workflow { name, metadata, roles, mut states } = workflow;
         requests::name(&mut states, &names);
         let hash = checksum(text).into();
-        Some(Definition { name: name?, metadata, roles, states, labels, context, hash })
+        Some(Definition {
+            name: name?,
+            metadata,
+            roles,
+            states,
+            labels,
+            context,
+            needs_branch,
+            hash,
+            text: text.into(),
+        })
     });
     if let Some(program) = &program {
         flow::check(program, &mut report);

@@ -29,6 +29,8 @@ pub(super) struct Reader<'a> {
     pub(super) labels: BTreeSet<String>,
     /// The keys of the context that are needed.
     pub(super) context: BTreeSet<String>,
+    /// Whether it needs a branch.
+    pub(super) needs_branch: bool,
     /// What is taken by a name, and the placeholders that need such a name.
     pub(super) taken: BTreeSet<Name>,
     pub(super) placeholders: Vec<(Name, Place)>,
@@ -51,6 +53,7 @@ impl<'a> Reader<'a> {
             roles: BTreeMap::new(),
             labels: BTreeSet::new(),
             context: BTreeSet::new(),
+            needs_branch: false,
             taken: BTreeSet::new(),
             placeholders: Vec::new(),
             requests: Requests::default(),

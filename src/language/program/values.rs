@@ -41,7 +41,10 @@ impl Reader<'_> {
         match name {
             "workflow-id" => Expression::WorkflowId,
             "label" => Expression::Label,
-            "branch" => Expression::Branch,
+            "branch" => {
+                self.needs_branch = true;
+                Expression::Branch
+            }
             name => match name.strip_prefix(CONTEXT) {
                 Some(key) => {
                     self.context.insert(key.to_owned());

@@ -73,15 +73,18 @@ fn given(name: &str, text: &str) -> Result<Given, Error> {
     };
     let mut text = text.to_owned();
     if text == "-" {
-        text.clear();
-        std::io::stdin().read_to_string(&mut text).map_err(|error| Error::Io {
-            doing: "read the answer from",
-            path: "stdin".into(),
-            error,
-        })?;
-        text.truncate(text.trim_end_matches(['\n', '\r']).len());
+        text = from_stdin("read the answer from")?;
     }
     Ok(Given { agent, step: None, node: node.to_owned(), text })
+}
+
+/// The text on stdin, without the ends of lines after it.
+pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
+    let mut text = String::new();
+    let read = std::io::stdin().read_to_string(&mut text);
+    read.map_err(|error| Error::Io { doing, path: "stdin".into(), error })?;
+    text.truncate(text.trim_end_matches(['\n', '\r']).len());
+    Ok(text)
 }
 
 /// Lets the answers that lie in the inbox happen to a picture of the run; gives them.

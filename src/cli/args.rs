@@ -1,6 +1,7 @@
 //! The command line's grammar, and the texts of its help.
 
 pub mod answers;
+pub mod facts;
 pub mod programs;
 pub mod readers;
 pub mod workflows;
@@ -11,14 +12,17 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::answers::{ANSWER_HELP, AnswerArgs};
+use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::programs::{WORKFLOW_HELP, WorkflowCommand};
-use self::readers::{COSTS_HELP, CostsArgs, SHOW_HELP, ShowArgs, TREE_HELP, TreeArgs};
+use self::readers::{
+    COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
+    TreeArgs,
+};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use super::logging::Logging;
 use super::on_event::OnEvent;
 use super::options::Options;
 use super::schema::SchemaArgs;
-use super::whose::Whose;
 use crate::domain::id::RunId;
 use crate::language::prompt::step::RESERVED;
 
@@ -55,6 +59,12 @@ pub enum Command {
     /// Answer the questions of a run, or show those that wait
     #[command(after_help = ANSWER_HELP)]
     Answer(AnswerArgs),
+    /// Assert a fact that programs wait for, or retract it
+    #[command(after_help = SIGNAL_HELP)]
+    Signal(SignalArgs),
+    /// Show the facts that hold, or those a run has seen
+    #[command(after_help = FACTS_HELP)]
+    Facts(FactsArgs),
     /// Show where a run stands
     Status(OneRun),
     /// Show all runs
@@ -129,16 +139,6 @@ Events: paused, question (waits for an answer), agent_parked (waits for someone)
 limit_reached, ended, and broken (the run could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
 RAYMOND_MESSAGE in its environment and all of it, with the record, as a line of JSON on stdin. It has 10s;
 then it and all it has started are ended. It is not given ANTHROPIC_* and CLAUDE_*, which may be keys.";
-
-const LOG_HELP: &str = "Examples:
-  raymond log RUN --follow               what happened, and what happens
-  raymond log RUN --agent main.2         only an agent's own records
-  raymond log RUN --agent 'main.2.*'     the same, and those of all its descendants
-  raymond log RUN --json                 the records as the journal has them, a line each";
-
-const TOP_HELP: &str = "The stuck come first, then those that run. Many that do the same are one row: Enter opens it.
-Keys: arrows choose, Enter shows an agent's last messages, / filters, s stops the run after a
-question, ? tells all of them, q leaves. It only reads, so it works on a run that nobody holds, too.";
 
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]
@@ -251,31 +251,6 @@ pub struct AllRuns {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// Options of `log`.
-#[derive(Debug, Clone, Args)]
-pub struct LogArgs {
-    /// Which run.
-    #[command(flatten)]
-    pub one: OneRun,
-    /// Stay, and show what happens until the run ends or holds still
-    #[arg(long, short)]
-    pub follow: bool,
-    /// Only the records of this agent; with `.*` at the end, of its descendants too
-    #[arg(long, value_parser = Whose::parse)]
-    pub agent: Option<Whose>,
-}
-
-/// Options of `top`.
-#[derive(Debug, Clone, Args)]
-pub struct TopArgs {
-    /// The run's id [default: the run that goes on, or the newest]
-    #[arg(value_name = "RUN", value_parser = RunId::parse)]
-    pub run: Option<RunId>,
-    /// Where the runs are.
-    #[command(flatten)]
-    pub dir: Dir,
 }
 
 /// Options of `stop`.

@@ -8,8 +8,8 @@ use clap::{CommandFactory, Parser};
 use super::args::{self, Cli, Command};
 use super::exit::{Error, Exit};
 use super::{
-    answer, check, costs, diagnostics, graph, list, log, output, recover, run, schema, show, start,
-    status, stop, top, tree, workflow,
+    answer, check, costs, diagnostics, facts, graph, list, log, output, recover, run, schema, show,
+    signal, start, status, stop, top, tree, workflow,
 };
 
 /// Runs a command line, program name included, and gives its exit code.
@@ -43,6 +43,8 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Resume(args) => run::resume(&args),
         Command::Start(args) => start::start(&args),
         Command::Answer(args) => answer::answer(&args),
+        Command::Signal(args) => signal::signal(&args),
+        Command::Facts(args) => facts::facts(&args),
         Command::Status(args) => status::status(&args),
         Command::List(args) => list::list(&args),
         Command::Log(args) => log::log(&args),

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write, stdout};
 use std::time::Duration;
 
-use super::args::LogArgs;
+use super::args::readers::LogArgs;
 use super::exit::{Error, Exit};
 use super::whose::must_exist;
 use crate::domain::id::RunId;

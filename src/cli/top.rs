@@ -30,7 +30,7 @@ use self::rows::{Row, rows};
 use self::screen::{Screen, View};
 use self::text::Tone;
 use self::watch::Watch;
-use super::args::TopArgs;
+use super::args::readers::TopArgs;
 use super::exit::{Error, Exit};
 use super::stop;
 use crate::store::layout::Root;

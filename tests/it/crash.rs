@@ -67,8 +67,16 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
-/// The points that such a run does not come to: those of graphs, and of commands.
-const OTHERS: [&str; 3] = ["operation.before", "operation.after", "inbox.before"];
+/// The points that such a run does not come to: those of graphs, of commands, and of facts.
+const OTHERS: [&str; 7] = [
+    "operation.before",
+    "operation.after",
+    "inbox.before",
+    "dataspace.written",
+    "dataspace.marked",
+    "dataspace.noted",
+    "dataspace.moved",
+];
 
 /// A run that is killed.
 struct Case {

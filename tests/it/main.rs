@@ -21,6 +21,7 @@ mod crash;
 mod debug_mode;
 mod drawing;
 mod evaluator;
+mod facts;
 mod graph;
 mod library;
 mod limits;

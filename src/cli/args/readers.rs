@@ -1,9 +1,10 @@
-//! The arguments of the commands that tell what a run's agents did and cost, and their help.
+//! The arguments of the commands that tell what a run's agents do, did and cost, and their help.
 
 use clap::Args;
 
-use super::OneRun;
-use crate::domain::id::AgentId;
+use super::{Dir, OneRun};
+use crate::cli::whose::Whose;
+use crate::domain::id::{AgentId, RunId};
 
 pub(super) const TREE_HELP: &str = "Examples:
   raymond tree RUN                       who forked whom, where each is, what it cost and waits for
@@ -36,6 +37,41 @@ the whole, 0 to 1). `untold` are turns that ended before they told a cost, `esti
 counted for them; `owing` are agents that ended with the run and may have been at a turn. Under the
 states are the prompts of evaluators, too. A turn that used two models counts for both; what no model
 is known for has the model null.";
+
+pub(super) const LOG_HELP: &str = "Examples:
+  raymond log RUN --follow               what happened, and what happens
+  raymond log RUN --agent main.2         only an agent's own records
+  raymond log RUN --agent 'main.2.*'     the same, and those of all its descendants
+  raymond log RUN --json                 the records as the journal has them, a line each";
+
+pub(super) const TOP_HELP: &str = "The stuck come first, then those that run. Many that do the same are one row: Enter opens it.
+Keys: arrows choose, Enter shows an agent's last messages, / filters, s stops the run after a
+question, ? tells all of them, q leaves. It only reads, so it works on a run that nobody holds, too.";
+
+/// Options of `log`.
+#[derive(Debug, Clone, Args)]
+pub struct LogArgs {
+    /// Which run.
+    #[command(flatten)]
+    pub one: OneRun,
+    /// Stay, and show what happens until the run ends or holds still
+    #[arg(long, short)]
+    pub follow: bool,
+    /// Only the records of this agent; with `.*` at the end, of its descendants too
+    #[arg(long, value_parser = Whose::parse)]
+    pub agent: Option<Whose>,
+}
+
+/// Options of `top`.
+#[derive(Debug, Clone, Args)]
+pub struct TopArgs {
+    /// The run's id [default: the run that goes on, or the newest]
+    #[arg(value_name = "RUN", value_parser = RunId::parse)]
+    pub run: Option<RunId>,
+    /// Where the runs are.
+    #[command(flatten)]
+    pub dir: Dir,
+}
 
 /// Options of `tree`.
 #[derive(Debug, Clone, Args)]

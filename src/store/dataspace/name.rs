@@ -31,7 +31,7 @@ pub enum Unfit {
     },
     /// Its value is too large.
     #[error(
-        "the value of {label} {key} has {bytes} bytes, where {LARGEST} are allowed; write it to a file, and assert the file's path"
+        "the value of {} has {bytes} bytes, where {LARGEST} are allowed; write it to a file, and assert the file's path", format!("{label} {key}").trim_end()
     )]
     Large {
         /// The fact's label.

@@ -26,6 +26,8 @@ pub struct Watch {
 #[derive(Debug)]
 struct Reading {
     file: File,
+    /// The numbers by which the system knows it.
+    id: (u64, u64),
     /// Up to here nothing has to be looked at again.
     position: u64,
     /// The file's length at the last look.
@@ -59,10 +61,10 @@ impl Watch {
     }
 
     /// What has changed among the facts of these labels, compared with those that are known. It is told
-    /// once, so it has to be made known before the next look.
+    /// once, so it has to be made known before the next look. What cannot be a label is warned of.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Unfit`] for what cannot be a label. The next look is at everything again.
+    /// [`Error::Io`]. The next look is at everything again.
     pub fn news(&mut self, labels: &BTreeSet<String>, known: &Facts) -> Result<News, Error> {
         let news = self.look(labels, known);
         if news.is_err() {
@@ -96,7 +98,13 @@ impl Watch {
             now.insert((label, key), found);
         }
         for label in labels.difference(&self.listed) {
-            let listing = self.space.labelled(label)?;
+            let listing = match self.space.labelled(label) {
+                Err(Error::Unfit(unfit)) => {
+                    news.warnings.push(unfit.to_string());
+                    continue;
+                }
+                listing => listing?,
+            };
             news.warnings.extend(listing.warnings);
             let names = known.all().filter(|fact| fact.label == *label);
             now.extend(names.map(|fact| ((fact.label, fact.key), None)));
@@ -121,10 +129,7 @@ impl Watch {
             Err(error) => return Err(Error::io("read", &path)(error)),
         };
         let failed = || Error::io("read", &path);
-        let same = match &self.reading {
-            Some(reading) => reading.is_of(&there).map_err(failed())?,
-            None => false,
-        };
+        let same = self.reading.as_ref().is_some_and(|reading| reading.is_of(&there));
         if let Some(reading) = self.reading.as_ref().filter(|_| same)
             && !reading.is_due
             && reading.length == there.len()
@@ -133,7 +138,8 @@ impl Watch {
         }
         if !same {
             let file = File::open(&path).map_err(Error::io("open", &path))?;
-            self.reading = Some(Reading { file, position: 0, length: 0, is_due: false });
+            let id = id(&file.metadata().map_err(failed())?);
+            self.reading = Some(Reading { file, id, position: 0, length: 0, is_due: false });
         }
         let is_quiet = self.is_quiet()?;
         let Some(reading) = &mut self.reading else { return Ok(Due::All) };
@@ -166,9 +172,8 @@ type Quiet = Option<File>;
 type Picture = BTreeMap<(String, String), Option<Fact>>;
 
 impl Reading {
-    fn is_of(&self, there: &Metadata) -> std::io::Result<bool> {
-        let own = self.file.metadata()?;
-        Ok((own.dev(), own.ino()) == (there.dev(), there.ino()) && there.len() >= self.position)
+    fn is_of(&self, there: &Metadata) -> bool {
+        self.id == id(there) && there.len() >= self.position
     }
 
     /// The changes since the last look; nothing, if the file cannot be read as such.
@@ -184,6 +189,10 @@ impl Reading {
             lines.changes
         }))
     }
+}
+
+fn id(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
 }
 
 /// What is new about the facts that were looked at.

@@ -30,7 +30,7 @@ impl Watcher {
         let News { changes, warnings } =
             self.watch.news(&labels, &self.facts()).expect("looked at");
         let mut text: Vec<String> = changes.iter().map(|change| self.learn(change)).collect();
-        text.extend(warnings.into_iter().map(|_| "damaged".to_owned()));
+        text.extend(warnings.into_iter().map(|_| "warned".to_owned()));
         text
     }
 
@@ -72,9 +72,17 @@ fn what_changes_is_told_once() {
     place.assert("a", "k", "4", None);
     assert_eq!(watcher.news(&["b"]), NONE);
     assert_eq!(watcher.news(&["a", "b"]), ["+a k=4"], "not watched meanwhile");
-    assert_eq!(watcher.watch.news(&BTreeSet::from([String::new()]), &watcher.facts()).ok(), None);
+    std::fs::write(place.path("facts/c"), "").expect("in the way of a directory");
+    watcher.watch.news(&BTreeSet::from(["c".to_owned()]), &facts([].iter())).expect_err("a file");
     place.retract("a", "k", None);
     assert_eq!(watcher.news(&["a", "b"]), ["-a k"], "after an error: all again");
+    place.assert("a", "k", "5", None);
+    assert_eq!(
+        watcher.news(&["a", "b c"]),
+        ["+a k=5", "warned"],
+        "what is no label harms no other"
+    );
+    assert_eq!(watcher.news(&["a", "b c"]), NONE);
 }
 
 #[test]
@@ -159,10 +167,10 @@ fn a_torn_line_is_waited_for_and_a_damaged_fact_is_told() {
     assert_eq!(watcher.news(&["a"]), NONE);
     let line = "[3,\"a\",\"k\"]\n";
     std::fs::write(&changes, format!("{text}[2,\"a\",\"l\"]\n{line}")).expect("told");
-    assert_eq!(watcher.news(&["a"]), ["-a k", "damaged"]);
+    assert_eq!(watcher.news(&["a"]), ["-a k", "warned"]);
     assert_eq!(watcher.news(&["a"]), NONE);
     std::fs::write(&changes, format!("{text}[2,\"a\",\"l\"]\n{line}no line\n")).expect("damaged");
-    assert_eq!(watcher.news(&["a"]), ["damaged"], "all is looked at again");
+    assert_eq!(watcher.news(&["a"]), ["warned"], "all is looked at again");
     assert!(place.assert("a", "k", "2", None).is_new, "it mends the changes, too");
     assert_eq!(watcher.news(&["a"]), ["+a k=2"]);
 }

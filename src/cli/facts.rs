@@ -1,0 +1,60 @@
+//! `raymond facts`: the facts that hold in a directory, or those a run has seen.
+
+use super::args::facts::FactsArgs;
+use super::exit::{Error, Exit};
+use super::output;
+use crate::domain::fact::Fact;
+use crate::plugin::sentence::{one_line, printable};
+use crate::store::dataspace::{Dataspace, Listing};
+use crate::store::layout::Root;
+use crate::store::view::look;
+
+/// `raymond facts`
+///
+/// # Errors
+/// [`Error::Store`] if the directory cannot be read, or there is no such run.
+pub fn facts(args: &FactsArgs) -> Result<Exit, Error> {
+    let root = Root::new(&args.dir.dir);
+    let mut listing = match &args.run {
+        Some(run) => {
+            let facts = look(&root, run)?.run.facts.all().collect();
+            Listing { facts, warnings: Vec::new() }
+        }
+        None => Dataspace::of(&root).facts()?,
+    };
+    if let Some(label) = &args.label {
+        listing.facts.retain(|fact| fact.label == *label);
+    }
+    for warning in &listing.warnings {
+        output::warn(warning);
+    }
+    if args.json {
+        return output::print_json(&listing.facts);
+    }
+    if listing.facts.is_empty() {
+        output::tell(&nothing(args));
+        return Ok(Exit::Success);
+    }
+    let head = ["label", "key", "value", "source", "seq"].map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> =
+        std::iter::once(head).chain(listing.facts.iter().map(row)).collect();
+    output::print(&output::table(&rows))
+}
+
+fn row(fact: &Fact) -> Vec<String> {
+    let texts = [&fact.label, &fact.key, &fact.value, &fact.source];
+    let mut row: Vec<String> = texts.map(|text| printable(&one_line(text))).into();
+    row.push(fact.seq.to_string());
+    row
+}
+
+fn nothing(args: &FactsArgs) -> String {
+    let of_label = args.label.as_ref().map(|label| format!(" of the label {label}"));
+    let of_label = printable(&of_label.unwrap_or_default());
+    match &args.run {
+        Some(run) => format!(
+            "{run} has seen no facts{of_label}; a run sees those its program looks at, and only while it is up"
+        ),
+        None => format!("no facts{of_label} hold; assert one: raymond signal LABEL --key KEY"),
+    }
+}

@@ -1,0 +1,58 @@
+//! `raymond signal`: asserts or retracts a fact, for a person, a script or an agent in its turn.
+
+use serde_json::json;
+
+use super::answer::from_stdin;
+use super::args::facts::SignalArgs;
+use super::exit::{Error, Exit};
+use super::output;
+use crate::domain::fact::Fact;
+use crate::plugin::sentence::{one_line, printable};
+use crate::store::dataspace::{Dataspace, Statement};
+use crate::store::layout::Root;
+
+/// `raymond signal`
+///
+/// # Errors
+/// [`Error::Store`] for what cannot be a fact, or cannot be kept.
+pub fn signal(args: &SignalArgs) -> Result<Exit, Error> {
+    let space = Dataspace::of(&Root::new(&args.dir.dir));
+    let (label, key) = (args.label.as_str(), args.key.as_str());
+    if args.retract {
+        let changed = space.retract(label, key, None)?;
+        return tell(args, changed, None);
+    }
+    let value = match args.value.as_deref() {
+        Some("-") => from_stdin("read the value from")?,
+        value => value.unwrap_or_default().to_owned(),
+    };
+    let statement = Statement { label, key, value: &value, source: &source() };
+    let assertion = space.assert(statement, None)?;
+    tell(args, assertion.is_new, assertion.fact.as_ref())
+}
+
+fn tell(args: &SignalArgs, changed: bool, fact: Option<&Fact>) -> Result<Exit, Error> {
+    let SignalArgs { label, key, json, .. } = args;
+    if *json {
+        let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact });
+        return output::print_json(&value);
+    }
+    let name = one_line(&printable(&format!("{label} {key}")));
+    let text = match (fact, changed) {
+        (Some(fact), true) => format!("{name} is asserted ({})\n", fact.seq),
+        (Some(fact), false) => format!("{name} holds already ({})\n", fact.seq),
+        (None, true) => format!("{name} is retracted\n"),
+        (None, false) => format!("{name} does not hold; nothing is retracted\n"),
+    };
+    output::print(&text)
+}
+
+/// Who asserts: an agent in its turn, by its run's environment, or somebody.
+fn source() -> String {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match (variable("RAYMOND_RUN"), variable("RAYMOND_AGENT")) {
+        (Some(run), Some(agent)) => format!("{run}/{agent}"),
+        (Some(run), None) => run,
+        (None, _) => "signal".to_owned(),
+    }
+}

@@ -1,0 +1,148 @@
+//! `raymond signal` and `raymond facts`: what is asserted holds for everybody, also when nobody is up.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::{Test, always};
+
+fn file(test: &Test, name: &str) -> PathBuf {
+    test.dir().join("dataspace").join(name)
+}
+
+/// The facts that hold, as `label key=value`.
+fn holds(test: &Test) -> Vec<String> {
+    let text = |fact: Value| {
+        let part = |name: &str| fact[name].as_str().expect("a text").to_owned();
+        format!("{} {}={}", part("label"), part("key"), part("value"))
+    };
+    test.raymond(&["facts", "--json"]).ok().json_items().into_iter().map(text).collect()
+}
+
+#[test]
+fn a_fact_holds_from_when_it_is_asserted_until_it_is_retracted() {
+    let test = Test::new();
+    let signal = |arguments: &[&str]| test.raymond(&[&["signal"], arguments].concat());
+    test.raymond(&["facts"]).ok().stderr_has("no facts hold; assert one: raymond signal");
+    assert_eq!(test.raymond(&["facts", "--json"]).ok().json(), json!([]));
+    signal(&["plan/ready", "--retract"]).ok().stdout_has("plan/ready does not hold");
+    assert!(!test.dir().exists(), "who only looks makes nothing");
+    let feature = ["plan/ready", "--key", "feature-42"];
+    signal(&feature).ok().stdout_has("plan/ready feature-42 is asserted (1)\n");
+    signal(&feature).ok().stdout_has("plan/ready feature-42 holds already (1)\n");
+    assert!(file(&test, "facts/plan%2Fready/feature-42.json").is_file());
+    signal(&[&feature[..], &["--value", "- two\nlines"]].concat()).ok().stdout_has("asserted (2)");
+    signal(&["other"]).ok().stdout_has("other is asserted (3)\n");
+    assert_eq!(holds(&test), ["other =", "plan/ready feature-42=- two\nlines"]);
+    let shown = test.raymond(&["facts"]);
+    shown.ok().stdout_has("label       key         value        source  seq\n");
+    shown.stdout_has("plan/ready  feature-42  - two lines  signal  2\n");
+    test.raymond(&["facts", "--label", "other"]).ok().stdout_lacks("plan/ready");
+    test.raymond(&["facts", "--label", "none"]).ok().stderr_has("no facts of the label none hold");
+    signal(&[&feature[..], &["--retract"]].concat()).ok().stdout_has("feature-42 is retracted\n");
+    assert_eq!(holds(&test), ["other ="]);
+}
+
+#[test]
+fn a_program_reads_what_came_of_it() {
+    let test = Test::new();
+    let said = test.raymond(&["signal", "a", "--value", "1", "--json"]).ok().json();
+    let fact = json!({ "label": "a", "key": "", "value": "1", "seq": 1, "source": "signal" });
+    assert_eq!(said, json!({ "label": "a", "key": "", "changed": true, "fact": fact }));
+    let said = test.raymond(&["signal", "a", "--value", "1", "--json"]).ok().json();
+    assert_eq!((&said["changed"], &said["fact"]), (&json!(false), &fact));
+    assert_eq!(test.raymond(&["facts", "--json"]).ok().json(), json!([fact]));
+    let said = test.raymond(&["signal", "a", "--retract", "--json"]).ok().json();
+    assert_eq!(said, json!({ "label": "a", "key": "", "changed": true, "fact": null }));
+    test.unheard(&["signal", "a"]).ok();
+    test.unheard(&["facts"]).ok();
+    assert_eq!(holds(&test), ["a ="]);
+}
+
+#[test]
+fn a_value_is_read_from_stdin() {
+    let test = Test::new();
+    test.apart("printf 'a\\nb\\n\\n' | \"$0\" signal a --value -").ok();
+    assert_eq!(holds(&test), ["a =a\nb"]);
+    test.apart("head -c 1048577 /dev/zero | \"$0\" signal a --value -")
+        .code(64)
+        .stderr_has("the value of a has 1048577 bytes, where 1048576 are allowed");
+    test.apart("printf '\\377' | \"$0\" signal a --value -")
+        .code(74)
+        .stderr_has("stdin: cannot read the value from");
+}
+
+#[test]
+fn an_agent_in_its_turn_is_named_and_needs_no_directory() {
+    let test = Test::new().env("RAYMOND_RUN", "feature-42").env("RAYMOND_AGENT", "main.1");
+    test.raymond(&["signal", "plan/ready"]).ok();
+    let facts = test.raymond(&["facts", "--json"]).ok().json();
+    assert_eq!(facts[0]["source"], "feature-42/main.1");
+    let elsewhere = test.root().join("elsewhere");
+    let dir = elsewhere.to_str().expect("a path");
+    test.raymond(&["signal", "plan/ready", "--dir", dir]).ok();
+    assert!(elsewhere.join("dataspace/facts").is_dir());
+}
+
+#[test]
+fn what_cannot_be_a_fact_is_refused() {
+    let test = Test::new();
+    let long = "k".repeat(201);
+    let table: [(&[&str], &str); 6] = [
+        (&[""], "`` is not a label: write a word without white space, such as plan/ready"),
+        (&["a b"], "`a b` is not a label"),
+        (&["a\n"], "is not a label"),
+        (&["a", "--key", &long], "its file would have a name of 201 bytes, where 200 are allowed"),
+        (&["a", "--value", "1", "--retract"], "cannot be used with"),
+        (&[], "LABEL"),
+    ];
+    for (arguments, message) in table {
+        let all = [&["signal"], arguments].concat();
+        test.raymond(&all).code(64).stderr_has(message);
+    }
+    assert!(!test.dir().exists());
+    test.raymond(&["signl"]).code(64).stderr_has("did you mean the command `raymond signal`?");
+    test.raymond(&["facts", "nobody"]).code(64).stderr_has("no run nobody");
+}
+
+#[test]
+fn a_run_without_a_program_has_seen_none() {
+    let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>x</result>"));
+    test.run(&["START.md"]).ok();
+    test.raymond(&["signal", "a"]).ok();
+    test.raymond(&["facts", "t"])
+        .ok()
+        .stderr_has("t has seen no facts; a run sees those its program");
+    assert_eq!(test.raymond(&["facts", "t", "--json"]).ok().json(), json!([]));
+}
+
+#[test]
+fn a_damaged_file_is_told_and_mended() {
+    let test = Test::new();
+    test.raymond(&["signal", "a"]).ok();
+    test.raymond(&["signal", "b"]).ok();
+    std::fs::write(file(&test, "facts/a/%.json"), "{").expect("damaged");
+    let shown = test.raymond(&["facts"]);
+    shown.ok().stdout_has("b ").stderr_has("facts/a/%.json: this is no fact (EOF");
+    test.raymond(&["signal", "a"]).ok().stdout_has("a is asserted (3)");
+    test.raymond(&["facts"]).ok().stderr_lacks("no fact");
+}
+
+#[test]
+fn where_it_cannot_be_kept_it_is_told() {
+    let test = Test::new();
+    std::fs::write(test.dir(), "a file").expect("in its way");
+    test.raymond(&["signal", "a"]).code(74).stderr_has("choose another directory");
+}
+
+#[test]
+fn killed_anywhere_a_signal_that_is_given_again_holds_once() {
+    for point in ["snapshot.written", "dataspace.written", "dataspace.noted", "dataspace.moved"] {
+        let test = Test::new().env("RAYMOND_FAILPOINT", format!("{point}:1"));
+        let killed = test.raymond(&["signal", "a"]);
+        killed.assert(killed.killed(), point);
+        let test = test.env("RAYMOND_FAILPOINT", "none:1");
+        test.raymond(&["signal", "a"]).ok();
+        assert_eq!(holds(&test), ["a ="], "{point}");
+    }
+}

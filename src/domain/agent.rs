@@ -173,7 +173,7 @@ impl Agent {
     pub fn place(&self) -> StateName {
         let node = self.graph.as_ref().map(|memory| &*memory.state.current_node);
         let state = self.program.as_ref().map(|instance| &*instance.stand.current);
-        let role = self.serves.as_ref().map(|service| service.handle.as_str());
+        let role = self.serves.as_ref().map(|service| service.role.as_str());
         let place = node
             .or(state)
             .or(role)

@@ -25,6 +25,8 @@ pub struct Conduct {
 pub enum Deed {
     /// It asked a role something.
     Request {
+        /// The role.
+        role: String,
         /// The handle of the role's session.
         handle: String,
         /// The directory it works in.

@@ -158,6 +158,8 @@ pub struct Service {
     pub instance: String,
     /// Its handle there.
     pub handle: String,
+    /// The role it was asked as last.
+    pub role: String,
     /// What it is at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current: Option<Box<Asking>>,
@@ -187,8 +189,8 @@ impl Service {
 
     /// What it comes to at its end.
     pub(super) fn outcome(&self) -> String {
-        let Self { answered, handle, .. } = self;
-        format!("answered {answered} request{} as {handle}", if *answered == 1 { "" } else { "s" })
+        let Self { answered, role, .. } = self;
+        format!("answered {answered} request{} as {role}", if *answered == 1 { "" } else { "s" })
     }
 }
 
@@ -199,6 +201,8 @@ pub struct Asking {
     pub id: String,
     /// Its name in the program.
     pub name: String,
+    /// The role that is asked.
+    pub role: String,
     /// What is asked.
     pub work: Work,
 }

@@ -75,8 +75,11 @@ fn shown(record: &Record) -> Option<String> {
             format!("(workflow/log {}{level} {})", event.turn.agent, quoted(&event.text))
         }
         Event::AgentRequested(event) => {
-            let head =
-                format!("(agent-request {} :to {})", atom(&event.asking.id), atom(&event.handle));
+            let head = format!(
+                "(agent-request {} :to {})",
+                atom(&event.asking.id),
+                atom(&event.asking.role)
+            );
             match &event.asking.work {
                 Work::Prompt(task) => said(&head, &task.prompt),
                 Work::Folder { folder, start, input } => {

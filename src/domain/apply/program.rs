@@ -110,6 +110,7 @@ pub(super) fn agent_requested(
     let service = Service {
         instance: instance.id.clone(),
         handle: handle.clone(),
+        role: asking.role.clone(),
         current: None,
         queue: Default::default(),
         answered: 0,
@@ -146,6 +147,7 @@ impl Agent {
             Work::Prompt(task) => Some(task.clone()),
             Work::Folder { .. } => None,
         };
+        service.role.clone_from(&asking.role);
         service.current = Some(Box::new(asking));
         true
     }

@@ -123,7 +123,7 @@ fn deeds(
                 text: text.clone(),
                 warning: *warning,
             }),
-            Deed::Request { handle, cwd, name, work } => {
+            Deed::Request { role, handle, cwd, name, work } => {
                 let now =
                     asked.iter().rev().find(|(own, _)| own == name).map(|(_, number)| *number);
                 let before = instance.requests.get(name).map(|request| request.number);
@@ -139,7 +139,12 @@ fn deeds(
                     turn: agent.turn_id(),
                     file: agent.current_state.clone(),
                     handle: handle.clone(),
-                    asking: Asking { id, name: name.clone(), work: work.clone() },
+                    asking: Asking {
+                        id,
+                        name: name.clone(),
+                        role: role.clone(),
+                        work: work.clone(),
+                    },
                     opens: if is_new { sessions.next() } else { None },
                     cwd: cwd.clone().filter(|_| is_new),
                 }))

@@ -107,7 +107,7 @@ pub struct AgentRequested {
     pub turn: TurnId,
     /// The program's file.
     pub file: StateName,
-    /// The role, by the handle of its session.
+    /// The handle of the role's session.
     pub handle: String,
     /// What is asked.
     #[serde(flatten)]

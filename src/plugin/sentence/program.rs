@@ -28,7 +28,7 @@ pub(super) fn sentence(event: &Event) -> String {
                 },
             };
             let (agent, name) = (&event.turn.agent, one_line(&event.asking.name));
-            format!("{agent}  asks {} ({name}): {asked}", one_line(&event.handle))
+            format!("{agent}  asks {} ({name}): {asked}", one_line(&event.asking.role))
         }
         Event::AgentResponded(event) => {
             let said = match &event.response {

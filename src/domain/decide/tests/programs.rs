@@ -67,7 +67,7 @@ fn request(handle: &str, name: &str) -> Deed {
         name: state(&format!("{FILE}#{handle}")),
     };
     let work = Work::Prompt(Box::new(task));
-    Deed::Request { handle: handle.into(), cwd: None, name: name.into(), work }
+    Deed::Request { role: handle.into(), handle: handle.into(), cwd: None, name: name.into(), work }
 }
 
 /// `main` does this.
@@ -275,7 +275,8 @@ fn a_run_whose_programs_wait_for_signals_says_so() {
 fn what_a_role_does_in_a_folder_another_agent_does() {
     let mut scene = begin();
     let work = Work::Folder { folder: None, start: state("START.md"), input: "go".into() };
-    let deed = Deed::Request { handle: "a".into(), cwd: None, name: "run".into(), work };
+    let deed =
+        Deed::Request { role: "a".into(), handle: "a".into(), cwd: None, name: "run".into(), work };
     goes_on(&mut scene, vec![deed], Then::Wait);
     assert_eq!(heard_out(scene.agent("main.1")), None);
     let begun = delegated(scene.agent("main.1"), Terms::default(), session(77)).expect("begun");

@@ -182,7 +182,8 @@ impl<'scene> Machine<'scene> {
         let request = Request { number, handle: handle.clone(), status: Answered::Pending };
         self.requests.insert(name, request);
         let cwd = role.cwd.clone();
-        self.deeds.push(Deed::Request { handle, cwd, name: name.to_owned(), work });
+        let (role, name) = (role.name.to_string(), name.to_owned());
+        self.deeds.push(Deed::Request { role, handle, cwd, name, work });
         self.is_within_bounds(at)?;
         self.next();
         Ok(())

@@ -43,7 +43,9 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
     let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
         return Err(runtime::Error::Graph { diagnostics: errors }.into());
     };
-    warnings.iter().for_each(|warning| output::warn(&warning.to_string()));
+    for warning in &warnings {
+        output::warn(&warning.to_string());
+    }
     let file = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
     let defined = Defined {
         name: program.name.to_string(),

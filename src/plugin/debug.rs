@@ -15,7 +15,9 @@ use actix::{Actor, Context, Handler};
 use super::extract::copy_turn;
 use super::sentence::{destination, local, sentence};
 use crate::actor::message::{Finish, Published};
-use crate::domain::event::{AgentFailed, Event, StepFinished, TurnFailed, TurnRejected};
+use crate::domain::event::{
+    AgentFailed, Event, GraphWalked, StepFinished, TurnFailed, TurnRejected,
+};
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
@@ -147,6 +149,19 @@ impl Debug {
         ];
         self.log(published.record.at, turn.agent.as_str(), &format!("{from} -> {to}"), &details);
     }
+
+    /// The nodes of a graph that were walked, and the turn of one of them.
+    fn walked(&mut self, walked: &GraphWalked, published: &Published) {
+        let nodes = walked.visits.iter().map(|visit| &*visit.node);
+        let way = nodes.chain([&*walked.node]).collect::<Vec<_>>().join(" -> ");
+        let output = walked
+            .paid
+            .as_ref()
+            .map(|paid| self.keep_turn(&walked.turn, &walked.state, paid.cost_usd));
+        let details: Vec<_> = output.into_iter().collect();
+        let way = format!("{}: {way}", walked.state);
+        self.log(published.record.at, walked.turn.agent.as_str(), &way, &details);
+    }
 }
 
 impl Actor for Debug {
@@ -202,17 +217,7 @@ impl Handler<Published> for Debug {
                 let way = format!("{} -> {} (evaluator)", proposed.state, proposed.evaluator);
                 self.log(published.record.at, proposed.turn.agent.as_str(), &way, &details);
             }
-            Event::GraphWalked(walked) => {
-                let nodes = walked.visits.iter().map(|visit| &*visit.node);
-                let way = nodes.chain([&*walked.node]).collect::<Vec<_>>().join(" -> ");
-                let output = walked
-                    .paid
-                    .as_ref()
-                    .map(|paid| self.keep_turn(&walked.turn, &walked.state, paid.cost_usd));
-                let details: Vec<_> = output.into_iter().collect();
-                let way = format!("{}: {way}", walked.state);
-                self.log(published.record.at, walked.turn.agent.as_str(), &way, &details);
-            }
+            Event::GraphWalked(walked) => self.walked(walked, &published),
             Event::AgentResponded(answered) => {
                 let output = self.keep_turn(&answered.turn, &answered.state, answered.cost_usd);
                 let details = [
@@ -223,13 +228,13 @@ impl Handler<Published> for Debug {
                 let way = format!("{} answers {}", answered.state, answered.request);
                 self.log(published.record.at, answered.turn.agent.as_str(), &way, &details);
             }
-            Event::InstanceBegun(_)
+            event @ (Event::InstanceBegun(_)
             | Event::WorkflowAdvanced(_)
             | Event::WorkflowLogged(_)
             | Event::AgentRequested(_)
             | Event::RoleDelegated(_)
-            | Event::FactsSeen { .. } => {
-                let agent = published.record.event.agent().map_or("run", AgentId::as_str);
+            | Event::FactsSeen { .. }) => {
+                let agent = event.agent().map_or("run", AgentId::as_str);
                 self.log(published.record.at, agent, &sentence(&published.record), &[]);
             }
             Event::QuestionAnswered(answered) => {

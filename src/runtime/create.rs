@@ -20,6 +20,7 @@ use crate::domain::run::STATE_VERSION;
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
 use crate::process::command::Marker;
+use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
 
@@ -59,6 +60,8 @@ pub fn create(
         &settings,
         &Marker { run: workflow_id.clone(), dir: root.path().to_owned() },
     )?;
+    // What a run of this name has left there that was removed is not this one's.
+    Dataspace::of(root).ended(&workflow_id)?;
     let started = RunStarted {
         version: STATE_VERSION,
         workflow_id,
@@ -78,8 +81,11 @@ pub fn create(
 /// `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.
 fn new_id(scope: &Path, entry: &StateName) -> RunId {
     let folder = scope.file_name().and_then(|name| name.to_str()).unwrap_or("run");
-    let base =
-        if ["START.md", "workflow.yaml"].contains(&entry.as_str()) { folder } else { entry.stem() };
+    let base = if ["START.md", "workflow.yaml", "workflow.lisp"].contains(&entry.as_str()) {
+        folder
+    } else {
+        entry.stem()
+    };
     let plain: String = base
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))

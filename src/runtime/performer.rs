@@ -34,8 +34,8 @@ impl Ours {
         Self { run, world, space, watch, warned: RefCell::default() }
     }
 
-    fn warn_once(&self, warning: String) {
-        if self.warned.borrow_mut().insert(warning.clone()) {
+    fn warn_once(&self, warning: &str) {
+        if self.warned.borrow_mut().insert(warning.to_owned()) {
             tracing::warn!("{warning}");
         }
     }
@@ -85,12 +85,12 @@ impl Performer for Ours {
 
     fn fetch(
         self: Rc<Self>,
-        step: TurnId,
+        turn: TurnId,
         errand: Errand,
         again: bool,
     ) -> Local<Option<Result<Fetched, String>>> {
         Box::pin(async move {
-            let stem = step.stem();
+            let stem = turn.stem();
             let looked = match &errand {
                 Errand::Bases { directories, branch } => {
                     self.world.bases(&stem, directories, branch.as_deref(), again).await
@@ -98,7 +98,7 @@ impl Performer for Ours {
                 Errand::Changes { directory, base } => {
                     self.world.changes(&stem, directory, base, again).await
                 }
-                _ => return Some(self.change(&step, errand).await),
+                _ => return Some(self.change(&turn, errand).await),
             };
             match looked {
                 Looked::Done(outcome) => Some(outcome),
@@ -110,11 +110,13 @@ impl Performer for Ours {
     fn news(&self, labels: &BTreeSet<String>, known: &Facts) -> Vec<FactChange> {
         match self.watch.borrow_mut().news(labels, known) {
             Ok(news) => {
-                news.warnings.into_iter().for_each(|warning| self.warn_once(warning));
+                for warning in &news.warnings {
+                    self.warn_once(warning);
+                }
                 news.changes
             }
             Err(error) => {
-                self.warn_once(error.to_string());
+                self.warn_once(&error.to_string());
                 Vec::new()
             }
         }

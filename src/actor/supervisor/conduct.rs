@@ -83,12 +83,11 @@ impl Supervisor {
             Some(own) => self.run.definitions.get(&own.program),
             None => self.run.first_definition(agent),
         };
-        let program = match kept {
-            Some(kept) => definitions.kept(&kept.program, file, &kept.text, &*source)?,
-            None => {
-                let text = source.read(file).map_err(|error| error.to_string())?;
-                definitions.read(file, &text, &*source)?
-            }
+        let program = if let Some(kept) = kept {
+            definitions.kept(&kept.program, file, &kept.text, &*source)?
+        } else {
+            let text = source.read(file).map_err(|error| error.to_string())?;
+            definitions.read(file, &text, &*source)?
         };
         Ok((program, source.path(file)))
     }

@@ -1,5 +1,7 @@
 //! Programs: instances that begin and go on, what they ask their roles and are answered, facts.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use super::money::{Taught, begin_share, spend};
 use super::{Refused, due};
 use crate::domain::agent::{Agent, Birth};
@@ -35,10 +37,10 @@ pub(super) fn instance_begun(run: &mut Run, event: &InstanceBegun) -> Result<Vec
         branch: event.branch.clone(),
         context: event.context.clone(),
         stand: Stand { current: event.start.clone(), ..Stand::default() },
-        requests: Default::default(),
-        handles: Default::default(),
-        bound: Default::default(),
-        bases: Default::default(),
+        requests: BTreeMap::new(),
+        handles: BTreeMap::new(),
+        bound: BTreeMap::new(),
+        bases: BTreeMap::new(),
     }));
     Ok(Vec::new())
 }
@@ -112,7 +114,7 @@ pub(super) fn agent_requested(
         handle: handle.clone(),
         role: asking.role.clone(),
         current: None,
-        queue: Default::default(),
+        queue: VecDeque::new(),
         answered: 0,
         released: false,
     };

@@ -26,7 +26,7 @@ impl Judged {
         Self { holds, look_again: None, outside: true }
     }
 
-    fn and(self, other: Self, holds: bool) -> Self {
+    fn and(&self, other: &Self, holds: bool) -> Self {
         let look_again = match (self.look_again, other.look_again) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
@@ -69,15 +69,13 @@ impl<'scene> Machine<'scene> {
         let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
         let awaiting = self.awaited(&wait.condition);
         if late.is_some_and(|late| late <= self.scene.now) {
-            return match wait.on_timeout {
-                Some(state) => self.go_to(state, at),
-                None => {
-                    let why = format!(
-                        "{awaiting} did not come in time; say where to go on then: :on-timeout STATE"
-                    );
-                    Err(Halt::Fail { at, why })
-                }
+            let Some(state) = wait.on_timeout else {
+                let why = format!(
+                    "{awaiting} did not come in time; say where to go on then: :on-timeout STATE"
+                );
+                return Err(Halt::Fail { at, why });
             };
+            return self.go_to(state, at);
         }
         let until = match (late, judged.look_again) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -113,7 +111,7 @@ impl<'scene> Machine<'scene> {
                 for one in all {
                     let one = self.judge(one)?;
                     let holds = whole.holds && one.holds;
-                    whole = whole.and(one, holds);
+                    whole = whole.and(&one, holds);
                 }
                 whole
             }
@@ -122,7 +120,7 @@ impl<'scene> Machine<'scene> {
                 for one in any {
                     let one = self.judge(one)?;
                     let holds = whole.holds || one.holds;
-                    whole = whole.and(one, holds);
+                    whole = whole.and(&one, holds);
                 }
                 whole
             }

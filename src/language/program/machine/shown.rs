@@ -1,5 +1,7 @@
 //! What is waited for, as the program says it but with its values: for people.
 
+use std::fmt::Write as _;
+
 use crate::domain::time::span;
 use crate::language::program::definition::{Condition, Expression};
 
@@ -7,7 +9,7 @@ pub(super) fn signal(label: &str, key: Option<&str>, equals: Option<&str>) -> St
     let mut text = format!("(signal {label}");
     for (keyword, value) in [(":key", key), (":equals", equals)] {
         if let Some(value) = value {
-            text.push_str(&format!(" {keyword} {}", atom(value)));
+            let _ = write!(text, " {keyword} {}", atom(value));
         }
     }
     text.push(')');

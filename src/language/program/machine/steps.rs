@@ -8,7 +8,7 @@ use crate::domain::id::StateName;
 use crate::domain::instance::{Answered, Errand, Level, Request, Work};
 use crate::language::place::Place;
 use crate::language::program::definition::{
-    Expression, Instruction, Kind, RunFolder, Send, Template,
+    Arm, Expression, Instruction, Kind, RunFolder, Send, Template,
 };
 
 impl<'scene> Machine<'scene> {
@@ -27,24 +27,15 @@ impl<'scene> Machine<'scene> {
         let at = instruction.at;
         match &instruction.kind {
             Kind::Wait(wait) => self.wait(wait, at),
-            Kind::Action(_) => self.enter(Level::default()),
-            Kind::Loop(_) => self.enter(Level { round: Some(1), ..Level::default() }),
-            Kind::Branch { arms, otherwise } => {
-                for (number, arm) in arms.iter().enumerate() {
-                    match self.test(&arm.condition, at)? {
-                        Test::Holds => {
-                            return self.enter(Level { arm: Some(number), ..Level::default() });
-                        }
-                        Test::Not => {}
-                        Test::GoTo(state) => return self.go_to(state, at),
-                    }
-                }
-                if otherwise.is_some() {
-                    return self.enter(Level { arm: Some(arms.len()), ..Level::default() });
-                }
-                self.next();
+            Kind::Action(_) => {
+                self.enter(Level::default());
                 Ok(())
             }
+            Kind::Loop(_) => {
+                self.enter(Level { round: Some(1), ..Level::default() });
+                Ok(())
+            }
+            Kind::Branch { arms, otherwise } => self.choose(arms, otherwise.is_some(), at),
             Kind::Goto(state) => self.go_to(*state, at),
             Kind::Terminal { failed, result } => self.terminal(*failed, result.as_ref(), at),
             Kind::Send(send) => self.send(send, at),
@@ -68,9 +59,28 @@ impl<'scene> Machine<'scene> {
         }
     }
 
-    fn enter(&mut self, level: Level) -> Result<(), Halt> {
-        self.stand.cursor.push(level);
+    /// Chooses an arm of a branch: the first that holds, else `otherwise`, else none.
+    fn choose(&mut self, arms: &'scene [Arm], has_otherwise: bool, at: Place) -> Result<(), Halt> {
+        for (number, arm) in arms.iter().enumerate() {
+            match self.test(&arm.condition, at)? {
+                Test::Holds => {
+                    self.enter(Level { arm: Some(number), ..Level::default() });
+                    return Ok(());
+                }
+                Test::Not => {}
+                Test::GoTo(state) => return self.go_to(state, at),
+            }
+        }
+        if has_otherwise {
+            self.enter(Level { arm: Some(arms.len()), ..Level::default() });
+        } else {
+            self.next();
+        }
         Ok(())
+    }
+
+    fn enter(&mut self, level: Level) {
+        self.stand.cursor.push(level);
     }
 
     /// On to the next instruction of the list.

@@ -158,7 +158,9 @@ fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
         match &instruction.kind {
             Kind::Action(body) | Kind::Loop(body) => artifacts(body, found),
             Kind::Branch { arms, otherwise } => {
-                arms.iter().for_each(|arm| artifacts(&arm.body, found));
+                for arm in arms {
+                    artifacts(&arm.body, found);
+                }
                 artifacts(otherwise.as_deref().unwrap_or_default(), found);
             }
             Kind::Send(send) => found.extend(send.template.arguments.iter().filter_map(of)),

@@ -112,3 +112,33 @@ fn the_graph_it_shows_runs() {
     test.raymond(&["run", flow, "--answer", "ask=nobody"]).code(1).says("Nobody was greeted");
     test.raymond(&["run", flow]).code(2).stdout_has("Who is to be greeted?");
 }
+
+#[test]
+fn the_program_it_shows_runs() {
+    let page = readme();
+    let mut blocks = page.split("```lisp\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let program = blocks.find(|block| block.starts_with("(workflow ")).expect("it shows a program");
+    let replies =
+        "\"workflow.lisp#author\": [first, better]\n\"workflow.lisp#critic\": [longer!, GOOD]\n";
+    let test = Test::new()
+        .file("workflow.lisp", program.as_bytes())
+        .file("replies.yaml", replies.as_bytes());
+    let flow = test.flow();
+    let flow = flow.to_str().expect("a path");
+    test.raymond(&["check", flow]).ok();
+    test.raymond(&["signal", "text/released", "--key", "haiku-1"]).ok();
+    test.raymond(&[
+        "run",
+        flow,
+        "--agent",
+        "scripted",
+        "--label",
+        "haiku-1",
+        "--context",
+        "input=a haiku",
+    ])
+    .ok()
+    .stdout_has("Agent main terminated with result: better");
+    let watched = test.raymond(&["workflow", "watch", "haiku-1"]).ok();
+    watched.stdout_has("    Write this, and reply with the text alone: a haiku\n");
+}

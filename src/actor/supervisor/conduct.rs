@@ -103,7 +103,10 @@ impl Supervisor {
         let settings = &self.run.settings;
         let mut context = settings.variables.clone();
         context.extend(settings.context.clone());
-        context.extend(agent.variables.clone());
+        let own = agent.variables.iter().filter(|(name, text)| {
+            *name != "input" || !text.is_empty() || !settings.context.contains_key(*name)
+        });
+        context.extend(own.map(|(name, text)| (name.clone(), text.clone())));
         let folder = agent.birth.folder.clone();
         let beginning = Beginning {
             definition: instance::Definition {

@@ -1,6 +1,7 @@
 //! `raymond check`: all that is wrong with a workflow, without running it.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use console::style;
 use serde_json::json;
@@ -9,8 +10,11 @@ use super::args::workflows::CheckArgs;
 use super::exit::{Error, Exit};
 use super::output;
 use super::subject::Subject;
+use crate::domain::id::StateName;
 use crate::language::diagnostic::Diagnostic;
+use crate::language::excerpt::excerpt;
 use crate::language::prompt::check::{self, Findings};
+use crate::language::source::Source;
 use crate::plugin::sentence::printable;
 
 /// `raymond check`
@@ -33,6 +37,9 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Error> {
     } else {
         output::print(&findings.diagnostics.iter().fold(String::new(), |mut text, found| {
             let _ = writeln!(text, "{}", line(found));
+            if let Some(excerpt) = excerpt_of(found, &subject.scope) {
+                let _ = writeln!(text, "{excerpt}");
+            }
             text
         }))?;
         output::tell(&closing(&Subject::title(&args.path), &findings, errors));
@@ -50,6 +57,16 @@ fn line(found: &Diagnostic) -> String {
     } else {
         format!("{place} {} {} {message}", style("warning:").yellow().bold(), style(code).yellow())
     }
+}
+
+/// The line of a program with a caret under the place.
+fn excerpt_of(found: &Diagnostic, scope: &impl Source) -> Option<String> {
+    if !found.code.starts_with("SX") {
+        return None;
+    }
+    let file = Path::new(&found.path).file_name()?.to_str()?;
+    let text = scope.read(&StateName::parse(file).ok()?).ok()?;
+    excerpt(&text, found.line, found.column)
 }
 
 /// What it comes to.

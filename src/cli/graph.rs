@@ -4,11 +4,12 @@ use super::args::workflows::{Format, GraphArgs};
 use super::exit::{Error, Exit};
 use super::output;
 use super::subject::Subject;
+use crate::language::diagnostic::Diagnostic;
 use crate::language::drawing::picture::Drawing;
-use crate::language::drawing::{dot, folder, mermaid, program, svg};
+use crate::language::drawing::{dot, folder, graph, mermaid, program, svg};
 use crate::language::graph::read::Profile;
 use crate::language::prompt::check::beginning;
-use crate::language::prompt::outline::{Outline, Reach, State};
+use crate::language::prompt::outline::{Graph, Outline, Program, Reach, State};
 
 /// `raymond graph`
 ///
@@ -46,14 +47,19 @@ fn draw(subject: &Subject, title: &str) -> Result<Drawing, Vec<String>> {
     let reach = Reach { by_text: true, most: usize::MAX, graphs: Some(&graphs) };
     let outline = Outline::of(&entry, &subject.scope, reach);
     match outline.states.get(&entry) {
-        Some(State::Graph(graph)) => graph.program.as_ref().map_or_else(
-            || {
-                let errors = graph.diagnostics.iter().filter(|found| found.is_error());
-                Err(errors.map(ToString::to_string).collect())
-            },
-            |read| Ok(program::draw(read, title)),
-        ),
+        Some(State::Graph(Graph { program, diagnostics })) => {
+            let drawn = program.as_ref().map(|program| graph::draw(program, title));
+            drawn.ok_or_else(|| errors(diagnostics))
+        }
+        Some(State::Program(Program { definition, diagnostics })) => {
+            let drawn = definition.as_ref().map(|program| program::draw(program, title));
+            drawn.ok_or_else(|| errors(diagnostics))
+        }
         Some(State::Unreadable(error)) => Err(vec![error.to_string()]),
         _ => Ok(folder::draw(&outline, title)),
     }
+}
+
+fn errors(diagnostics: &[Diagnostic]) -> Vec<String> {
+    diagnostics.iter().filter(|found| found.is_error()).map(ToString::to_string).collect()
 }

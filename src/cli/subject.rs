@@ -1,4 +1,5 @@
-//! The workflow that a command looks at without running it: a folder, a prompt of it, or a graph.
+//! The workflow that a command looks at without running it: a folder, a prompt of it, a graph, or a
+//! program.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ use crate::store::workflow::Directory;
 pub(super) struct Subject {
     /// Its folder, shown as it was given.
     pub(super) scope: Directory,
-    /// The prompt or the graph, if not the folder is meant.
+    /// The prompt, the graph, or the program, if not the folder is meant.
     pub(super) entry: Option<StateName>,
 }
 

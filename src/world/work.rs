@@ -105,7 +105,7 @@ async fn base(git: Git<'_>, path: &Path, branch: Option<&str>) -> Result<Option<
         }
     }
     let words = ["hash-object", "-t", "tree", "/dev/null"];
-    succeeded(&words, look(git, path, &words).await?).map(Some)
+    succeeded(&words, &look(git, path, &words).await?).map(Some)
 }
 
 /// Whether it is the name of an object, and no option.
@@ -157,7 +157,7 @@ impl Changes<'_> {
     }
 
     async fn ask(&self, path: &Path, words: &[&str]) -> Result<String, Trouble> {
-        succeeded(words, look(self.git, path, words).await?)
+        succeeded(words, &look(self.git, path, words).await?)
     }
 
     async fn diff(&self, path: &Path, copy: &Copy) -> Result<String, Trouble> {
@@ -212,10 +212,10 @@ async fn look(git: Git<'_>, path: &Path, words: &[&str]) -> Result<Ended, Troubl
     git.ended(path, words, surroundings(git.shared), KEPT).await
 }
 
-fn succeeded(words: &[&str], ended: Ended) -> Result<String, Trouble> {
+fn succeeded(words: &[&str], ended: &Ended) -> Result<String, Trouble> {
     match ended.exit {
         Exit::Code(0) => Ok(ended.stdout.text().trim_end().to_owned()),
-        _ => Err(refusal(words, &ended).into()),
+        _ => Err(refusal(words, ended).into()),
     }
 }
 

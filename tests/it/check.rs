@@ -162,7 +162,7 @@ fn what_is_no_workflow_is_refused() {
     test.raymond(&["check", "gone"]).code(64).stderr_has("gone: there is no such file or folder");
     test.raymond(&["check", "notes.txt"])
         .code(65)
-        .stderr_has("this is neither a prompt nor a graph");
+        .stderr_has("this is no state: a state is a prompt");
     test.raymond(&["check", "."]).code(65).stdout_has("START.md:1:1: RF001 a workflow begins with");
     test.raymond(&["check"]).code(64);
 }
@@ -177,4 +177,20 @@ fn the_help_has_the_codes() {
 #[test]
 fn a_reader_that_has_gone_is_no_error() {
     broken().unheard(&["check", "."]).code(65);
+}
+
+#[test]
+fn below_what_is_wrong_with_a_program_is_its_line_with_a_caret() {
+    let test = Test::new().prompt("p.lisp", "(workflow w\n  (state a\n    (goto bb)))\n");
+    let outcome = test.raymond(&["check", "p.lisp"]);
+    outcome.code(65).stderr_has("1 error in 1 file");
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    assert!(lines[0].starts_with("p.lisp:3:11: SX304 "), "{lines:#?}");
+    assert_eq!(lines[1..], ["    (goto bb)))", "          ^"]);
+    let found = test.raymond(&["check", "p.lisp", "--json"]).code(65).json();
+    assert_eq!(found["diagnostics"][0]["code"], "SX304");
+    test.raymond(&["check", "--help"]).ok().stdout_has("SX304");
+
+    let test = test.file("bad.duet", b"(workflow w\n \xff");
+    test.raymond(&["check", "bad.duet"]).code(65).stdout_has("bad.duet:2:2: RF001 this is not UTF");
 }

@@ -119,3 +119,14 @@ fn what_has_no_beginning_is_not_drawn() {
     test.raymond(&["graph", "."]).code(65).stderr_has("RF001 a workflow begins with START.md");
     test.raymond(&["graph", "gone"]).code(64);
 }
+
+#[test]
+fn a_program_is_drawn_with_its_states_and_roles() {
+    let program = "(workflow w\n  (roles (worker :agent-kind \"claude-code\"))\n  (state ask\n    (action (send-prompt :agent worker :template \"x\" :request-id work))\n    (await (transcript-response :request-id work)))\n  (state done (terminal)))\n";
+    let test = Test::new().prompt("p.lisp", program);
+    let svg = test.raymond(&["graph", "p.lisp", "--format", "svg"]).ok().stdout.clone();
+    assert_eq!(texts(&svg, "name"), BTreeSet::from(["ask", "done", "worker"].map(str::to_owned)));
+    assert_eq!(texts(&svg, "label"), BTreeSet::from(["work".to_owned()]));
+    let test = test.prompt("p.lisp", &program.replace(":agent worker", ":agent other"));
+    test.raymond(&["graph", "p.lisp"]).code(65).stderr_has("p.lisp:4:").stderr_has("SX305");
+}

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::language::graph::read;
-use crate::language::prompt::check::CODES;
+use crate::language::program;
+use crate::language::prompt::check;
 
 pub(super) const CHECK_HELP: &str = "Examples:
   raymond check workflows/tour           all states of a folder, its manifest, its script, its graphs
   raymond check workflows/tour/SEND.md   this prompt, and what it leads to
   raymond check flow/workflow.yaml --profile seed
+  raymond check review.lisp              this program, and the folders it runs
   raymond check . --json | jq -r '.diagnostics[] | select(.severity == \"error\") | .path' | sort -u
 
 All that is wrong is said at once, a line each: PATH:LINE:COLUMN: CODE what is wrong and what to do.
+Below a line about a program is the line of its file, with a caret under the place.
 `warning:` before the code means that it can run, but perhaps not as it is meant. --json prints
 { valid, diagnostics }; each has path, line, column, code, severity (error or warning) and message.
 Exit code 0 if there is no error, 65 if there is. `raymond check --help` lists the codes.";
@@ -22,26 +25,33 @@ pub(super) const GRAPH_HELP: &str = "Examples:
   raymond graph workflows/tour                     Mermaid: GitHub draws it in a ```mermaid block
   raymond graph workflows/tour -o tour.svg         a picture that every browser shows
   raymond graph flow/workflow.yaml --format dot | dot -Tpdf -o flow.pdf
+  raymond graph review.lisp -o review.svg
 
 A folder is drawn from its first state: solid lines are what policies allow, dashed ones what the text of
 a state without policy shows. Thick is a reset; a call, and the result that comes back from it, are
 violet; a fork is blue. A graph is drawn with all its nodes and endings; where it goes on because
-something failed the line is red. The picture has all that is there, also what nothing is wrong with:
+something failed the line is red. A program is drawn with its states, its roles, and the signals it waits
+for or asserts: dashed violet lines are requests and answers, red ones timeouts and failures. The picture has all that is there, also what nothing is wrong with:
 `raymond check` tells what is.";
 
 /// The help of `check` with the table of its codes.
 pub(super) fn check_help() -> String {
-    let rows = CODES.map(|(code, meaning)| format!("  {code}  {meaning}"));
-    format!(
-        "{CHECK_HELP}\n\nCodes of prompt folders (those of graphs begin with WF):\n{}",
+    let rows = |codes: &[(&str, &str)]| {
+        let rows: Vec<String> =
+            codes.iter().map(|(code, meaning)| format!("  {code}  {meaning}")).collect();
         rows.join("\n")
+    };
+    format!(
+        "{CHECK_HELP}\n\nCodes of prompt folders (those of graphs begin with WF):\n{}\n\nCodes of programs:\n{}",
+        rows(&check::CODES),
+        rows(&program::codes::CODES)
     )
 }
 
 /// Options of `check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
-    /// A folder with START.md, a prompt file, or a graph (.yaml)
+    /// A folder with START.md, a prompt file, a graph (.yaml), or a program (.lisp, .duet)
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// How strictly graphs are read
@@ -76,7 +86,7 @@ impl From<Profile> for read::Profile {
 /// Options of `graph`.
 #[derive(Debug, Clone, Args)]
 pub struct GraphArgs {
-    /// A folder with START.md, a prompt file, or a graph (.yaml)
+    /// A folder with START.md, a prompt file, a graph (.yaml), or a program (.lisp, .duet)
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
     /// How it is written [default: as the name after -o ends, else mermaid]

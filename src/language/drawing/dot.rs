@@ -45,6 +45,7 @@ fn look(node: &Node) -> &'static str {
         NodeKind::UserPrompt => "shape=parallelogram",
         NodeKind::ValidationGate => "shape=hexagon",
         NodeKind::Agent => "shape=component",
+        NodeKind::Signal => "shape=cds",
         NodeKind::Success => "shape=oval, color=\"#16a34a\"",
         NodeKind::Failure => "shape=oval, color=\"#dc2626\"",
     }
@@ -54,11 +55,14 @@ fn style(edge: &Edge) -> impl Iterator<Item = &'static str> {
     let line = match edge.kind {
         _ if !edge.certain => Some("style=dashed"),
         EdgeKind::Consults => Some("style=dotted"),
+        EdgeKind::Asks | EdgeKind::Answers => Some("style=dashed"),
         EdgeKind::Resets => Some("style=bold"),
         _ => None,
     };
     let colour = match edge.kind {
-        EdgeKind::Calls | EdgeKind::Returns => Some("color=\"#8b5cf6\""),
+        EdgeKind::Calls | EdgeKind::Returns | EdgeKind::Asks | EdgeKind::Answers => {
+            Some("color=\"#8b5cf6\"")
+        }
         EdgeKind::Forks => Some("color=\"#3b82f6\""),
         EdgeKind::Fails => Some("color=\"#dc2626\""),
         EdgeKind::Goes | EdgeKind::Resets | EdgeKind::Ends | EdgeKind::Consults => None,

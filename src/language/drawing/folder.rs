@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use super::picture::{Drawing, Edge, EdgeKind, NodeKind};
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
-use crate::language::prompt::outline::{Origin, Outline, Prompt, State, Way};
+use crate::language::program::walk::started;
+use crate::language::prompt::outline::{Origin, Outline, Program, Prompt, State, Way};
 
 /// By what the beginning and the end are known; no file has such a name.
 const START: &str = "/start";
@@ -34,6 +35,7 @@ pub fn draw(outline: &Outline, title: &str) -> Drawing {
             picture.edge(name.as_str(), &id, "judged by", EdgeKind::Consults, true);
         }
     }
+    picture.started();
     picture.results();
     picture.drawing
 }
@@ -42,7 +44,7 @@ fn kind(state: &State) -> NodeKind {
     match state {
         State::Prompt(prompt) if prompt.is_open() => NodeKind::Open,
         State::Prompt(_) => NodeKind::State,
-        State::Graph(_) => NodeKind::Graph,
+        State::Graph(_) | State::Program(_) => NodeKind::Graph,
         State::Unreadable(_) | State::Other => NodeKind::Missing,
     }
 }
@@ -106,6 +108,18 @@ impl<'a> Picture<'a> {
             for other in prompt.mentioned.iter().filter(|other| !named.contains(other)) {
                 if other != name {
                     self.edge(name.as_str(), other.as_str(), "", EdgeKind::Goes, false);
+                }
+            }
+        }
+    }
+
+    /// The agents that programs begin.
+    fn started(&mut self) {
+        let outline = self.outline;
+        for (name, state) in &outline.states {
+            if let State::Program(Program { definition: Some(program), .. }) = state {
+                for first in started(program) {
+                    self.edge(name.as_str(), first.as_str(), "run-folder", EdgeKind::Forks, true);
                 }
             }
         }
@@ -178,7 +192,7 @@ impl<'a> Picture<'a> {
         let state = self.outline.states.get(name)?;
         let is_result = |way: &&Way| matches!(way.transition, Transition::Result { .. });
         match state {
-            State::Graph(_) => Some(true),
+            State::Graph(_) | State::Program(_) => Some(true),
             State::Prompt(prompt) => {
                 let ways = prompt.ways.iter().filter(is_result);
                 ways.map(Way::is_certain).reduce(|one, other| one || other)

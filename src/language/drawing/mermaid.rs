@@ -64,6 +64,7 @@ fn shape(node: &Node) -> String {
         NodeKind::UserPrompt => ("[/", "/]"),
         NodeKind::ValidationGate => ("{{", "}}"),
         NodeKind::Agent => ("(", ")"),
+        NodeKind::Signal => (">", "]"),
     };
     let label = if node.label.is_empty() { " ".to_owned() } else { escaped(&node.label) };
     let class = class(node.kind).map(|class| format!(":::{class}")).unwrap_or_default();
@@ -74,6 +75,7 @@ fn arrow(edge: &Edge) -> &'static str {
     match edge.kind {
         _ if !edge.certain => "-.->",
         EdgeKind::Consults => "-.-",
+        EdgeKind::Asks | EdgeKind::Answers => "-.->",
         EdgeKind::Resets => "==>",
         _ => "-->",
     }
@@ -81,7 +83,7 @@ fn arrow(edge: &Edge) -> &'static str {
 
 fn colour(kind: EdgeKind) -> Option<&'static str> {
     match kind {
-        EdgeKind::Calls | EdgeKind::Returns => Some("#8b5cf6"),
+        EdgeKind::Calls | EdgeKind::Returns | EdgeKind::Asks | EdgeKind::Answers => Some("#8b5cf6"),
         EdgeKind::Forks => Some("#3b82f6"),
         EdgeKind::Fails => Some("#dc2626"),
         EdgeKind::Goes | EdgeKind::Resets | EdgeKind::Ends | EdgeKind::Consults => None,

@@ -33,7 +33,7 @@ pub enum NodeKind {
     State,
     /// A prompt without one.
     Open,
-    /// A graph as a state.
+    /// A graph or a program as a state.
     Graph,
     /// A state that cannot be entered.
     Missing,
@@ -51,9 +51,11 @@ pub enum NodeKind {
     Reference,
     /// A document or a skill that is carried out on the way.
     Document,
-    /// A further agent.
+    /// A further agent, or a role of a program.
     Agent,
-    /// An ending of a graph that is a success.
+    /// A signal that a program waits for or gives.
+    Signal,
+    /// An ending of a graph or a program that is a success.
     Success,
     /// One that is an error.
     Failure,
@@ -93,6 +95,10 @@ pub enum EdgeKind {
     Fails,
     /// Something is taken in on the way, such as an evaluator.
     Consults,
+    /// A role is sent a request.
+    Asks,
+    /// Its answer is waited for.
+    Answers,
 }
 
 impl Drawing {

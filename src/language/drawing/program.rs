@@ -1,249 +1,246 @@
-//! A graph as a picture.
-
-use std::collections::{BTreeSet, VecDeque};
+//! A program as a picture: its states, the roles they ask, and the signals they wait for.
+//!
+//! A state is a box, however much is done in it. What leads on from inside its loops and branches is
+//! labelled by the condition of the innermost arm it stands in; what waits for a signal hangs on that signal.
 
 use super::picture::{Drawing, Edge, EdgeKind, NodeKind};
-use crate::language::graph::program::{
-    Act, Name, Node, Program, Reference, Spawn, SpawnTask, Text,
+use super::saying::{condition, shortened};
+use crate::domain::time::span;
+use crate::language::program::definition::{
+    Condition, Definition, Expression, Instruction, Kind, RunFolder, Send, Wait,
 };
-use crate::language::graph::spawned::{acts, literal};
+use crate::language::program::walk::{falls_through, instructions};
 
-/// By what the beginning is known; no node has such a name.
+/// By what the beginning and the ends are known; no state has such a name.
 const START: &str = "/start";
+const END: &str = "/end";
+const FAILED: &str = "/failed";
 
-/// Draws a graph.
+/// Draws a program.
 #[must_use]
-pub fn draw(program: &Program, title: &str) -> Drawing {
+pub fn draw(program: &Definition, title: &str) -> Drawing {
     let mut drawing = Drawing { title: title.to_owned(), ..Drawing::default() };
     drawing.node(START, "", NodeKind::Start);
-    for name in in_order(program) {
-        if let Some(node) = program.nodes.get(name) {
-            let (label, kind) = look(name, node);
-            drawing.node(name, &label, kind);
-        } else if let Some(ending) = program.endings.get(name) {
-            let kind = if ending.success { NodeKind::Success } else { NodeKind::Failure };
-            drawing.node(name, name, kind);
+    for state in &program.states {
+        drawing.node(&state.name, &state.name, kind(&state.body));
+    }
+    for role in &program.roles {
+        let label = if *role.handle == *role.name {
+            role.name.to_string()
+        } else {
+            format!("{}\n{}", role.name, role.handle)
+        };
+        drawing.node(&role_id(&role.name), &label, NodeKind::Agent);
+    }
+    let mut picture = Picture { program, drawing, state: 0 };
+    if let Some(first) = program.states.first() {
+        picture.edge(START, &first.name, "", EdgeKind::Goes);
+    }
+    for (number, state) in program.states.iter().enumerate() {
+        picture.state = number;
+        picture.body(&state.body, None);
+        if falls_through(&state.body) {
+            picture.falls_through(number + 1);
         }
     }
-    edge(&mut drawing, START, &program.start, "", EdgeKind::Goes);
-    for name in in_order(program) {
-        if let Some(node) = program.nodes.get(name) {
-            for (label, kind, to) in ways(node) {
-                edge(&mut drawing, name, to, &label, kind);
+    picture.drawing
+}
+
+/// A state that does no more than end is an end itself.
+fn kind(body: &[Instruction]) -> NodeKind {
+    match body.last().map(|last| &last.kind) {
+        Some(Kind::Terminal { failed: false, .. }) => NodeKind::Success,
+        Some(Kind::Terminal { failed: true, .. }) => NodeKind::Failure,
+        _ => NodeKind::State,
+    }
+}
+
+fn role_id(name: &str) -> String {
+    format!("/role/{name}")
+}
+
+struct Picture<'a> {
+    program: &'a Definition,
+    drawing: Drawing,
+    /// The number of the state that is drawn.
+    state: usize,
+}
+
+impl<'a> Picture<'a> {
+    fn edge(&mut self, from: &str, to: &str, label: &str, kind: EdgeKind) {
+        if let (Some(from), Some(to)) = (self.drawing.find(from), self.drawing.find(to)) {
+            self.drawing.edge(Edge { from, to, label: label.to_owned(), kind, certain: true });
+        }
+    }
+
+    /// The name of the state that is drawn.
+    fn here(&self) -> &'a str {
+        self.program.states.get(self.state).map_or("", |state| &state.name)
+    }
+
+    fn lead_to(&mut self, number: usize, label: &str, kind: EdgeKind) {
+        if let Some(state) = self.program.states.get(number) {
+            self.edge(self.here(), &state.name, label, kind);
+        }
+    }
+
+    fn falls_through(&mut self, next: usize) {
+        if next < self.program.states.len() {
+            self.lead_to(next, "", EdgeKind::Goes);
+        } else {
+            self.drawing.node(END, "end", NodeKind::End);
+            self.edge(self.here(), END, "", EdgeKind::Ends);
+        }
+    }
+
+    /// What is in a block; `arm` says under which condition it is come to.
+    fn body(&mut self, body: &'a [Instruction], arm: Option<&str>) {
+        for instruction in body {
+            self.instruction(&instruction.kind, arm);
+        }
+    }
+
+    fn instruction(&mut self, kind: &'a Kind, arm: Option<&str>) {
+        match kind {
+            Kind::Wait(wait) => self.wait(wait),
+            Kind::Action(body) => self.body(body, arm),
+            Kind::Loop(body) => {
+                self.body(body, arm);
+                if falls_through(body) {
+                    self.lead_to(self.state, "loop", EdgeKind::Goes);
+                }
             }
-            for act in acts(node) {
-                consult(&mut drawing, name, act);
+            Kind::Branch { arms, otherwise } => {
+                for one in arms {
+                    let said = condition(&one.condition, self.program);
+                    self.body(&one.body, Some(&said));
+                    self.failures(&one.condition);
+                }
+                if let Some(body) = otherwise {
+                    self.body(body, Some("otherwise"));
+                }
+            }
+            Kind::Goto(to) => {
+                self.lead_to(*to, &shortened(arm.unwrap_or_default()), EdgeKind::Goes);
+            }
+            Kind::Terminal { failed, .. } => self.terminal(*failed, arm),
+            Kind::Send(send) => self.send(send),
+            Kind::RunFolder(run) => self.run_folder(run),
+            Kind::Assert { label, .. } => self.fact(label, "asserts"),
+            Kind::Retract { label, .. } => self.fact(label, "retracts"),
+            Kind::Log(template) => self.expressions(&template.arguments),
+        }
+    }
+
+    fn wait(&mut self, wait: &'a Wait) {
+        self.waited_for(&wait.condition);
+        self.failures(&wait.condition);
+        if let (Some(to), Some(millis)) = (wait.on_timeout, wait.timeout_ms) {
+            self.lead_to(to, &format!("after {}", span(millis)), EdgeKind::Fails);
+        }
+    }
+
+    /// The signals and the answers that a condition waits for.
+    fn waited_for(&mut self, condition: &'a Condition) {
+        match condition {
+            Condition::Signal { label, .. } => self.signal(label),
+            Condition::Response { request, .. } => self.answer(request),
+            Condition::And(conditions) | Condition::Or(conditions) => {
+                for one in conditions {
+                    self.waited_for(one);
+                }
+            }
+            Condition::Not(one) => self.waited_for(one),
+            Condition::Matches { .. } | Condition::After(_) | Condition::At(_) => {}
+        }
+    }
+
+    /// Where it goes on if a request has failed.
+    fn failures(&mut self, condition: &'a Condition) {
+        match condition {
+            Condition::Response { request, on_error: Some(to) } => {
+                self.lead_to(*to, &format!("{request} fails"), EdgeKind::Fails);
+            }
+            Condition::And(conditions) | Condition::Or(conditions) => {
+                for one in conditions {
+                    self.failures(one);
+                }
+            }
+            Condition::Not(one) => self.failures(one),
+            _ => {}
+        }
+    }
+
+    fn signal(&mut self, label: &str) {
+        let id = format!("/signal/{label}");
+        self.drawing.node(&id, label, NodeKind::Signal);
+        self.edge(&id, self.here(), "", EdgeKind::Consults);
+    }
+
+    fn fact(&mut self, label: &str, what: &str) {
+        let id = format!("/signal/{label}");
+        self.drawing.node(&id, label, NodeKind::Signal);
+        self.edge(self.here(), &id, what, EdgeKind::Consults);
+    }
+
+    /// An answer comes from the role that is asked, wherever that is.
+    fn answer(&mut self, request: &str) {
+        let program = self.program;
+        let all = program.states.iter().flat_map(|state| instructions(&state.body));
+        let asked = all.filter_map(|one| match &one.kind {
+            Kind::Send(send) if *send.request == *request => Some(send.role),
+            Kind::RunFolder(run) if *run.request == *request => Some(run.role),
+            _ => None,
+        });
+        for role in asked.filter_map(|role| program.roles.get(role)) {
+            self.edge(&role_id(&role.name), self.here(), "", EdgeKind::Answers);
+        }
+    }
+
+    fn send(&mut self, send: &'a Send) {
+        if let Some(role) = self.program.roles.get(send.role) {
+            self.edge(self.here(), &role_id(&role.name), &send.request, EdgeKind::Asks);
+        }
+        self.expressions(&send.template.arguments);
+    }
+
+    fn run_folder(&mut self, run: &'a RunFolder) {
+        let Some(role) = self.program.roles.get(run.role) else { return };
+        let state = match &run.folder {
+            Some(folder) => format!("{folder}/{}", run.start),
+            None => run.start.to_string(),
+        };
+        let id = format!("/folder/{state}");
+        self.drawing.node(&id, &state, NodeKind::Graph);
+        self.edge(self.here(), &role_id(&role.name), &run.request, EdgeKind::Asks);
+        self.edge(&role_id(&role.name), &id, "run-folder", EdgeKind::Forks);
+        self.expressions(run.input.as_slice());
+    }
+
+    /// The signals whose payload is waited for.
+    fn expressions(&mut self, expressions: &'a [Expression]) {
+        for expression in expressions {
+            if let Expression::Signal { label, .. } = expression {
+                self.signal(label);
             }
         }
     }
-    drawing
-}
 
-fn edge(drawing: &mut Drawing, from: &str, to: &str, label: &str, kind: EdgeKind) {
-    if let (Some(from), Some(to)) = (drawing.find(from), drawing.find(to)) {
-        drawing.edge(Edge { from, to, label: label.to_owned(), kind, certain: true });
-    }
-}
-
-/// The names of all nodes and endings: those near the start first, and last what nothing leads to.
-fn in_order(program: &Program) -> Vec<&Name> {
-    let mut order = Vec::new();
-    let mut seen = BTreeSet::new();
-    let rest = program.nodes.keys().chain(program.endings.keys());
-    let mut to_look_at: VecDeque<&Name> = VecDeque::from([&program.start]);
-    for next in rest {
-        while let Some(name) = to_look_at.pop_front() {
-            if seen.insert(name) {
-                order.push(name);
-                let node = program.nodes.get(name);
-                to_look_at.extend(node.into_iter().flat_map(ways).map(|(.., to)| to));
-            }
+    fn terminal(&mut self, failed: bool, arm: Option<&str>) {
+        let last = self.program.states.get(self.state).and_then(|state| state.body.last());
+        if arm.is_none() && last.is_some_and(|last| matches!(last.kind, Kind::Terminal { .. })) {
+            return;
         }
-        to_look_at.push_back(next);
-    }
-    order.extend(to_look_at.into_iter().filter(|name| !seen.contains(name)));
-    order
-}
-
-fn look(name: &str, node: &Node) -> (String, NodeKind) {
-    match node {
-        Node::Action { .. } => (name.to_owned(), NodeKind::Action),
-        Node::Conditional { condition, .. } => {
-            (format!("{name}\n{}", condition.kind), NodeKind::Conditional)
-        }
-        Node::UserPrompt(_) => (name.to_owned(), NodeKind::UserPrompt),
-        Node::ValidationGate { .. } => (name.to_owned(), NodeKind::ValidationGate),
-        Node::Reference { reference, .. } => {
-            (format!("{name}\n{}", document(reference)), NodeKind::Reference)
-        }
-    }
-}
-
-/// The ways from a node: what is said of each, what it is, and where it leads.
-fn ways(node: &Node) -> Vec<(String, EdgeKind, &Name)> {
-    let goes = |label: &str, to| (label.to_owned(), EdgeKind::Goes, to);
-    let fails = |label: &str, to| (label.to_owned(), EdgeKind::Fails, to);
-    match node {
-        Node::Action { on_success, on_failure, .. } if on_success == on_failure => {
-            vec![goes("", on_success)]
-        }
-        Node::Action { on_success, on_failure, .. } => {
-            vec![goes("success", on_success), fails("failure", on_failure)]
-        }
-        Node::Conditional { when_true, when_false, .. } => {
-            vec![goes("true", when_true), goes("false", when_false)]
-        }
-        Node::UserPrompt(prompt) => prompt
-            .responses
-            .iter()
-            .flat_map(|(id, response)| {
-                let failed = response.on_failure.as_ref();
-                let failed = failed.map(|to| fails(&format!("{id}: failure"), to));
-                std::iter::once(goes(id, &response.next)).chain(failed)
-            })
-            .collect(),
-        Node::ValidationGate { on_valid, on_invalid, .. } => {
-            vec![goes("valid", on_valid), fails("invalid", on_invalid)]
-        }
-        Node::Reference { next, on_failure, .. } => {
-            let failed = on_failure.as_ref().map(|to| fails("failure", to));
-            std::iter::once(goes("", next)).chain(failed).collect()
-        }
-    }
-}
-
-/// What a node has carried out on the way, and the agents it spawns.
-fn consult(drawing: &mut Drawing, name: &str, act: &Act) {
-    match act {
-        Act::Reference { reference, .. } => {
-            let document = document(reference);
-            let id = format!("/document/{document}");
-            drawing.node(&id, &document, NodeKind::Document);
-            edge(drawing, name, &id, "carries out", EdgeKind::Consults);
-        }
-        Act::Spawn(Spawn { task, .. }) => {
-            let (label, kind) = spawned(task);
-            let id = format!("/agent/{label}");
-            drawing.node(&id, &label, kind);
-            edge(drawing, name, &id, "spawns", EdgeKind::Forks);
-        }
-        _ => {}
-    }
-}
-
-fn document(reference: &Reference) -> String {
-    match &reference.text {
-        Text::Document { path, section: Some(section), .. } => format!("{path} § {section}"),
-        Text::Document { path, .. } => path.clone(),
-        Text::Skill { name, .. } => {
-            format!("skill {}", literal(name).unwrap_or_else(|| "…".to_owned()))
-        }
-    }
-}
-
-fn spawned(task: &SpawnTask) -> (String, NodeKind) {
-    let text = |template: &Option<_>| {
-        template.as_ref().map(|text| literal(text).unwrap_or_else(|| "…".to_owned()))
-    };
-    match task {
-        SpawnTask::Prompt { kind, .. } => (
-            format!("agent {}", text(kind).unwrap_or_default()).trim_end().to_owned(),
-            NodeKind::Agent,
-        ),
-        SpawnTask::State { folder, state, .. } => {
-            let parts: Vec<String> = [text(folder), text(state)].into_iter().flatten().collect();
-            (parts.join("/"), NodeKind::State)
+        let label = shortened(arm.unwrap_or_default());
+        if failed {
+            self.drawing.node(FAILED, "failed", NodeKind::Failure);
+            self.edge(self.here(), FAILED, &label, EdgeKind::Fails);
+        } else {
+            self.drawing.node(END, "end", NodeKind::End);
+            self.edge(self.here(), END, &label, EdgeKind::Ends);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::super::mermaid;
-    use super::*;
-    use crate::language::graph::read::{Profile, read};
-    use crate::language::graph::vocabulary::Vocabulary;
-
-    const GRAPH: &str = r#"
-name: all
-version: "1.0.0"
-start_node: gate
-nodes:
-  gate:
-    type: validation_gate
-    validations:
-      - { type: flag_set, flag: ready, error_message: Not ready }
-    on_valid: ask
-    on_invalid: failed
-  ask:
-    type: user_prompt
-    prompt:
-      question: Which?
-      header: Which
-      options:
-        - { id: a, label: A, description: the first }
-        - { id: b, label: B, description: the second }
-    on_response:
-      a: { next_node: work }
-      b: { next_node: read }
-  work:
-    type: action
-    actions:
-      - { type: spawn_agent, subagent_type: general, prompt: Do it, store_as: done }
-      - { type: invoke_pattern, path: GUIDE.md, section: "How \"to\"" }
-    on_success: done
-    on_failure: failed
-  read:
-    type: reference
-    doc: GUIDE.md
-    next_node: done
-  never:
-    type: conditional
-    condition: { type: flag_set, flag: ready }
-    branches: { true: done, false: failed }
-endings:
-  done: { type: success, message: Done }
-  failed: { type: error, message: Failed }
-"#;
-
-    #[test]
-    fn every_kind_of_node_is_drawn_with_all_its_ways() {
-        let source: BTreeMap<String, String> =
-            [("GUIDE.md".to_owned(), "# How \"to\"\nSo.".to_owned())].into();
-        let vocabulary = Vocabulary::default();
-        let reading = read("all.yaml", None, GRAPH, &vocabulary, &source, Profile::Lenient);
-        let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
-        let expected = r#"%% all.yaml
-flowchart TD
-    n0((" ")):::begins
-    n1{{"gate"}}
-    n2[/"ask"/]
-    n3(["failed"]):::wrong
-    n4["work"]
-    n5[["read<br/>GUIDE.md"]]
-    n6(["done"])
-    n7{"never<br/>flag_set"}
-    n8("agent general")
-    n9[["GUIDE.md § How #34;to#34;"]]
-    n0 --> n1
-    n1 -->|"valid"| n2
-    n1 -->|"invalid"| n3
-    n2 -->|"a"| n4
-    n2 -->|"b"| n5
-    n4 -->|"success"| n6
-    n4 -->|"failure"| n3
-    n4 -->|"spawns"| n8
-    n4 -.-|"carries out"| n9
-    n5 --> n6
-    n7 -->|"true"| n6
-    n7 -->|"false"| n3
-    classDef begins fill:#64748b,stroke:#64748b
-    classDef wrong stroke:#dc2626,stroke-width:2px
-    linkStyle 7 stroke:#3b82f6
-    linkStyle 2,6 stroke:#dc2626
-"#;
-        assert_eq!(mermaid::write(&draw(&program, "all.yaml")), expected);
-    }
-}
+mod tests;

@@ -81,12 +81,13 @@ fn draw_edge(text: &mut String, edge: &Edge, route: &Route) {
 fn classes(edge: &Edge) -> (&'static str, &'static str) {
     let line = match edge.kind {
         _ if !edge.certain => " loose",
+        EdgeKind::Asks | EdgeKind::Answers => " loose",
         EdgeKind::Consults => " dots",
         EdgeKind::Resets => " bold",
         _ => "",
     };
     let colour = match edge.kind {
-        EdgeKind::Calls | EdgeKind::Returns => " calls",
+        EdgeKind::Calls | EdgeKind::Returns | EdgeKind::Asks | EdgeKind::Answers => " calls",
         EdgeKind::Forks => " forks",
         EdgeKind::Fails => " fails",
         EdgeKind::Goes | EdgeKind::Resets | EdgeKind::Ends | EdgeKind::Consults => "",
@@ -193,6 +194,7 @@ mod tests {
             NodeKind::Reference,
             NodeKind::Document,
             NodeKind::Agent,
+            NodeKind::Signal,
             NodeKind::Success,
             NodeKind::Failure,
         ];

@@ -21,4 +21,5 @@ mod surface;
 mod tests;
 mod values;
 mod vocabulary;
+pub mod walk;
 mod workflow;

@@ -1,4 +1,4 @@
-//! What a file of a folder is by its name: a prompt, a graph, or no state at all.
+//! What a file of a folder is by its name: a prompt, a graph, a program, or no state at all.
 
 use crate::domain::id::StateName;
 
@@ -9,6 +9,8 @@ pub enum Kind {
     Prompt,
     /// A YAML file: a graph.
     Graph,
+    /// A file of S-expressions: a program.
+    Program,
 }
 
 /// Markdown that lies beside prompts and is for others.
@@ -21,7 +23,10 @@ impl Kind {
         if name.is_prompt() {
             return Some(Self::Prompt);
         }
-        name.is_graph().then_some(Self::Graph)
+        if name.is_graph() {
+            return Some(Self::Graph);
+        }
+        name.is_program().then_some(Self::Program)
     }
 }
 
@@ -40,7 +45,8 @@ mod tests {
         let kind = |name: &str| Kind::of(&StateName::parse(name).expect("a name"));
         assert_eq!((kind("A.md"), kind("a.MD")), (Some(Kind::Prompt), Some(Kind::Prompt)));
         assert_eq!((kind("g.yaml"), kind("g.yml")), (Some(Kind::Graph), Some(Kind::Graph)));
-        for none in ["A.txt", "A", ".md", "raymond.yaml", "replies.yaml"] {
+        assert_eq!((kind("p.lisp"), kind("p.DUET")), (Some(Kind::Program), Some(Kind::Program)));
+        for none in ["A.txt", "A", ".md", "raymond.yaml", "replies.yaml", ".lisp"] {
             assert_eq!(kind(none), None, "{none}");
         }
     }

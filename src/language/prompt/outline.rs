@@ -4,23 +4,20 @@
 //! where an agent likes; what its text shows is what is known of that: the tags that are written in
 //! it, and the names of other states.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
+mod prompt;
 
-use super::document::{self, Examined};
-use super::evaluator::Evaluator;
-use super::frontmatter::{EntryPlace, Frontmatter, Places};
+use std::collections::{BTreeMap, VecDeque};
+
+pub use self::prompt::{Origin, Prompt, Shown, Way};
 use super::kind::Kind;
-use super::mentioned;
 use crate::domain::id::StateName;
-use crate::domain::transition::Transition;
 use crate::language::diagnostic::Diagnostic;
-use crate::language::graph::program::Program;
+use crate::language::graph;
 use crate::language::graph::spawned::spawned;
-use crate::language::place::Place;
+use crate::language::program::definition::Definition;
+use crate::language::program::read;
+use crate::language::program::walk::started;
 use crate::language::source::{self, Source};
-use crate::language::yaml::Errors;
-use crate::language::{tag, template};
 
 /// A folder's states from the first one on.
 #[derive(Debug)]
@@ -42,69 +39,30 @@ pub enum State {
     Prompt(Box<Prompt>),
     /// A graph.
     Graph(Graph),
+    /// A program.
+    Program(Program),
     /// None: there is no such file, or it cannot be read.
     Unreadable(source::Error),
     /// None: it is a file of another kind.
     Other,
 }
 
-/// A prompt as far as it can be read.
-#[derive(Debug)]
-pub struct Prompt {
-    /// What its head says.
-    pub frontmatter: Frontmatter,
-    /// Where.
-    pub places: Places,
-    /// What is wrong with it.
-    pub errors: Errors,
-    /// The ways on: the policy's and the evaluator's, or if there is no policy those of its text.
-    pub ways: Vec<Way>,
-    /// The tags that its text shows.
-    pub shown: Vec<Shown>,
-    /// The files that its text speaks of.
-    pub mentioned: Vec<StateName>,
-    /// Its placeholders, each where it stands first.
-    pub placeholders: Vec<(String, Place)>,
-}
-
 /// A graph of the folder.
 #[derive(Debug, Default)]
 pub struct Graph {
     /// What was read, if nothing is wrong with it.
-    pub program: Option<Program>,
+    pub program: Option<graph::program::Program>,
     /// What is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A way from a state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
-    /// What is asked for.
-    pub transition: Transition,
-    /// Who says so.
-    pub origin: Origin,
-    /// Where that stands, and the names in it.
-    pub place: EntryPlace,
-}
-
-/// Who says that there is a way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// The state's policy.
-    Policy,
-    /// The pattern of its evaluator.
-    Evaluator,
-    /// A tag in its text.
-    Text,
-}
-
-/// A tag in a prompt's text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
-    /// What it asks for, or what is wrong with it.
-    pub transition: Result<Transition, String>,
-    /// Where it stands.
-    pub place: Place,
+/// A program of the folder.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// What was read, if nothing is wrong with it.
+    pub definition: Option<Definition>,
+    /// What is wrong with it.
+    pub diagnostics: Vec<Diagnostic>,
 }
 
 /// How far an outline goes.
@@ -114,7 +72,7 @@ pub struct Reach<'a> {
     pub by_text: bool,
     /// How many states there are at the most.
     pub most: usize,
-    /// What reads a graph; without it, none is read.
+    /// What reads a graph; without it, none is read, and no program either.
     pub graphs: Option<&'a dyn Fn(&StateName) -> Graph>,
 }
 
@@ -170,6 +128,14 @@ fn look(name: &StateName, source: &dyn Source, reach: Reach<'_>) -> State {
             Ok(()) => State::Graph(read.map_or_else(Graph::default, |read| read(name))),
             Err(error) => State::Unreadable(error),
         },
+        (Some(Kind::Program), None) => match source.check(name) {
+            Ok(()) => State::Program(Program::default()),
+            Err(error) => State::Unreadable(error),
+        },
+        (Some(Kind::Program), Some(_)) => match source.read(name) {
+            Ok(text) => State::Program(Program::of(&source.path(name), &text, source)),
+            Err(error) => State::Unreadable(error),
+        },
     }
 }
 
@@ -197,102 +163,17 @@ impl State {
                 next
             }
             Self::Graph(graph) => graph.program.as_ref().map(spawned).unwrap_or_default(),
+            Self::Program(program) => program.definition.as_ref().map(started).unwrap_or_default(),
             Self::Unreadable(_) | Self::Other => Vec::new(),
         }
     }
 }
 
-impl Prompt {
-    /// Takes a prompt file apart.
+impl Program {
+    /// Reads a program.
     #[must_use]
-    pub fn of(text: &str) -> Self {
-        let Examined { document, places, errors } = document::examine(text);
-        let body = document.body.as_str();
-        let place = |offset| Place::in_text(body, offset, document.body_line);
-        let written = tag::written(body);
-        let spans: Vec<Range<usize>> = written.iter().map(|tag| tag.span.clone()).collect();
-        let shown: Vec<Shown> = written
-            .into_iter()
-            .map(|tag| Shown {
-                transition: tag.transition.map_err(|error| error.to_string()),
-                place: place(tag.span.start),
-            })
-            .filter(|shown| !shown.is_filled_in())
-            .collect();
-        let mut placeholders: Vec<(String, Place)> = Vec::new();
-        for (name, offset) in template::placeholders(body) {
-            if !placeholders.iter().any(|(known, _)| known == name) {
-                placeholders.push((name.to_owned(), place(offset)));
-            }
-        }
-        let mut prompt = Self {
-            mentioned: mentioned::names(body, &spans),
-            frontmatter: document.frontmatter,
-            ways: Vec::new(),
-            places,
-            errors,
-            shown,
-            placeholders,
-        };
-        prompt.ways = prompt.find_ways();
-        prompt
-    }
-
-    /// Whether it may go anywhere; so may one of which nobody knows what it allows.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.frontmatter.policy.is_open() || !self.errors.is_empty()
-    }
-
-    /// The prompt that takes a second look at what is asked for here.
-    #[must_use]
-    pub fn evaluator(&self) -> Option<&StateName> {
-        match &self.frontmatter.evaluator {
-            Some(Evaluator::Prompt { file, .. }) => Some(file),
-            _ => None,
-        }
-    }
-
-    fn find_ways(&self) -> Vec<Way> {
-        let listed = self.frontmatter.policy.allowed.iter().zip(&self.places.entries);
-        let way = |origin| {
-            move |(transition, place): (&Transition, &EntryPlace)| Way {
-                transition: transition.clone(),
-                origin,
-                place: *place,
-            }
-        };
-        let mut ways: Vec<Way> = listed.map(way(Origin::Policy)).collect();
-        if let Some(Evaluator::Pattern { found, missing, .. }) = &self.frontmatter.evaluator {
-            let overrides = [found, missing].into_iter().flatten().zip(&self.places.overrides);
-            ways.extend(overrides.map(way(Origin::Evaluator)));
-        }
-        if self.is_open() {
-            ways.extend(self.shown.iter().filter_map(Shown::way));
-        }
-        ways
-    }
-}
-
-impl Way {
-    /// Whether it is more than a tag in a text.
-    #[must_use]
-    pub fn is_certain(&self) -> bool {
-        self.origin != Origin::Text
-    }
-}
-
-impl Shown {
-    /// Whether a placeholder decides where it leads, so that nobody knows yet.
-    fn is_filled_in(&self) -> bool {
-        let named =
-            |transition: &Transition| transition.states().any(|name| name.as_str().contains("{{"));
-        self.transition.as_ref().is_ok_and(named)
-    }
-
-    fn way(&self) -> Option<Way> {
-        let transition = self.transition.clone().ok()?;
-        let place = EntryPlace::whole(self.place);
-        Some(Way { transition, origin: Origin::Text, place })
+    pub fn of(path: &str, text: &str, source: &dyn Source) -> Self {
+        let read::Reading { program, diagnostics } = read::read(path, text, source);
+        Self { definition: program, diagnostics }
     }
 }

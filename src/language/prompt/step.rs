@@ -2,6 +2,7 @@
 
 use super::document::{self, Document};
 use super::evaluator::{self, Evaluator};
+use super::kind::Kind;
 use crate::domain::agent::Terms;
 use crate::domain::evaluation::Proposal;
 use crate::domain::graph::Task;
@@ -66,7 +67,7 @@ pub enum Error {
     Source(#[from] source::Error),
     /// Its file is of another kind.
     #[error(
-        "{path}: this is neither a prompt nor a graph: a state is a markdown file, NAME.md, or a graph, NAME.yaml"
+        "{path}: this is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp or NAME.duet"
     )]
     NotAPrompt {
         /// The file.
@@ -193,7 +194,7 @@ pub fn check(transition: &Transition, source: &dyn Source) -> Result<(), Violati
             why: why.to_string(),
         };
         source.check(state).map_err(|error| no_such_state(error.into()))?;
-        if !state.is_prompt() && !state.is_graph() {
+        if Kind::of(state).is_none() {
             return Err(no_such_state(Error::NotAPrompt { path: source.path(state) }));
         }
     }

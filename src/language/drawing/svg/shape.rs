@@ -38,7 +38,9 @@ pub(super) fn size(node: &Node) -> (f64, f64) {
     match node.kind {
         NodeKind::Start => (14.0, 14.0),
         NodeKind::Conditional => (width * 1.25 + 56.0, height * 1.7 + 22.0),
-        NodeKind::UserPrompt | NodeKind::ValidationGate => (width + 52.0, height + 16.0),
+        NodeKind::UserPrompt | NodeKind::ValidationGate | NodeKind::Signal => {
+            (width + 52.0, height + 16.0)
+        }
         _ => (width + 28.0, height + 14.0),
     }
 }
@@ -83,6 +85,13 @@ pub(super) fn draw(
         NodeKind::UserPrompt => {
             polygon(&[(left + 14.0, top), (right, top), (right - 14.0, bottom), (left, bottom)])
         }
+        NodeKind::Signal => polygon(&[
+            (left, top),
+            (right - 14.0, top),
+            (right, y),
+            (right - 14.0, bottom),
+            (left, bottom),
+        ]),
         NodeKind::ValidationGate => polygon(&[
             (left + 14.0, top),
             (right - 14.0, top),

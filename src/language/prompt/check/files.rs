@@ -6,7 +6,7 @@ use crate::domain::id::StateName;
 use crate::language::manifest::{self, Manifest};
 use crate::language::place::Place;
 use crate::language::prompt::kind::{Kind, is_for_others};
-use crate::language::prompt::outline::{Graph, Outline, Prompt, State};
+use crate::language::prompt::outline::{Graph, Outline, Program, Prompt, State};
 use crate::language::replies::{self, Replies};
 use crate::language::source::Error;
 use crate::language::yaml;
@@ -54,13 +54,11 @@ impl Report<'_> {
             return named.filter(|entry| self.source.check(entry).is_ok());
         }
         let first = StateName::parse(manifest::FIRST).ok()?;
-        let graph = StateName::parse(manifest::GRAPH).ok()?;
-        let usual = if self.source.check(&first).is_err() && self.source.check(&graph).is_ok() {
-            graph
-        } else {
-            first
-        };
-        let entry = given.cloned().unwrap_or(usual);
+        let others = [manifest::GRAPH, manifest::PROGRAM];
+        let usual = std::iter::once(first.clone())
+            .chain(others.iter().filter_map(|other| StateName::parse(other).ok()))
+            .find(|name| self.source.check(name).is_ok());
+        let entry = given.cloned().or(usual).unwrap_or(first);
         let Err(error) = self.source.check(&entry) else { return Some(entry) };
         let message = match &error {
             Error::Missing { similar, .. } if given.is_none() => no_beginning(similar.as_deref()),
@@ -75,7 +73,10 @@ impl Report<'_> {
         for (name, state) in &outline.states {
             match state {
                 State::Prompt(prompt) => self.yaml(name, prompt.errors.all(), "RF002"),
-                State::Graph(graph) => self.diagnostics.extend(graph.diagnostics.iter().cloned()),
+                State::Graph(Graph { diagnostics, .. })
+                | State::Program(Program { diagnostics, .. }) => {
+                    self.diagnostics.extend(diagnostics.iter().cloned());
+                }
                 State::Unreadable(Error::Missing { .. }) | State::Other => {}
                 State::Unreadable(error) => {
                     self.error(name, error.place(), "RF001", error.reason());
@@ -138,7 +139,7 @@ impl Report<'_> {
                 outline.states.contains_key(name) || self.source.check(name).is_ok()
             };
             if name.is_some_and(|name| Kind::of(&name) == Some(Kind::Prompt) && there(&name))
-                || is_of_graph(outline, &key)
+                || is_within(outline, &key)
             {
                 continue;
             }
@@ -146,7 +147,11 @@ impl Report<'_> {
             let hint = crate::language::hint::closest(&key, names)
                 .map(|name| format!("; did you mean {name}?"));
             let hint = hint.unwrap_or_else(|| "; nobody is ever given these".to_owned());
-            let what = if key.contains('#') { "node" } else { "prompt" };
+            let what = match key.split_once('#').and_then(|(file, _)| StateName::parse(file).ok()) {
+                Some(file) if file.is_program() => "role",
+                Some(_) => "node",
+                None => "prompt",
+            };
             let message = format!("there is no {what} {key}{hint}");
             self.warning(&file, place, "RF005", message);
         }
@@ -167,21 +172,26 @@ fn no_beginning(similar: Option<&str>) -> String {
         None => "make one".to_owned(),
     };
     format!(
-        "a workflow begins with {} or {}, and neither is in this folder; {hint}, or name its first file as `entry` in raymond.yaml",
+        "a workflow begins with {}, {} or {}, and none is in this folder; {hint}, or name its first file as `entry` in raymond.yaml",
         manifest::FIRST,
-        manifest::GRAPH
+        manifest::GRAPH,
+        manifest::PROGRAM
     )
 }
 
-/// Whether a key of the script is a node of a graph, `GRAPH#NODE`, as far as it can be read.
-fn is_of_graph(outline: &Outline, key: &str) -> bool {
-    let Some((file, node)) = key.split_once('#') else { return false };
+/// Whether a key of the script is a node of a graph, `GRAPH#NODE`, or a role of a program,
+/// `PROGRAM#ROLE`, as far as it can be read.
+fn is_within(outline: &Outline, key: &str) -> bool {
+    let Some((file, name)) = key.split_once('#') else { return false };
     let file = StateName::parse(file).ok();
     match file.and_then(|file| outline.states.get(&file)) {
         Some(State::Graph(Graph { program: Some(program), .. })) => {
-            program.nodes.contains_key(node)
+            program.nodes.contains_key(name)
         }
-        Some(State::Graph(_)) => true,
+        Some(State::Program(Program { definition: Some(program), .. })) => {
+            program.roles.iter().any(|role| *role.name == *name)
+        }
+        Some(State::Graph(_) | State::Program(_)) => true,
         _ => false,
     }
 }
@@ -199,5 +209,5 @@ pub(super) fn why(error: &Error) -> String {
 
 /// That a file is of another kind.
 pub(super) fn no_state() -> &'static str {
-    "that is no state: a state is a prompt, NAME.md, or a graph, NAME.yaml"
+    "that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp or NAME.duet"
 }

@@ -1,6 +1,7 @@
 //! Folders with flaws, and what is said of each: a table a subject.
 
 mod flow;
+mod programs;
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,7 @@ fn what_is_named_has_to_be_there() {
             "START.md:3:3: RF201 this policy allows nothing: each of its ways names a file that is missing",
             "START.md:3:26: RF101 WROK.md: there is no such file; did you mean WORK.md?",
             "START.md:4:43: RF101 GONE.md: there is no such file",
-            "START.md:5:26: RF101 notes.txt: that is no state: a state is a prompt, NAME.md, or a graph, NAME.yaml",
+            "START.md:5:26: RF101 notes.txt: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp or NAME.duet",
             "WORK.md:1:1: warning: RF103 the text shows <goto>AWAY.md</goto>, but AWAY.md: there is no such file",
         ]
     );
@@ -87,11 +88,11 @@ fn a_folder_has_a_beginning() {
     let table: [(&[(&str, &str)], &str); 4] = [
         (
             &[("BEGIN.md", "x"), ("other.yaml", "x")],
-            "START.md:1:1: RF001 a workflow begins with START.md or workflow.yaml, and neither is in this folder; make one, or name its first file as `entry` in raymond.yaml",
+            "START.md:1:1: RF001 a workflow begins with START.md, workflow.yaml or workflow.lisp, and none is in this folder; make one, or name its first file as `entry` in raymond.yaml",
         ),
         (
             &[("start.md", "x")],
-            "START.md:1:1: RF001 a workflow begins with START.md or workflow.yaml, and neither is in this folder; there is start.md: rename it, or name its first file as `entry` in raymond.yaml",
+            "START.md:1:1: RF001 a workflow begins with START.md, workflow.yaml or workflow.lisp, and none is in this folder; there is start.md: rename it, or name its first file as `entry` in raymond.yaml",
         ),
         (
             &[("raymond.yaml", "name: x\nentry: GONE.md\n")],
@@ -99,7 +100,7 @@ fn a_folder_has_a_beginning() {
         ),
         (
             &[("raymond.yaml", "entry: x.txt\n"), ("x.txt", "x")],
-            "raymond.yaml:1:8: RF003 its `entry` is x.txt, but that is no state: a state is a prompt, NAME.md, or a graph, NAME.yaml",
+            "raymond.yaml:1:8: RF003 its `entry` is x.txt, but that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp or NAME.duet",
         ),
     ];
     for (files, expected) in table {

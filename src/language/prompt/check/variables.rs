@@ -10,8 +10,9 @@ use super::Report;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::graph::spawned::spawned;
+use crate::language::program::walk::started;
 use crate::language::prompt::evaluator;
-use crate::language::prompt::outline::{Outline, Prompt, State};
+use crate::language::prompt::outline::{Graph, Outline, Program, Prompt, State};
 use crate::language::prompt::step::RESERVED;
 
 /// What is known of the values a state is given.
@@ -122,15 +123,20 @@ fn all_given(outline: &Outline) -> BTreeMap<&StateName, Given<'_>> {
             }
         }
     }
+    let key = |name: &StateName| outline.states.get_key_value(name).map(|(name, _)| name);
     for state in outline.states.values() {
-        if let State::Graph(graph) = state
-            && let Some(program) = &graph.program
-        {
-            for name in spawned(program) {
-                if let Some((name, _)) = outline.states.get_key_value(&name) {
+        match state {
+            State::Graph(Graph { program: Some(program), .. }) => {
+                for name in spawned(program).iter().filter_map(key) {
                     given.entry(name).or_default().unknown = true;
                 }
             }
+            State::Program(Program { definition: Some(program), .. }) => {
+                for name in started(program).iter().filter_map(key) {
+                    given.entry(name).or_default().variables.insert("input");
+                }
+            }
+            _ => {}
         }
     }
     for given in given.values_mut().filter(|given| given.returned_to) {

@@ -1,0 +1,249 @@
+//! A graph as a picture.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::picture::{Drawing, Edge, EdgeKind, NodeKind};
+use crate::language::graph::program::{
+    Act, Name, Node, Program, Reference, Spawn, SpawnTask, Text,
+};
+use crate::language::graph::spawned::{acts, literal};
+
+/// By what the beginning is known; no node has such a name.
+const START: &str = "/start";
+
+/// Draws a graph.
+#[must_use]
+pub fn draw(program: &Program, title: &str) -> Drawing {
+    let mut drawing = Drawing { title: title.to_owned(), ..Drawing::default() };
+    drawing.node(START, "", NodeKind::Start);
+    for name in in_order(program) {
+        if let Some(node) = program.nodes.get(name) {
+            let (label, kind) = look(name, node);
+            drawing.node(name, &label, kind);
+        } else if let Some(ending) = program.endings.get(name) {
+            let kind = if ending.success { NodeKind::Success } else { NodeKind::Failure };
+            drawing.node(name, name, kind);
+        }
+    }
+    edge(&mut drawing, START, &program.start, "", EdgeKind::Goes);
+    for name in in_order(program) {
+        if let Some(node) = program.nodes.get(name) {
+            for (label, kind, to) in ways(node) {
+                edge(&mut drawing, name, to, &label, kind);
+            }
+            for act in acts(node) {
+                consult(&mut drawing, name, act);
+            }
+        }
+    }
+    drawing
+}
+
+fn edge(drawing: &mut Drawing, from: &str, to: &str, label: &str, kind: EdgeKind) {
+    if let (Some(from), Some(to)) = (drawing.find(from), drawing.find(to)) {
+        drawing.edge(Edge { from, to, label: label.to_owned(), kind, certain: true });
+    }
+}
+
+/// The names of all nodes and endings: those near the start first, and last what nothing leads to.
+fn in_order(program: &Program) -> Vec<&Name> {
+    let mut order = Vec::new();
+    let mut seen = BTreeSet::new();
+    let rest = program.nodes.keys().chain(program.endings.keys());
+    let mut to_look_at: VecDeque<&Name> = VecDeque::from([&program.start]);
+    for next in rest {
+        while let Some(name) = to_look_at.pop_front() {
+            if seen.insert(name) {
+                order.push(name);
+                let node = program.nodes.get(name);
+                to_look_at.extend(node.into_iter().flat_map(ways).map(|(.., to)| to));
+            }
+        }
+        to_look_at.push_back(next);
+    }
+    order.extend(to_look_at.into_iter().filter(|name| !seen.contains(name)));
+    order
+}
+
+fn look(name: &str, node: &Node) -> (String, NodeKind) {
+    match node {
+        Node::Action { .. } => (name.to_owned(), NodeKind::Action),
+        Node::Conditional { condition, .. } => {
+            (format!("{name}\n{}", condition.kind), NodeKind::Conditional)
+        }
+        Node::UserPrompt(_) => (name.to_owned(), NodeKind::UserPrompt),
+        Node::ValidationGate { .. } => (name.to_owned(), NodeKind::ValidationGate),
+        Node::Reference { reference, .. } => {
+            (format!("{name}\n{}", document(reference)), NodeKind::Reference)
+        }
+    }
+}
+
+/// The ways from a node: what is said of each, what it is, and where it leads.
+fn ways(node: &Node) -> Vec<(String, EdgeKind, &Name)> {
+    let goes = |label: &str, to| (label.to_owned(), EdgeKind::Goes, to);
+    let fails = |label: &str, to| (label.to_owned(), EdgeKind::Fails, to);
+    match node {
+        Node::Action { on_success, on_failure, .. } if on_success == on_failure => {
+            vec![goes("", on_success)]
+        }
+        Node::Action { on_success, on_failure, .. } => {
+            vec![goes("success", on_success), fails("failure", on_failure)]
+        }
+        Node::Conditional { when_true, when_false, .. } => {
+            vec![goes("true", when_true), goes("false", when_false)]
+        }
+        Node::UserPrompt(prompt) => prompt
+            .responses
+            .iter()
+            .flat_map(|(id, response)| {
+                let failed = response.on_failure.as_ref();
+                let failed = failed.map(|to| fails(&format!("{id}: failure"), to));
+                std::iter::once(goes(id, &response.next)).chain(failed)
+            })
+            .collect(),
+        Node::ValidationGate { on_valid, on_invalid, .. } => {
+            vec![goes("valid", on_valid), fails("invalid", on_invalid)]
+        }
+        Node::Reference { next, on_failure, .. } => {
+            let failed = on_failure.as_ref().map(|to| fails("failure", to));
+            std::iter::once(goes("", next)).chain(failed).collect()
+        }
+    }
+}
+
+/// What a node has carried out on the way, and the agents it spawns.
+fn consult(drawing: &mut Drawing, name: &str, act: &Act) {
+    match act {
+        Act::Reference { reference, .. } => {
+            let document = document(reference);
+            let id = format!("/document/{document}");
+            drawing.node(&id, &document, NodeKind::Document);
+            edge(drawing, name, &id, "carries out", EdgeKind::Consults);
+        }
+        Act::Spawn(Spawn { task, .. }) => {
+            let (label, kind) = spawned(task);
+            let id = format!("/agent/{label}");
+            drawing.node(&id, &label, kind);
+            edge(drawing, name, &id, "spawns", EdgeKind::Forks);
+        }
+        _ => {}
+    }
+}
+
+fn document(reference: &Reference) -> String {
+    match &reference.text {
+        Text::Document { path, section: Some(section), .. } => format!("{path} § {section}"),
+        Text::Document { path, .. } => path.clone(),
+        Text::Skill { name, .. } => {
+            format!("skill {}", literal(name).unwrap_or_else(|| "…".to_owned()))
+        }
+    }
+}
+
+fn spawned(task: &SpawnTask) -> (String, NodeKind) {
+    let text = |template: &Option<_>| {
+        template.as_ref().map(|text| literal(text).unwrap_or_else(|| "…".to_owned()))
+    };
+    match task {
+        SpawnTask::Prompt { kind, .. } => (
+            format!("agent {}", text(kind).unwrap_or_default()).trim_end().to_owned(),
+            NodeKind::Agent,
+        ),
+        SpawnTask::State { folder, state, .. } => {
+            let parts: Vec<String> = [text(folder), text(state)].into_iter().flatten().collect();
+            (parts.join("/"), NodeKind::State)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::mermaid;
+    use super::*;
+    use crate::language::graph::read::{Profile, read};
+    use crate::language::graph::vocabulary::Vocabulary;
+
+    const GRAPH: &str = r#"
+name: all
+version: "1.0.0"
+start_node: gate
+nodes:
+  gate:
+    type: validation_gate
+    validations:
+      - { type: flag_set, flag: ready, error_message: Not ready }
+    on_valid: ask
+    on_invalid: failed
+  ask:
+    type: user_prompt
+    prompt:
+      question: Which?
+      header: Which
+      options:
+        - { id: a, label: A, description: the first }
+        - { id: b, label: B, description: the second }
+    on_response:
+      a: { next_node: work }
+      b: { next_node: read }
+  work:
+    type: action
+    actions:
+      - { type: spawn_agent, subagent_type: general, prompt: Do it, store_as: done }
+      - { type: invoke_pattern, path: GUIDE.md, section: "How \"to\"" }
+    on_success: done
+    on_failure: failed
+  read:
+    type: reference
+    doc: GUIDE.md
+    next_node: done
+  never:
+    type: conditional
+    condition: { type: flag_set, flag: ready }
+    branches: { true: done, false: failed }
+endings:
+  done: { type: success, message: Done }
+  failed: { type: error, message: Failed }
+"#;
+
+    #[test]
+    fn every_kind_of_node_is_drawn_with_all_its_ways() {
+        let source: BTreeMap<String, String> =
+            [("GUIDE.md".to_owned(), "# How \"to\"\nSo.".to_owned())].into();
+        let vocabulary = Vocabulary::default();
+        let reading = read("all.yaml", None, GRAPH, &vocabulary, &source, Profile::Lenient);
+        let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
+        let expected = r#"%% all.yaml
+flowchart TD
+    n0((" ")):::begins
+    n1{{"gate"}}
+    n2[/"ask"/]
+    n3(["failed"]):::wrong
+    n4["work"]
+    n5[["read<br/>GUIDE.md"]]
+    n6(["done"])
+    n7{"never<br/>flag_set"}
+    n8("agent general")
+    n9[["GUIDE.md § How #34;to#34;"]]
+    n0 --> n1
+    n1 -->|"valid"| n2
+    n1 -->|"invalid"| n3
+    n2 -->|"a"| n4
+    n2 -->|"b"| n5
+    n4 -->|"success"| n6
+    n4 -->|"failure"| n3
+    n4 -->|"spawns"| n8
+    n4 -.-|"carries out"| n9
+    n5 --> n6
+    n7 -->|"true"| n6
+    n7 -->|"false"| n3
+    classDef begins fill:#64748b,stroke:#64748b
+    classDef wrong stroke:#dc2626,stroke-width:2px
+    linkStyle 7 stroke:#3b82f6
+    linkStyle 2,6 stroke:#dc2626
+"#;
+        assert_eq!(mermaid::write(&draw(&program, "all.yaml")), expected);
+    }
+}

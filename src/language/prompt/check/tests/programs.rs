@@ -1,0 +1,47 @@
+//! Programs among the states of a folder.
+
+use super::*;
+
+const SOUND: &str = r#"
+(workflow w
+  (roles (worker :agent-kind "claude-code"))
+  (state only
+    (action (run-folder :agent worker :start "WORK.md" :request-id work))
+    (await (transcript-response :request-id work))))
+"#;
+
+#[test]
+fn prompts_lead_to_programs_and_these_to_prompts() {
+    let call = prompt("tag: call, target: p.lisp, return: END.md", "x");
+    let files = [
+        ("START.md", call.as_str()),
+        ("END.md", "{{result}} <result>x</result>"),
+        ("p.lisp", SOUND),
+        ("WORK.md", "{{input}} {{other}} <result>x</result>"),
+        ("raymond.yaml", ""),
+        ("replies.yaml", "p.lisp#worker: [x]\np.lisp#wroker: [x]\n"),
+    ];
+    let found = checked(&files, None, &[]);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].starts_with("WORK.md:1:11: warning: RF401 nothing fills {{other}}"));
+    assert!(
+        found[1].starts_with("replies.yaml:2:1: warning: RF005 there is no role p.lisp#wroker")
+    );
+    let alone = checked(&files, Some("p.lisp"), &["other"]);
+    assert_eq!(alone.len(), 1, "{alone:#?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_program_is_said_wherever_it_is_come_to() {
+    let wrong = SOUND.replace(":agent worker", ":agent wroker");
+    let said = |first: &str, text: &str| {
+        let found = checked(&[(first, text), ("p.lisp", &wrong), ("WORK.md", "x")], None, &[]);
+        found.iter().filter(|one| one.starts_with("p.lisp:5:")).count()
+    };
+    assert_eq!(said("START.md", "<goto>p.lisp</goto>"), 1);
+    assert_eq!(said("raymond.yaml", "entry: p.lisp"), 1);
+    let usual = checked(&[("workflow.lisp", &wrong), ("WORK.md", "x")], None, &[]);
+    assert!(usual.iter().any(|one| one.starts_with("workflow.lisp:5:")), "{usual:#?}");
+    let gone = checked(&[("START.md", &prompt("tag: goto, target: q.duet", "x"))], None, &[]);
+    assert!(gone.iter().any(|one| one.contains("RF101 q.duet: there is no such file")));
+}

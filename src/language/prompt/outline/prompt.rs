@@ -1,0 +1,158 @@
+//! A prompt taken apart: its head, the tags that its text shows, and the ways on.
+
+use std::ops::Range;
+
+use crate::domain::id::StateName;
+use crate::domain::transition::Transition;
+use crate::language::place::Place;
+use crate::language::prompt::document::{self, Examined};
+use crate::language::prompt::evaluator::Evaluator;
+use crate::language::prompt::frontmatter::{EntryPlace, Frontmatter, Places};
+use crate::language::prompt::mentioned;
+use crate::language::yaml::Errors;
+use crate::language::{tag, template};
+
+/// A prompt as far as it can be read.
+#[derive(Debug)]
+pub struct Prompt {
+    /// What its head says.
+    pub frontmatter: Frontmatter,
+    /// Where.
+    pub places: Places,
+    /// What is wrong with it.
+    pub errors: Errors,
+    /// The ways on: the policy's and the evaluator's, or if there is no policy those of its text.
+    pub ways: Vec<Way>,
+    /// The tags that its text shows.
+    pub shown: Vec<Shown>,
+    /// The files that its text speaks of.
+    pub mentioned: Vec<StateName>,
+    /// Its placeholders, each where it stands first.
+    pub placeholders: Vec<(String, Place)>,
+}
+
+/// A way from a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// What is asked for.
+    pub transition: Transition,
+    /// Who says so.
+    pub origin: Origin,
+    /// Where that stands, and the names in it.
+    pub place: EntryPlace,
+}
+
+/// Who says that there is a way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The state's policy.
+    Policy,
+    /// The pattern of its evaluator.
+    Evaluator,
+    /// A tag in its text.
+    Text,
+}
+
+/// A tag in a prompt's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// What it asks for, or what is wrong with it.
+    pub transition: Result<Transition, String>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+impl Prompt {
+    /// Takes a prompt file apart.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let Examined { document, places, errors } = document::examine(text);
+        let body = document.body.as_str();
+        let place = |offset| Place::in_text(body, offset, document.body_line);
+        let written = tag::written(body);
+        let spans: Vec<Range<usize>> = written.iter().map(|tag| tag.span.clone()).collect();
+        let shown: Vec<Shown> = written
+            .into_iter()
+            .map(|tag| Shown {
+                transition: tag.transition.map_err(|error| error.to_string()),
+                place: place(tag.span.start),
+            })
+            .filter(|shown| !shown.is_filled_in())
+            .collect();
+        let mut placeholders: Vec<(String, Place)> = Vec::new();
+        for (name, offset) in template::placeholders(body) {
+            if !placeholders.iter().any(|(known, _)| known == name) {
+                placeholders.push((name.to_owned(), place(offset)));
+            }
+        }
+        let mut prompt = Self {
+            mentioned: mentioned::names(body, &spans),
+            frontmatter: document.frontmatter,
+            ways: Vec::new(),
+            places,
+            errors,
+            shown,
+            placeholders,
+        };
+        prompt.ways = prompt.find_ways();
+        prompt
+    }
+
+    /// Whether it may go anywhere; so may one of which nobody knows what it allows.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.frontmatter.policy.is_open() || !self.errors.is_empty()
+    }
+
+    /// The prompt that takes a second look at what is asked for here.
+    #[must_use]
+    pub fn evaluator(&self) -> Option<&StateName> {
+        match &self.frontmatter.evaluator {
+            Some(Evaluator::Prompt { file, .. }) => Some(file),
+            _ => None,
+        }
+    }
+
+    fn find_ways(&self) -> Vec<Way> {
+        let listed = self.frontmatter.policy.allowed.iter().zip(&self.places.entries);
+        let way = |origin| {
+            move |(transition, place): (&Transition, &EntryPlace)| Way {
+                transition: transition.clone(),
+                origin,
+                place: *place,
+            }
+        };
+        let mut ways: Vec<Way> = listed.map(way(Origin::Policy)).collect();
+        if let Some(Evaluator::Pattern { found, missing, .. }) = &self.frontmatter.evaluator {
+            let overrides = [found, missing].into_iter().flatten().zip(&self.places.overrides);
+            ways.extend(overrides.map(way(Origin::Evaluator)));
+        }
+        if self.is_open() {
+            ways.extend(self.shown.iter().filter_map(Shown::way));
+        }
+        ways
+    }
+}
+
+impl Way {
+    /// Whether it is more than a tag in a text.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        self.origin != Origin::Text
+    }
+}
+
+impl Shown {
+    /// Whether a placeholder decides where it leads, so that nobody knows yet.
+    fn is_filled_in(&self) -> bool {
+        let named =
+            |transition: &Transition| transition.states().any(|name| name.as_str().contains("{{"));
+        self.transition.as_ref().is_ok_and(named)
+    }
+
+    fn way(&self) -> Option<Way> {
+        let transition = self.transition.clone().ok()?;
+        let place = EntryPlace::whole(self.place);
+        Some(Way { transition, origin: Origin::Text, place })
+    }
+}

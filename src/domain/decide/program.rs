@@ -36,7 +36,8 @@ pub struct Beginning {
     pub context: Variables,
 }
 
-/// The records with which an instance begins; the program's text is kept once.
+/// The records with which an instance begins. The program's text is told of with the first instance of it;
+/// the run's own first program is in its first record too.
 #[must_use]
 pub fn begun(run: &Run, agent: &Agent, beginning: Beginning) -> Vec<Event> {
     let Beginning { definition, start, label, branch, context } = beginning;
@@ -51,7 +52,8 @@ pub fn begun(run: &Run, agent: &Agent, beginning: Beginning) -> Vec<Event> {
         start,
     }));
     let is_known = run.definitions.contains_key(&definition.program);
-    let defined = (!is_known).then(|| Event::WorkflowDefined(Box::new(definition)));
+    let is_told = is_known && run.first_definition(agent).is_none();
+    let defined = (!is_told).then(|| Event::WorkflowDefined(Box::new(definition)));
     defined.into_iter().chain([begun]).collect()
 }
 

@@ -69,6 +69,7 @@ impl Supervisor {
         let sessions = sessions(&conduct);
         let events = conducted(&self.run, agent, &conduct, sessions, choice(None));
         if events.is_empty() {
+            self.let_go_of_processes(id);
             return self.look_later(id, ctx);
         }
         self.commit_all(events, ctx);
@@ -139,6 +140,21 @@ impl Supervisor {
             changes.into_iter().filter(|change| self.run.facts.is_news(change)).collect();
         if !news.is_empty() {
             self.commit(Event::FactsSeen { changes: news }, ctx);
+        }
+    }
+
+    /// What comes from outside may take days: no process is kept for the roles that wait with their program.
+    fn let_go_of_processes(&self, id: &AgentId) {
+        let Some(instance) = self.run.agents.get(id).and_then(|own| own.program.as_deref()) else {
+            return;
+        };
+        if !instance.stand.wait.as_ref().is_some_and(|wait| wait.outside) {
+            return;
+        }
+        let roles = instance.handles.values().map(|handle| &handle.agent);
+        let idle = roles.filter(|role| self.run.agents.get(role).is_some_and(Agent::waits));
+        for role in idle {
+            self.context.runner.keep(role, &|_| false);
         }
     }
 

@@ -139,6 +139,7 @@ fn the_program_it_shows_runs() {
     ])
     .ok()
     .stdout_has("Agent main terminated with result: better");
-    let watched = test.raymond(&["workflow", "watch", "haiku-1"]).ok();
-    watched.stdout_has("    Write this, and reply with the text alone: a haiku\n");
+    test.raymond(&["workflow", "watch", "haiku-1"])
+        .ok()
+        .stdout_has("    Write this, and reply with the text alone: a haiku\n");
 }

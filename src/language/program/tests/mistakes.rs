@@ -276,7 +276,7 @@ fn the_conditions_and_values() {
         ),
         (
             wait("(signal l :consume yes)"),
-            "3:20: SX207 write `true` or `false` here, not the symbol `yes`",
+            "3:26: SX207 write `true` or `false` here, not the symbol `yes`",
         ),
         (
             wait("(signal l :as x)"),

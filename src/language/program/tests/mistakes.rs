@@ -280,15 +280,15 @@ fn the_conditions_and_values() {
         ),
         (
             wait("(signal l :as x)"),
-            "3:15: SX205 `:as` names what is taken; write `:consume true`, too",
+            "3:21: SX205 `:as` names what is taken; write `:consume true`, too",
         ),
         (
             wait("(signal l :consume true :as label)"),
-            "3:29: SX312 `@label` means something else already; use another name",
+            "3:35: SX312 `@label` means something else already; use another name",
         ),
         (
             wait("(not (signal l :consume true))"),
-            "3:25: SX211 a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`",
+            "3:31: SX211 a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`",
         ),
         (wait("(and)"), "3:7: SX205 `and` needs at least one condition"),
         (
@@ -329,7 +329,10 @@ fn the_conditions_and_values() {
             log("@zzz"),
             "3:19: SX308 nothing fills the placeholder `@zzz`; there are `@workflow-id`, `@label`, `@branch` and `@context/NAME`",
         ),
-        (log(":key"), "3:19: SX203 `log` has no keyword `:key`; it takes none"),
+        (
+            state("(action (log \"x\" :key y))"),
+            "3:18: SX203 `log` has no keyword `:key`; it takes none",
+        ),
     ];
     for (text, expected) in table {
         assert_eq!(said(&text)[0], expected, "{text}");

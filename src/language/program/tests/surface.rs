@@ -133,7 +133,7 @@ fn comments_and_white_space_stand_anywhere() {
     let read = program(&text);
     assert_eq!((read.states.len(), read.roles.len()), (4, 2));
     assert_eq!(program(&format!("\u{feff}{SEED}")).hash, program(SEED).hash);
-    assert_eq!(program("(workflow w(state\"s\"#|x|#(log\"~~\"))").states.len(), 1);
+    assert_eq!(program("(workflow w(state\"s\"#|x|#(action(log\"~~\"))))").states.len(), 1);
 }
 
 #[test]

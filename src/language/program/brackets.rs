@@ -79,8 +79,8 @@ fn guided(tokens: &[Token]) -> Option<Balance> {
     let mut open: Vec<&Token> = Vec::new();
     let next = next_columns(tokens);
     for (token, next) in tokens.iter().zip(next) {
-        while token.first && token.kind != Kind::Close {
-            let Some(list) = open.pop_if(|list| list.column >= token.column) else { break };
+        let begins = token.first && token.kind != Kind::Close;
+        while let Some(list) = open.pop_if(|list| begins && list.column >= token.column) {
             found.unclosed.push((list.at, Some(token.at)));
         }
         match token.kind {

@@ -51,7 +51,7 @@ pub fn excerpt(text: &str, line: u64, column: u64) -> Option<String> {
 
 /// A character that a terminal shows and does not obey.
 fn visible(c: char) -> char {
-    let is_hidden = c.is_control() && c != '\t' || c.width().is_none() && c != '\t';
+    let is_hidden = c != '\t' && (c.is_control() || c.width().is_none());
     let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if is_hidden || turns { '\u{fffd}' } else { c }
 }

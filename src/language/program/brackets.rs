@@ -33,7 +33,7 @@ pub(super) struct Balance {
     pub(super) unclosed: Vec<(usize, Option<usize>)>,
     /// The closing brackets that close nothing.
     pub(super) stray: Vec<usize>,
-    /// Whether the lines agree, so that the lists are as they were meant.
+    /// Whether the lists are as they were meant, as far as can be told.
     pub(super) certain: bool,
 }
 
@@ -50,7 +50,7 @@ impl Balance {
 pub(super) fn balance(tokens: &[Token]) -> Result<Balance, usize> {
     let counted = counted(tokens)?;
     if counted.mistakes() == 0 {
-        return Ok(Balance { certain: true, ..counted });
+        return Ok(counted);
     }
     let guided = guided(tokens).filter(|guided| guided.mistakes() <= counted.mistakes());
     Ok(guided.unwrap_or(counted))
@@ -68,6 +68,8 @@ fn counted(tokens: &[Token]) -> Result<Balance, usize> {
         }
     }
     found.unclosed = open.into_iter().map(|at| (at, None)).collect();
+    let last = tokens.iter().rfind(|token| token.kind != Kind::Close).map_or(0, |token| token.at);
+    found.certain = found.unclosed.is_empty() && found.stray.iter().all(|at| *at > last);
     Ok(found)
 }
 
@@ -77,8 +79,8 @@ fn guided(tokens: &[Token]) -> Option<Balance> {
     let mut open: Vec<&Token> = Vec::new();
     let next = next_columns(tokens);
     for (token, next) in tokens.iter().zip(next) {
-        while token.first && token.kind != Kind::Close {
-            let Some(list) = open.pop_if(|list| list.column >= token.column) else { break };
+        let begins = token.first && token.kind != Kind::Close;
+        while let Some(list) = open.pop_if(|list| begins && list.column >= token.column) {
             found.unclosed.push((list.at, Some(token.at)));
         }
         match token.kind {

@@ -96,7 +96,7 @@ impl Walk {
 
     fn instruction(&mut self, state: usize, of: &Instruction, mut sent: Sent) -> Option<Sent> {
         match &of.kind {
-            Kind::Send(send) => sent.add(self.number(&send.request)),
+            Kind::Send(prompt) => sent.add(self.number(&prompt.request)),
             Kind::RunFolder(run) => sent.add(self.number(&run.request)),
             Kind::Action(body) => return self.body(state, body, sent),
             Kind::Loop(body) => return self.repeat(state, of.at, body, &sent),

@@ -70,6 +70,7 @@ impl Reader<'_> {
             if value.is_none() {
                 self.report.error(at, "SX205", format!("{shown} has no value; write one after it"));
             }
+            fields.broken |= value.is_some_and(Form::is_wrong);
             fields.keys.push((key, value));
         }
     }

@@ -48,7 +48,9 @@ fn targets(kind: &Kind) -> Vec<usize> {
             on_errors(&wait.condition, &mut found);
         }
         Kind::Branch { arms, .. } => {
-            arms.iter().for_each(|arm| on_errors(&arm.condition, &mut found));
+            for arm in arms {
+                on_errors(&arm.condition, &mut found);
+            }
         }
         _ => {}
     }
@@ -60,7 +62,9 @@ pub(super) fn on_errors(condition: &Condition, found: &mut Vec<usize>) {
     match condition {
         Condition::Response { on_error, .. } => found.extend(*on_error),
         Condition::And(all) | Condition::Or(all) => {
-            all.iter().for_each(|inner| on_errors(inner, found));
+            for inner in all {
+                on_errors(inner, found);
+            }
         }
         Condition::Not(inner) => on_errors(inner, found),
         _ => {}

@@ -38,9 +38,9 @@ impl Reader<'_> {
         let fields = self.fields(form.at, (name, rest), known);
         let kind = match name {
             "wait" | "await" => self.wait(&fields).map(Kind::Wait),
-            "action" => self.action(&fields),
-            "loop" => self.repeat(&fields),
-            "branch" => self.branch(&fields),
+            "action" => Some(self.action(&fields)),
+            "loop" => Some(self.repeat(&fields)),
+            "branch" => Some(self.branch(&fields)),
             "goto" => {
                 let [state] = self.exactly(&fields, ["the name of a state"])?;
                 self.state(state).map(Kind::Goto)
@@ -64,57 +64,60 @@ impl Reader<'_> {
         }
     }
 
-    fn action(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+    fn action(&mut self, fields: &Fields<'_>) -> Kind {
         self.filled(fields, "an action such as `(log \"…\")`");
         let actions = fields.values.iter().filter_map(|form| self.instruction(form, &ACTION));
-        Some(Kind::Action(actions.collect()))
+        Kind::Action(actions.collect())
     }
 
-    fn repeat(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+    fn repeat(&mut self, fields: &Fields<'_>) -> Kind {
         self.filled(fields, "an instruction such as `(goto STATE)`");
-        Some(Kind::Loop(self.block(&fields.values)))
+        Kind::Loop(self.block(&fields.values))
     }
 
-    fn branch(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+    fn branch(&mut self, fields: &Fields<'_>) -> Kind {
         let (mut arms, mut otherwise) = (Vec::new(), None);
         let mut last: Option<Place> = None;
         for form in &fields.values {
             let Some((name, rest)) = self.head(form, &ARM) else { continue };
             let arm = self.fields(form.at, (name, rest), &[]);
-            if let Some(at) = last.filter(|_| name == "on") {
-                let why =
-                    "`otherwise` stands last in a branch; what comes after it is never looked at";
-                self.report.error(at, "SX210", why);
-                last = None;
-            }
-            if name == "otherwise" {
-                if otherwise.is_some() {
-                    let why = "a branch has one `otherwise`; make an `(on CONDITION …)` of it";
-                    self.report.error(form.at, "SX204", why);
-                } else {
-                    last = Some(form.at);
-                }
+            if name == "on" {
+                self.not_last(last.take());
+                arms.extend(self.arm(&arm));
+            } else if otherwise.is_none() {
+                last = Some(form.at);
                 otherwise = Some(self.block(&arm.values));
-                continue;
+            } else {
+                let why = "a branch has one `otherwise`; make an `(on CONDITION …)` of it";
+                self.report.error(form.at, "SX204", why);
+                self.block(&arm.values);
             }
-            let Some((condition, body)) = arm.values.split_first() else {
-                self.report.error(
-                    form.at,
-                    "SX205",
-                    "`on` needs a condition, such as `(signal LABEL)`",
-                );
-                continue;
-            };
-            let condition = self.condition(condition, Stands::Arm);
-            let body = self.block(body);
-            arms.extend(condition.map(|condition| Arm { condition, body }));
         }
-        let is_arm = |form: &&Form| matches!(&form.content, Content::List(_));
-        if !fields.values.iter().any(is_arm) {
+        if !fields.values.iter().any(|form| matches!(form.content, Content::List(_))) {
             let why = "`branch` needs at least one `(on CONDITION …)`";
             self.report.error(fields.at, "SX205", why);
         }
-        Some(Kind::Branch { arms, otherwise })
+        Kind::Branch { arms, otherwise }
+    }
+
+    /// Says of an `otherwise` that an arm comes after it.
+    fn not_last(&mut self, otherwise: Option<Place>) {
+        if let Some(at) = otherwise {
+            let why = "`otherwise` stands last in a branch; what comes after it is never looked at";
+            self.report.error(at, "SX210", why);
+        }
+    }
+
+    /// `on`
+    fn arm(&mut self, fields: &Fields<'_>) -> Option<Arm> {
+        let Some((condition, body)) = fields.values.split_first() else {
+            let why = "`on` needs a condition, such as `(signal LABEL)`";
+            self.report.error(fields.at, "SX205", why);
+            return None;
+        };
+        let condition = self.condition(condition, Stands::Arm);
+        let body = self.block(body);
+        Some(Arm { condition: condition?, body })
     }
 
     fn terminal(&mut self, fields: &Fields<'_>) -> Option<Kind> {

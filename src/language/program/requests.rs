@@ -59,13 +59,11 @@ impl Requests {
     /// # Errors
     /// Where another has it.
     pub(super) fn declare(&mut self, name: &Name, at: Place) -> Result<(), Place> {
-        match self.declared.get(name) {
-            Some(before) => Err(*before),
-            None => {
-                self.declared.insert(Name::clone(name), at);
-                Ok(())
-            }
+        if let Some(before) = self.declared.get(name) {
+            return Err(*before);
         }
+        self.declared.insert(Name::clone(name), at);
+        Ok(())
     }
 
     /// A send without a name: one that stands for it until [`name`] gives it its own.

@@ -10,6 +10,7 @@ mod meanings;
 mod mistakes;
 mod remarks;
 mod requests;
+mod slips;
 mod surface;
 
 /// The example of the specification.

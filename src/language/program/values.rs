@@ -45,18 +45,19 @@ impl Reader<'_> {
                 self.needs_branch = true;
                 Expression::Branch
             }
-            name => match name.strip_prefix(CONTEXT) {
-                Some(key) => {
-                    self.context.insert(key.to_owned());
-                    Expression::Context(key.to_owned())
-                }
-                None => {
-                    let name = Name::from(name);
-                    self.placeholders.push((Name::clone(&name), at));
-                    Expression::Bound(name)
-                }
-            },
+            name => self.named(name, at),
         }
+    }
+
+    /// A placeholder of the context, or of something that was taken.
+    fn named(&mut self, name: &str, at: Place) -> Expression {
+        if let Some(key) = name.strip_prefix(CONTEXT) {
+            self.context.insert(key.to_owned());
+            return Expression::Context(key.to_owned());
+        }
+        let name = Name::from(name);
+        self.placeholders.push((Name::clone(&name), at));
+        Expression::Bound(name)
     }
 
     /// Says which placeholders nothing fills, once all names are known that something is taken by.

@@ -29,7 +29,7 @@ impl Reader<'_> {
     /// The workflow of a file.
     pub(super) fn workflow(&mut self, forms: &[Form]) -> Option<Workflow> {
         let mut found: Option<(&Form, &[Form])> = None;
-        let mut others = false;
+        let mut any = false;
         for form in forms {
             let is_workflow = matches!(&form.content, Content::List(list) if list.first().and_then(Form::text) == Some("workflow"));
             match found {
@@ -49,12 +49,12 @@ impl Reader<'_> {
                 }
                 Some(_) => {}
                 None => {
-                    others = true;
+                    any = true;
                     found = self.head(form, &FILE).map(|(_, rest)| (form, rest));
                 }
             }
         }
-        if !others {
+        if !any {
             let why = "there is no workflow in this file; write `(workflow NAME (state …))`";
             self.report.error(Place::START, "SX201", why);
         }

@@ -41,7 +41,7 @@ fn the_example_runs_as_it_stands() {
     let Kind::Branch { arms, otherwise } = &review[1].kind else { panic!("no branch") };
     assert!(matches!(arms[0].body[0].kind, Kind::Goto(3)));
     assert_eq!(otherwise.as_ref().map(Vec::len), Some(2));
-    assert_eq!(program.states[3].at, Place { line: 44, column: 3 });
+    assert_eq!(program.states[3].at, Place { line: 40, column: 3 });
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn the_frame_says_much() {
     let read = program(
         "(workflow w
           (metadata (description d) (max-iterations 5) (max-budget-usd 2.50) (model haiku))
-          (roles (a :model opus :cwd ./one/two) (b :cwd \".\" :handle-ref \"x y\"))
+          (roles (a :model opus :cwd \"./one/two\") (b :cwd \".\" :handle-ref \"x y\"))
           (state s (action (send-prompt :agent a :template t) (send-prompt :agent b :template t))))",
     );
     assert_eq!(read.metadata.max_iterations, 5);

@@ -84,7 +84,12 @@ fn awaits_that_nothing_precedes() {
         remarks(&format!("(state a (loop {awaits} {sends} (branch (on (signal l) (goto z)))))")),
         [early(16)]
     );
-    assert_eq!(remarks(&format!("(state a {awaits})\n(state b {sends} (goto a))")), [early(10)]);
+    assert_eq!(
+        remarks(&format!(
+            "(state a {awaits})\n(state b {sends} (branch (on (signal l) (goto z))) (goto a))"
+        )),
+        [early(10)]
+    );
     for fine in [
         format!("(state a {sends})\n(state b {awaits})"),
         format!("(state a (goto c))\n(state b {awaits} (goto z))\n(state c {sends} (goto b))"),

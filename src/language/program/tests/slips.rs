@@ -1,0 +1,144 @@
+//! One bad program for each mistake in what is sent, waited for, and put into texts.
+
+use super::{said, state};
+
+#[test]
+fn the_requests() {
+    let send = |rest: &str| state(&format!("(action (send-prompt :agent a {rest}))"));
+    let run = |start: &str| state(&format!("(action (run-folder :agent a :start {start}))"));
+    let table = [
+        (state("(action (send-prompt :template x))"), "3:9: SX205 `send-prompt` needs `:agent`"),
+        (send(""), "3:9: SX205 `send-prompt` needs `:template`"),
+        (
+            send(":template x :args y"),
+            "3:49: SX207 write a list of values, such as `((response REQUEST) \"text\")`, here, not the symbol `y`",
+        ),
+        (
+            send(":template x :args (artifact a)"),
+            "3:49: SX207 write a list of values, `((artifact …))`, here, not the list `(artifact …)`",
+        ),
+        (
+            send(":template \"~a ~a\" :args (x)"),
+            "3:41: SX213 this template has 2 places `~a`, but one value to put there; write `~~` for a tilde",
+        ),
+        (
+            send(":template \"é\\n~c\""),
+            "3:45: SX212 `~c` means nothing in a template; write `~a` for the next value and `~~` for a tilde",
+        ),
+        (
+            send(":template \"x~\""),
+            "3:43: SX212 `~` means nothing in a template; write `~a` for the next value and `~~` for a tilde",
+        ),
+        (
+            send(":template ~a"),
+            "3:41: SX108 `~a` is neither a number nor a name; put it in quotes if it is a text",
+        ),
+        (
+            state("(action (send-prompt :agent c :template x))"),
+            "3:29: SX305 there is no role `c`; add it to `roles`",
+        ),
+        (run("GONE.md"), "3:37: SX311 `GONE.md`: there is no such file in the workflow"),
+        (
+            run("review/STRAT.md"),
+            "3:37: SX311 `review/STRAT.md`: there is no such file in the workflow; did you mean START.md?",
+        ),
+        (
+            run("x.txt"),
+            "3:37: SX311 `x.txt`: that is no state: a state is a prompt, NAME.md, a graph, NAME.yaml, or a program, NAME.lisp",
+        ),
+        (
+            run("\"../x.md\""),
+            "3:37: SX311 `..` is not a folder of the workflow: name one below the folder of the first state, without `..`",
+        ),
+        (
+            state(
+                "(action (send-prompt :agent a :template x :request-id r)\n(send-prompt :agent a :template x :request-id r))",
+            ),
+            "4:47: SX303 the request `r` is sent in line 3 already; give this one another id",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(said(&text)[0], expected, "{text}");
+    }
+}
+
+#[test]
+fn the_conditions_and_values() {
+    let wait = |condition: &str| state(&format!("(wait {condition})"));
+    let log = |value: &str| state(&format!("(action (log \"~a\" {value}))"));
+    let table = [
+        (wait(""), "3:1: SX205 `wait` needs a condition, such as `(signal LABEL)`"),
+        (wait("(singal l)"), "3:7: SX202 there is no form `singal`; did you mean `signal`?"),
+        (
+            wait("(response l)"),
+            "3:7: SX211 `response` is a value and cannot stand here; write a condition such as `(signal LABEL)`",
+        ),
+        (wait("(signal)"), "3:7: SX205 `signal` needs the label of a fact, such as `plan/ready`"),
+        (
+            wait("(signal @label)"),
+            "3:15: SX207 write the label of a fact here, not the placeholder `@label`",
+        ),
+        (
+            wait("(signal l :consume yes)"),
+            "3:26: SX207 write `true` or `false` here, not the symbol `yes`",
+        ),
+        (
+            wait("(signal l :as x)"),
+            "3:21: SX205 `:as` names what is taken; write `:consume true`, too",
+        ),
+        (
+            wait("(signal l :consume true :as label)"),
+            "3:35: SX312 `@label` means something else already; use another name",
+        ),
+        (
+            wait("(not (signal l :consume true))"),
+            "3:31: SX211 a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`",
+        ),
+        (wait("(and)"), "3:7: SX205 `and` needs at least one condition"),
+        (
+            wait("(not (signal l) (signal m))"),
+            "3:23: SX206 `not` takes one value; the list `(signal …)` is too many",
+        ),
+        (wait("(matches x)"), "3:7: SX205 `matches` needs a regular expression"),
+        (wait("(matches x \"(\")"), "3:18: SX214 `(` is not a regular expression: unclosed group"),
+        (
+            wait("(after soon)"),
+            "3:14: SX215 `soon` is not a duration; write for example 200ms, 30s, 5m or 1h",
+        ),
+        (
+            wait("(at \"tomorrow\")"),
+            "3:11: SX216 `tomorrow` is not a point in time; write for example 2026-01-15T14:30:22.123Z",
+        ),
+        (
+            state("(branch (on (after \"1m\")))"),
+            "3:13: SX211 a branch does not wait, so there is nothing that `after` could count from; use it in `wait`",
+        ),
+        (
+            state("(branch (on (signal l :consume true)))"),
+            "3:32: SX211 a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`",
+        ),
+        (wait("(transcript-response)"), "3:7: SX205 `transcript-response` needs `:request-id`"),
+        (
+            wait("(transcript-response :request-id r)"),
+            "3:40: SX307 no request is called `r`, and no send without a name stands before it in the same block; write `:request-id r` where it is sent",
+        ),
+        (log("(respone r)"), "3:19: SX202 there is no form `respone`; did you mean `response`?"),
+        (log("(feedback c)"), "3:29: SX305 there is no role `c`; add it to `roles`"),
+        (log("(artifact)"), "3:19: SX205 `artifact` needs the name of a role"),
+        (
+            log("@workflow"),
+            "3:19: SX308 nothing fills the placeholder `@workflow`; did you mean `@workflow-id`?",
+        ),
+        (
+            log("@zzz"),
+            "3:19: SX308 nothing fills the placeholder `@zzz`; there are `@workflow-id`, `@label`, `@branch` and `@context/NAME`",
+        ),
+        (
+            state("(action (log \"x\" :key y))"),
+            "3:18: SX203 `log` has no keyword `:key`; it takes none",
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(said(&text)[0], expected, "{text}");
+    }
+}

@@ -47,6 +47,13 @@ impl Reader<'_> {
 
     /// A condition.
     pub(super) fn condition(&mut self, form: &Form, stands: Stands) -> Option<Condition> {
+        let outside = std::mem::replace(&mut self.in_condition, true);
+        let condition = self.judged(form, stands);
+        self.in_condition = outside;
+        condition
+    }
+
+    fn judged(&mut self, form: &Form, stands: Stands) -> Option<Condition> {
         let (name, rest) = self.head(form, &CONDITION)?;
         let known: &[&str] = match name {
             "signal" => &["key", "equals", "consume", "as"],

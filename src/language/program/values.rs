@@ -94,6 +94,11 @@ impl Reader<'_> {
                 let [role] = self.exactly(&fields, ["the name of a role"])?;
                 self.role(role).map(Expression::Feedback)
             }
+            _ if self.in_condition => {
+                let why = "a condition cannot look at work, which has to be fetched first; send it to a role, and look at the answer";
+                self.report.error(form.at, "SX211", why);
+                None
+            }
             _ => {
                 let [role] = self.exactly(&fields, ["the name of a role"])?;
                 self.role(role).map(Expression::Artifact)

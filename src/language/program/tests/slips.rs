@@ -117,6 +117,10 @@ fn the_conditions_and_values() {
             state("(branch (on (signal l :consume true)))"),
             "3:32: SX211 a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`",
         ),
+        (
+            wait("(matches (artifact r) \"x\")"),
+            "3:16: SX211 a condition cannot look at work, which has to be fetched first; send it to a role, and look at the answer",
+        ),
         (wait("(transcript-response)"), "3:7: SX205 `transcript-response` needs `:request-id`"),
         (
             wait("(transcript-response :request-id r)"),

@@ -266,7 +266,7 @@ mod tests {
         assert!(text.text().contains(" bytes are left out here]\n"));
         assert_eq!(text.last_lines(2), "line-2998; line-2999");
         let (beginning, rest) = text.beginning();
-        assert_eq!((beginning, rest > 30_000), (&b"line-0\nl"[..], true));
+        assert_eq!((beginning, rest), (&b"line-0\nl"[..], 28_882));
     }
 
     #[tokio::test]

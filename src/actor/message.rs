@@ -8,6 +8,7 @@ use std::sync::Arc;
 use actix::dev::{MessageResponse, OneshotSender};
 use actix::{Actor, Message};
 
+use super::performer::Errands;
 use super::registry::AgentView;
 use crate::domain::consult::{Question, Spent, Verdict};
 use crate::domain::decide::Report;
@@ -15,7 +16,7 @@ use crate::domain::evaluation::Proposal;
 use crate::domain::event::Record;
 use crate::domain::graph::{Contract, Heard, State, Task};
 use crate::domain::id::{AgentId, Folder, StateName};
-use crate::domain::instance::{Errand, Fetched};
+use crate::domain::instance::Errand;
 use crate::domain::money::Usd;
 use crate::domain::session::Session;
 use crate::domain::supervision::Limits;
@@ -118,8 +119,8 @@ impl Assignment {
 pub struct ErrandDone {
     /// The program's step.
     pub turn: TurnId,
-    /// What came of it, or why nothing did; none, if it was ended.
-    pub outcome: Option<Result<Fetched, String>>,
+    /// What came of it.
+    pub outcome: Errands,
 }
 
 /// To the supervisor: this turn wants to run.

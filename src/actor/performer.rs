@@ -12,6 +12,17 @@ use crate::domain::operation::Operation;
 use crate::domain::turn::TurnId;
 pub use crate::world::outcome::Performed;
 
+/// What came of an errand.
+#[derive(Debug)]
+pub enum Errands {
+    /// What was fetched, or why the program cannot have it.
+    Done(Result<Fetched, String>),
+    /// It was ended, and is still due.
+    Ended,
+    /// The disk does not do what it should, and it is still due.
+    Stuck(String),
+}
+
 /// Performs operations.
 pub trait Performer {
     /// Performs an operation; `name` is the same for the same one after a
@@ -20,16 +31,14 @@ pub trait Performer {
     -> Local<Performed>;
 
     /// Does an errand of a program; the step is the same for the same one after a crash, and `again`
-    /// says that it may have been begun before. None: it was ended.
-    fn fetch(
-        self: Rc<Self>,
-        step: TurnId,
-        errand: Errand,
-        again: bool,
-    ) -> Local<Option<Result<Fetched, String>>>;
+    /// says that it may have been begun before.
+    fn fetch(self: Rc<Self>, step: TurnId, errand: Errand, again: bool) -> Local<Errands>;
 
     /// How the facts with these labels have changed against those that are known.
-    fn news(&self, labels: &BTreeSet<String>, known: &Facts) -> Vec<FactChange>;
+    ///
+    /// # Errors
+    /// Why they cannot be seen.
+    fn news(&self, labels: &BTreeSet<String>, known: &Facts) -> Result<Vec<FactChange>, String>;
 
     /// Ends what runs.
     fn stop(&self);

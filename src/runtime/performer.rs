@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use tokio::task::spawn_blocking;
 
-use crate::actor::performer::{Performed, Performer};
+use crate::actor::performer::{Errands, Performed, Performer};
 use crate::actor::runner::Local;
 use crate::domain::fact::{FactChange, Facts};
 use crate::domain::id::RunId;
@@ -41,13 +41,17 @@ impl Ours {
     }
 
     /// Changes the dataspace for a step of a program.
-    async fn change(&self, turn: &TurnId, errand: Errand) -> Result<Fetched, String> {
+    async fn change(&self, turn: &TurnId, errand: Errand) -> Errands {
         let step = Step { run: self.run.clone(), agent: turn.agent.clone(), step: turn.step };
         let space = self.space.clone();
         let source = format!("{}/{}", self.run, turn.agent);
         let changing = spawn_blocking(move || changed(&space, &step, &source, &errand));
-        let changed = changing.await.map_err(|error| error.to_string())?;
-        changed.map_err(|error| error.to_string())
+        match changing.await {
+            Ok(Ok(fetched)) => Errands::Done(Ok(fetched)),
+            Ok(Err(error @ store::Error::Unfit(_))) => Errands::Done(Err(error.to_string())),
+            Ok(Err(error)) => Errands::Stuck(error.to_string()),
+            Err(panicked) => Errands::Done(Err(panicked.to_string())),
+        }
     }
 }
 
@@ -83,12 +87,7 @@ impl Performer for Ours {
         Box::pin(async move { self.world.perform(&name, &operation, again).await })
     }
 
-    fn fetch(
-        self: Rc<Self>,
-        turn: TurnId,
-        errand: Errand,
-        again: bool,
-    ) -> Local<Option<Result<Fetched, String>>> {
+    fn fetch(self: Rc<Self>, turn: TurnId, errand: Errand, again: bool) -> Local<Errands> {
         Box::pin(async move {
             let stem = turn.stem();
             let looked = match &errand {
@@ -98,28 +97,22 @@ impl Performer for Ours {
                 Errand::Changes { directory, base } => {
                     self.world.changes(&stem, directory, base, again).await
                 }
-                _ => return Some(self.change(&turn, errand).await),
+                _ => return self.change(&turn, errand).await,
             };
             match looked {
-                Looked::Done(outcome) => Some(outcome),
-                Looked::Interrupted => None,
+                Looked::Done(outcome) => Errands::Done(outcome),
+                Looked::Interrupted => Errands::Ended,
             }
         })
     }
 
-    fn news(&self, labels: &BTreeSet<String>, known: &Facts) -> Vec<FactChange> {
-        match self.watch.borrow_mut().news(labels, known) {
-            Ok(news) => {
-                for warning in &news.warnings {
-                    self.warn_once(warning);
-                }
-                news.changes
-            }
-            Err(error) => {
-                self.warn_once(&error.to_string());
-                Vec::new()
-            }
+    fn news(&self, labels: &BTreeSet<String>, known: &Facts) -> Result<Vec<FactChange>, String> {
+        let news =
+            self.watch.borrow_mut().news(labels, known).map_err(|error| error.to_string())?;
+        for warning in &news.warnings {
+            self.warn_once(warning);
         }
+        Ok(news.changes)
     }
 
     fn stop(&self) {

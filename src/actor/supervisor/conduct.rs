@@ -15,12 +15,14 @@ use super::Supervisor;
 use super::work::{MINUTE, choice};
 use crate::actor::clock::now;
 use crate::actor::message::ErrandDone;
+use crate::actor::performer::Errands;
 use crate::domain::agent::Agent;
 use crate::domain::conduct::{Conduct, Deed};
 use crate::domain::decide::{Beginning, Report, begun, conducted, delegated, dismissed, heard_out};
 use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::instance::{self, Fetched, Work};
+use crate::domain::run::Pause;
 use crate::domain::turn::{Cause, Failure};
 use crate::language::program::definition::Definition;
 use crate::language::program::machine::{Scene, advance};
@@ -47,7 +49,9 @@ impl Supervisor {
         if agent.program.is_none() && !self.begin_instance(id, &definition, ctx) {
             return;
         }
-        self.see_facts(ctx);
+        if !self.see_facts(ctx) {
+            return;
+        }
         let Some(agent) = self.run.agents.get(id) else { return };
         let Some(instance) = agent.program.as_deref() else { return };
         if instance.stand.errand.is_some() && fetched.is_none() {
@@ -128,19 +132,28 @@ impl Supervisor {
         self.run.agents.get(id).is_some_and(|agent| agent.program.is_some())
     }
 
-    /// Takes note of the facts that have changed, of those that programs of this run look at.
-    pub(super) fn see_facts(&mut self, ctx: &mut Ctx<Self>) {
+    /// Takes note of the facts that have changed, of those that programs of this run look at. Where they
+    /// cannot be seen the run holds still, because what a program does depends on them; tells whether they
+    /// can.
+    pub(super) fn see_facts(&mut self, ctx: &mut Ctx<Self>) -> bool {
         let labels = self.run.definitions.values().flat_map(|own| own.labels.iter().cloned());
         let labels: BTreeSet<String> = labels.collect();
         if labels.is_empty() || self.run.agents.is_empty() {
-            return;
+            return true;
         }
-        let changes = self.context.performer.news(&labels, &self.run.facts);
+        let changes = match self.context.performer.news(&labels, &self.run.facts) {
+            Ok(changes) => changes,
+            Err(message) => {
+                self.hold(Some(Pause::Storage { message }), ctx);
+                return false;
+            }
+        };
         let news: Vec<_> =
             changes.into_iter().filter(|change| self.run.facts.is_news(change)).collect();
         if !news.is_empty() {
             self.commit(Event::FactsSeen { changes: news }, ctx);
         }
+        true
     }
 
     /// What comes from outside may take days: no process is kept for the roles that wait with their program.
@@ -218,8 +231,10 @@ impl Handler<ErrandDone> for Supervisor {
         let id = done.turn.agent.clone();
         self.walking.remove(&id);
         let due = self.run.agents.get(&id).filter(|agent| agent.turn_id() == done.turn);
-        if let (true, Some(outcome)) = (due.is_some(), done.outcome) {
-            self.conduct(&id, Some(outcome), ctx);
+        match done.outcome {
+            Errands::Done(outcome) if due.is_some() => self.conduct(&id, Some(outcome), ctx),
+            Errands::Stuck(message) => self.hold(Some(Pause::Storage { message }), ctx),
+            Errands::Done(_) | Errands::Ended => {}
         }
         self.look_around(ctx);
     }

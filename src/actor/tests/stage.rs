@@ -16,7 +16,7 @@ use crate::actor::adviser::Adviser;
 use crate::actor::launch::{Launch, supervise};
 use crate::actor::message::{Finish, Published};
 use crate::actor::observer::{Kind, Observer};
-use crate::actor::performer::{Performed, Performer};
+use crate::actor::performer::{Errands, Performed, Performer};
 use crate::actor::programs::Programs;
 use crate::actor::registry::Registry;
 use crate::actor::runner::{Local, Notices, StepRunner, Stop};
@@ -25,7 +25,7 @@ use crate::domain::agent::Terms;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::fact::{FactChange, Facts};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
-use crate::domain::instance::{Errand, Fetched};
+use crate::domain::instance::Errand;
 use crate::domain::money::Usd;
 use crate::domain::operation::Operation;
 use crate::domain::run::{Ending, Run, STATE_VERSION};
@@ -321,17 +321,12 @@ impl Performer for Nothing {
         Box::pin(std::future::ready(Performed::Done(Err(format!("nobody performs {name}")))))
     }
 
-    fn fetch(
-        self: Rc<Self>,
-        step: TurnId,
-        _: Errand,
-        _: bool,
-    ) -> Local<Option<Result<Fetched, String>>> {
-        Box::pin(std::future::ready(Some(Err(format!("nobody performs {step}")))))
+    fn fetch(self: Rc<Self>, step: TurnId, _: Errand, _: bool) -> Local<Errands> {
+        Box::pin(std::future::ready(Errands::Done(Err(format!("nobody performs {step}")))))
     }
 
-    fn news(&self, _: &BTreeSet<String>, _: &Facts) -> Vec<FactChange> {
-        Vec::new()
+    fn news(&self, _: &BTreeSet<String>, _: &Facts) -> Result<Vec<FactChange>, String> {
+        Ok(Vec::new())
     }
 
     fn stop(&self) {}

@@ -126,7 +126,7 @@ fn the_first_valid_answer_to_a_run_that_nobody_holds_is_taken_when_it_goes_on() 
 #[test]
 fn a_run_that_stays_up_takes_answers_as_they_come() {
     let test = graph();
-    let mut live = test.spawn(&[".", "--stay"]);
+    let mut live = test.spawn(&[".", "--on-wait=stay"]);
     live.wait_event("graph_walked", 1);
     let taken = test.raymond(&["answer", "t", "ask_type=1", "--json"]).ok().json();
     assert_eq!(taken["answered"], json!([{ "agent": "main", "node": "ask_type", "id": "git" }]));

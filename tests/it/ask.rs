@@ -38,7 +38,7 @@ fn no_process_waits_and_the_same_session_hears_the_answer() {
 #[test]
 fn no_process_waits_either_while_the_run_stays_up() {
     let test = asking();
-    let mut live = test.spawn(&["START.md", "--stay"]);
+    let mut live = test.spawn(&["START.md", "--on-wait=stay"]);
     live.wait_event("step_finished", 1);
     let alone = [live.pid()];
     patiently("only raymond itself is there", || test.survivors() == alone);
@@ -100,7 +100,7 @@ fn late(timeout: &str) -> Test {
 #[test]
 fn who_is_not_answered_in_time_goes_on_elsewhere() {
     let test = late("200ms");
-    test.run(&["START.md", "--stay"]).ok().ended("main", "unheard").stderr_has("nobody answered");
+    test.run(&["START.md", "--on-wait=stay"]).ok().ended("main", "unheard").stderr_has("nobody answered");
 }
 
 #[test]

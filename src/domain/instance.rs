@@ -58,7 +58,10 @@ pub struct Instance {
     pub requests: BTreeMap<String, Request>,
     /// The agents of its roles, by handle.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub handles: BTreeMap<String, Handle>,
+    pub handles: BTreeMap<String, AgentId>,
+    /// The last answer of each role that has given one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<String, Arc<str>>,
     /// What was taken by a name: `@NAME`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bound: BTreeMap<String, String>,
@@ -78,6 +81,9 @@ pub struct Stand {
     /// The arguments of the instruction it is at that are known already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<String>,
+    /// What has changed in directories, as it was fetched for the instruction it is at.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub changes: BTreeMap<String, String>,
     /// What it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
@@ -122,8 +128,8 @@ pub struct Wait {
 pub struct Request {
     /// How many of this name there were: this one's number, from 1.
     pub number: u64,
-    /// The handle of the role that was asked.
-    pub handle: String,
+    /// The role that was asked.
+    pub role: String,
     /// What came of it.
     pub status: Answered,
 }
@@ -138,16 +144,6 @@ pub enum Answered {
     Answer(Arc<str>),
     /// Nothing, and why.
     Failed(String),
-}
-
-/// The agent of a handle.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Handle {
-    /// Its id.
-    pub agent: AgentId,
-    /// Its last answer, if it has given one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last: Option<Arc<str>>,
 }
 
 /// An agent that serves an instance as one of its roles: what is asked of it waits here, first in, first

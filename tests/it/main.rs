@@ -34,6 +34,7 @@ mod patience;
 mod plugins;
 mod policy;
 mod prestart;
+mod programs;
 mod protocol;
 mod readme;
 mod recovery;

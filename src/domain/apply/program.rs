@@ -12,7 +12,7 @@ use crate::domain::event::{
 };
 use crate::domain::fact::FactChange;
 use crate::domain::id::AgentId;
-use crate::domain::instance::{Answered, Asking, Handle, Instance, Request, Service, Stand, Work};
+use crate::domain::instance::{Answered, Asking, Instance, Request, Service, Stand, Work};
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 
@@ -39,6 +39,7 @@ pub(super) fn instance_begun(run: &mut Run, event: &InstanceBegun) -> Result<Vec
         stand: Stand { current: event.start.clone(), ..Stand::default() },
         requests: BTreeMap::new(),
         handles: BTreeMap::new(),
+        answers: BTreeMap::new(),
         bound: BTreeMap::new(),
         bases: BTreeMap::new(),
     }));
@@ -102,12 +103,12 @@ pub(super) fn agent_requested(
     let agent = due(run, turn)?;
     let folder = agent.birth.folder.clone();
     let instance = agent.program.as_mut().ok_or_else(no_program)?;
-    let known = instance.handles.get(handle).map(|known| known.agent.clone());
+    let known = instance.handles.get(handle).cloned();
     if known.is_none() && opens.is_none() {
         return Err(Refused::NoSession);
     }
     let number = instance.requests.get(&asking.name).map_or(0, |before| before.number) + 1;
-    let asked = Request { number, handle: handle.clone(), status: Answered::Pending };
+    let asked = Request { number, role: asking.role.clone(), status: Answered::Pending };
     instance.requests.insert(asking.name.clone(), asked);
     let service = Service {
         instance: instance.id.clone(),
@@ -125,7 +126,7 @@ pub(super) fn agent_requested(
     }
     agent.children = agent.children.saturating_add(1);
     let id = agent.id.child(agent.children);
-    instance.handles.insert(handle.clone(), Handle { agent: id.clone(), last: None });
+    instance.handles.insert(handle.clone(), id.clone());
     let birth = Birth { folder, cwd: cwd.clone(), ..Birth::plain(file.clone()) };
     let session = opens.clone().ok_or(Refused::NoSession)?;
     let mut role = Agent::born(id.clone(), birth, session, at);
@@ -188,11 +189,10 @@ pub(super) fn agent_responded(
         role.heard(event.message.clone());
     }
     role.next_step(at);
-    let mut instance = String::new();
+    let mut asked = None;
     if let Some(service) = &mut role.serves {
         service.answered = service.answered.saturating_add(1);
-        service.current = None;
-        instance.clone_from(&service.instance);
+        asked = service.current.take().map(|asking| (service.instance.clone(), asking));
         if let Some(next) = service.queue.pop_front() {
             role.is_asked(next, at);
         }
@@ -201,7 +201,8 @@ pub(super) fn agent_responded(
     if !event.unasked {
         spend(run, &id, &event.state, event.cost_usd, Taught::Yes);
     }
-    let told = tell(run, &id, &instance, &event.request, &event.response);
+    let told =
+        asked.and_then(|(instance, asking)| tell(run, &id, &instance, &asking, &event.response));
     Ok(told.into_iter().chain([id]).map(Effect::Proceed).collect())
 }
 
@@ -210,24 +211,20 @@ fn tell(
     run: &mut Run,
     role: &AgentId,
     instance: &str,
-    request: &str,
+    asking: &Asking,
     response: &Answered,
 ) -> Option<AgentId> {
     let conductor = AgentId::parse(role.parent()?).ok()?;
     let agent = run.agents.get_mut(&conductor)?;
     let own = agent.program.as_mut().filter(|own| own.id == instance)?;
-    if let (Answered::Answer(text), Some(handle)) =
-        (response, own.handles.values_mut().find(|handle| handle.agent == *role))
-    {
-        handle.last = Some(text.clone());
+    if let Answered::Answer(text) = response {
+        own.answers.insert(asking.role.clone(), text.clone());
     }
-    let id = own.id.clone();
-    let asked = own.requests.iter_mut().find(|(name, asked)| {
-        request
-            .strip_prefix(id.as_str())
-            .is_some_and(|rest| rest == format!("/{name}/{}", asked.number))
-    });
-    if let Some((_, asked)) = asked {
+    let id = own.id.as_str();
+    let asked = own.requests.get_mut(&asking.name);
+    if let Some(asked) =
+        asked.filter(|asked| asking.id == format!("{id}/{}/{}", asking.name, asked.number))
+    {
         asked.status = response.clone();
     }
     Some(conductor)
@@ -241,12 +238,12 @@ pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Optio
     let mut told = None;
     for asking in asked {
         let failed = Answered::Failed(error.to_owned());
-        told = tell(run, &role.id, &service.instance, &asking.id, &failed).or(told);
+        told = tell(run, &role.id, &service.instance, asking, &failed).or(told);
     }
-    if let Some(instance) =
-        told.as_ref().and_then(|id| run.agents.get_mut(id)).and_then(|agent| agent.program.as_mut())
-    {
-        instance.handles.retain(|_, handle| handle.agent != role.id);
+    let conductor = AgentId::parse(role.id.parent()?).ok()?;
+    let own = run.agents.get_mut(&conductor).and_then(|agent| agent.program.as_mut());
+    if let Some(own) = own.filter(|own| own.id == service.instance) {
+        own.handles.retain(|_, agent| *agent != role.id);
     }
     told
 }
@@ -264,7 +261,7 @@ pub(super) fn release(run: &mut Run, instance: &Instance) -> Vec<Effect> {
 }
 
 fn roles_of(instance: &Instance) -> Vec<AgentId> {
-    instance.handles.values().map(|handle| handle.agent.clone()).collect()
+    instance.handles.values().cloned().collect()
 }
 
 fn no_program() -> Refused {

@@ -119,7 +119,11 @@ impl<'scene> Machine<'scene> {
         };
         match fetched {
             Fetched::Bases(bases) => self.bases = Some(bases),
-            Fetched::Changes(text) => self.stand.partial.push(text),
+            Fetched::Changes(text) => {
+                if let Errand::Changes { directory, .. } = &errand {
+                    self.stand.changes.insert(directory.clone(), text);
+                }
+            }
             Fetched::Done => self.next(),
             Fetched::Claimed(Some(fact)) => {
                 self.bind(fact.value);
@@ -158,6 +162,7 @@ impl<'scene> Machine<'scene> {
         outside: bool,
     ) -> Result<T, Halt> {
         let since = self.since();
+        self.stand.changes.clear();
         self.stand.wait = Some(Wait { awaiting, since, until, outside });
         self.has_blocked();
         Err(Halt::Then(Then::Wait))

@@ -43,20 +43,23 @@ pub(super) enum Test {
     GoTo(usize),
 }
 
-/// What a condition leads to that can never come to hold.
-enum Hopeless {
+/// What a condition leads to that holds neither now nor not.
+enum Untold {
     /// On in that state.
     GoTo(usize),
     /// The instance fails.
     Fail(String),
+    /// It cannot be told before this is fetched.
+    Errand(Errand),
 }
 
 impl<'scene> Machine<'scene> {
     pub(super) fn wait(&mut self, wait: &'scene Wait, at: Place) -> Result<(), Halt> {
         let judged = match self.judge(&wait.condition) {
             Ok(judged) => judged,
-            Err(Hopeless::GoTo(state)) => return self.go_to(state, at),
-            Err(Hopeless::Fail(why)) => return Err(Halt::Fail { at, why }),
+            Err(Untold::GoTo(state)) => return self.go_to(state, at),
+            Err(Untold::Fail(why)) => return Err(Halt::Fail { at, why }),
+            Err(Untold::Errand(errand)) => return self.due(errand),
         };
         if judged.holds {
             if let Some(fact) = self.to_be_taken(&wait.condition) {
@@ -85,16 +88,17 @@ impl<'scene> Machine<'scene> {
     }
 
     /// Whether the condition of an arm holds.
-    pub(super) fn test(&self, condition: &Condition, at: Place) -> Result<Test, Halt> {
+    pub(super) fn test(&mut self, condition: &Condition, at: Place) -> Result<Test, Halt> {
         match self.judge(condition) {
             Ok(Judged { holds: true, .. }) => Ok(Test::Holds),
             Ok(_) => Ok(Test::Not),
-            Err(Hopeless::GoTo(state)) => Ok(Test::GoTo(state)),
-            Err(Hopeless::Fail(why)) => Err(Halt::Fail { at, why }),
+            Err(Untold::GoTo(state)) => Ok(Test::GoTo(state)),
+            Err(Untold::Fail(why)) => Err(Halt::Fail { at, why }),
+            Err(Untold::Errand(errand)) => self.due(errand),
         }
     }
 
-    fn judge(&self, condition: &Condition) -> Result<Judged, Hopeless> {
+    fn judge(&self, condition: &Condition) -> Result<Judged, Untold> {
         Ok(match condition {
             Condition::Signal { .. } => Judged::from_outside(self.signalled(condition)?.is_some()),
             Condition::Response { request, on_error } => self.responded(request, *on_error)?,
@@ -136,16 +140,16 @@ impl<'scene> Machine<'scene> {
         Judged { holds, look_again: (!holds).then_some(time), outside: true }
     }
 
-    fn responded(&self, name: &str, on_error: Option<usize>) -> Result<Judged, Hopeless> {
+    fn responded(&self, name: &str, on_error: Option<usize>) -> Result<Judged, Untold> {
         match self.request(name).map(|request| &request.status) {
-            None => Err(Hopeless::Fail(format!(
+            None => Err(Untold::Fail(format!(
                 "the request {name} was never sent, so it is never answered; send it before it is awaited"
             ))),
             Some(Answered::Pending) => Ok(Judged::inside(false)),
             Some(Answered::Answer(_)) => Ok(Judged::inside(true)),
             Some(Answered::Failed(why)) => Err(match on_error {
-                Some(state) => Hopeless::GoTo(state),
-                None => Hopeless::Fail(format!(
+                Some(state) => Untold::GoTo(state),
+                None => Untold::Fail(format!(
                     "the request {name} failed: {why}; say where to go on then: :on-error STATE"
                 )),
             }),
@@ -153,7 +157,7 @@ impl<'scene> Machine<'scene> {
     }
 
     /// The fact that a signal condition is about, if it lives.
-    fn signalled(&self, condition: &Condition) -> Result<Option<Fact>, Hopeless> {
+    fn signalled(&self, condition: &Condition) -> Result<Option<Fact>, Untold> {
         let Condition::Signal { label, key, equals, .. } = condition else { return Ok(None) };
         let key = match key {
             Some(key) => match self.now(key)? {
@@ -184,11 +188,12 @@ impl<'scene> Machine<'scene> {
     }
 
     /// The value of an expression, if it has one now.
-    fn now(&self, expression: &Expression) -> Result<Option<String>, Hopeless> {
+    fn now(&self, expression: &Expression) -> Result<Option<String>, Untold> {
         match self.look(expression) {
             Ok(value) => Ok(Some(value)),
-            Err(Lacking::Yet { .. } | Lacking::Errand(_)) => Ok(None),
-            Err(Lacking::Never(why)) => Err(Hopeless::Fail(why)),
+            Err(Lacking::Yet { .. }) => Ok(None),
+            Err(Lacking::Errand(errand)) => Err(Untold::Errand(errand)),
+            Err(Lacking::Never(why)) => Err(Untold::Fail(why)),
         }
     }
 

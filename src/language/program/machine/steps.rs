@@ -80,11 +80,13 @@ impl<'scene> Machine<'scene> {
     }
 
     fn enter(&mut self, level: Level) {
+        self.stand.changes.clear();
         self.stand.cursor.push(level);
     }
 
     /// On to the next instruction of the list.
     pub(super) fn next(&mut self) {
+        self.stand.changes.clear();
         self.stand.partial.clear();
         self.stand.wait = None;
         if let Some(level) = self.stand.cursor.last_mut() {
@@ -94,6 +96,7 @@ impl<'scene> Machine<'scene> {
 
     /// On in another state, out of all blocks.
     pub(super) fn go_to(&mut self, state: usize, at: Place) -> Result<(), Halt> {
+        self.stand.changes.clear();
         self.stand.partial.clear();
         self.stand.wait = None;
         self.entered += 1;
@@ -189,7 +192,7 @@ impl<'scene> Machine<'scene> {
         let role = &self.scene.definition.roles[role];
         let number = self.request(name).map_or(0, |before| before.number) + 1;
         let handle = role.handle.to_string();
-        let request = Request { number, handle: handle.clone(), status: Answered::Pending };
+        let request = Request { number, role: role.name.to_string(), status: Answered::Pending };
         self.requests.insert(name, request);
         let cwd = role.cwd.clone();
         let (role, name) = (role.name.to_string(), name.to_owned());

@@ -3,7 +3,7 @@
 use super::{Halt, Machine, shown};
 use crate::domain::instance::{Answered, Errand};
 use crate::language::place::Place;
-use crate::language::program::definition::{Definition, Expression, Instruction, Kind};
+use crate::language::program::definition::{Condition, Definition, Expression, Instruction, Kind};
 
 /// A value that cannot be had yet.
 pub(super) enum Lacking {
@@ -83,14 +83,13 @@ impl<'scene> Machine<'scene> {
 
     fn feedback(&self, role: usize) -> Result<String, Lacking> {
         let role = &self.scene.definition.roles[role];
-        let handle = self.scene.instance.handles.get(&*role.handle);
-        if let Some(last) = handle.and_then(|handle| handle.last.as_ref()) {
+        if let Some(last) = self.scene.instance.answers.get(&*role.name) {
             return Ok(last.to_string());
         }
         let requests = self.scene.instance.requests.iter().map(|(name, own)| (name.as_str(), own));
         let new = self.requests.iter().map(|(name, own)| (*name, own));
         let mut pending = requests.chain(new).filter(|(_, request)| {
-            request.handle == *role.handle && request.status == Answered::Pending
+            request.role == *role.name && request.status == Answered::Pending
         });
         match pending.next() {
             Some((name, _)) => {
@@ -105,6 +104,9 @@ impl<'scene> Machine<'scene> {
             return Ok(String::new());
         }
         let directory = self.scene.definition.directory_of(role);
+        if let Some(changes) = self.stand.changes.get(&directory) {
+            return Ok(changes.clone());
+        }
         let bases = self.bases.as_ref().unwrap_or(&self.scene.instance.bases);
         match bases.get(&directory).cloned().flatten() {
             Some(base) => Err(Lacking::Errand(Errand::Changes { directory, base })),
@@ -114,9 +116,9 @@ impl<'scene> Machine<'scene> {
 
     /// Whether nothing was ever asked of a role.
     fn is_unasked(&self, role: usize) -> bool {
-        let handle = &*self.scene.definition.roles[role].handle;
-        let before = self.scene.instance.requests.values().any(|own| own.handle == handle);
-        !before && !self.requests.values().any(|own| own.handle == handle)
+        let name = &*self.scene.definition.roles[role].name;
+        let before = self.scene.instance.requests.values().any(|own| own.role == name);
+        !before && !self.requests.values().any(|own| own.role == name)
     }
 
     fn warn_if_unasked(&mut self, expression: &Expression) {
@@ -159,6 +161,7 @@ fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
             Kind::Action(body) | Kind::Loop(body) => artifacts(body, found),
             Kind::Branch { arms, otherwise } => {
                 for arm in arms {
+                    looked_at(&arm.condition, found);
                     artifacts(&arm.body, found);
                 }
                 artifacts(otherwise.as_deref().unwrap_or_default(), found);
@@ -171,14 +174,31 @@ fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
             }
             Kind::Retract { key, .. } => found.extend(key.as_ref().and_then(of)),
             Kind::Terminal { result, .. } => found.extend(result.as_ref().and_then(of)),
-            Kind::Wait(_) | Kind::Goto(_) => {}
+            Kind::Wait(wait) => looked_at(&wait.condition, found),
+            Kind::Goto(_) => {}
         }
+    }
+}
+
+/// The roles whose artifacts a condition looks at.
+fn looked_at(condition: &Condition, found: &mut Vec<usize>) {
+    match condition {
+        Condition::Signal { key, equals, .. } => {
+            found.extend(key.iter().chain(equals).filter_map(of));
+        }
+        Condition::Matches { text, .. } => found.extend(of(text)),
+        Condition::And(all) | Condition::Or(all) => {
+            all.iter().for_each(|one| looked_at(one, found));
+        }
+        Condition::Not(one) => looked_at(one, found),
+        Condition::Response { .. } | Condition::After(_) | Condition::At(_) => {}
     }
 }
 
 fn of(expression: &Expression) -> Option<usize> {
     match expression {
         Expression::Artifact(role) => Some(*role),
+        Expression::Signal { key: Some(key), .. } => of(key),
         _ => None,
     }
 }

@@ -1,0 +1,97 @@
+//! Going round, on, and elsewhere.
+
+use super::{AWAIT, Play, SEND, program, state};
+
+fn ends_with(text: &str, place: &str, why: &str) {
+    let play = Play::of(text);
+    let error = play.ended();
+    assert!(error.starts_with(place) && error.contains(why), "{error}");
+}
+
+#[test]
+fn states_come_one_after_the_other() {
+    let log = |name: &str| format!("(state {name} (action (log \"{name}\")))");
+    let play = Play::of(&program(&[&log("one"), &log("two"), &log("three")]));
+    assert_eq!(play.said, ["one", "two", "three"]);
+    assert_eq!(play.completed_in(), "three");
+}
+
+#[test]
+fn a_goto_leaves_all_loops() {
+    let deep = "(state s (loop (loop (action (log \"in\") (wait (signal x))) (branch (on (signal x) (goto t))))))";
+    let mut play =
+        Play::of(&program(&[deep, "(state u (action (log \"never\")))", "(state t (terminal))"]));
+    assert_eq!(play.fact("x", "", "").said, ["in"]);
+    assert_eq!(play.completed_in(), "t");
+}
+
+#[test]
+fn a_loop_goes_round_until_it_is_left() {
+    let text = state(&format!(
+        "(loop {SEND} {AWAIT} (branch (on (matches (response r) stop) (terminal :result over))))"
+    ));
+    let mut play = Play::of(&text);
+    for _ in 0..20 {
+        play.answers("a", "more");
+    }
+    assert_eq!(play.answers("a", "stop").ended(), "over");
+    assert_eq!(play.asked.len(), 21);
+}
+
+#[test]
+fn a_loop_has_a_bound() {
+    let text = format!(
+        "(workflow w (metadata (max-iterations 3)) (roles (a))\n(state s\n(loop {SEND} {AWAIT})))"
+    );
+    let mut play = Play::of(&text);
+    play.answers("a", "1").answers("a", "2").answers("a", "3");
+    let error = play.ended();
+    assert!(error.starts_with("p.lisp:3:1: the loop has gone round 3 times"), "{error}");
+    assert_eq!(play.asked.len(), 3);
+}
+
+#[test]
+fn a_round_that_never_blocks_is_the_last() {
+    let text = program(&["(state s", "(loop (action (log \"x\"))))"]);
+    ends_with(&text, "p.lisp:3:1: ", "round 1 of the loop never blocked");
+    let mut second = Play::of(&state("(loop (wait (signal x)))"));
+    let error = second.fact("x", "", "").ended().to_owned();
+    assert!(error.contains("round 2 of the loop never blocked"), "{error}");
+}
+
+#[test]
+fn an_inner_loop_blocks_for_the_outer() {
+    let text = state(
+        "(loop (branch (on (signal x) (action (send-prompt :agent a :template t :request-id q) (await (transcript-response :request-id q))))
+         (otherwise (wait (signal x)))))",
+    );
+    let mut play = Play::of(&text);
+    play.fact("x", "", "").answers("a", "1").answers("a", "2");
+    assert_eq!(play.asked.len(), 3);
+}
+
+#[test]
+fn taking_a_fact_counts_as_blocking() {
+    let mut play = Play::before(&state("(loop (wait (signal job :consume true)))"));
+    ["1", "2", "3"].map(|key| play.assert("job", key, ""));
+    assert_eq!(play.go().awaiting(), "(signal job)");
+    assert_eq!(play.done.len(), 3);
+}
+
+#[test]
+fn states_that_lead_round_and_never_block_end() {
+    let text = program(&["(state s (action (log \"x\")))", "(state t (goto s))"]);
+    ends_with(&text, "p.lisp:3:", "without ever blocking");
+    let own = program(&["(state s (action (assert l)) (goto s))"]);
+    ends_with(&own, "p.lisp:2:", "without ever blocking");
+}
+
+#[test]
+fn very_much_is_not_done_at_once() {
+    let logs = "(log \"x\")".repeat(11_000);
+    ends_with(
+        &state(&format!("(action {logs})")),
+        "p.lisp:2:",
+        "10000 things without ever blocking",
+    );
+}

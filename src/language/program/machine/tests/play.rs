@@ -1,0 +1,314 @@
+//! A program that a test plays: the run is a real one, the world and the roles are the test.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::super::{Scene, advance};
+use crate::domain::apply::tests::scene::{self, goto};
+use crate::domain::conduct::Deed;
+use crate::domain::decide::{Beginning, Chosen, Judgement, Report, begun, conducted, decide};
+use crate::domain::event::Event;
+use crate::domain::fact::{Fact, FactChange};
+use crate::domain::id::{AgentId, SessionId};
+use crate::domain::instance::{Answered, Definition as Kept, Errand, Fetched, Instance, Work};
+use crate::domain::policy::Accepted;
+use crate::domain::run::Ending;
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+use crate::domain::turn::{Cause, Failure};
+use crate::language::program::definition::Definition;
+use crate::language::program::read::read;
+
+/// A program that is played, up to where it blocks.
+pub(super) struct Play {
+    definition: Definition,
+    scene: scene::Scene,
+    /// The time in milliseconds.
+    now: u64,
+    /// The directories that are repositories.
+    repositories: BTreeSet<String>,
+    /// Whether other runs are faster at taking what this one wants.
+    pub(super) too_late: bool,
+    /// Why nothing can be done outside.
+    pub(super) fails_outside: Option<String>,
+    /// What was asked of whom.
+    pub(super) asked: Vec<String>,
+    /// What was said for people, and what they were warned of.
+    pub(super) said: Vec<String>,
+    /// What was done outside.
+    pub(super) done: Vec<String>,
+}
+
+impl Play {
+    /// Begins with a program, and plays it until it blocks.
+    pub(super) fn of(text: &str) -> Self {
+        let mut play = Self::before(text);
+        play.go();
+        play
+    }
+
+    /// A program that has not begun to go on; the run is `r`, the label `l`, the context has `k`.
+    pub(super) fn before(text: &str) -> Self {
+        let files = BTreeMap::from([("START.md".to_owned(), "x".to_owned())]);
+        let reading = read("p.lisp", text, &files);
+        let definition = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
+        let mut scene = scene::Scene::begin();
+        scene.take("main", goto("p.lisp"));
+        let beginning = Beginning {
+            definition: Kept {
+                file: scene::state("p.lisp"),
+                folder: None,
+                name: definition.name.to_string(),
+                program: Arc::clone(&definition.hash),
+                text: Arc::clone(&definition.text),
+                labels: definition.labels.iter().cloned().collect(),
+            },
+            start: Arc::clone(&definition.states[0].name),
+            label: "l".into(),
+            branch: None,
+            context: Variables::from([("k".to_owned(), "v".to_owned())]),
+        };
+        for event in begun(&scene.run, scene.agent("main"), beginning) {
+            scene.happens(event);
+        }
+        Self {
+            definition,
+            scene,
+            now: 1_000_000,
+            repositories: BTreeSet::new(),
+            too_late: false,
+            fails_outside: None,
+            asked: Vec::new(),
+            said: Vec::new(),
+            done: Vec::new(),
+        }
+    }
+
+    /// A directory is a repository.
+    pub(super) fn repository(mut self, directory: &str) -> Self {
+        self.repositories.insert(directory.to_owned());
+        self
+    }
+
+    pub(super) fn instance(&self) -> &Instance {
+        self.scene.agent("main").program.as_deref().expect("it has not ended")
+    }
+
+    /// What it waits for.
+    #[track_caller]
+    pub(super) fn awaiting(&self) -> &str {
+        let Some(wait) = &self.instance().stand.wait else { panic!("{:?}", self.instance().stand) };
+        &wait.awaiting
+    }
+
+    /// When it goes on in any case, in milliseconds from now.
+    pub(super) fn due_in(&self) -> Option<u64> {
+        let until = self.instance().stand.wait.as_ref()?.until?;
+        Some(until.since(Timestamp(self.now)))
+    }
+
+    /// Whether what it waits for may come from outside the run.
+    pub(super) fn waits_for_outside(&self) -> bool {
+        self.instance().stand.wait.as_ref().is_some_and(|wait| wait.outside)
+    }
+
+    /// The state it is in.
+    pub(super) fn state(&self) -> &str {
+        &self.instance().stand.current
+    }
+
+    /// What it gave back at its end; an error begins with the place.
+    #[track_caller]
+    pub(super) fn ended(&self) -> &str {
+        let ended = self.scene.run.finished.iter().find(|ended| ended.id == AgentId::main());
+        let Some(ended) = ended else { panic!("it waits for {}", self.awaiting()) };
+        match &ended.ending {
+            Ending::Result(text) => text,
+            Ending::Error(text) => text.strip_prefix("in p.lisp: ").expect("the agent's state"),
+        }
+    }
+
+    /// Whether it has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.scene.run.finished.iter().any(|ended| ended.id == AgentId::main())
+    }
+
+    /// The state in which it was completed.
+    #[track_caller]
+    pub(super) fn completed_in(&self) -> String {
+        let outcome: Value = serde_json::from_str(self.ended()).expect("an outcome");
+        assert_eq!(outcome["status"], "completed");
+        outcome["state"].as_str().expect("a state").to_owned()
+    }
+
+    /// Time goes on.
+    pub(super) fn after(&mut self, millis: u64) -> &mut Self {
+        self.now += millis;
+        self.go()
+    }
+
+    /// Someone asserts a fact.
+    pub(super) fn fact(&mut self, label: &str, key: &str, value: &str) -> &mut Self {
+        self.assert(label, key, value);
+        self.go()
+    }
+
+    /// Someone asserts a fact while nothing goes on.
+    pub(super) fn assert(&mut self, label: &str, key: &str, value: &str) {
+        let fact = Fact {
+            label: label.to_owned(),
+            key: key.to_owned(),
+            value: value.to_owned(),
+            seq: self.scene.next(),
+            source: "someone".to_owned(),
+        };
+        self.see(FactChange::Asserted(fact));
+    }
+
+    /// Someone retracts a fact.
+    pub(super) fn retract(&mut self, label: &str, key: &str) -> &mut Self {
+        self.see(FactChange::Retracted { label: label.to_owned(), key: key.to_owned() });
+        self.go()
+    }
+
+    fn see(&mut self, change: FactChange) {
+        self.scene.happens(Event::FactsSeen { changes: vec![change] });
+    }
+
+    /// A role answers what it is at.
+    pub(super) fn answers(&mut self, role: &str, text: &str) -> &mut Self {
+        self.reports(role, Judgement::Accepted(Accepted::plain_result(text)))
+    }
+
+    /// A role fails for good.
+    pub(super) fn fails(&mut self, role: &str, why: &str) -> &mut Self {
+        self.reports(role, Judgement::Failed(Failure::new(Cause::Workflow, why)))
+    }
+
+    fn reports(&mut self, role: &str, judgement: Judgement) -> &mut Self {
+        let at = |agent: &&crate::domain::agent::Agent| {
+            agent.serves.as_ref().is_some_and(|service| service.role == role)
+        };
+        let agent = self.scene.run.agents.values().find(at).expect("such a role");
+        let report = Report { judgement, ..Report::empty(agent.turn_id()) };
+        for event in decide(&self.scene.run, &report, self.chosen()) {
+            self.scene.happens(event);
+        }
+        self.go()
+    }
+
+    fn chosen(&self) -> Chosen {
+        let session = scene::session(self.scene.next());
+        Chosen { now: Timestamp(self.now), session, ready: None, chance: 0.5 }
+    }
+
+    /// Plays until it blocks or has ended.
+    pub(super) fn go(&mut self) -> &mut Self {
+        let mut fetched = None;
+        for _ in 0..1000 {
+            if !self.scene.run.agents.get(&AgentId::main()).is_some_and(|own| own.program.is_some())
+            {
+                return self;
+            }
+            if !self.stretch(fetched.take()) {
+                return self;
+            }
+            fetched = self.instance_errand().map(|errand| self.fetch(errand));
+        }
+        panic!("it goes on for ever");
+    }
+
+    fn instance_errand(&self) -> Option<Errand> {
+        let agent = self.scene.run.agents.get(&AgentId::main())?;
+        agent.program.as_ref()?.stand.errand.clone()
+    }
+
+    /// Goes on once; tells whether anything came of it.
+    fn stretch(&mut self, fetched: Option<Result<Fetched, String>>) -> bool {
+        let (run, agent) = (&self.scene.run, self.scene.agent("main"));
+        let conduct = advance(
+            &Scene {
+                definition: &self.definition,
+                instance: self.instance(),
+                facts: &run.facts,
+                run: &run.workflow_id,
+                file: &agent.current_state,
+                path: "p.lisp",
+                now: Timestamp(self.now),
+            },
+            fetched,
+        );
+        for deed in &conduct.deeds {
+            self.note(deed);
+        }
+        let seq = self.scene.next();
+        let sessions = (0..conduct.deeds.len()).map(|n| SessionId::new(&format!("r{seq}.{n}")));
+        let agent = self.scene.agent("main");
+        let events = conducted(&self.scene.run, agent, &conduct, sessions.collect(), self.chosen());
+        let went_on = !events.is_empty();
+        for event in events {
+            self.scene.happens(event);
+        }
+        went_on
+    }
+
+    fn note(&mut self, deed: &Deed) {
+        match deed {
+            Deed::Request { role, work: Work::Prompt(task), .. } => {
+                self.asked.push(format!("{role}: {}", task.prompt));
+            }
+            Deed::Request { role, work: Work::Folder { start, input, .. }, .. } => {
+                self.asked.push(format!("{role}: {start} {input}"));
+            }
+            Deed::Log { text, warning } => {
+                self.said.push(format!("{}{text}", if *warning { "warning: " } else { "" }));
+            }
+        }
+    }
+
+    /// Does in the world what is due.
+    fn fetch(&mut self, errand: Errand) -> Result<Fetched, String> {
+        if let Some(why) = &self.fails_outside {
+            return Err(why.clone());
+        }
+        Ok(match errand {
+            Errand::Bases { directories, .. } => {
+                let base = |at: String| {
+                    let base = self.repositories.contains(&at).then(|| format!("c0 of {at:?}"));
+                    (at, base)
+                };
+                Fetched::Bases(directories.into_iter().map(base).collect())
+            }
+            Errand::Changes { directory, base } => {
+                Fetched::Changes(format!("{directory:?} since {base}"))
+            }
+            Errand::Assert { label, key, value } => {
+                self.done.push(format!("assert {label} {key} {value}"));
+                self.assert(&label, &key, &value);
+                Fetched::Done
+            }
+            Errand::Retract { label, key } => {
+                self.done.push(format!("retract {label} {key}"));
+                self.see(FactChange::Retracted { label, key });
+                Fetched::Done
+            }
+            Errand::Claim { label, key, seq } => {
+                let fact = self.scene.run.facts.get(&label, Some(&key));
+                let fact = fact.filter(|fact| fact.seq == seq).expect("what it saw is there");
+                self.see(FactChange::Retracted { label: label.clone(), key: key.clone() });
+                if self.too_late {
+                    return Ok(Fetched::Claimed(None));
+                }
+                self.done.push(format!("take {label} {key}"));
+                Fetched::Claimed(Some(fact))
+            }
+        })
+    }
+
+    /// What came of a request.
+    pub(super) fn response(&self, name: &str) -> &Answered {
+        &self.instance().requests[name].status
+    }
+}

@@ -1,0 +1,73 @@
+//! Programs, end to end: states, roles, facts, time; what is on disk after a kill, what a person reads.
+
+mod bounds;
+mod crash;
+mod facts;
+mod failures;
+mod seed;
+mod time;
+mod together;
+mod waiting;
+
+use serde_json::Value;
+
+use crate::support::Test;
+
+/// A test whose program, `p.lisp`, has the roles `a` and `b` and these states.
+fn program(states: &str) -> Test {
+    written(&format!("(workflow w (roles (a) (b))\n{states})"))
+}
+
+/// A test with this program, `p.lisp`.
+fn written(text: &str) -> Test {
+    Test::new().file("p.lisp", text.as_bytes())
+}
+
+/// A request to a role, and its answer awaited.
+fn ask(role: &str, template: &str, id: &str) -> String {
+    format!(
+        "(action (send-prompt :agent {role} :template \"{template}\" :request-id {id}))
+         (await (transcript-response :request-id {id}))"
+    )
+}
+
+/// The states an agent's program went through, as `state status awaiting`.
+fn way(test: &Test, agent: &str) -> Vec<String> {
+    let own = |record: &Value| record["agent"] == agent && record["status"] != "running";
+    let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let line = |record: Value| {
+        let parts = ["state", "status", "awaiting"].map(|name| said(&record[name]));
+        parts.join(" ").trim().to_owned()
+    };
+    test.events("workflow/state").into_iter().filter(own).map(line).collect()
+}
+
+/// What the programs said.
+fn logged(test: &Test) -> Vec<String> {
+    let text = |record: &Value| record["text"].as_str().unwrap_or_default().to_owned();
+    test.events("workflow/log").iter().map(text).collect()
+}
+
+/// Asserts a fact, by hand.
+#[track_caller]
+fn signal(test: &Test, label: &str, key: &str, value: &str) {
+    test.raymond(&["signal", label, "--key", key, "--value", value]).ok();
+}
+
+/// The facts that hold, as `label key=value`.
+fn holds(test: &Test) -> Vec<String> {
+    let text = |fact: Value| {
+        let part = |name: &str| fact[name].as_str().unwrap_or_default().to_owned();
+        format!("{} {}={}", part("label"), part("key"), part("value"))
+    };
+    test.raymond(&["facts", "--json"]).ok().json_items().into_iter().map(text).collect()
+}
+
+/// What an agent's program gave back, if it is an outcome.
+#[track_caller]
+fn outcome(ended: &crate::support::Outcome, agent: &str) -> Value {
+    let start = format!("Agent {agent} terminated with result: ");
+    let line = ended.stdout.lines().find_map(|line| line.strip_prefix(&start));
+    ended.assert(line.is_some(), &format!("{start} on stdout"));
+    serde_json::from_str(line.unwrap_or_default()).expect("JSON")
+}

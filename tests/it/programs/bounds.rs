@@ -1,0 +1,43 @@
+//! What a program may not do for ever, and what it has to be given.
+
+use super::{ask, program, written};
+use crate::support::always;
+
+#[test]
+fn loops_and_circles_have_an_end() {
+    let limited = format!(
+        "(workflow w (metadata (max-iterations 2)) (roles (a))\n(state s\n(loop {})))",
+        ask("a", "go", "r")
+    );
+    let test = written(&limited).rule(always().reply("more"));
+    test.run(&["p.lisp"]).code(1).stdout_has(
+        "Agent main failed: p.lisp:3:1: the loop has gone round 2 times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))",
+    );
+    assert_eq!(test.calls().len(), 2);
+    program("(state s\n(loop (action (log \"x\"))))")
+        .run(&["p.lisp"])
+        .code(1)
+        .stdout_has("p.lisp:3:1: round 1 of the loop never blocked");
+    program("(state s (action (log \"x\")))\n(state t (goto s))")
+        .run(&["p.lisp"])
+        .code(1)
+        .stdout_has("without ever blocking");
+}
+
+#[test]
+fn a_program_says_what_it_has_to_be_given() {
+    let test = program("(state s (terminal :result @context/who))");
+    test.run(&["p.lisp"]).code(64).stderr_has("--context who=");
+    assert!(!test.run_dir().exists());
+    test.run(&["p.lisp", "--context", "who=me"]).ok().ended("main", "me");
+    let test = program("(state s (terminal :result @branch))");
+    test.run(&["p.lisp"]).code(64).stderr_has("--branch");
+    assert!(!test.run_dir().exists());
+}
+
+#[test]
+fn a_program_that_is_wrong_is_not_begun() {
+    let test = program("(state s (goto t))");
+    test.run(&["p.lisp"]).code(65).stderr_has("p.lisp:2:");
+    assert!(!test.run_dir().exists());
+}

@@ -1,0 +1,186 @@
+//! Kills raymond at every boundary of a program, lets it go on, and compares: the same states and
+//! requests, each prompt that was answered sent once, each fact asserted and taken once.
+
+use raymond::fault::POINTS;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{ask, holds, logged, program, signal, way};
+use crate::support::{Test, patiently, when};
+
+const FILE: &str = "p.lisp";
+
+/// One of each: two roles at once, a loop with rounds, a branch, facts that are asserted, taken and
+/// retracted, work of a repository, a folder, a timeout.
+const PROGRAM: &str = "(workflow w
+  (roles (a) (b) (c))
+  (state s
+    (wait (signal go :key @workflow-id))
+    (action
+      (send-prompt :agent a :template \"one ~a\" :args ((signal go :key @workflow-id)) :request-id r1)
+      (send-prompt :agent b :template \"two\" :request-id r2))
+    (await (and (transcript-response :request-id r1) (transcript-response :request-id r2)))
+    (action (assert job :key one :value first) (assert job :key two :value second)))
+  (state work
+    (loop
+      (branch
+        (on (signal job)
+          (wait (signal job :consume true :as job))
+          (action (send-prompt :agent b :template \"do ~a after ~a\" :args (@job (feedback b)) :request-id r3)
+            (await (transcript-response :request-id r3))))
+        (otherwise (goto more)))))
+  (state more
+    (action
+      (retract go :key @workflow-id)
+      (run-folder :agent c :start \"sub/FIRST.md\" :input \"all\" :request-id r4)
+      (await (transcript-response :request-id r4))
+      (log \"~a\" (artifact a)))
+    (wait (signal never) :timeout \"5ms\" :on-timeout end)
+    (goto s))
+  (state end (terminal :result (response r4))))";
+
+fn place() -> Test {
+    let test = Test::new()
+        .file(FILE, PROGRAM.as_bytes())
+        .prompt("sub/FIRST.md", "first of {{input}}")
+        .prompt("sub/SECOND.md", "second")
+        .rule(when("one now").reply("1").cost(0.01))
+        .rule(when("two").reply("2").cost(0.01))
+        .rule(when("do second after 2").reply("3").cost(0.01))
+        .rule(when("do first after 3").reply("4").cost(0.01))
+        .rule(when("first of all").reply("<goto>SECOND.md</goto>").cost(0.01))
+        .rule(when("second").reply("<result>all done</result>").cost(0.01));
+    signal(&test, "go", "t", "now");
+    test
+}
+
+/// All that has to be the same, killed or not.
+fn picture(test: &Test) -> Value {
+    let mut asked: Vec<String> =
+        test.calls().iter().map(|call| format!("{} {}", call.agent(), call.prompt)).collect();
+    asked.sort();
+    let requests: Vec<Value> =
+        test.events("agent-request").iter().map(|asked| asked["id"].clone()).collect();
+    let mut responses: Vec<String> = test
+        .events("agent-response")
+        .iter()
+        .map(|said| format!("{} {}", said["request"], said["response"]))
+        .collect();
+    responses.sort();
+    let mut states = way(test, "main");
+    states.dedup();
+    states.retain(|state| !state.contains("(and "));
+    let facts = test.raymond(&["facts", "--json"]).ok().json();
+    json!({
+        "asked": asked,
+        "requests": requests,
+        "responses": responses,
+        "states": states,
+        "logged": logged(test),
+        "facts": facts,
+        "cost": test.status()["total_cost_usd"],
+    })
+}
+
+const RESULT: &str = "Agent main terminated with result: all done";
+
+/// Goes on with a run that was killed, or begins it if it never began.
+fn go_on(test: &Test) -> crate::support::Outcome {
+    if test.run_dir().exists() { test.again(&[]) } else { test.run(&[FILE]) }
+}
+
+/// Checks a run that has come to its end, however often it was killed.
+fn comes_to_the_same(test: &Test, context: &str, whole: &Value) {
+    let last = go_on(test);
+    last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
+    last.assert(last.stdout.contains(RESULT), &format!("{context}: {RESULT}"));
+    assert_eq!(picture(test), *whole, "{context}");
+    patiently(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
+}
+
+/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
+fn dies_at(point: &str, count: u32, whole: &Value) -> bool {
+    let context = format!("killed at {point}, time {count}");
+    let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
+    let first = test.run(&[FILE]);
+    let died = first.killed();
+    first.assert(died || first.status.code() == Some(0), &context);
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    comes_to_the_same(&test, &context, whole);
+    died
+}
+
+fn whole() -> Value {
+    let whole = place();
+    let ended = whole.run(&[FILE]);
+    ended.ok().ended("main", "all done");
+    let picture = picture(&whole);
+    assert_eq!(picture["facts"], json!([]));
+    assert_eq!(picture["requests"].as_array().map(Vec::len), Some(5));
+    assert_eq!(picture["asked"].as_array().map(Vec::len), Some(6));
+    picture
+}
+
+#[test]
+fn killed_anywhere_a_program_comes_to_the_same() {
+    let whole = whole();
+    let times = [1, 2, 4, 7];
+    let dies = |point: &str| {
+        let deaths = times.iter().take_while(|&&count| dies_at(point, count, &whole));
+        deaths.count()
+    };
+    let deaths: Vec<(&str, usize)> = POINTS.into_iter().map(|point| (point, dies(point))).collect();
+    for often in ["append.before", "sync.after", "effect.after", "errand.before", "errand.after"] {
+        assert!(deaths.contains(&(often, times.len())), "{often}: {deaths:?}");
+    }
+    let lived: Vec<&str> =
+        deaths.iter().filter(|(_, count)| *count == 0).map(|(point, _)| *point).collect();
+    assert_eq!(lived, ["operation.before", "operation.after", "inbox.before"]);
+}
+
+#[test]
+fn killed_twice_a_program_comes_to_the_same() {
+    let whole = whole();
+    let pairs = [
+        ("errand.after:1", "errand.after:1"),
+        ("errand.before:3", "dataspace.moved:1"),
+        ("dataspace.written:2", "errand.before:1"),
+        ("dataspace.marked:1", "dataspace.noted:1"),
+        ("append.after:9", "adopt.before:1"),
+        ("spawn.asked:3", "effect.before:2"),
+        ("sync.after:12", "append.before:3"),
+    ];
+    for (first, second) in pairs {
+        let context = format!("killed at {first}, then at {second}");
+        let test = place().env("RAYMOND_FAILPOINT", first);
+        test.run(&[FILE]);
+        let test = test.env("RAYMOND_FAILPOINT", second);
+        go_on(&test);
+        let test = test.env("RAYMOND_FAILPOINT", "none:1");
+        comes_to_the_same(&test, &context, &whole);
+    }
+}
+
+#[test]
+fn a_turn_that_runs_while_raymond_dies_is_adopted() {
+    let asked = ask("a", "work", "r");
+    for finished in [false, true] {
+        let test = program(&format!("(state s {asked} (terminal :result (response r)))"))
+            .rule(when("work").hold_before("go").reply("done").cost(0.01));
+        let mut live = test.spawn(&[FILE]);
+        live.wait_calls(1);
+        live.signal(Signal::KILL);
+        assert!(live.wait().killed());
+        if finished {
+            test.release("go");
+            let pid = test.calls()[0].pid;
+            patiently("the turn has ended", || test.is_done(pid) || !crate::support::alive(pid));
+        }
+        let mut live = test.spawn_again(&[]);
+        live.wait_event("run_resumed", 0);
+        test.release("go");
+        live.wait().ok().ended("main", "done");
+        assert_eq!(test.prompts(), ["work"], "it is asked once");
+        assert!(holds(&test).is_empty());
+    }
+}

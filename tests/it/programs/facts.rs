@@ -1,0 +1,120 @@
+//! Facts as programs see them: levels, taken once, whoever asserts them and whenever.
+
+use std::collections::BTreeSet;
+
+use rustix::process::Signal;
+
+use super::{ask, holds, logged, program, signal, way};
+use crate::support::{Test, patiently, when};
+
+#[test]
+fn a_fact_counts_whenever_it_was_asserted() {
+    let test = program(
+        "(state s (wait (signal before)) (wait (signal down :key @workflow-id :equals yes)) (wait (signal up)))",
+    );
+    signal(&test, "before", "any", "");
+    let mut live = test.spawn(&["p.lisp"]);
+    live.wait_for("it waits", |test| way(test, "main").len() == 1);
+    signal(&test, "down", "t", "no");
+    live.wait_for("it has seen it", |test| test.events("facts_seen").len() == 2);
+    live.signal(Signal::KILL);
+    assert!(live.wait().killed());
+    assert_eq!(way(&test, "main").len(), 1, "another payload does not count");
+    signal(&test, "down", "t", "yes");
+    let mut live = test.spawn_again(&[]);
+    live.wait_for("it goes on", |test| way(test, "main").len() == 2);
+    signal(&test, "up", "", "");
+    live.wait().ok();
+    assert_eq!(
+        way(&test, "main"),
+        ["s waiting (signal down :key t :equals yes)", "s waiting (signal up)", "s completed"]
+    );
+}
+
+#[test]
+fn what_was_retracted_does_not_count() {
+    let test =
+        program("(state s (wait (signal first)) (wait (and (signal go) (not (signal hold)))))");
+    signal(&test, "go", "", "");
+    signal(&test, "hold", "", "");
+    let mut live = test.spawn(&["p.lisp"]);
+    signal(&test, "first", "", "");
+    live.wait_for("it is held", |test| way(test, "main").len() == 2);
+    test.raymond(&["signal", "hold", "--retract"]).ok();
+    live.wait().ok();
+}
+
+#[test]
+fn a_program_asserts_and_retracts() {
+    let test = program(
+        "(state s (action (assert said :key @workflow-id :value \"some text\") (assert gone :key k) (retract gone :key k))
+            (wait (signal said :key t :equals \"some text\")) (terminal :result (signal said)))",
+    );
+    test.run(&["p.lisp"]).ok().ended("main", "some text");
+    assert_eq!(holds(&test), ["said t=some text"]);
+    let facts = test.raymond(&["facts", "--json"]).ok().json();
+    assert_eq!(facts[0]["source"], "t/main");
+}
+
+/// Takes jobs until it is told to stop.
+const TAKES: &str = "(workflow w (metadata (max-iterations 100))
+    (state s (loop
+        (wait (or (signal job) (signal stop)))
+        (branch (on (signal stop) (goto end)))
+        (wait (signal job :consume true :as job) :timeout \"1ms\" :on-timeout s)
+        (action (log \"~a\" @job))))
+    (state end (terminal)))";
+
+#[test]
+fn of_several_runs_exactly_one_takes_a_fact() {
+    const RUNS: [&str; 4] = ["r1", "r2", "r3", "r4"];
+    let test = Test::new().file("p.lisp", TAKES.as_bytes());
+    let lives: Vec<_> = RUNS
+        .iter()
+        .map(|id| test.start(&["run", "p.lisp", "--id", id, "--on-wait", "stay"]))
+        .collect();
+    for number in 0..20 {
+        signal(&test, "job", &format!("k{number}"), &number.to_string());
+    }
+    patiently("all jobs are taken", || holds(&test).is_empty());
+    signal(&test, "stop", "", "");
+    for live in lives {
+        live.wait().ok();
+    }
+    let mut taken = Vec::new();
+    for run in RUNS {
+        let lines = test.raymond(&["log", run, "--json"]).ok().json_lines();
+        let logs = lines.iter().filter(|line| line["event"] == "workflow/log");
+        taken.extend(logs.map(|line| line["text"].as_str().unwrap_or_default().to_owned()));
+    }
+    assert_eq!(taken.len(), 20, "{taken:?}");
+    assert_eq!(taken.iter().collect::<BTreeSet<_>>().len(), 20, "{taken:?}");
+}
+
+#[test]
+fn a_role_is_asked_with_what_was_taken() {
+    let test = program(&format!(
+        "(state s (wait (signal job :consume true :as job)) {} (terminal :result (feedback a)))",
+        "(action (send-prompt :agent a :template \"do ~a\" :args (@job) :request-id r) (await (transcript-response :request-id r)))"
+    ))
+    .rule(when("do the dishes").reply("done"));
+    signal(&test, "job", "1", "the dishes");
+    test.run(&["p.lisp"]).ok().ended("main", "done");
+    assert!(holds(&test).is_empty());
+}
+
+/// What comes while a role is at work is seen before its answer is acted on.
+#[test]
+fn what_is_asserted_during_a_turn_is_seen_right_after_it() {
+    let asked = ask("a", "work", "r");
+    let test = program(&format!(
+        "(state s {asked} (branch (on (signal ready :key @workflow-id) (action (log \"seen\"))) (otherwise (action (log \"missed\")))))"
+    ))
+    .rule(when("work").hold_before("go").reply("done"));
+    let mut live = test.spawn(&["p.lisp"]);
+    live.wait_calls(1);
+    signal(&test, "ready", "t", "");
+    test.release("go");
+    live.wait().ok();
+    assert_eq!(logged(&test), ["seen"]);
+}

@@ -1,0 +1,75 @@
+//! What fails: requests, roles, instances; and what the program or the policy makes of it.
+
+use super::{ask, program, way};
+use crate::support::when;
+
+#[test]
+fn a_failed_request_fails_the_instance_where_it_is_awaited() {
+    let test = program(&format!("(state s\n  {})", ask("a", "work", "r")))
+        .rule(when("work").error(400, "no such model"));
+    let ended = test.run(&["p.lisp", "--max-restarts", "0"]);
+    ended.code(1);
+    let why = ended.failed("main");
+    assert!(why.starts_with("p.lisp:4:"), "{why}");
+    ended
+        .stdout_has("the request r failed: ")
+        .stdout_has("say where to go on then: :on-error STATE");
+    ended.failed("main.1");
+}
+
+#[test]
+fn a_failed_request_leads_where_the_program_says() {
+    let test = program(
+        "(state s (action (send-prompt :agent a :template work :request-id r))
+            (await (transcript-response :request-id r :on-error other)))
+         (state other (action (send-prompt :agent a :template again :request-id r2))
+            (await (transcript-response :request-id r2)) (terminal :result (response r2)))",
+    )
+    .rule(when("work").error(400, "no such model"))
+    .rule(when("again").reply("saved"));
+    let ended = test.run(&["p.lisp", "--max-restarts", "0"]);
+    ended.ended("main", "saved");
+    let calls = test.calls();
+    calls.last().expect("asked again").assert_fresh();
+    ended.code(1);
+}
+
+#[test]
+fn a_role_that_is_restarted_is_no_matter_of_the_program() {
+    let test =
+        program(&format!("(state s {} (terminal :result (response r)))", ask("a", "work", "r")))
+            .rule(when("work").signal(9).once())
+            .rule(when("work").reply("done"));
+    test.run(&["p.lisp"]).ok().ended("main", "done");
+    assert_eq!(test.events("turn_failed").len(), 1);
+    assert_eq!(
+        way(&test, "main"),
+        ["s waiting (transcript-response :request-id r)", "s completed"]
+    );
+}
+
+#[test]
+fn roles_end_with_what_they_were_asked_before_the_instance_failed() {
+    let test = program(
+        "(state s (action (send-prompt :agent a :template one :request-id r1) (send-prompt :agent a :template two :request-id r2))
+            (terminal :status failed :result \"no more\"))",
+    )
+    .rule(when("one").reply("1"))
+    .rule(when("two").reply("2"));
+    let ended = test.run(&["p.lisp"]);
+    ended.code(1).failed("main");
+    ended.stdout_has("no more");
+    assert_eq!(test.prompts(), ["one"], "what was not begun is not asked");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn the_answers_of_ended_programs_are_waited_for() {
+    let test = program(
+        "(state s (action (send-prompt :agent a :template one) (send-prompt :agent a :template two)))",
+    )
+    .rule(when("one").reply("1"))
+    .rule(when("two").reply("2"));
+    test.run(&["p.lisp"]).ok().ended("main.1", "answered 2 requests as a");
+    assert_eq!(test.prompts(), ["one", "two"]);
+}

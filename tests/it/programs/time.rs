@@ -1,0 +1,58 @@
+//! Timeouts and points in time.
+
+use rustix::process::Signal;
+
+use super::{program, way};
+use crate::support::{always, when};
+
+#[test]
+fn who_waits_too_long_goes_on_elsewhere() {
+    let test = program(
+        "(state s (wait (signal never) :timeout \"200ms\" :on-timeout late) (terminal))
+         (state late (terminal :result late))",
+    );
+    test.run(&["p.lisp"]).ok().ended("main", "late");
+    assert_eq!(way(&test, "main"), ["s waiting (signal never)", "late completed"]);
+}
+
+#[test]
+fn a_timeout_without_a_way_on_fails() {
+    let test = program("(state s (wait (signal never :key k) :timeout \"100ms\"))");
+    test.run(&["p.lisp"]).code(1).stdout_has(
+        "Agent main failed: p.lisp:2:10: (signal never :key k) did not come in time; say where to go on then: :on-timeout STATE",
+    );
+}
+
+#[test]
+fn a_role_that_takes_too_long_is_not_waited_for() {
+    let test = program(
+        "(state s (action (send-prompt :agent a :template slow :request-id r))
+            (await (transcript-response :request-id r) :timeout \"100ms\" :on-timeout late))
+         (state late (action (send-prompt :agent b :template other :request-id o))
+            (await (transcript-response :request-id o)) (terminal :result (response o)))",
+    )
+    .rule(when("slow").hold_before("go").reply("at last"))
+    .rule(always().reply("quick"));
+    let mut live = test.spawn(&["p.lisp"]);
+    live.wait_for("the program has ended", |test| {
+        way(test, "main").last().is_some_and(|last| last == "late completed")
+    });
+    test.release("go");
+    live.wait().ok().ended("main", "quick").ended("main.1", "answered 1 request as a");
+}
+
+#[test]
+fn a_time_that_comes_while_nobody_is_up_has_come() {
+    let test = program(
+        "(state s (wait (after \"700ms\")) (wait (at \"2020-02-02T00:00:00Z\")) (wait (signal x) :timeout \"1ms\" :on-timeout end))
+         (state end (terminal :result due))",
+    );
+    let mut live = test.spawn(&["p.lisp"]);
+    live.wait_for("it waits", |test| way(test, "main").len() == 1);
+    live.signal(Signal::KILL);
+    assert!(live.wait().killed());
+    let at = test.events("workflow/state")[0]["stand"]["wait"]["until"].clone();
+    test.again(&[]).ok().ended("main", "due");
+    let after = test.events("workflow/state");
+    assert_eq!(after[0]["stand"]["wait"]["until"], at);
+}

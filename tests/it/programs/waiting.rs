@@ -1,0 +1,75 @@
+//! A run that waits: it stays up, or it does not; it costs nothing, and goes on with its own text.
+
+use super::{ask, program, signal, way};
+use crate::support::{always, when};
+
+const WAITS: &str = "(state s (wait (signal go :key @workflow-id)) (terminal :result gone))";
+
+#[test]
+fn it_stays_up_and_costs_nothing() {
+    let asked = ask("a", "work", "r");
+    let test =
+        program(&format!("(state s {asked} (wait (signal go)))")).rule(always().reply("done"));
+    let mut live = test.spawn(&["p.lisp", "--warm-for", "1ms"]);
+    live.wait_for("it waits for a signal", |test| {
+        way(test, "main").last().is_some_and(|last| last.contains("(signal go)"))
+    });
+    live.wait_for("no Claude Code lives", |test| {
+        test.calls().iter().all(|call| !crate::support::alive(call.pid))
+    });
+    test.raymond(&["status", "t"]).ok().stdout_has("(signal go)");
+    signal(&test, "go", "", "");
+    live.wait().ok();
+}
+
+#[test]
+fn it_ends_with_what_it_waits_for_if_it_is_told_to() {
+    let test = program(WAITS);
+    let ended = test.run(&["p.lisp", "--on-wait", "exit"]);
+    ended.code(2).stderr_has("(signal go :key t)").stderr_has("raymond run t");
+    test.again(&["--on-wait", "exit"]).code(2);
+    assert_eq!(way(&test, "main").len(), 1);
+    signal(&test, "go", "t", "");
+    test.again(&[]).ok().ended("main", "gone");
+}
+
+#[test]
+fn it_is_interrupted_stopped_and_goes_on() {
+    let test = program(WAITS);
+    let mut live = test.spawn(&["p.lisp"]);
+    live.wait_for("it waits", |test| way(test, "main").len() == 1);
+    live.interrupt();
+    live.wait().code(130);
+    let mut live = test.spawn_again(&[]);
+    live.wait_event("run_resumed", 1);
+    test.raymond(&["stop", "t"]).ok();
+    live.wait().code(130);
+    signal(&test, "go", "t", "");
+    test.again(&[]).ok().ended("main", "gone");
+    assert_eq!(way(&test, "main").len(), 2);
+}
+
+#[test]
+fn it_goes_on_with_its_own_text() {
+    let test = program(WAITS);
+    test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
+    let test = test.file("p.lisp", b"(workflow w (state s (terminal :result other)))");
+    test.again(&["--on-wait", "exit"]).code(2);
+    std::fs::remove_file(test.flow().join("p.lisp")).expect("removed");
+    signal(&test, "go", "t", "");
+    test.again(&[]).ok().ended("main", "gone");
+}
+
+#[test]
+fn an_interrupted_role_is_asked_again_and_answers_once() {
+    let asked = ask("a", "work", "r");
+    let test = program(&format!("(state s {asked} (terminal :result (response r)))"))
+        .rule(when("work").hold_before("go").reply("done"));
+    let mut live = test.spawn(&["p.lisp"]);
+    live.wait_calls(1);
+    live.interrupt_until_it_ends().code(130);
+    test.release("go");
+    test.again(&[]).ok().ended("main", "done");
+    assert_eq!(test.events("agent-request").len(), 1);
+    assert_eq!(test.events("agent-response").len(), 1);
+}

@@ -6,6 +6,7 @@
 
 mod files;
 mod graphs;
+mod programs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -224,7 +225,8 @@ fn improve_ends_well_within_a_larger_budget() {
 #[test]
 fn every_folder_is_a_tested_sample_and_told_of_in_the_readme() {
     let prompts = SAMPLES.iter().map(|sample| sample.name);
-    let tested: BTreeSet<String> = prompts.chain(graphs::NAMES).map(str::to_owned).collect();
+    let tested: BTreeSet<String> =
+        prompts.chain(graphs::NAMES).chain(programs::NAMES).map(str::to_owned).collect();
     let mut folders = names(&workflows());
     assert!(folders.remove("README.md"), "workflows/README.md is missing");
     assert_eq!(folders, tested);

@@ -1,5 +1,5 @@
 ; An agent works; its work passes when CI and a person have let it pass. What either of them objects to goes
-; back to the agent.
+; back to the agent, and what was decided on the work as it was before does not count any more.
 ;
 ;   raymond workflow start workflows/gate --label feature-42 --input "Add a --dry-run flag"
 ;   raymond signal gate/ci --key feature-42 --value passed            # the last line of a CI script
@@ -33,6 +33,7 @@
       (on (matches @outcome "^passed") (goto person))
       (otherwise
         (action
+          (retract gate/verdict :key @workflow-id)
           (send-prompt
             :agent worker
             :template "CI says:\n\n~a\n\nMend it, and commit that."
@@ -50,6 +51,7 @@
       (on (matches @verdict "^approved") (goto passed))
       (otherwise
         (action
+          (retract gate/ci :key @workflow-id)
           (send-prompt
             :agent worker
             :template "A person who looked at it says:\n\n~a\n\nChange it, and commit that."

@@ -1,5 +1,5 @@
 ; An author writes, and looks at the work in a session that has not seen how it came about, until that
-; second look finds nothing to change.
+; second look finds nothing to change. After five rounds it fails: what was written is in `raymond show`.
 ;
 ;   raymond run workflows/self-review --input "A haiku about durable workflows"
 
@@ -33,7 +33,7 @@
         (await (transcript-response :request-id review)))
 
       (branch
-        (on (matches (response review) "^\\s*APPROVED")
+        (on (matches (response review) "^\\W*APPROVED\\b")
             (goto done))
         (otherwise
           (action

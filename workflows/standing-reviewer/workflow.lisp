@@ -1,8 +1,8 @@
 ; Stays up and reviews every push. Each push is one fact, taken by one reviewer, so several of them share the
-; work; its review is a fact too. A push whose range is `stop` lets it end.
+; work; its review is a fact too. A push whose range is `stop` lets one end.
 ;
 ;   raymond workflow start workflows/standing-reviewer --label reviewer
-;   raymond signal git/push --key "$new" --value "$old..$new"         # in .git/hooks/post-receive
+;   raymond signal git/push --key "$new" --value "$old..$new" --dir "$work/.raymond"    # in a git hook
 ;   raymond facts --label review/done
 ;   raymond signal git/push --key stop --value stop
 

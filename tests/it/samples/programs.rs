@@ -1,0 +1,39 @@
+//! The samples that are programs, run by their scripts through all the ways they can go: what they wait
+//! for from outside is signalled while they run.
+
+mod alone;
+mod gate;
+mod planner_worker_review;
+mod stage;
+mod standing_reviewer;
+
+use stage::{Stage, raymond};
+
+use super::{code, text, told, workflows};
+
+/// The folders of the samples that are programs.
+pub(super) const NAMES: [&str; 5] =
+    ["planner-worker-review", "self-review", "best-of-two", "gate", "standing-reviewer"];
+
+#[test]
+fn nothing_is_wrong_with_them() {
+    for name in NAMES {
+        let out = raymond(&["check", text(&workflows().join(name))]);
+        assert_eq!(code(&out), 0, "{}", told(&out));
+        assert!(told(&out).ends_with("2 files, nothing wrong\n"), "{name}: {}", told(&out));
+    }
+}
+
+#[test]
+fn each_is_drawn_with_its_states() {
+    for name in NAMES {
+        let out = raymond(&["graph", text(&workflows().join(name))]);
+        assert_eq!(code(&out), 0, "{}", told(&out));
+        let drawn = String::from_utf8_lossy(&out.stdout);
+        let program = Stage::new(name).program();
+        let states = program.lines().filter_map(|line| line.trim().strip_prefix("(state "));
+        for state in states.filter_map(|rest| rest.split_whitespace().next()) {
+            assert!(drawn.contains(&format!("\"{state}\"")), "{name} without {state}: {drawn}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `gate`: CI and a person, each of whom may object, or not come.
+
+use super::Stage;
+
+const INPUT: [&str; 2] = ["--input", "Add a --dry-run flag"];
+const CI: &str = ":awaiting \"(signal gate/ci :key f)\"";
+const PERSON: &str = ":awaiting \"(signal gate/verdict :key f)\"";
+
+#[test]
+fn work_goes_back_until_ci_has_passed_and_a_person_has_approved() {
+    let stage = Stage::new("gate");
+    let mut run = stage.start("f", &INPUT);
+    run.until("agent-request main#1/work/1 :to worker").until("Add a --dry-run flag").until(CI);
+    stage.signal("gate/ci", "f", "failed: the copy is written");
+    run.until("agent-request main#1/mend/1").until("failed: the copy is written").until(CI);
+    stage.signal("gate/ci", "f", "passed");
+    run.until(PERSON);
+    stage.signal("gate/verdict", "f", "the help says nothing");
+    run.until("agent-request main#1/change/1").until("the help says nothing").until(CI);
+    stage.signal("gate/ci", "f", "passed");
+    run.until(PERSON);
+    stage.signal("gate/verdict", "f", "approved");
+    run.ends(0);
+    stage.gave("f", "The help text tells of it.");
+    assert!(stage.facts("gate/ci").is_empty() && stage.facts("gate/verdict").is_empty());
+}
+
+#[test]
+fn what_was_decided_on_earlier_work_does_not_count() {
+    let stage = Stage::new("gate");
+    let mut run = stage.start("f", &INPUT);
+    run.until(CI);
+    stage.signal("gate/verdict", "f", "approved");
+    stage.signal("gate/ci", "f", "failed");
+    run.until("agent-response main#1/mend/1").until(CI);
+    stage.signal("gate/ci", "f", "passed");
+    run.until(PERSON);
+    stage.signal("gate/ci", "f", "passed");
+    stage.signal("gate/verdict", "f", "no");
+    run.until("agent-response main#1/change/1").until(CI);
+    stage.signal("gate/verdict", "f", "approved");
+    stage.signal("gate/ci", "f", "passed, again");
+    run.ends(0);
+}
+
+#[test]
+fn what_was_signalled_before_counts() {
+    let stage = Stage::new("gate");
+    stage.signal("gate/ci", "f", "passed");
+    stage.signal("gate/verdict", "f", "approved");
+    stage.signal("gate/verdict", "another", "no");
+    let run = [&["--label", "f"], &INPUT[..]].concat();
+    stage.run(&run).came_to(0, "Agent main terminated with result: The flag is there.\n");
+    assert_eq!(stage.facts("gate/verdict").len(), 1, "that of the other run");
+}
+
+#[test]
+fn it_need_not_stay_up_while_nobody_comes() {
+    let stage = Stage::new("gate");
+    let run = [&["--label", "f", "--on-wait", "exit"], &INPUT[..]].concat();
+    stage.run(&run).came_to(2, "it waits for (signal gate/ci :key f)");
+    stage.signal("gate/ci", "f", "passed");
+    let again = ["run", "f", "--on-wait", "exit"];
+    stage.go_on(&again).came_to(2, "it waits for (signal gate/verdict :key f)");
+    stage.signal("gate/verdict", "f", "approved");
+    stage.go_on(&again).came_to(0, "Agent main terminated with result: The flag is there.\n");
+}
+
+#[test]
+fn nobody_is_waited_for_longer_than_is_said() {
+    let run = [&["--label", "f"], &INPUT[..]].concat();
+    let stage = Stage::new("gate").edit("\"2h\"", "\"1ms\"");
+    stage.run(&run).came_to(1, "nobody decided in time");
+    let stage = Stage::new("gate").edit("\"72h\"", "\"1ms\"");
+    stage.signal("gate/ci", "f", "passed");
+    stage.run(&run).came_to(1, "nobody decided in time");
+}

@@ -1,0 +1,45 @@
+//! `planner-worker-review`: as it was first written down, which is how it runs.
+
+use super::Stage;
+
+const SEED: &str =
+    include_str!("../../../../src/language/program/tests/planner-worker-review.lisp");
+
+#[test]
+fn it_is_the_text_of_old() {
+    let program = Stage::new("planner-worker-review").program();
+    let (comment, below) = program.split_once("\n\n").expect("a comment, and the program");
+    assert!(comment.lines().all(|line| line.starts_with(';')), "{comment}");
+    assert_eq!(below, SEED);
+}
+
+#[test]
+fn planner_and_implementer_take_turns_until_someone_is_satisfied() {
+    let stage = Stage::new("planner-worker-review");
+    let mut run = stage.start("f", &[]);
+    run.until(":awaiting \"(signal plan/ready :key f)\"");
+    stage.signal("plan/ready", "f", "");
+    run.until(":awaiting \"(signal plan/summary :key f)\"");
+    stage.signal("plan/summary", "f", "Add a --dry-run flag");
+    run.until("agent-request main#1/handoff-request/1 :to planner");
+    run.until("Share your plan with implementer: Add a --dry-run flag");
+    run.until("(artifact implementer) is empty");
+    run.until("agent-request main#1/implementer-fix/1 :to implementer");
+    run.until("Planner feedback:").until("nothing looks at it");
+    run.until("agent-request main#1/review-request/2").until("The copy step skips writing now");
+    stage.signal("review/satisfied", "f", "");
+    let shown = run.ends(0);
+    assert!(shown.contains(":state complete :status completed"), "{shown}");
+}
+
+#[test]
+fn whoever_is_satisfied_before_has_one_review_made() {
+    let stage = Stage::new("planner-worker-review");
+    for (label, value) in [("plan/summary", "Add it"), ("plan/ready", ""), ("review/satisfied", "")]
+    {
+        stage.signal(label, "f", value);
+    }
+    let ended = stage.run(&["--label", "f"]);
+    ended.came_to(0, "answered 2 requests as planner");
+    assert!(!ended.told.contains("implementer-fix"), "{}", ended.told);
+}

@@ -1,0 +1,208 @@
+//! Where a program runs: a copy of its folder, the runs beside it, and someone who watches and signals.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::super::{code, text, told, workflows};
+
+/// Far more than anything here takes, on a machine that is busy with other things.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+pub(super) struct Stage {
+    kept: tempfile::TempDir,
+    /// The runs in the background; those that have not ended are stopped with the test.
+    started: RefCell<Vec<String>>,
+}
+
+/// A run in the background, and what `raymond workflow watch` has shown of it.
+pub(super) struct Watched {
+    watch: Child,
+    lines: Receiver<String>,
+    shown: String,
+}
+
+/// What a run in the foreground came to.
+pub(super) struct Ended {
+    pub(super) code: i32,
+    /// What was printed.
+    pub(super) told: String,
+}
+
+impl Stage {
+    pub(super) fn new(sample: &str) -> Self {
+        let new = Self {
+            kept: tempfile::tempdir().expect("a temporary directory"),
+            started: RefCell::default(),
+        };
+        fs::create_dir(new.folder()).expect("made");
+        for file in ["workflow.lisp", "replies.yaml"] {
+            let from = workflows().join(sample).join(file);
+            fs::copy(from, new.folder().join(file)).expect("copied");
+        }
+        new
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.kept.path().join("sample")
+    }
+
+    pub(super) fn program(&self) -> String {
+        fs::read_to_string(self.folder().join("workflow.lisp")).expect("a program")
+    }
+
+    /// The same program with another text in one place.
+    pub(super) fn edit(self, from: &str, to: &str) -> Self {
+        let before = self.program();
+        assert_eq!(before.matches(from).count(), 1, "{from} in {before}");
+        let program = before.replace(from, to);
+        fs::write(self.folder().join("workflow.lisp"), program).expect("written");
+        self
+    }
+
+    /// With these replies, by role; a role without any fails.
+    pub(super) fn replies(self, replies: &[(&str, &[&str])]) -> Self {
+        let key = |role: &str| format!("workflow.lisp#{role}");
+        let named: BTreeMap<_, _> = replies.iter().map(|(role, all)| (key(role), all)).collect();
+        let yaml = serde_yaml::to_string(&named).expect("replies are YAML");
+        fs::write(self.folder().join("replies.yaml"), yaml).expect("written");
+        self
+    }
+
+    /// `raymond` for the runs of this stage.
+    pub(super) fn raymond(&self, words: &[&str]) -> Output {
+        self.command(words).output().expect("raymond starts")
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = command(words);
+        command.current_dir(self.kept.path()).arg("--dir").arg(self.kept.path().join("runs"));
+        command
+    }
+
+    /// Runs it in the foreground.
+    pub(super) fn run(&self, options: &[&str]) -> Ended {
+        let folder = self.folder();
+        let run = ["run", text(&folder), "--agent", "scripted"];
+        self.go_on(&[&run, options].concat())
+    }
+
+    /// Whatever of `raymond` runs it in the foreground.
+    pub(super) fn go_on(&self, words: &[&str]) -> Ended {
+        let out = self.raymond(words);
+        Ended { code: code(&out), told: told(&out) }
+    }
+
+    /// Runs it in the background, and watches.
+    pub(super) fn start(&self, label: &str, options: &[&str]) -> Watched {
+        let folder = self.folder();
+        let start = ["workflow", "start", text(&folder), "--agent", "scripted", "--label", label];
+        let out = self.raymond(&[&start[..], options].concat());
+        assert_eq!(code(&out), 0, "{}", told(&out));
+        assert_eq!(out.stdout, format!("{label}\n").into_bytes());
+        self.started.borrow_mut().push(label.to_owned());
+        let mut watch = self.command(&["workflow", "watch", label]);
+        watch.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut watch = watch.spawn().expect("raymond starts");
+        let shown = BufReader::new(watch.stdout.take().expect("a pipe"));
+        let (said, lines) = channel();
+        std::thread::spawn(move || {
+            // When the test is over nobody hears it any more.
+            shown.lines().map_while(Result::ok).try_for_each(|line| said.send(line))
+        });
+        Watched { watch, lines, shown: String::new() }
+    }
+
+    pub(super) fn signal(&self, label: &str, key: &str, value: &str) {
+        let out = self.raymond(&["signal", label, "--key", key, "--value", value]);
+        assert_eq!(code(&out), 0, "{}", told(&out));
+    }
+
+    /// The facts of a label that hold, by key.
+    pub(super) fn facts(&self, label: &str) -> BTreeMap<String, String> {
+        let out = self.raymond(&["facts", "--label", label, "--json"]);
+        let facts: Vec<Value> = serde_json::from_slice(&out.stdout).expect("facts are JSON");
+        let part = |fact: &Value, name: &str| fact[name].as_str().expect("a text").to_owned();
+        facts.iter().map(|fact| (part(fact, "key"), part(fact, "value"))).collect()
+    }
+
+    /// That a run has ended well, and with this.
+    #[track_caller]
+    pub(super) fn gave(&self, label: &str, result: &str) {
+        let out = self.raymond(&["status", label]);
+        let said = told(&out);
+        let expected = format!("Agent main terminated with result: {result}\n");
+        assert!(said.contains(&expected), "{expected} in {said}");
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for label in self.started.take() {
+            self.raymond(&["stop", &label, "--wait"]);
+        }
+    }
+}
+
+impl Watched {
+    /// Waits until a line is shown that has this in it, after those that were waited for before.
+    #[track_caller]
+    pub(super) fn until(&mut self, part: &str) -> &mut Self {
+        while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
+            self.shown.push_str(&line);
+            self.shown.push('\n');
+            if line.contains(part) {
+                return self;
+            }
+        }
+        panic!("{part} was never shown: {}", self.shown);
+    }
+
+    /// Waits for the end, with this exit code; gives all that was shown.
+    #[track_caller]
+    pub(super) fn ends(mut self, code: i32) -> String {
+        while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
+            self.shown.push_str(&line);
+            self.shown.push('\n');
+        }
+        let status = self.watch.wait().expect("it can be waited for");
+        assert_eq!(status.code(), Some(code), "{}", self.shown);
+        std::mem::take(&mut self.shown)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // It has ended already, unless the test has failed.
+        let _ = self.watch.kill();
+        let _ = self.watch.wait();
+    }
+}
+
+impl Ended {
+    #[track_caller]
+    pub(super) fn came_to(&self, code: i32, said: &str) {
+        assert_eq!(self.code, code, "{}", self.told);
+        assert!(self.told.contains(said), "{said} in {}", self.told);
+    }
+}
+
+/// `raymond` for no runs at all.
+pub(super) fn raymond(words: &[&str]) -> Output {
+    command(words).output().expect("raymond starts")
+}
+
+/// With nothing of the caller's but what finds programs.
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_raymond"));
+    command.args(words).env_clear().stdin(Stdio::null());
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command
+}

@@ -100,7 +100,10 @@ fn late(timeout: &str) -> Test {
 #[test]
 fn who_is_not_answered_in_time_goes_on_elsewhere() {
     let test = late("200ms");
-    test.run(&["START.md", "--on-wait=stay"]).ok().ended("main", "unheard").stderr_has("nobody answered");
+    test.run(&["START.md", "--on-wait=stay"])
+        .ok()
+        .ended("main", "unheard")
+        .stderr_has("nobody answered");
 }
 
 #[test]

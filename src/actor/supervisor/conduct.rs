@@ -164,8 +164,10 @@ impl Supervisor {
         if !instance.stand.wait.as_ref().is_some_and(|wait| wait.outside) {
             return;
         }
-        let roles = instance.handles.values().map(|handle| &handle.agent);
-        let idle = roles.filter(|role| self.run.agents.get(role).is_some_and(Agent::waits));
+        let idle = instance
+            .handles
+            .values()
+            .filter(|role| self.run.agents.get(role).is_some_and(Agent::waits));
         for role in idle {
             self.context.runner.keep(role, &|_| false);
         }

@@ -47,9 +47,9 @@ impl Reader<'_> {
 
     /// A condition.
     pub(super) fn condition(&mut self, form: &Form, stands: Stands) -> Option<Condition> {
-        let outside = std::mem::replace(&mut self.in_condition, true);
+        let outside = std::mem::replace(&mut self.in_wait, stands != Stands::Arm);
         let condition = self.judged(form, stands);
-        self.in_condition = outside;
+        self.in_wait = outside;
         condition
     }
 

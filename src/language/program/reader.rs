@@ -29,8 +29,8 @@ pub(super) struct Reader<'a> {
     pub(super) labels: BTreeSet<String>,
     /// The keys of the context that are needed.
     pub(super) context: BTreeSet<String>,
-    /// Whether what is read is part of a condition.
-    pub(super) in_condition: bool,
+    /// Whether what is read is waited for.
+    pub(super) in_wait: bool,
     /// Whether it needs a branch.
     pub(super) needs_branch: bool,
     /// What is taken by a name, and the placeholders that need such a name.
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
             roles: BTreeMap::new(),
             labels: BTreeSet::new(),
             context: BTreeSet::new(),
-            in_condition: false,
+            in_wait: false,
             needs_branch: false,
             taken: BTreeSet::new(),
             placeholders: Vec::new(),

@@ -94,8 +94,8 @@ impl Reader<'_> {
                 let [role] = self.exactly(&fields, ["the name of a role"])?;
                 self.role(role).map(Expression::Feedback)
             }
-            _ if self.in_condition => {
-                let why = "a condition cannot look at work, which has to be fetched first; send it to a role, and look at the answer";
+            _ if self.in_wait => {
+                let why = "work cannot be waited for, because nothing tells when it changes; look at it in a branch, or send it to a role";
                 self.report.error(form.at, "SX211", why);
                 None
             }

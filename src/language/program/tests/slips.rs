@@ -119,7 +119,7 @@ fn the_conditions_and_values() {
         ),
         (
             wait("(matches (artifact r) \"x\")"),
-            "3:16: SX211 a condition cannot look at work, which has to be fetched first; send it to a role, and look at the answer",
+            "3:16: SX211 work cannot be waited for, because nothing tells when it changes; look at it in a branch, or send it to a role",
         ),
         (wait("(transcript-response)"), "3:7: SX205 `transcript-response` needs `:request-id`"),
         (

@@ -6,7 +6,7 @@
 //! they are nothing at all.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 27] = [
+pub const POINTS: [&str; 29] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -26,6 +26,8 @@ pub const POINTS: [&str; 27] = [
     "publish.before",
     "operation.before",
     "operation.after",
+    "errand.before",
+    "errand.after",
     "snapshot.before",
     "snapshot.written",
     "snapshot.after",

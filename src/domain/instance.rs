@@ -84,12 +84,20 @@ pub struct Stand {
     /// What has changed in directories, as it was fetched for the instruction it is at.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changes: BTreeMap<String, String>,
+    /// How many states it has entered since it blocked.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub entered: u64,
     /// What it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<Wait>,
     /// What is due before it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errand: Option<Errand>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A place in a list of instructions.

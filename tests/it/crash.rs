@@ -68,9 +68,11 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
 }
 
 /// The points that such a run does not come to: those of graphs, of commands, and of facts.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 9] = [
     "operation.before",
     "operation.after",
+    "errand.before",
+    "errand.after",
     "inbox.before",
     "dataspace.written",
     "dataspace.marked",

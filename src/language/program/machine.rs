@@ -73,8 +73,6 @@ struct Machine<'scene> {
     bound: BTreeMap<String, String>,
     bases: Option<BTreeMap<String, Option<String>>>,
     deeds: Vec<Deed>,
-    /// How many states were entered in this stretch.
-    entered: u64,
 }
 
 impl<'scene> Machine<'scene> {
@@ -86,7 +84,6 @@ impl<'scene> Machine<'scene> {
             bound: BTreeMap::new(),
             bases: None,
             deeds: Vec::new(),
-            entered: 0,
         }
     }
 
@@ -174,6 +171,7 @@ impl<'scene> Machine<'scene> {
     }
 
     fn has_blocked(&mut self) {
+        self.stand.entered = 0;
         self.stand.cursor.iter_mut().for_each(|level| level.blocked = level.round.is_some());
     }
 

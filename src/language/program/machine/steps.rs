@@ -99,9 +99,9 @@ impl<'scene> Machine<'scene> {
         self.stand.changes.clear();
         self.stand.partial.clear();
         self.stand.wait = None;
-        self.entered += 1;
+        self.stand.entered += 1;
         let most = self.scene.definition.metadata.max_iterations;
-        if self.entered > most {
+        if self.stand.entered > most {
             let why = format!(
                 "it has gone from state to state {most} times without ever blocking; put a wait or an await on the way"
             );

@@ -11,10 +11,13 @@ fn fails_with(play: &Play, why: &str) {
 fn a_request_that_failed_fails_who_awaits_it() {
     let mut play = Play::of(&state(&format!("{SEND} {AWAIT}")));
     play.fails("a", "no disk");
-    fails_with(&play, "the request r failed: no disk; say where to go on then: :on-error STATE");
+    fails_with(
+        &play,
+        "the request r failed: in p.lisp#a: no disk; say where to go on then: :on-error STATE",
+    );
     let mut value = Play::of(&state(&format!("{SEND} (action (log \"~a\" (response r)))")));
     value.fails("a", "no disk");
-    fails_with(&value, "the request r failed: no disk");
+    fails_with(&value, "the request r failed: in p.lisp#a: no disk");
 }
 
 #[test]
@@ -43,7 +46,7 @@ fn a_request_that_failed_leads_elsewhere_if_the_program_says_so() {
 fn a_failure_that_nobody_awaits_is_told_at_the_end() {
     let mut play = Play::of(&state(&format!("{SEND} (wait (signal x))")));
     play.fails("a", "no disk").fact("x", "", "");
-    assert_eq!(play.said, ["warning: the request r failed: no disk"]);
+    assert_eq!(play.said, ["warning: the request r failed: in p.lisp#a: no disk"]);
     assert_eq!(play.completed_in(), "s");
 }
 

@@ -114,11 +114,6 @@ impl Play {
         self.instance().stand.wait.as_ref().is_some_and(|wait| wait.outside)
     }
 
-    /// The state it is in.
-    pub(super) fn state(&self) -> &str {
-        &self.instance().stand.current
-    }
-
     /// What it gave back at its end; an error begins with the place.
     #[track_caller]
     pub(super) fn ended(&self) -> &str {
@@ -207,7 +202,7 @@ impl Play {
     /// Plays until it blocks or has ended.
     pub(super) fn go(&mut self) -> &mut Self {
         let mut fetched = None;
-        for _ in 0..1000 {
+        for _ in 0..10_000 {
             if !self.scene.run.agents.get(&AgentId::main()).is_some_and(|own| own.program.is_some())
             {
                 return self;

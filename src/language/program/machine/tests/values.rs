@@ -99,7 +99,7 @@ fn facts_are_asserted_and_retracted_with_their_values() {
 #[test]
 fn a_folder_is_run_with_its_input() {
     let body = "(action (run-folder :agent a :start \"START.md\" :input @label :request-id r))";
-    let mut play = Play::of(&state(&format!("{body} (terminal :result (response r))")));
+    let play = Play::of(&state(&format!("{body} (terminal :result (response r))")));
     assert_eq!(play.asked, ["a: START.md l"]);
     assert_eq!(play.awaiting(), "(transcript-response :request-id r)");
 }

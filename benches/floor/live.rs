@@ -11,6 +11,7 @@ use rustix::process::{Signal, kill_process};
 
 use crate::Fallible;
 use crate::raymond::{Run, last_words, pid};
+use crate::spent::Cpu;
 
 const GLANCE: Duration = Duration::from_millis(2);
 /// How long it may take to end in order.
@@ -87,6 +88,23 @@ impl Live {
         };
         let read = || Some(Memory { peak: bytes("VmHWM:")?, now: bytes("VmRSS:")? });
         read().ok_or_else(|| "the system does not tell the memory of a process".into())
+    }
+
+    /// What it has spent so far.
+    pub(crate) fn cpu(&self) -> Option<Cpu> {
+        Cpu::of(&self.child.id().to_string())
+    }
+
+    /// Waits for its end, which has to be a good one.
+    pub(crate) fn ended(mut self, limit: Duration) -> Fallible<()> {
+        if !self.has_ended(limit) {
+            return Err(format!("it has not ended after {} s", limit.as_secs()).into());
+        }
+        let status = self.child.wait()?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(format!("raymond: {status}: {}", last_words(&self.run.dir)).into())
     }
 
     /// Has it stand still, or go on, while another is looked at.

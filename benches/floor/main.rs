@@ -1,15 +1,18 @@
 //! The floor and raymond, side by side: what a durable, supervised step costs beyond the process.
 //!
-//! `cargo bench` takes less than four minutes, `cargo bench --bench floor -- --quick` less than a
-//! minute; names after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `nodes`,
-//! `tags`, `stream`, `spawns`, `warm`. `--dir=FOLDER` has the runs written there instead of into
+//! `cargo bench` takes less than eight minutes, `cargo bench --bench floor -- --quick` less than two
+//! minutes; names after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `nodes`,
+//! `conversation`, `tags`, `stream`, `spawns`, `warm`. `--dir=FOLDER` has the runs written there instead of into
 //! the build's folder. At the end each goal stands beside what was measured. A figure that cannot
 //! be taken says why and does not stop the others: this measures, it does not judge. Nothing is
 //! subtracted from raymond's times.
 
 mod agents;
+mod among;
 mod chain;
 mod compare;
+mod conversation;
+mod dialogue;
 mod forks;
 mod goals;
 mod live;
@@ -45,12 +48,13 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 
 type Figure = (&'static str, fn(&Place, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [Figure; 10] = [
     ("steps", steps::figure),
     ("syncs", syncs::figure),
     ("agents", agents::figure),
     ("forks", forks::figure),
     ("nodes", nodes::figure),
+    ("conversation", conversation::figure),
     ("tags", tags::figure),
     ("stream", stream::figure),
     ("spawns", spawns::figure),

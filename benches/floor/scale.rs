@@ -27,6 +27,10 @@ pub(crate) struct Scale {
     pub(crate) forks: &'static [(usize, usize)],
     /// How many nodes of a graph are executed in a run.
     pub(crate) nodes: u32,
+    /// How many turns a conversation has.
+    pub(crate) turns: usize,
+    /// How many facts there are that nobody in it has asserted.
+    pub(crate) facts: usize,
     /// How many processes are started in a row to see how fast that goes.
     pub(crate) spawns: usize,
     /// How long the text for the tag finder is, in bytes.
@@ -38,7 +42,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Less than four minutes.
+    /// Less than eight minutes.
     pub(crate) fn full() -> Self {
         Self {
             rounds: 7,
@@ -52,6 +56,8 @@ impl Scale {
             kills: 5,
             forks: &[(1_000, 3), (5_000, 1)],
             nodes: 200_000,
+            turns: 10_000,
+            facts: 10_000,
             spawns: 500,
             text: 5_000_000,
             stream: 100_000_000,
@@ -59,7 +65,7 @@ impl Scale {
         }
     }
 
-    /// Less than a minute.
+    /// Less than two minutes.
     pub(crate) fn quick() -> Self {
         Self {
             rounds: 5,
@@ -70,6 +76,7 @@ impl Scale {
             windows: 3,
             kills: 2,
             forks: &[(200, 2), (1_000, 1)],
+            turns: 2_000,
             spawns: 100,
             repeats: 2,
             ..Self::full()

@@ -1,0 +1,130 @@
+//! A conversation among many facts that its program looks at, and a signal beside as many.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::Fallible;
+use crate::dialogue::{Cost, Dialogue, Mark, OTHERS, SCRIPTED, TURN, facts, real};
+use crate::goals::{Bound, Goals};
+use crate::live::Live;
+use crate::place::{Place, Workflow};
+use crate::raymond::{RAYMOND, Run, bare};
+use crate::scale::Scale;
+use crate::summary::Summary;
+use crate::table::{Table, whole};
+
+pub(crate) fn tables(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<[Table; 2]> {
+    Ok([turns(place, scale, goals)?, signals(place, scale, goals)?])
+}
+
+/// A conversation among so many facts.
+#[derive(Debug, Clone, Copy)]
+struct Talked {
+    cost: Cost,
+    /// Milliseconds until its first turn was over; the facts were seen before.
+    began: f64,
+}
+
+fn turns(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
+    let dialogue = Dialogue { rounds: scale.turns / 10, asserts: false, looks: true };
+    let workflow = dialogue.scripted(place)?;
+    let mut taken = Vec::new();
+    for _ in 0..scale.rounds.min(5) {
+        let talk = |number| talk(place, &workflow, dialogue.turns(), number, scale);
+        taken.push((talk(0)?, talk(scale.facts)?));
+    }
+    let number = whole(real(scale.facts));
+    let title = format!("Among {number} facts that a program looks at each round, in ms");
+    let mut table =
+        Table::new(&title, ["median (least–greatest)", "without them", "with them", "times"]);
+    let mut row = |name: &str, read: fn(&Talked) -> f64| {
+        let [without, with, times] = [
+            Summary::of(taken.iter().map(|(without, _)| read(without))),
+            Summary::of(taken.iter().map(|(_, with)| read(with))),
+            Summary::of(taken.iter().map(|(without, with)| read(with) / read(without))),
+        ];
+        table.row([name.to_owned(), without.shown(), with.shown(), times.shown()]);
+        times.median()
+    };
+    let wall = row("a turn", |talked| talked.cost.wall);
+    let cpu = row("  its processor time", |talked| talked.cost.cpu);
+    row("from the start to the first answer", |talked| talked.began);
+    goals.add(
+        format!("a turn among {number} facts over one without"),
+        wall,
+        Bound::AtMost(1.2),
+        "",
+    );
+    goals.add("  its processor time", cpu, Bound::AtMost(1.2), "");
+    table.note("All facts are on record before the first answer is.");
+    Ok(table)
+}
+
+fn talk(
+    place: &Place,
+    workflow: &Workflow,
+    turns: usize,
+    number: usize,
+    scale: &Scale,
+) -> Fallible<Talked> {
+    let run = Run::new(place, workflow, &[], &SCRIPTED)?;
+    facts(&run.dir, number)?;
+    signal(&run.dir, 0)?;
+    let journal = run.journal();
+    let mut live = Live::start(run)?;
+    let start = Mark::start(&live);
+    let first = start.next(&mut live, 1, scale.limit)?;
+    let began = first.at.duration_since(start.at).as_secs_f64() * 1e3;
+    let early = first.next(&mut live, turns / 20, scale.limit)?;
+    let late = early.next(&mut live, turns * 19 / 20, scale.limit * 4)?;
+    live.ended(scale.limit)?;
+    let text = std::fs::read_to_string(journal)?;
+    let before = text.split(TURN).next().unwrap_or_default();
+    let seen = before.matches(&format!("\"label\":\"{OTHERS}\"")).count();
+    if seen <= number {
+        return Err(format!("only {seen} facts were on record before the first answer").into());
+    }
+    Ok(Talked { cost: late.cost(&early), began })
+}
+
+fn signals(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
+    let [few, many] = [place.folder()?, place.folder()?];
+    facts(&many, scale.facts)?;
+    for dir in [&few, &many] {
+        signal(dir, 0)?;
+    }
+    let mut taken = Vec::new();
+    for value in 1..=scale.rounds * 5 {
+        taken.push((signal(&few, value)?.as_secs_f64(), signal(&many, value)?.as_secs_f64()));
+    }
+    let number = whole(real(scale.facts));
+    let mut table = Table::new(
+        "One `raymond signal` in ms, median (least–greatest)",
+        ["facts there are", "", "times", "signals"],
+    );
+    let [one, all] = [
+        Summary::of(taken.iter().map(|(few, _)| few * 1e3)),
+        Summary::of(taken.iter().map(|(_, many)| many * 1e3)),
+    ];
+    let times = Summary::of(taken.iter().map(|(few, many)| many / few));
+    let count = taken.len().to_string();
+    table.row(["1".to_owned(), one.shown(), String::new(), count.clone()]);
+    table.row([number.clone(), all.shown(), times.shown(), count]);
+    let goal = format!("a signal beside {number} facts over one beside 1");
+    goals.add(goal, times.median(), Bound::AtMost(1.2), "");
+    Ok(table)
+}
+
+/// Asserts a fact as a person does; how long that took.
+fn signal(dir: &Path, value: usize) -> Fallible<Duration> {
+    let mut command = bare(Command::new(RAYMOND));
+    command.args(["signal", OTHERS, "--key", "signalled", "--value", &value.to_string()]);
+    command.arg("--dir").arg(dir).stdin(Stdio::null()).stdout(Stdio::null());
+    let started = Instant::now();
+    let status = command.status()?;
+    if !status.success() {
+        return Err(format!("raymond signal: {status}").into());
+    }
+    Ok(started.elapsed())
+}

@@ -1,0 +1,94 @@
+//! A conversation of two roles: whether a turn costs the same however long it lasts and however many facts
+//! there are, and what it costs beside a process alone.
+//!
+//! The long one is answered by a script, so that nothing but raymond is measured; the short one by the
+//! fake, a process a turn, as `steps` has it.
+
+use crate::Fallible;
+use crate::among;
+use crate::compare::rounds;
+use crate::dialogue::{Cost, Dialogue, Mark, SCRIPTED, real};
+use crate::goals::{Bound, Goals};
+use crate::live::Live;
+use crate::place::Place;
+use crate::raymond::Run;
+use crate::scale::Scale;
+use crate::table::{Table, short, whole};
+
+/// What is compared, in hundredths of all turns: the first tenth and the last, without the start and the end.
+const TENTHS: [usize; 4] = [1, 11, 89, 99];
+
+pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
+    let mut tables = vec![long(place, scale, goals)?, beside_the_floor(place, scale)?];
+    tables.extend(among::tables(place, scale, goals)?);
+    Ok(tables)
+}
+
+/// What a long conversation came to.
+struct Talked {
+    first: Cost,
+    last: Cost,
+    /// Bytes of the journal a turn, and of the snapshot at the end.
+    kept: [f64; 2],
+}
+
+fn long(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Table> {
+    let Talked { first, last, kept: [journal, state] } = talk(place, scale)?;
+    let number = whole(real(scale.turns));
+    let title = format!("A conversation of {number} turns, each asserts a fact: a turn in ms");
+    let mut table = Table::new(&title, ["", "first tenth", "last tenth", "last over first"]);
+    let mut row = |name: &str, first: f64, last: f64| {
+        let [early, late, ratio] = [first, last, last / first].map(short);
+        table.row([name.to_owned(), early, late, ratio]);
+    };
+    row("wall", first.wall, last.wall);
+    row("processor", first.cpu, last.cpu);
+    let name = "a conversation's last tenth over its first";
+    goals.add(name, last.wall / first.wall, Bound::AtMost(1.2), "");
+    goals.add("  its processor time", last.cpu / first.cpu, Bound::AtMost(1.2), "");
+    let [journal, state] = [journal, state].map(whole);
+    table.note(format!(
+        "{journal} bytes of the journal a turn; {state} of the snapshot at the end."
+    ));
+    Ok(table)
+}
+
+fn talk(place: &Place, scale: &Scale) -> Fallible<Talked> {
+    let dialogue = Dialogue { rounds: scale.turns / 2, asserts: true, looks: false };
+    let run = Run::new(place, &dialogue.scripted(place)?, &[], &SCRIPTED)?;
+    let (journal, state) = (run.journal(), run.dir.join("runs/bench/state.json"));
+    let mut live = Live::start(run)?;
+    let mut marks = vec![Mark::start(&live)];
+    for hundredth in TENTHS {
+        let turns = scale.turns * hundredth / 100;
+        marks.push(marks[marks.len() - 1].next(&mut live, turns, scale.limit * 10)?);
+    }
+    live.ended(scale.limit)?;
+    let size =
+        |path: &std::path::Path| Fallible::Ok(real(usize::try_from(path.metadata()?.len())?));
+    let kept = [size(&journal)? / real(dialogue.turns()), size(&state)?];
+    Ok(Talked { first: marks[2].cost(&marks[1]), last: marks[4].cost(&marks[3]), kept })
+}
+
+fn beside_the_floor(place: &Place, scale: &Scale) -> Fallible<Table> {
+    let mut table = Table::new(
+        "Turns of a conversation a second, median (least–greatest)",
+        ["", "floor", "raymond", "of the floor", "rounds"],
+    );
+    for (name, asserts) in [("each asserts a fact", true), ("none does", false)] {
+        let dialogue = Dialogue { rounds: scale.steps / 4, asserts, looks: false };
+        let taken = rounds(
+            place,
+            &dialogue.echoed(place)?,
+            dialogue.turns(),
+            1,
+            &scale.longer(scale.rounds),
+        )?;
+        let [floor, raymond, ratio] =
+            taken.summaries(|spent| taken.steps / spent.wall.as_secs_f64());
+        let number = taken.len().to_string();
+        table.row([name.to_owned(), floor.shown(), raymond.shown(), ratio.shown(), number]);
+    }
+    table.note("As `steps` has it: the fake, one process a turn.");
+    Ok(table)
+}

@@ -1,0 +1,148 @@
+//! A program in which two roles answer each other for so many rounds, and the turns of a run of it.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::Fallible;
+use crate::live::Live;
+use crate::place::{Place, Workflow};
+use crate::spent::Cpu;
+
+const FILE: &str = "workflow.lisp";
+
+/// The label of the facts that nobody in the conversation has asserted.
+pub(crate) const OTHERS: &str = "bench";
+
+/// A turn is over, and that is on record.
+pub(crate) const TURN: &str = "\"event\":\"agent-response\"";
+
+/// Has a script answer.
+pub(crate) const SCRIPTED: [&str; 2] = ["--agent", "scripted"];
+
+/// The conversation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Dialogue {
+    pub(crate) rounds: usize,
+    /// Whether each answer is asserted.
+    pub(crate) asserts: bool,
+    /// Whether each round looks at all facts of [`OTHERS`].
+    pub(crate) looks: bool,
+}
+
+impl Dialogue {
+    /// A turn for the first word, and two a round.
+    pub(crate) fn turns(self) -> usize {
+        2 * self.rounds + 1
+    }
+
+    /// With the replies of a script.
+    pub(crate) fn scripted(self, place: &Place) -> Fallible<Workflow> {
+        let workflow = place.workflow()?;
+        workflow.write(FILE, &self.program("done"))?;
+        let pongs = "  - pong\n".repeat(self.rounds);
+        let replies = format!(
+            "\"{FILE}#asker\":\n  - {{ reply: ping, repeat: true }}\n\"{FILE}#answerer\":\n{pongs}  - done\n"
+        );
+        workflow.write("replies.yaml", &replies)?;
+        Ok(workflow)
+    }
+
+    /// For the fake that answers with its prompt, which grows by a letter a round.
+    pub(crate) fn echoed(self, place: &Place) -> Fallible<Workflow> {
+        let workflow = place.workflow()?;
+        workflow.write(FILE, &self.program(&format!("x{{{}}}", self.rounds + 1)))?;
+        Ok(workflow)
+    }
+
+    /// Until an answer is `end`.
+    fn program(self, end: &str) -> String {
+        let only = |wanted: bool, text: String| if wanted { text } else { String::new() };
+        let assert =
+            |request| format!("(assert said :key @workflow-id :value (response {request}))");
+        let [asked, answered] = ["question", "answer"].map(|name| only(self.asserts, assert(name)));
+        let look = format!("(on (signal {OTHERS} :equals \"enough\") (goto done))");
+        let look = only(self.looks, look);
+        let most = self.rounds + 1;
+        format!(
+            "(workflow dialogue
+  (metadata (max-iterations {most}))
+  (roles
+    (asker :agent-kind \"claude-code\")
+    (answerer :agent-kind \"claude-code\"))
+  (state begin
+    (action
+      (send-prompt :agent answerer :template \"x\" :request-id first)
+      (await (transcript-response :request-id first))))
+  (state talk
+    (loop
+      (action
+        (send-prompt :agent asker :template \"~ax\" :args ((feedback answerer)) :request-id question)
+        (await (transcript-response :request-id question))
+        {asked}
+        (send-prompt :agent answerer :template \"~a\" :args ((feedback asker)) :request-id answer)
+        (await (transcript-response :request-id answer))
+        {answered})
+      (branch
+        (on (matches (response answer) \"^{end}$\") (goto done))
+        {look})))
+  (state done
+    (terminal)))
+"
+        )
+    }
+}
+
+/// Where a run was, and when.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    pub(crate) turns: usize,
+    pub(crate) at: Instant,
+    cpu: Option<Cpu>,
+}
+
+/// What a turn cost, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost {
+    pub(crate) wall: f64,
+    pub(crate) cpu: f64,
+}
+
+impl Mark {
+    pub(crate) fn start(live: &Live) -> Self {
+        Self { turns: 0, at: live.started, cpu: None }
+    }
+
+    /// Goes on until so many turns are over in all.
+    pub(crate) fn next(&self, live: &mut Live, turns: usize, limit: Duration) -> Fallible<Self> {
+        let turns = self.turns + live.until(TURN, turns.saturating_sub(self.turns), limit)?;
+        Ok(Self { turns, at: Instant::now(), cpu: live.cpu() })
+    }
+
+    /// What a turn cost since then.
+    pub(crate) fn cost(&self, earlier: &Self) -> Cost {
+        let turns = real(self.turns - earlier.turns);
+        let cpu = self.cpu.zip(earlier.cpu).map(|(now, then)| now.since(then).own);
+        Cost {
+            wall: self.at.duration_since(earlier.at).as_secs_f64() / turns * 1e3,
+            cpu: cpu.map_or(f64::NAN, |cpu| cpu / turns * 1e3),
+        }
+    }
+}
+
+/// Puts so many facts into the dataspace of a directory of runs as files, while nobody watches it.
+pub(crate) fn facts(dir: &Path, number: usize) -> Fallible<()> {
+    let folder = dir.join("dataspace/facts").join(OTHERS);
+    std::fs::create_dir_all(&folder)?;
+    for seq in 1..=number {
+        let key = format!("k{seq}");
+        let fact = format!(
+            "{{\"label\":\"{OTHERS}\",\"key\":\"{key}\",\"value\":\"what somebody has said\",\"seq\":{seq},\"source\":\"signal\"}}"
+        );
+        std::fs::write(folder.join(format!("{key}.json")), fact)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn real(number: usize) -> f64 {
+    u32::try_from(number).map_or(f64::NAN, f64::from)
+}

@@ -6,6 +6,7 @@ use super::answer::from_stdin;
 use super::args::facts::SignalArgs;
 use super::exit::{Error, Exit};
 use super::output;
+use crate::actor::clock::now;
 use crate::domain::fact::Fact;
 use crate::plugin::sentence::{one_line, printable};
 use crate::store::dataspace::{Dataspace, Statement};
@@ -26,7 +27,8 @@ pub fn signal(args: &SignalArgs) -> Result<Exit, Error> {
         Some("-") => from_stdin("read the value from")?,
         value => value.unwrap_or_default().to_owned(),
     };
-    let statement = Statement { label, key, value: &value, source: &source() };
+    let source = source();
+    let statement = Statement { label, key, value: &value, source: &source, at: now() };
     let assertion = space.assert(statement, None)?;
     tell(args, assertion.is_new, assertion.fact.as_ref())
 }

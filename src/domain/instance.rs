@@ -140,6 +140,9 @@ pub struct Request {
     pub role: String,
     /// What came of it.
     pub status: Answered,
+    /// When it was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Timestamp>,
 }
 
 /// What came of a request.

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use tokio::task::spawn_blocking;
 
+use crate::actor::clock::now;
 use crate::actor::performer::{Errands, Performed, Performer};
 use crate::actor::runner::Local;
 use crate::domain::fact::{FactChange, Facts};
@@ -64,7 +65,7 @@ fn changed(
     space.settled(step)?;
     match errand {
         Errand::Assert { label, key, value } => {
-            space.assert(Statement { label, key, value, source }, Some(step))?;
+            space.assert(Statement { label, key, value, source, at: now() }, Some(step))?;
         }
         Errand::Retract { label, key } => {
             space.retract(label, key, Some(step))?;

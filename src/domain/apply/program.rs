@@ -108,7 +108,8 @@ pub(super) fn agent_requested(
         return Err(Refused::NoSession);
     }
     let number = instance.requests.get(&asking.name).map_or(0, |before| before.number) + 1;
-    let asked = Request { number, role: asking.role.clone(), status: Answered::Pending };
+    let asked =
+        Request { number, role: asking.role.clone(), status: Answered::Pending, ended: None };
     instance.requests.insert(asking.name.clone(), asked);
     let service = Service {
         instance: instance.id.clone(),
@@ -191,7 +192,9 @@ pub(super) fn agent_responded(
     role.next_step(at);
     let mut asked = None;
     if let Some(service) = &mut role.serves {
-        service.answered = service.answered.saturating_add(1);
+        if matches!(event.response, Answered::Answer(_)) {
+            service.answered = service.answered.saturating_add(1);
+        }
         asked = service.current.take().map(|asking| (service.instance.clone(), asking));
         if let Some(next) = service.queue.pop_front() {
             role.is_asked(next, at);
@@ -201,8 +204,9 @@ pub(super) fn agent_responded(
     if !event.unasked {
         spend(run, &id, &event.state, event.cost_usd, Taught::Yes);
     }
-    let told =
-        asked.and_then(|(instance, asking)| tell(run, &id, &instance, &asking, &event.response));
+    let told = asked.and_then(|(instance, asking)| {
+        tell(run, &id, &instance, &asking, (&event.response, Some(at)))
+    });
     Ok(told.into_iter().chain([id]).map(Effect::Proceed).collect())
 }
 
@@ -212,7 +216,7 @@ fn tell(
     role: &AgentId,
     instance: &str,
     asking: &Asking,
-    response: &Answered,
+    (response, ended): (&Answered, Option<Timestamp>),
 ) -> Option<AgentId> {
     let conductor = AgentId::parse(role.parent()?).ok()?;
     let agent = run.agents.get_mut(&conductor)?;
@@ -226,6 +230,7 @@ fn tell(
         asked.filter(|asked| asking.id == format!("{id}/{}/{}", asking.name, asked.number))
     {
         asked.status = response.clone();
+        asked.ended = ended;
     }
     Some(conductor)
 }
@@ -238,7 +243,7 @@ pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Optio
     let mut told = None;
     for asking in asked {
         let failed = Answered::Failed(error.to_owned());
-        told = tell(run, &role.id, &service.instance, asking, &failed).or(told);
+        told = tell(run, &role.id, &service.instance, asking, (&failed, None)).or(told);
     }
     let conductor = AgentId::parse(role.id.parent()?).ok()?;
     let own = run.agents.get_mut(&conductor).and_then(|agent| agent.program.as_mut());

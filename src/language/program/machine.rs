@@ -73,6 +73,8 @@ struct Machine<'scene> {
     bound: BTreeMap<String, String>,
     bases: Option<BTreeMap<String, Option<String>>>,
     deeds: Vec<Deed>,
+    /// Until when what is waited for counts, if that has passed.
+    by: Option<Timestamp>,
 }
 
 impl<'scene> Machine<'scene> {
@@ -84,6 +86,7 @@ impl<'scene> Machine<'scene> {
             bound: BTreeMap::new(),
             bases: None,
             deeds: Vec::new(),
+            by: None,
         }
     }
 

@@ -36,7 +36,8 @@ impl Place {
 
     #[track_caller]
     fn assert(&self, label: &str, key: &str, value: &str, step: Option<&Step>) -> Assertion {
-        let what = Statement { label, key, value, source: "test" };
+        let what =
+            Statement { label, key, value, source: "test", at: crate::domain::time::Timestamp(1) };
         self.space.assert(what, step).expect("asserted")
     }
 
@@ -136,7 +137,8 @@ fn what_cannot_be_a_fact_is_refused_before_anything_is_made() {
     for (label, key, value) in
         [("", "k", "v"), ("a b", "k", "v"), ("a", &long, "v"), ("a", "k", &large)]
     {
-        let what = Statement { label, key, value, source: "test" };
+        let what =
+            Statement { label, key, value, source: "test", at: crate::domain::time::Timestamp(1) };
         place.space.assert(what, None).expect_err("unfit");
     }
     assert!(!place.space.path.exists());

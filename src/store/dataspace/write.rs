@@ -7,6 +7,7 @@ use super::changes::Changes;
 use super::step::{Deed, Mark, Step};
 use super::{Dataspace, Found, name};
 use crate::domain::fact::Fact;
+use crate::domain::time::Timestamp;
 use crate::fault::point;
 use crate::store::{Error, files};
 
@@ -31,6 +32,8 @@ pub struct Statement<'text> {
     pub value: &'text str,
     /// Who asserts it.
     pub source: &'text str,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// The dataspace in the hands of its one writer.
@@ -66,6 +69,7 @@ impl Dataspace {
             value: what.value.to_owned(),
             seq: writing.changes.next,
             source: what.source.to_owned(),
+            at: what.at,
         };
         let text = serde_json::to_vec(&fact)
             .map_err(std::io::Error::other)
@@ -104,6 +108,7 @@ impl Dataspace {
                 value: String::new(),
                 seq: 0,
                 source: String::new(),
+                at: Timestamp(0),
             }),
             Found::Nothing => None,
         };

@@ -253,7 +253,14 @@ fn a_fact_wakes_those_who_look_at_its_label() {
     goes_on(&mut scene, Vec::new(), Then::Wait);
     let fact = |label: &str| {
         let (key, value, source) = ("r".into(), String::new(), "someone".into());
-        FactChange::Asserted(Fact { label: label.into(), key, value, seq: 1, source })
+        FactChange::Asserted(Fact {
+            label: label.into(),
+            key,
+            value,
+            seq: 1,
+            source,
+            at: Timestamp(0),
+        })
     };
     let seen = |label| Event::FactsSeen { changes: vec![fact(label)] };
     assert_eq!(proceeds(&scene.happens(seen("other"))), Vec::<&str>::new());

@@ -2,7 +2,7 @@
 
 use super::values::Lacking;
 use super::{Halt, Machine, shown};
-use crate::domain::fact::Fact;
+use crate::domain::fact::{Fact, Sought};
 use crate::domain::instance::{Answered, Errand};
 use crate::domain::time::Timestamp;
 use crate::language::place::Place;
@@ -55,6 +55,8 @@ enum Untold {
 
 impl<'scene> Machine<'scene> {
     pub(super) fn wait(&mut self, wait: &'scene Wait, at: Place) -> Result<(), Halt> {
+        let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
+        self.by = late.filter(|late| *late <= self.scene.now);
         let judged = match self.judge(&wait.condition) {
             Ok(judged) => judged,
             Err(Untold::GoTo(state)) => return self.go_to(state, at),
@@ -69,9 +71,8 @@ impl<'scene> Machine<'scene> {
             self.next();
             return Ok(());
         }
-        let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
         let awaiting = self.awaited(&wait.condition);
-        if late.is_some_and(|late| late <= self.scene.now) {
+        if self.by.take().is_some() {
             let Some(state) = wait.on_timeout else {
                 let why = format!(
                     "{awaiting} did not come in time; say where to go on then: :on-timeout STATE"
@@ -136,7 +137,7 @@ impl<'scene> Machine<'scene> {
     }
 
     fn from(&self, time: Timestamp) -> Judged {
-        let holds = time <= self.scene.now;
+        let holds = time <= self.by.unwrap_or(self.scene.now);
         Judged { holds, look_again: (!holds).then_some(time), outside: true }
     }
 
@@ -146,7 +147,7 @@ impl<'scene> Machine<'scene> {
                 "the request {name} was never sent, so it is never answered; send it before it is awaited"
             ))),
             Some(Answered::Pending) => Ok(Judged::inside(false)),
-            Some(Answered::Answer(_)) => Ok(Judged::inside(true)),
+            Some(Answered::Answer(_)) => Ok(Judged::inside(self.was_in_time(name))),
             Some(Answered::Failed(why)) => Err(match on_error {
                 Some(state) => Untold::GoTo(state),
                 None => Untold::Fail(format!(
@@ -156,19 +157,28 @@ impl<'scene> Machine<'scene> {
         }
     }
 
+    /// Whether a request was answered before the wait for it was over.
+    fn was_in_time(&self, name: &str) -> bool {
+        let ended = self.request(name).and_then(|request| request.ended);
+        self.by.is_none_or(|by| ended.is_none_or(|ended| ended <= by))
+    }
+
     /// The fact that a signal condition is about, if it lives.
     fn signalled(&self, condition: &Condition) -> Result<Option<Fact>, Untold> {
-        let Condition::Signal { label, key, equals, .. } = condition else { return Ok(None) };
-        let key = match key {
-            Some(key) => match self.now(key)? {
-                Some(key) => Some(key),
-                None => return Ok(None),
-            },
-            None => None,
+        let Condition::Signal { label, key, equals, consume, .. } = condition else {
+            return Ok(None);
         };
-        let Some(equals) = equals else { return Ok(self.scene.facts.get(label, key.as_deref())) };
-        let equals = self.now(equals)?;
-        Ok(equals.and_then(|value| self.scene.facts.find(label, key.as_deref(), &value)))
+        let mut known = [None, None];
+        for (known, expression) in known.iter_mut().zip([key, equals]) {
+            if let Some(expression) = expression {
+                match self.now(expression)? {
+                    Some(value) => *known = Some(value),
+                    None => return Ok(None),
+                }
+            }
+        }
+        let [key, value] = known.each_ref().map(|known| known.as_deref());
+        Ok(self.scene.facts.find(Sought { label, key, value, by: self.by, oldest: *consume }))
     }
 
     /// The fact that has to be taken before a wait is over.

@@ -192,7 +192,8 @@ impl<'scene> Machine<'scene> {
         let role = &self.scene.definition.roles[role];
         let number = self.request(name).map_or(0, |before| before.number) + 1;
         let handle = role.handle.to_string();
-        let request = Request { number, role: role.name.to_string(), status: Answered::Pending };
+        let request =
+            Request { number, role: role.name.to_string(), status: Answered::Pending, ended: None };
         self.requests.insert(name, request);
         let cwd = role.cwd.clone();
         let (role, name) = (role.name.to_string(), name.to_owned());

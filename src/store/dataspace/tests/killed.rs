@@ -17,7 +17,13 @@ fn own() -> Step {
 
 /// Carries out a step; says what came of it.
 fn carry_out(space: &Dataspace, deed: &str) -> String {
-    let statement = |label, value| Statement { label, key: "k", value, source: "test" };
+    let statement = |label, value| Statement {
+        label,
+        key: "k",
+        value,
+        source: "test",
+        at: crate::domain::time::Timestamp(1),
+    };
     let asserted = |statement, step| {
         let assertion = space.assert(statement, step).expect("asserted");
         assertion.fact.map(|fact| fact.value).unwrap_or_default()

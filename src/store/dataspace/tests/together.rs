@@ -56,6 +56,7 @@ fn of_a_thousand_facts_each_is_taken_once() {
             value: String::new(),
             seq,
             source: "test".into(),
+            at: crate::domain::time::Timestamp(1),
         };
         let text = serde_json::to_vec(&fact).expect("a fact");
         std::fs::write(place.path(&format!("facts/job/k{seq}.json")), text).expect("written");

@@ -158,6 +158,7 @@ impl Play {
             value: value.to_owned(),
             seq: self.scene.next(),
             source: "someone".to_owned(),
+            at: crate::domain::time::Timestamp(0),
         };
         self.see(FactChange::Asserted(fact));
     }

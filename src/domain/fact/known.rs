@@ -1,0 +1,246 @@
+//! The facts a run has seen, so that looking for one costs the same however many there are: of a label by
+//! key, by the order in which they were asserted, and by payload.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Fact, FactChange};
+use crate::domain::time::Timestamp;
+
+/// The facts a run has seen, by label and key.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Facts(BTreeMap<String, Label>);
+
+/// The facts of a label.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Keys", into = "Keys")]
+struct Label {
+    keys: Keys,
+    order: Order,
+    values: BTreeMap<Arc<str>, Order>,
+}
+
+type Keys = BTreeMap<Arc<str>, Held>;
+
+/// Keys in the order in which their facts were asserted.
+type Order = BTreeSet<(u64, Arc<str>)>;
+
+/// A fact without its names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Held {
+    value: Arc<str>,
+    seq: u64,
+    source: String,
+    #[serde(default)]
+    at: Timestamp,
+}
+
+/// Which fact is looked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sought<'text> {
+    /// Its label.
+    pub label: &'text str,
+    /// Its key; any, if absent.
+    pub key: Option<&'text str>,
+    /// Its payload; any, if absent.
+    pub value: Option<&'text str>,
+    /// When it was asserted at the latest; ever, if absent.
+    pub by: Option<Timestamp>,
+    /// Whether the oldest is meant, and not the latest.
+    pub oldest: bool,
+}
+
+impl Facts {
+    /// The fact with a label and a key; without a key the one that was asserted last.
+    #[must_use]
+    pub fn get(&self, label: &str, key: Option<&str>) -> Option<Fact> {
+        self.find(Sought { label, key, ..Sought::default() })
+    }
+
+    /// The fact that is looked for; of several the one that was asserted last, or the oldest, if it is to
+    /// be taken.
+    #[must_use]
+    pub fn find(&self, sought: Sought<'_>) -> Option<Fact> {
+        let label = self.0.get(sought.label)?;
+        let fits = |held: &Held| {
+            sought.value.is_none_or(|wanted| *wanted == *held.value)
+                && sought.by.is_none_or(|by| held.at <= by)
+        };
+        if let Some(key) = sought.key {
+            let held = label.keys.get(key).filter(|held| fits(held))?;
+            return Some(held.named(sought.label, key));
+        }
+        let order = match sought.value {
+            Some(value) => label.values.get(value)?,
+            None => &label.order,
+        };
+        let found = |(_, key): &(u64, Arc<str>)| {
+            let held = label.keys.get(key).filter(|held| fits(held))?;
+            Some(held.named(sought.label, key))
+        };
+        if sought.oldest {
+            order.iter().find_map(found)
+        } else {
+            order.iter().rev().find_map(found)
+        }
+    }
+
+    /// All facts, by label and key.
+    pub fn all(&self) -> impl Iterator<Item = Fact> {
+        self.0.iter().flat_map(|(name, label)| {
+            label.keys.iter().map(move |(key, held)| held.named(name, key))
+        })
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a change is news.
+    #[must_use]
+    pub fn is_news(&self, change: &FactChange) -> bool {
+        match change {
+            FactChange::Asserted(fact) => {
+                self.get(&fact.label, Some(&fact.key)).as_ref() != Some(fact)
+            }
+            FactChange::Retracted { label, key } => self.get(label, Some(key)).is_some(),
+        }
+    }
+
+    /// Lets a change happen.
+    pub(in crate::domain) fn change(&mut self, change: &FactChange) {
+        match change {
+            FactChange::Asserted(Fact { label, key, value, seq, source, at }) => {
+                let held = Held {
+                    value: value.as_str().into(),
+                    seq: *seq,
+                    source: source.clone(),
+                    at: *at,
+                };
+                self.0.entry(label.clone()).or_default().put(key.as_str().into(), held);
+            }
+            FactChange::Retracted { label: name, key } => {
+                if let Some(label) = self.0.get_mut(name) {
+                    label.remove(key);
+                    if label.keys.is_empty() {
+                        self.0.remove(name);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Label {
+    fn put(&mut self, key: Arc<str>, held: Held) {
+        self.remove(&key);
+        let place = (held.seq, Arc::clone(&key));
+        self.values.entry(Arc::clone(&held.value)).or_default().insert(place.clone());
+        self.order.insert(place);
+        self.keys.insert(key, held);
+    }
+
+    fn remove(&mut self, key: &str) {
+        let Some((key, held)) = self.keys.remove_entry(key) else { return };
+        let place = (held.seq, key);
+        self.order.remove(&place);
+        if let Some(same) = self.values.get_mut(&held.value) {
+            same.remove(&place);
+            if same.is_empty() {
+                self.values.remove(&held.value);
+            }
+        }
+    }
+}
+
+impl From<Keys> for Label {
+    fn from(keys: Keys) -> Self {
+        let mut label = Self::default();
+        for (key, held) in keys {
+            label.put(key, held);
+        }
+        label
+    }
+}
+
+impl From<Label> for Keys {
+    fn from(label: Label) -> Self {
+        label.keys
+    }
+}
+
+impl Held {
+    fn named(&self, label: &str, key: &str) -> Fact {
+        Fact {
+            label: label.to_owned(),
+            key: key.to_owned(),
+            value: self.value.to_string(),
+            seq: self.seq,
+            source: self.source.clone(),
+            at: self.at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fact(key: &str, value: &str, seq: u64) -> Fact {
+        Fact {
+            label: "a/b".into(),
+            key: key.into(),
+            value: value.into(),
+            seq,
+            source: "someone".into(),
+            at: Timestamp(seq * 1000),
+        }
+    }
+
+    #[test]
+    fn the_last_assertion_wins_until_it_is_retracted() {
+        let mut facts = Facts::default();
+        let first = FactChange::Asserted(fact("k", "1", 1));
+        assert!(facts.is_news(&first));
+        facts.change(&first);
+        assert!(!facts.is_news(&first));
+        facts.change(&FactChange::Asserted(fact("k", "2", 2)));
+        facts.change(&FactChange::Asserted(fact("other", "3", 3)));
+        assert_eq!(facts.get("a/b", Some("k")), Some(fact("k", "2", 2)));
+        assert_eq!(facts.get("a/b", None), Some(fact("other", "3", 3)), "any: the latest");
+        let sought = Sought { label: "a/b", ..Sought::default() };
+        let find = |sought| facts.find(sought);
+        assert_eq!(find(Sought { value: Some("2"), ..sought }), Some(fact("k", "2", 2)));
+        assert_eq!(find(Sought { oldest: true, ..sought }), Some(fact("k", "2", 2)));
+        assert_eq!(find(Sought { by: Some(Timestamp(2500)), ..sought }), Some(fact("k", "2", 2)));
+        assert_eq!(find(Sought { by: Some(Timestamp(1500)), ..sought }), None);
+        assert_eq!(facts.get("a/c", None), None);
+        for key in ["k", "other"] {
+            let change = FactChange::Retracted { label: "a/b".into(), key: key.into() };
+            assert!(facts.is_news(&change));
+            facts.change(&change);
+            assert!(!facts.is_news(&change));
+        }
+        assert!(facts.is_empty());
+    }
+
+    #[test]
+    fn what_is_read_again_is_found_as_before() {
+        let mut facts = Facts::default();
+        for (key, value, seq) in [("b", "1", 1), ("a", "1", 2), ("c", "2", 3), ("b", "2", 4)] {
+            facts.change(&FactChange::Asserted(fact(key, value, seq)));
+        }
+        let text = serde_json::to_string(&facts).expect("written");
+        let again: Facts = serde_json::from_str(&text).expect("read");
+        assert_eq!(again, facts);
+        let sought = Sought { label: "a/b", value: Some("2"), ..Sought::default() };
+        assert_eq!(again.find(sought), Some(fact("b", "2", 4)));
+        assert_eq!(again.find(Sought { oldest: true, ..sought }), Some(fact("c", "2", 3)));
+        assert_eq!(again.find(Sought { value: Some("1"), ..sought }), Some(fact("a", "1", 2)));
+    }
+}

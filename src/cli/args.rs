@@ -143,7 +143,7 @@ then it and all it has started are ended. It is not given ANTHROPIC_* and CLAUDE
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// A prompt file, a folder with START.md, or the id of a run to go on with
+    /// A folder with START.md, workflow.yaml or workflow.lisp, such a file, or the id of a run to go on with
     pub target: String,
 
     /// Where the runs are.

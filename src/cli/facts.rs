@@ -53,7 +53,7 @@ fn nothing(args: &FactsArgs) -> String {
     let of_label = printable(&of_label.unwrap_or_default());
     match &args.run {
         Some(run) => format!(
-            "{run} has seen no facts{of_label}; a run sees those its program looks at, and only while it is up"
+            "{run} sees no facts{of_label} that hold; a run sees those its program looks at, and only while it is up; `raymond workflow watch {run}` shows those that were taken or retracted, too"
         ),
         None => format!("no facts{of_label} hold; assert one: raymond signal LABEL --key KEY"),
     }

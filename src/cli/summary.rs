@@ -59,7 +59,7 @@ pub fn closing(run: &Run) -> String {
         (_, Some(pause @ Pause::Asking { .. })) => format!(
             "paused: {pause}; {spent} spent; answer with `raymond answer {id} NODE=TEXT`, then go on: raymond run {id}"
         ),
-        (_, Some(pause @ Pause::Waiting { .. })) => format!(
+        (_, Some(pause @ Pause::Waiting { first, .. })) if first.contains("(signal ") => format!(
             "paused: {pause}; {spent} spent; assert it with `raymond signal`, then go on: raymond run {id}"
         ),
         (_, Some(pause)) => format!("paused: {pause}; {spent} spent; go on: raymond run {id}"),

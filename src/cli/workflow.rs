@@ -46,7 +46,8 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
     for warning in &warnings {
         output::warn(&warning.to_string());
     }
-    let file = std::path::absolute(&args.file).unwrap_or_else(|_| args.file.clone());
+    let file = scope.root().join(entry.as_str());
+    let file = std::path::absolute(&file).unwrap_or(file);
     let defined = Defined {
         name: program.name.to_string(),
         label: program.metadata.label,
@@ -69,18 +70,25 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
 fn begin(args: &RunArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
     let path = Path::new(&args.target);
-    if path.symlink_metadata().is_ok() {
-        let workflow = program_at(path)?;
-        let prepared = run::create(args, &root, &workflow)?;
-        return start::take_off(args, &root, prepared);
-    }
     let space = Dataspace::of(&root);
-    let Some(defined) = space.defined(&args.target)? else {
-        return Err(Error::Usage(unknown(&space, &args.target)));
-    };
-    let workflow = program_at(&defined.file)?;
-    let prepared = run::create_of(args, &root, &workflow, Some(defined.text))?;
-    start::take_off(args, &root, prepared)
+    let defined = space.defined(&args.target)?;
+    match (path.symlink_metadata().is_ok(), defined) {
+        (true, Some(defined)) => Err(Error::Usage(format!(
+            "{0} is both a path and a program that was defined: `raymond workflow start ./{0}` starts what is at the path; remove or rename that to start the other, of {1}",
+            args.target,
+            defined.file.display()
+        ))),
+        (true, None) => {
+            let workflow = program_at(path)?;
+            start::take_off(args, &root, run::create(args, &root, &workflow)?)
+        }
+        (false, Some(defined)) => {
+            let workflow = Workflow::kept(&defined.file)?;
+            let prepared = run::create_of(args, &root, &workflow, Some(defined.text))?;
+            start::take_off(args, &root, prepared)
+        }
+        (false, None) => Err(Error::Usage(unknown(&space, &args.target))),
+    }
 }
 
 /// The program in a file.

@@ -86,7 +86,7 @@ pub enum Error {
     },
     /// A program needs things of its context that nobody has given.
     #[error(
-        "{path}: the program needs {}; give {}: {}", .missing.iter().map(|key| format!("@context/{key}")).collect::<Vec<_>>().join(", "), if .missing.len() == 1 { "it" } else { "them" }, .missing.iter().map(|key| format!("--context {key}=TEXT")).collect::<Vec<_>>().join(" ")
+        "{path}: the program needs {}; give {}: {}", .missing.iter().map(|key| format!("@context/{key}")).collect::<Vec<_>>().join(", "), if .missing.len() == 1 { "it" } else { "them" }, .missing.iter().map(|key| if key == "input" { "--input TEXT".to_owned() } else { format!("--context {key}=TEXT") }).collect::<Vec<_>>().join(" ")
     )]
     Context {
         /// The program's file.

@@ -138,7 +138,9 @@ fn first_program(
         return Err(Error::Graph { diagnostics: errors });
     };
     let given = |key: &str| {
-        key == "input" || settings.context.contains_key(key) || settings.variables.contains_key(key)
+        (key == "input" && request.input.is_some())
+            || settings.context.contains_key(key)
+            || settings.variables.contains_key(key)
     };
     let missing: Vec<String> = program.context.iter().filter(|key| !given(key)).cloned().collect();
     if !missing.is_empty() {

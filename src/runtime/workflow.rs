@@ -47,6 +47,22 @@ impl Workflow {
         )
     }
 
+    /// The workflow that begins with a file whose text was kept: the file need not be there any more.
+    ///
+    /// # Errors
+    /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`] if its folder is gone.
+    pub fn kept(file: &Path) -> Result<Self, Error> {
+        let folder = file.parent().unwrap_or(Path::new("."));
+        let scope = Directory::open(folder).map_err(|error| Error::Io {
+            doing: "open the directory",
+            path: folder.to_owned(),
+            error,
+        })?;
+        let manifest = manifest(&scope)?;
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        Ok(Self { entry: StateName::parse(name)?, scope, manifest })
+    }
+
     fn within(folder: &Path, file: Option<&str>) -> Result<Self, Error> {
         let scope = Directory::open(folder).map_err(|error| Error::Io {
             doing: "open the directory",

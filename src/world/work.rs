@@ -94,18 +94,33 @@ async fn base(git: Git<'_>, path: &Path, branch: Option<&str>) -> Result<Option<
     if ended.stdout.text().trim_end() != "true" {
         return Ok(None);
     }
-    let named = branch.into_iter().flat_map(|name| [format!("refs/heads/{name}"), name.to_owned()]);
-    for name in named.chain(["HEAD".to_owned()]) {
-        let wanted = format!("{name}^{{commit}}");
-        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
-        let ended = look(git, path, &words).await?;
-        let commit = ended.stdout.text().trim_end().to_owned();
-        if ended.exit == Exit::Code(0) && is_object(&commit) {
+    let names = branch.into_iter().flat_map(|name| [format!("refs/heads/{name}"), name.to_owned()]);
+    for name in names {
+        if let Some(commit) = commit(git, path, &name).await? {
             return Ok(Some(commit));
         }
     }
+    match (commit(git, path, "HEAD").await?, branch) {
+        (Some(head), None) => return Ok(Some(head)),
+        (Some(_), Some(name)) => {
+            let why = format!(
+                "there is no branch and no commit `{name}`; --branch names what work is compared with"
+            );
+            return Err(Trouble::Failed(why));
+        }
+        (None, _) => {}
+    }
     let words = ["hash-object", "-t", "tree", "/dev/null"];
     succeeded(&words, &look(git, path, &words).await?).map(Some)
+}
+
+/// The commit of a name, if it names one.
+async fn commit(git: Git<'_>, path: &Path, name: &str) -> Result<Option<String>, Trouble> {
+    let wanted = format!("{name}^{{commit}}");
+    let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
+    let ended = look(git, path, &words).await?;
+    let commit = ended.stdout.text().trim_end().to_owned();
+    Ok(Some(commit).filter(|commit| ended.exit == Exit::Code(0) && is_object(commit)))
 }
 
 /// Whether it is the name of an object, and no option.

@@ -9,8 +9,7 @@
 (workflow gate
   (metadata
     (label "A gate by CI and by a person")
-    (description "Work goes on until CI has passed and a person has approved it.")
-    (max-iterations 20))
+    (description "Work goes on until CI has passed and a person has approved it."))
 
   (roles
     (worker :agent-kind "claude-code"))

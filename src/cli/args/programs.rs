@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use super::{AllRuns, Dir, OneRun, RunArgs};
 
 pub(super) const WORKFLOW_HELP: &str = "Examples:
-  raymond workflow start workflows/planner-worker-review/program.lisp --label feature-42
+  raymond workflow start workflows/planner-worker-review --label feature-42
   raymond signal plan/ready --key feature-42        what its first state waits for
   raymond workflow watch feature-42                 its states, its requests and their answers
-  raymond workflow define workflows/reviewer/program.lisp
+  raymond workflow define workflows/standing-reviewer
   raymond workflow start standing-reviewer --label nightly
   raymond workflow list
 

@@ -64,8 +64,18 @@ fn shown(record: &Record) -> Option<String> {
             let branch =
                 branch.map_or(String::new(), |branch| format!(" :branch {}", atom(branch)));
             let (name, label) = (atom(&event.name), atom(&event.label));
+            let context: Vec<String> = event
+                .context
+                .iter()
+                .map(|(key, text)| format!("({} {})", atom(key), quoted(text)))
+                .collect();
+            let context = if context.is_empty() {
+                String::new()
+            } else {
+                format!(" :context ({})", context.join(" "))
+            };
             format!(
-                "(workflow-instance {} :definition {name} :label {label}{branch})",
+                "(workflow-instance {} :definition {name} :label {label}{branch}{context})",
                 event.turn.agent
             )
         }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{Fact, FactChange};
 use crate::domain::time::Timestamp;
@@ -15,8 +15,8 @@ use crate::domain::time::Timestamp;
 pub struct Facts(BTreeMap<String, Label>);
 
 /// The facts of a label.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Keys", into = "Keys")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Keys")]
 struct Label {
     keys: Keys,
     order: Order,
@@ -168,9 +168,9 @@ impl From<Keys> for Label {
     }
 }
 
-impl From<Label> for Keys {
-    fn from(label: Label) -> Self {
-        label.keys
+impl Serialize for Label {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.keys.serialize(serializer)
     }
 }
 

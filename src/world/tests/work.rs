@@ -85,7 +85,11 @@ async fn a_base_is_the_branchs_commit_or_that_of_head() {
     assert_eq!(ground.commit_of("web", Some("HEAD~1")).await.as_ref(), Some(&first));
     assert_eq!(ground.commit_of("web/yet/to/be", None).await.as_ref(), Some(&head));
     for none in ["gone", "--all", "^main", "main..old", "", "a b", "HEAD^{tree}"] {
-        assert_eq!(ground.commit_of("", Some(none)).await.as_ref(), Some(&head), "{none:?}");
+        let Looked::Done(Err(why)) = ground.bases(&[""], Some(none)).await else {
+            panic!("{none:?} was taken")
+        };
+        let expected = format!("there is no branch and no commit `{none}`; --branch names");
+        assert!(why.contains(&expected), "{why}");
     }
     let Looked::Done(Err(why)) = ground.bases(&["../x"], None).await else { panic!("refused") };
     assert!(why.contains("leads out of the workspace"), "{why}");

@@ -96,9 +96,6 @@ impl<'scene> Machine<'scene> {
 
     /// On in another state, out of all blocks.
     pub(super) fn go_to(&mut self, state: usize, at: Place) -> Result<(), Halt> {
-        self.stand.changes.clear();
-        self.stand.partial.clear();
-        self.stand.wait = None;
         self.stand.entered += 1;
         let most = self.scene.definition.metadata.max_iterations;
         if self.stand.entered > most {
@@ -107,11 +104,18 @@ impl<'scene> Machine<'scene> {
             );
             return Err(Halt::Fail { at, why });
         }
+        self.begin_state(state);
+        Ok(())
+    }
+
+    fn begin_state(&mut self, state: usize) {
+        self.stand.changes.clear();
+        self.stand.partial.clear();
+        self.stand.wait = None;
         if let Some(state) = self.scene.definition.states.get(state) {
             self.stand.current = state.name.clone();
             self.stand.cursor.clear();
         }
-        Ok(())
     }
 
     fn end_of_block(&mut self) -> Result<(), Halt> {
@@ -130,7 +134,10 @@ impl<'scene> Machine<'scene> {
         let states = &self.scene.definition.states;
         let here = states.iter().position(|state| state.name == self.stand.current);
         match here.map(|here| here + 1).filter(|next| *next < states.len()) {
-            Some(next) => self.go_to(next, states[next].at),
+            Some(next) => {
+                self.begin_state(next);
+                Ok(())
+            }
             None => Err(self.completed(None)),
         }
     }

@@ -134,3 +134,15 @@ fn a_branch_sees_what_is_still_pending() {
     assert_eq!(play.said, ["not yet"]);
     assert_eq!(play.answers("a", "").completed_in(), "t");
 }
+
+#[test]
+fn of_several_facts_the_oldest_is_taken() {
+    let mut play = Play::before(&state(
+        "(wait (signal job :consume true :as one)) (wait (signal job :consume true :as two))
+         (action (log \"~a ~a\" @one @two))",
+    ));
+    play.assert("job", "z", "first");
+    play.assert("job", "a", "second");
+    play.assert("job", "m", "third");
+    assert_eq!(play.go().said, ["first second"]);
+}

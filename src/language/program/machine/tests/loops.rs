@@ -95,3 +95,11 @@ fn very_much_is_not_done_at_once() {
         "10000 things without ever blocking",
     );
 }
+
+#[test]
+fn states_that_come_one_after_the_other_are_no_circle() {
+    let text = "(workflow w (metadata (max-iterations 2))
+        (state a (action (log \"a\"))) (state b (action (log \"b\"))) (state c (action (log \"c\")))
+        (state d (terminal :result over)))";
+    assert_eq!(Play::of(text).ended(), "over");
+}

@@ -138,6 +138,12 @@ impl Play {
         outcome["state"].as_str().expect("a state").to_owned()
     }
 
+    /// Time goes on while nobody looks.
+    pub(super) fn sleeps(&mut self, millis: u64) -> &mut Self {
+        self.now += millis;
+        self
+    }
+
     /// Time goes on.
     pub(super) fn after(&mut self, millis: u64) -> &mut Self {
         self.now += millis;
@@ -158,7 +164,7 @@ impl Play {
             value: value.to_owned(),
             seq: self.scene.next(),
             source: "someone".to_owned(),
-            at: crate::domain::time::Timestamp(0),
+            at: Timestamp(self.now),
         };
         self.see(FactChange::Asserted(fact));
     }

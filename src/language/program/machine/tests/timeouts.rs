@@ -16,7 +16,13 @@ fn who_waits_too_long_goes_on_elsewhere() {
     assert_eq!(Play::of(&program(&[wait, late])).fact("x", "", "").ended(), "soon");
     let mut both = Play::of(&program(&[wait, late]));
     both.assert("x", "", "");
-    assert_eq!(both.after(5000).ended(), "soon", "what holds counts, however late it is looked at");
+    assert_eq!(
+        both.after(5000).ended(),
+        "soon",
+        "what came in time counts, however late it is looked at"
+    );
+    let mut down = Play::of(&program(&[wait, late]));
+    assert_eq!(down.sleeps(5000).fact("x", "", "").ended(), "late", "it came too late");
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod machine;
 mod money;
 mod program;
 mod recovery;
+mod roles;
 mod running;
 mod sessions;
 mod tools;

@@ -88,7 +88,7 @@ fn text(test: &Test, name: &str) -> String {
 }
 
 /// Has git do something in a directory, as the people of a remote do.
-fn git(dir: &Path, words: &[&str]) -> String {
+pub(crate) fn git(dir: &Path, words: &[&str]) -> String {
     let who = ["AUTHOR", "COMMITTER"]
         .map(|role| [(format!("GIT_{role}_NAME"), "a"), (format!("GIT_{role}_EMAIL"), "a@b")]);
     let ended = Command::new("git")

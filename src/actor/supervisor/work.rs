@@ -326,6 +326,7 @@ impl Handler<AgentDown> for Supervisor {
             return;
         }
         self.agents.remove(&down.agent);
+        self.walking.remove(&down.agent);
         self.again.insert(down.agent.clone());
         match down.turn {
             Some(turn) => {

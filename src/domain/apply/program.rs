@@ -253,14 +253,17 @@ pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Optio
     told
 }
 
-/// An instance has ended: its roles end when they are done with what they were asked.
+/// An instance has ended: its roles end when they are done with what they were asked. Who is at work goes on
+/// with that by itself.
 pub(super) fn release(run: &mut Run, instance: &Instance) -> Vec<Effect> {
     let mut effects = Vec::new();
     for id in roles_of(instance) {
         let service = run.agents.get_mut(&id).and_then(|role| role.serves.as_mut());
         let Some(service) = service else { continue };
         service.released = true;
-        effects.push(Effect::Proceed(id));
+        if service.is_over() {
+            effects.push(Effect::Proceed(id));
+        }
     }
     effects
 }

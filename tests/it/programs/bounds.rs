@@ -11,7 +11,7 @@ fn loops_and_circles_have_an_end() {
     );
     let test = written(&limited).rule(always().reply("more"));
     test.run(&["p.lisp"]).code(1).stdout_has(
-        "Agent main failed: p.lisp:3:1: the loop has gone round 2 times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))",
+        "p.lisp:3:1: the loop has gone round 2 times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))",
     );
     assert_eq!(test.calls().len(), 2);
     program("(state s\n(loop (action (log \"x\"))))")

@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{ask, holds, logged, program, signal, way};
+use crate::graph::git;
 use crate::support::{Test, patiently, when};
 
 const FILE: &str = "p.lisp";
@@ -51,7 +52,10 @@ fn place() -> Test {
         .rule(when("first of all").reply("<goto>SECOND.md</goto>").cost(0.01))
         .rule(when("second").reply("<result>all done</result>").cost(0.01));
     signal(&test, "go", "t", "now");
-    test
+    git(&test.flow(), &["init", "-q", "-b", "main"]);
+    git(&test.flow(), &["add", "."]);
+    git(&test.flow(), &["commit", "-q", "-m", "one"]);
+    test.file("poem", b"roses\n")
 }
 
 /// All that has to be the same, killed or not.
@@ -116,6 +120,7 @@ fn whole() -> Value {
     ended.ok().ended("main", "all done");
     let picture = picture(&whole);
     assert_eq!(picture["facts"], json!([]));
+    assert!(picture["logged"][0].as_str().is_some_and(|work| work.contains("+roses")), "{picture}");
     assert_eq!(picture["requests"].as_array().map(Vec::len), Some(5));
     assert_eq!(picture["asked"].as_array().map(Vec::len), Some(6));
     picture
@@ -130,7 +135,7 @@ fn killed_anywhere_a_program_comes_to_the_same() {
         deaths.count()
     };
     let deaths: Vec<(&str, usize)> = POINTS.into_iter().map(|point| (point, dies(point))).collect();
-    for often in ["append.before", "sync.after", "effect.after", "errand.before", "errand.after"] {
+    for often in ["append.before", "sync.after", "errand.before", "errand.after"] {
         assert!(deaths.contains(&(often, times.len())), "{often}: {deaths:?}");
     }
     let lived: Vec<&str> =

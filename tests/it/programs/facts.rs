@@ -38,6 +38,7 @@ fn what_was_retracted_does_not_count() {
     signal(&test, "go", "", "");
     signal(&test, "hold", "", "");
     let mut live = test.spawn(&["p.lisp"]);
+    live.wait_for("it waits", |test| way(test, "main").len() == 1);
     signal(&test, "first", "", "");
     live.wait_for("it is held", |test| way(test, "main").len() == 2);
     test.raymond(&["signal", "hold", "--retract"]).ok();

@@ -76,7 +76,7 @@ fn it_goes_its_way_by_signals_from_before_during_and_after_its_start() {
 /// The whole conversation, with nobody but the scripted replies.
 fn scripted() -> Test {
     let replies = format!(
-        "{FILE}#planner: [shared, {{text: good, cost: 0.25}}]\n{FILE}#implementer: [never]\n"
+        "{FILE}#planner: [shared, {{reply: good, cost: 0.25}}]\n{FILE}#implementer: [never]\n"
     );
     let test = Test::new().file(FILE, SEED).file("replies.yaml", replies.as_bytes());
     for (label, value) in

@@ -120,13 +120,13 @@ fn a_program_has_folders_graphs_and_programs_run() {
 fn a_graph_runs_a_program() {
     let graph = json!({
         "name": "flow", "version": "1.0.0", "description": "a flow", "start_node": "one",
-        "initial_state": {}, "entry_preconditions": [],
+        "initial_state": {"got": ""}, "entry_preconditions": [],
         "nodes": {"one": {
             "type": "action", "on_success": "done", "on_failure": "failed",
-            "actions": [{"type": "run_state", "state": "p.lisp", "context": {"item": "bees"}, "store_as": "got"}],
+            "actions": [{"type": "run_state", "state": "p.lisp", "variables": {"item": "bees"}, "store_as": "got"}],
         }},
         "endings": {
-            "done": {"type": "success", "message": "${computed.got}"},
+            "done": {"type": "success", "message": "${got}"},
             "failed": {"type": "error", "message": "failed: ${computed.last_error}"},
         },
     });

@@ -98,8 +98,8 @@ fn everybody_who_looks_sees_it() {
     watched.ok();
     for part in [
         "(workflow-instance main :definition planner-worker-review :label t)",
-        "(agent-request \"main#1/handoff-request/1\" :to planner)\n    Share your plan with implementer: the plan\n",
-        "(agent-response \"main#1/review-request/1\" :status answered :cost $0.2500)\n    good\n",
+        "(agent-request main#1/handoff-request/1 :to planner)\n    Share your plan with implementer: the plan\n",
+        "(agent-response main#1/review-request/1 :status answered :cost $0.25)\n    good\n",
         "(workflow/log main :level warning \"(artifact implementer) is empty",
         "(assert review/satisfied :key t :value \"\")",
         "(workflow/state main :state review :status waiting :awaiting \"(transcript-response :request-id review-request)\" :iteration 1)",
@@ -114,7 +114,7 @@ fn everybody_who_looks_sees_it() {
     test.raymond(&["status", "t"]).ok().stdout_has("completed");
     assert_eq!(test.status()["total_cost_usd"], json!(0.25));
     test.raymond(&["tree", "t"]).ok().stdout_has("main.1");
-    test.raymond(&["show", "t", "main.1"]).ok().stdout_has("the plan").stdout_has("good");
+    test.raymond(&["show", "t", "main.1"]).ok().stdout_has("answers (review-request): good");
     test.raymond(&["show", "t", "main"]).ok();
     test.raymond(&["costs", "t"]).ok().stdout_has(&format!("{FILE}#planner"));
     test.raymond(&["facts", "t"]).ok().stdout_has("plan/summary");

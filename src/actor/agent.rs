@@ -34,6 +34,8 @@ pub struct Agent {
     id: AgentId,
     context: Rc<Context>,
     work: Work,
+    /// The turn it has reported last, which nobody needs a second time.
+    reported: Option<TurnId>,
 }
 
 /// What an agent is at.
@@ -81,11 +83,12 @@ impl Agent {
     /// An actor for an agent that has nothing to do yet.
     #[must_use]
     pub fn launch(id: AgentId, context: Rc<Context>) -> Addr<Self> {
-        Self { id, context, work: Work::Idle }.start()
+        Self { id, context, work: Work::Idle, reported: None }.start()
     }
 
     fn report(&mut self, report: Report) {
         self.work = Work::Idle;
+        self.reported = (report.judgement != Judgement::NotStarted).then(|| report.turn.clone());
         self.context.supervisor.reports.do_send(TurnReported(report));
     }
 
@@ -251,13 +254,16 @@ impl Actor for Agent {
 impl Handler<Proceed> for Agent {
     type Result = ();
 
-    /// To be told of the turn that runs already changes nothing.
+    /// To be told of the turn that runs already, or is over, changes nothing.
     fn handle(&mut self, Proceed(assignment): Proceed, ctx: &mut Self::Context) {
         if let Work::Consulting { turn, .. }
         | Work::Walking { turn, .. }
         | Work::Asking { turn, .. } = &self.work
             && *turn == assignment.turn
         {
+            return;
+        }
+        if self.reported.as_ref() == Some(&assignment.turn) {
             return;
         }
         if let Some(errand) = assignment.errand.clone() {

@@ -53,6 +53,8 @@ pub struct Supervisor {
     walking: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     again: HashSet<AgentId>,
+    /// The agents that records on their way to the disk owe a turn, and how often.
+    owed: HashMap<AgentId, usize>,
     /// When programs are to be looked at again, though nothing happens.
     wakes: HashMap<AgentId, Timestamp>,
     /// Whether it stays up while questions wait.
@@ -169,6 +171,7 @@ impl Supervisor {
             admission,
             again,
             walking: HashSet::new(),
+            owed: HashMap::new(),
             wakes: HashMap::new(),
             stays,
             throttle,
@@ -216,7 +219,30 @@ impl Supervisor {
         for ((record, line), (effects, total_cost)) in records.into_iter().zip(lines).zip(owed) {
             let agent =
                 record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
+            self.owes(&effects);
             self.pending.push_back(Pending { record, line, effects, agent, total_cost });
+        }
+    }
+
+    /// What is owed is on its way: until then nothing else begins it.
+    fn owes(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::Proceed(agent) = effect {
+                *self.owed.entry(agent.clone()).or_default() += 1;
+            }
+        }
+    }
+
+    fn owes_no_more(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::Proceed(agent) = effect
+                && let Some(count) = self.owed.get_mut(agent)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    self.owed.remove(agent);
+                }
+            }
         }
     }
 
@@ -230,6 +256,7 @@ impl Supervisor {
         if let Event::CommandReceived { id, .. } = &record.event {
             self.command_is_safe(id);
         }
+        self.owes_no_more(&effects);
         for effect in effects {
             point("effect.before");
             self.perform(effect, ctx);

@@ -15,6 +15,7 @@ use crate::process::command::Marker;
 use crate::process::{companion, leftover};
 use crate::runtime::graphs::Graphs;
 use crate::runtime::{self, Prepared, Request, Workflow, place};
+use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
 
@@ -72,6 +73,7 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if matches!(recovered.run.status, Status::Completed | Status::Failed) {
         store.keep(&recovered.run)?;
+        Dataspace::of(root).ended(id)?;
         sweep(root, id)?;
         if !options.json {
             output::print(&summary::endings(&recovered.run))?;

@@ -23,6 +23,7 @@ use crate::actor::stay::Stay;
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::domain::settings::Settings;
+use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
 
@@ -233,6 +234,7 @@ impl Builder {
             Target::Run(id) => {
                 let (store, recovered) = RunStore::open(root, &RunId::parse(&id)?)?;
                 if matches!(recovered.run.status, Status::Completed | Status::Failed) {
+                    Dataspace::of(root).ended(&recovered.run.workflow_id)?;
                     return Ok(Ready::Over(Box::new(Outcome { run: recovered.run })));
                 }
                 let mut settings = recovered.run.settings.clone();

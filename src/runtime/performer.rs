@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::spawn_blocking;
 
@@ -24,6 +26,8 @@ pub(super) struct Ours {
     run: RunId,
     world: World,
     space: Dataspace,
+    /// Whether it is to end.
+    ends: Arc<AtomicBool>,
     watch: RefCell<Watch>,
     /// What someone has been warned of.
     warned: RefCell<HashSet<String>>,
@@ -32,7 +36,9 @@ pub(super) struct Ours {
 impl Ours {
     pub(super) fn new(run: RunId, world: World, space: Dataspace) -> Self {
         let watch = RefCell::new(Watch::new(space.clone()));
-        Self { run, world, space, watch, warned: RefCell::default() }
+        let ends = Arc::default();
+        let space = space.until(Arc::clone(&ends));
+        Self { run, world, space, ends, watch, warned: RefCell::default() }
     }
 
     fn warn_once(&self, warning: &str) {
@@ -50,6 +56,7 @@ impl Ours {
         match changing.await {
             Ok(Ok(fetched)) => Errands::Done(Ok(fetched)),
             Ok(Err(error @ store::Error::Unfit(_))) => Errands::Done(Err(error.to_string())),
+            Ok(Err(_)) if self.ends.load(Ordering::Relaxed) => Errands::Ended,
             Ok(Err(error)) => Errands::Stuck(error.to_string()),
             Err(panicked) => Errands::Done(Err(panicked.to_string())),
         }
@@ -117,6 +124,7 @@ impl Performer for Ours {
     }
 
     fn stop(&self) {
+        self.ends.store(true, Ordering::Relaxed);
         self.world.stop();
     }
 }

@@ -26,6 +26,8 @@ mod tests;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 pub use definitions::Defined;
 pub use name::Unfit;
@@ -45,6 +47,8 @@ const ROOM: u64 = 1024 * 1024;
 pub struct Dataspace {
     path: PathBuf,
     room: u64,
+    /// When this is so, who waits for the lock ends.
+    ends: Option<Arc<AtomicBool>>,
 }
 
 /// Facts that hold.
@@ -74,7 +78,13 @@ impl Dataspace {
     /// The dataspace of a directory of runs.
     #[must_use]
     pub fn of(root: &Root) -> Self {
-        Self { path: root.dataspace(), room: ROOM }
+        Self { path: root.dataspace(), room: ROOM, ends: None }
+    }
+
+    /// The same for one who waits for others only until this is so.
+    #[must_use]
+    pub fn until(self, ends: Arc<AtomicBool>) -> Self {
+        Self { ends: Some(ends), ..self }
     }
 
     /// All facts that hold.

@@ -256,7 +256,8 @@ fn told(trouble: Trouble, doing: &str, directory: &str) -> Trouble {
     }
 }
 
-/// Makes a place with a copy of an index; a repository where nothing was added yet has none.
+/// Makes a place with a copy of an index; a repository where nothing was added yet has none. The copy is as old
+/// as the index: git takes what was changed after it for perhaps changed, and looks.
 fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
     let unless_missing = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Ok(()),
@@ -264,7 +265,13 @@ fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
     };
     std::fs::remove_dir_all(place).or_else(unless_missing)?;
     std::fs::create_dir_all(place.join("objects"))?;
-    std::fs::copy(index, place.join("index")).map(drop).or_else(unless_missing)
+    let copied = || {
+        let modified = index.metadata()?.modified()?;
+        let copy = place.join("index");
+        std::fs::copy(index, &copy)?;
+        File::options().write(true).open(&copy)?.set_modified(modified)
+    };
+    copied().or_else(unless_missing)
 }
 
 /// The files of a directory but for what raymond keeps there.

@@ -6,6 +6,7 @@ use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 
 use super::{Agent, Work};
 use crate::actor::message::ErrandDone;
+use crate::actor::performer::Errands;
 use crate::domain::instance::Errand;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
@@ -30,6 +31,7 @@ impl Agent {
         let done = turn.clone();
         let walking = ctx.spawn(fetching.into_actor(self).map(move |outcome, this, _| {
             this.work = Work::Idle;
+            this.reported = matches!(outcome, Errands::Done(_)).then(|| done.clone());
             this.context.supervisor.errands.do_send(ErrandDone { turn: done, outcome });
         }));
         self.work = Work::Walking { turn, _walking: walking };

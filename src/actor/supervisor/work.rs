@@ -63,10 +63,12 @@ impl Supervisor {
         }
     }
 
-    /// Sees that an agent has an actor, and gives it the turn that is due, now or when it is time.
+    /// Sees that an agent has an actor, and gives it the turn that is due, now or when it is time. What a
+    /// record owes that is on its way to the disk begins only with that.
     pub(super) fn proceed(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let goes_on = matches!(self.ending, Ending::No) && self.run.status == Status::Running;
-        if !goes_on && !self.admission.is_reserved(id) {
+        let is_owed = self.owed.contains_key(id);
+        if is_owed || (!goes_on && !self.admission.is_reserved(id)) {
             return;
         }
         let Some(agent) = self.run.agents.get(id) else { return };

@@ -200,6 +200,7 @@ pub(super) fn agent_responded(
             role.is_asked(next, at);
         }
     }
+    let goes_on = role.serves.as_ref().is_some_and(|own| own.current.is_some() || own.released);
     let id = event.turn.agent.clone();
     if !event.unasked {
         spend(run, &id, &event.state, event.cost_usd, Taught::Yes);
@@ -207,7 +208,7 @@ pub(super) fn agent_responded(
     let told = asked.and_then(|(instance, asking)| {
         tell(run, &id, &instance, &asking, (&event.response, Some(at)))
     });
-    Ok(told.into_iter().chain([id]).map(Effect::Proceed).collect())
+    Ok(told.into_iter().chain(goes_on.then_some(id)).map(Effect::Proceed).collect())
 }
 
 /// Tells an instance what came of a request; gives its agent, if it is there still.

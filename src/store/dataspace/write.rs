@@ -1,7 +1,10 @@
 //! Changes to the facts: one writer at a time, each change whole, durable and told.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::changes::Changes;
 use super::step::{Deed, Mark, Step};
@@ -10,6 +13,9 @@ use crate::domain::fact::Fact;
 use crate::domain::time::Timestamp;
 use crate::fault::point;
 use crate::store::{Error, files};
+
+/// How often the lock is looked at by who may be told to end.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// What came of an assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,13 +193,30 @@ impl Dataspace {
         let path = self.lock();
         let lock = files::private().create(true).append(true).open(&path);
         let lock = lock.map_err(Error::io("open", &path))?;
-        lock.lock().map_err(Error::io("lock", &path))?;
+        self.wait_for(&lock).map_err(Error::io("lock", &path))?;
         let highest = || {
             let listing = self.facts()?;
             Ok(listing.facts.iter().map(|fact| fact.seq).max().unwrap_or(0))
         };
         let changes = Changes::open(&self.changes(), self.room, highest)?;
         Ok(Writing { space: self, _lock: lock, changes })
+    }
+}
+
+impl Dataspace {
+    /// Waits until the lock is free, or until who waits is told to end.
+    fn wait_for(&self, lock: &File) -> std::io::Result<()> {
+        let Some(ends) = &self.ends else { return lock.lock() };
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if ends.load(Ordering::Relaxed) => {
+                    return Err(ErrorKind::Interrupted.into());
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+            }
+        }
     }
 }
 

@@ -32,6 +32,7 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
         let parent = &before.agents[&step.turn.agent];
         named.insert(parent.id.child(parent.children + 1));
     }
+    named.extend(of_programs(before, event));
     if let Event::RunResumed { .. } = event {
         let parked = before.agents.values().filter(|agent| agent.parked.is_some());
         named.extend(parked.map(|agent| agent.id.clone()));
@@ -41,6 +42,31 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     {
         named.extend(before.agents.keys().cloned());
     }
+    named
+}
+
+/// The agents that a record changes with the program that its agent is in: who asks and who is asked, who is
+/// told of an answer or an end, and whose work is no longer wanted.
+fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
+    let mut named = BTreeSet::new();
+    if let Event::FactsSeen { .. } = event {
+        named.extend(
+            before.agents.values().filter(|own| own.program.is_some()).map(|own| own.id.clone()),
+        );
+    }
+    let Some(own) = event.agent().and_then(|id| before.agents.get(id)) else { return named };
+    if let Some(program) = &own.program {
+        named.extend(program.handles.values().cloned());
+    }
+    if matches!(event, Event::AgentRequested(_) | Event::RoleDelegated(_)) {
+        named.insert(own.id.child(own.children + 1));
+    }
+    let parent = own.id.parent().map(agent_id);
+    let waits = |parent: &AgentId| {
+        let parent = before.agents.get(parent);
+        parent.is_some_and(|parent| own.serves.is_some() || parent.awaits.as_ref() == Some(&own.id))
+    };
+    named.extend(parent.filter(waits));
     named
 }
 
@@ -192,7 +218,13 @@ proptest! {
             let Some(mut run) = before else { continue };
             apply(&mut run, &record).expect("it could happen");
             let goes_on = matches!(&record.event, Event::TurnFailed(e) if e.session.is_none())
-                || matches!(&record.event, Event::AgentParked(_) | Event::TurnHeld(_));
+                || matches!(
+                    &record.event,
+                    Event::AgentParked(_)
+                        | Event::TurnHeld(_)
+                        | Event::AgentRequested(_)
+                        | Event::WorkflowLogged(_)
+                );
             if record.event.agent().is_some() && !goes_on {
                 let after = run.clone();
                 let repeated = Record { seq: run.seq + 1, ..record };

@@ -3,11 +3,13 @@
 //! What chance gives is a list of pushes that fit any run (an agent is named by an index into those
 //! that live), so a failing case shrinks to the few pushes that matter.
 
+mod programs;
+
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::scene;
-use crate::domain::agent::Terms;
+use crate::domain::agent::{Agent, Terms};
 use crate::domain::apply::{apply, begin};
 use crate::domain::consult::{Opinion, Scope, Verdict};
 use crate::domain::decide::{Chosen, Judgement, Report, decide};
@@ -34,10 +36,12 @@ pub(crate) enum Push {
     Toggle { budget: Option<u32> },
     /// Someone asks for a stop.
     Command,
+    /// Facts change.
+    Facts { dice: u32 },
 }
 
 pub(crate) fn states() -> impl Strategy<Value = StateName> {
-    select(&["A.md", "B.md", "C.md", "Ü b.md", "x"][..]).prop_map(scene::state)
+    select(&["A.md", "B.md", "C.md", "Ü b.md", "x", programs::FILE][..]).prop_map(scene::state)
 }
 
 fn texts() -> impl Strategy<Value = String> {
@@ -101,6 +105,7 @@ fn push() -> impl Strategy<Value = Push> {
         1 => Just(Push::Again),
         1 => proptest::option::of(0u32..1000).prop_map(|budget| Push::Toggle { budget }),
         1 => Just(Push::Command),
+        1 => any::<u32>().prop_map(|dice| Push::Facts { dice }),
     ]
 }
 
@@ -173,6 +178,14 @@ impl Journal {
     fn push(&mut self, push: &Push) {
         match push {
             Push::Report { agent, judgement, cents, marked, chance } => {
+                if let Some(own) = self.agent(*agent).filter(|_| cents % 10 > 0) {
+                    if own.conducts() {
+                        return self.conduct(&own, *cents, *chance);
+                    }
+                    if programs::takes_no_turn(&own) {
+                        return self.serve(&own);
+                    }
+                }
                 if !self.run.agents.is_empty() {
                     let report = self.report(*agent, judgement, *cents, *marked);
                     self.settle(&report, *chance);
@@ -185,6 +198,7 @@ impl Journal {
                 }
             }
             Push::Toggle { budget } => self.toggle(*budget),
+            Push::Facts { dice } => self.facts(*dice),
             Push::Command => {
                 let id = format!("c{}", self.run.seq);
                 self.record(Event::CommandReceived { id, command: Command::Stop });
@@ -192,9 +206,14 @@ impl Journal {
         }
     }
 
-    fn report(&self, agent: Index, judgement: &Judgement, cents: u32, marked: bool) -> Report {
+    /// One of the agents that live.
+    fn agent(&self, agent: Index) -> Option<Agent> {
         let live: Vec<_> = self.run.agents.values().collect();
-        let turn = live[agent.index(live.len())].turn_id();
+        (!live.is_empty()).then(|| live[agent.index(live.len())].clone())
+    }
+
+    fn report(&self, agent: Index, judgement: &Judgement, cents: u32, marked: bool) -> Report {
+        let turn = self.agent(agent).expect("one lives").turn_id();
         let message = marked.then(|| MessageId::new(&format!("m{}", self.run.seq + 1)));
         let started = *judgement != Judgement::NotStarted;
         let cost = Usd::from_dollars(if started { f64::from(cents) / 100.0 } else { 0.0 });

@@ -1,0 +1,140 @@
+//! Programs in a run that is driven by chance: instances that begin, ask, wait and end, and their roles.
+
+use std::collections::BTreeMap;
+
+use super::{Journal, scene};
+use crate::domain::agent::{Agent, Terms};
+use crate::domain::conduct::{Conduct, Deed, Then};
+use crate::domain::decide::{Beginning, Chosen, begun, conducted, delegated, dismissed, heard_out};
+use crate::domain::event::Event;
+use crate::domain::fact::{Fact, FactChange};
+use crate::domain::graph::{Contract, Task};
+use crate::domain::id::SessionId;
+use crate::domain::instance::{Definition, Errand, Instance, Level, Stand, Wait, Work};
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Variables;
+
+/// The program of such a run; the state is one of those that chance leads to.
+pub(super) const FILE: &str = "p.lisp";
+
+impl Journal {
+    /// An agent that carries out a program begins, or goes on as chance has it.
+    pub(super) fn conduct(&mut self, agent: &Agent, dice: u32, chance: f64) {
+        let events = match &agent.program {
+            None => begun(&self.run, agent, beginning(dice)),
+            Some(instance) => {
+                let conduct = conduct(instance, dice, self.now());
+                let seq = self.run.seq + 1;
+                let sessions =
+                    (0..conduct.deeds.len()).map(|n| SessionId::new(&format!("s{seq}.{n}")));
+                let chosen = Chosen {
+                    now: self.now(),
+                    session: SessionId::new(&format!("s{seq}")),
+                    ready: None,
+                    chance,
+                };
+                conducted(&self.run, agent, &conduct, sessions.collect(), chosen)
+            }
+        };
+        events.into_iter().for_each(|event| self.record(event));
+    }
+
+    /// A role that has no turn to take ends, passes on what was answered, or has an agent work.
+    pub(super) fn serve(&mut self, role: &Agent) {
+        let session = SessionId::new(&format!("s{}", self.run.seq + 1));
+        let event = dismissed(role)
+            .or_else(|| heard_out(role))
+            .or_else(|| delegated(role, Terms::default(), session));
+        if let Some(event) = event {
+            self.record(event);
+        }
+    }
+
+    /// Facts change.
+    pub(super) fn facts(&mut self, dice: u32) {
+        let (label, key) = (["go", "stop"][dice as usize % 2].to_owned(), "k".to_owned());
+        let change = if dice.is_multiple_of(3) {
+            FactChange::Retracted { label, key }
+        } else {
+            let (value, source) = (dice.to_string(), "chance".to_owned());
+            FactChange::Asserted(Fact {
+                label,
+                key,
+                value,
+                seq: self.run.seq,
+                source,
+                at: self.now(),
+            })
+        };
+        self.record(Event::FactsSeen { changes: vec![change] });
+    }
+}
+
+/// Whether an agent is a role that has no turn to take.
+pub(super) fn takes_no_turn(agent: &Agent) -> bool {
+    agent.serves.as_ref().is_some_and(|service| {
+        let work = service.current.as_deref().map(|asking| &asking.work);
+        !matches!(work, Some(Work::Prompt(_)))
+    })
+}
+
+fn beginning(dice: u32) -> Beginning {
+    Beginning {
+        definition: Definition {
+            file: scene::state(FILE),
+            folder: None,
+            name: "p".to_owned(),
+            program: ["sha256:1", "sha256:2"][dice as usize % 2].into(),
+            text: "(workflow p …)".into(),
+            labels: vec!["go".to_owned()],
+        },
+        start: "s".into(),
+        label: "l".to_owned(),
+        branch: None,
+        context: Variables::new(),
+    }
+}
+
+fn conduct(instance: &Instance, dice: u32, now: Timestamp) -> Conduct {
+    let deeds: Vec<Deed> = (0..dice % 4).map(|n| deed(dice / 4 + n)).collect();
+    let wait = Wait { awaiting: dice.to_string(), since: now, until: None, outside: dice % 2 == 0 };
+    let errand =
+        Errand::Assert { label: "go".to_owned(), key: "k".to_owned(), value: dice.to_string() };
+    let error = || Some("p.lisp:1:1: by chance".to_owned());
+    let (then, wait, errand) = match dice % 13 {
+        0 => (Then::End { payload: "over".to_owned(), error: None }, None, None),
+        1 => (Then::End { payload: "over".to_owned(), error: error() }, None, None),
+        2..5 => (Then::Errand, None, Some(errand)),
+        _ => (Then::Wait, Some(wait), None),
+    };
+    let level = Level { at: dice as usize, ..Level::default() };
+    let stand = Stand {
+        current: ["s", "t"][dice as usize % 2].into(),
+        cursor: vec![level],
+        wait,
+        errand,
+        ..Stand::default()
+    };
+    let bound = (dice % 5 == 0).then(|| ("it".to_owned(), instance.id.clone()));
+    Conduct { deeds, bound: bound.into_iter().collect(), bases: bases(dice), stand, then }
+}
+
+fn bases(dice: u32) -> Option<BTreeMap<String, Option<String>>> {
+    (dice % 7 == 0).then(|| BTreeMap::from([(String::new(), Some(dice.to_string()))]))
+}
+
+fn deed(dice: u32) -> Deed {
+    let role = ["a", "b", "c"][dice as usize % 3].to_owned();
+    let work = match dice % 5 {
+        0 => return Deed::Log { text: "by chance".to_owned(), warning: dice % 2 == 0 },
+        1 => Work::Folder { folder: None, start: scene::state("A.md"), input: "all".to_owned() },
+        _ => Work::Prompt(Box::new(Task {
+            prompt: format!("{role}?"),
+            model: None,
+            contract: Contract::Reply,
+            name: scene::state(&format!("{FILE}#{role}")),
+        })),
+    };
+    let handle = if role == "c" { "a".to_owned() } else { role.clone() };
+    Deed::Request { role, handle, cwd: None, name: format!("r{}", dice % 2), work }
+}

@@ -16,7 +16,7 @@ use super::extract::copy_turn;
 use super::sentence::{destination, local, sentence};
 use crate::actor::message::{Finish, Published};
 use crate::domain::event::{
-    AgentFailed, Event, GraphWalked, StepFinished, TurnFailed, TurnRejected,
+    AgentFailed, AgentResponded, Event, GraphWalked, StepFinished, TurnFailed, TurnRejected,
 };
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
@@ -150,6 +150,18 @@ impl Debug {
         self.log(published.record.at, turn.agent.as_str(), &format!("{from} -> {to}"), &details);
     }
 
+    /// What a role of a program has answered.
+    fn answered(&mut self, answered: &AgentResponded, published: &Published) {
+        let output = self.keep_turn(&answered.turn, &answered.state, answered.cost_usd);
+        let details = [
+            ("cost", answered.cost_usd.to_string()),
+            ("total_cost", published.total_cost.to_string()),
+            output,
+        ];
+        let way = format!("{} answers {}", answered.state, answered.request);
+        self.log(published.record.at, answered.turn.agent.as_str(), &way, &details);
+    }
+
     /// The nodes of a graph that were walked, and the turn of one of them.
     fn walked(&mut self, walked: &GraphWalked, published: &Published) {
         let nodes = walked.visits.iter().map(|visit| &*visit.node);
@@ -218,16 +230,7 @@ impl Handler<Published> for Debug {
                 self.log(published.record.at, proposed.turn.agent.as_str(), &way, &details);
             }
             Event::GraphWalked(walked) => self.walked(walked, &published),
-            Event::AgentResponded(answered) => {
-                let output = self.keep_turn(&answered.turn, &answered.state, answered.cost_usd);
-                let details = [
-                    ("cost", answered.cost_usd.to_string()),
-                    ("total_cost", published.total_cost.to_string()),
-                    output,
-                ];
-                let way = format!("{} answers {}", answered.state, answered.request);
-                self.log(published.record.at, answered.turn.agent.as_str(), &way, &details);
-            }
+            Event::AgentResponded(answered) => self.answered(answered, &published),
             event @ (Event::InstanceBegun(_)
             | Event::WorkflowAdvanced(_)
             | Event::WorkflowLogged(_)

@@ -188,7 +188,9 @@ fn looked_at(condition: &Condition, found: &mut Vec<usize>) {
         }
         Condition::Matches { text, .. } => found.extend(of(text)),
         Condition::And(all) | Condition::Or(all) => {
-            all.iter().for_each(|one| looked_at(one, found));
+            for one in all {
+                looked_at(one, found);
+            }
         }
         Condition::Not(one) => looked_at(one, found),
         Condition::Response { .. } | Condition::After(_) | Condition::At(_) => {}

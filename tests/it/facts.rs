@@ -12,11 +12,11 @@ fn file(test: &Test, name: &str) -> PathBuf {
 
 /// The facts that hold, as `label key=value`.
 fn holds(test: &Test) -> Vec<String> {
-    let text = |fact: Value| {
+    let shown = |fact: Value| {
         let part = |name: &str| fact[name].as_str().expect("a text").to_owned();
         format!("{} {}={}", part("label"), part("key"), part("value"))
     };
-    test.raymond(&["facts", "--json"]).ok().json_items().into_iter().map(text).collect()
+    test.raymond(&["facts", "--json"]).ok().json_items().into_iter().map(shown).collect()
 }
 
 #[test]

@@ -44,8 +44,8 @@ fn way(test: &Test, agent: &str) -> Vec<String> {
 
 /// What the programs said.
 fn logged(test: &Test) -> Vec<String> {
-    let text = |record: &Value| record["text"].as_str().unwrap_or_default().to_owned();
-    test.events("workflow/log").iter().map(text).collect()
+    let shown = |record: &Value| record["text"].as_str().unwrap_or_default().to_owned();
+    test.events("workflow/log").iter().map(shown).collect()
 }
 
 /// Asserts a fact, by hand.
@@ -56,11 +56,11 @@ fn signal(test: &Test, label: &str, key: &str, value: &str) {
 
 /// The facts that hold, as `label key=value`.
 fn holds(test: &Test) -> Vec<String> {
-    let text = |fact: Value| {
+    let shown = |fact: Value| {
         let part = |name: &str| fact[name].as_str().unwrap_or_default().to_owned();
         format!("{} {}={}", part("label"), part("key"), part("value"))
     };
-    test.raymond(&["facts", "--json"]).ok().json_items().into_iter().map(text).collect()
+    test.raymond(&["facts", "--json"]).ok().json_items().into_iter().map(shown).collect()
 }
 
 /// What an agent's program gave back, if it is an outcome.

@@ -70,7 +70,7 @@ const TAKES: &str = "(workflow w (metadata (max-iterations 100))
 fn of_several_runs_exactly_one_takes_a_fact() {
     const RUNS: [&str; 4] = ["r1", "r2", "r3", "r4"];
     let test = Test::new().file("p.lisp", TAKES.as_bytes());
-    let lives: Vec<_> = RUNS
+    let started: Vec<_> = RUNS
         .iter()
         .map(|id| test.start(&["run", "p.lisp", "--id", id, "--on-wait", "stay"]))
         .collect();
@@ -79,7 +79,7 @@ fn of_several_runs_exactly_one_takes_a_fact() {
     }
     patiently("all jobs are taken", || holds(&test).is_empty());
     signal(&test, "stop", "", "");
-    for live in lives {
+    for live in started {
         live.wait().ok();
     }
     let mut taken = Vec::new();

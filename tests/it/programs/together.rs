@@ -55,12 +55,12 @@ fn a_caller_is_told_that_a_program_failed() {
 
 #[test]
 fn two_instances_go_on_side_by_side() {
-    let text = "(workflow w (roles (a))
+    let program = "(workflow w (roles (a))
         (state s (wait (signal go :key @context/item))
             (action (send-prompt :agent a :template \"look at ~a\" :args (@context/item) :request-id r))
             (await (transcript-response :request-id r)) (terminal :result (response r))))";
     let test = place()
-        .file("p.lisp", text.as_bytes())
+        .file("p.lisp", program.as_bytes())
         .prompt("MORE.md", "more")
         .prompt("END.md", "end")
         .rule(when("start").reply(r#"<fork next="MORE.md" item="bees">p.lisp</fork>"#))
@@ -86,7 +86,7 @@ fn a_program_has_folders_graphs_and_programs_run() {
              (await (transcript-response :request-id {id})) (action (log \"~a\" (response {id})))"
         )
     };
-    let text = format!(
+    let program = format!(
         "(workflow w (roles (a)) (state s {} {} {}))",
         folder("sub/FIRST.md", "folder"),
         folder("flow.yaml", "graph"),
@@ -102,7 +102,7 @@ fn a_program_has_folders_graphs_and_programs_run() {
         "endings": {"done": {"type": "success", "message": "two"}},
     });
     let test = Test::new()
-        .file("p.lisp", text.as_bytes())
+        .file("p.lisp", program.as_bytes())
         .file("q.lisp", b"(workflow q (state s (terminal :result @context/input)))")
         .file("flow.yaml", graph.to_string().as_bytes())
         .prompt("sub/FIRST.md", "first {{input}}")
@@ -138,7 +138,7 @@ fn a_graph_runs_a_program() {
 
 #[test]
 fn roles_with_one_handle_share_one_session() {
-    let text = format!(
+    let program = format!(
         "(workflow w (roles (writer :handle-ref one) (critic :handle-ref one) (other))
             (state s {} {} {}))",
         ask("writer", "write", "r1"),
@@ -146,7 +146,7 @@ fn roles_with_one_handle_share_one_session() {
         ask("other", "look", "r3")
     );
     let test = Test::new()
-        .file("p.lisp", text.as_bytes())
+        .file("p.lisp", program.as_bytes())
         .rule(when("write").reply("written"))
         .rule(when("judge").reply("judged"))
         .rule(when("look").reply("seen"));

@@ -1,5 +1,6 @@
 //! Texts that are meant to harm, and texts of chance: all are read, none takes long.
 
+use crate::language::diagnostic::Diagnostic;
 use proptest::prelude::*;
 
 use super::super::lines::Lines;
@@ -95,7 +96,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
         let width = line.map(|line| line.chars().count() as u64 + 1);
         prop_assert!(found.column >= 1 && Some(found.column) <= width, "{}: {:?}", found, text);
     }
-    let errors = reading.diagnostics.iter().any(|found| found.is_error());
+    let errors = reading.diagnostics.iter().any(Diagnostic::is_error);
     prop_assert_eq!(reading.program.is_none(), errors, "{:?}", text);
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::super::definition::{Condition, Definition, Expression, Kind, MAX_ITERATIONS};
 use super::{SEED, program, reading, state};
+use crate::domain::id::Folder;
 use crate::domain::money::Usd;
 use crate::domain::settings::Model;
 use crate::domain::time::Timestamp;
@@ -55,7 +56,7 @@ fn the_frame_says_much() {
     assert_eq!(read.metadata.max_iterations, 5);
     assert_eq!(read.metadata.max_budget_usd, Some(Usd::from_dollars(2.5)));
     assert_eq!((read.metadata.model, read.roles[0].model), (Some(Model::Haiku), Some(Model::Opus)));
-    assert_eq!(read.roles[0].cwd.as_ref().map(|cwd| cwd.as_str()), Some("one/two"));
+    assert_eq!(read.roles[0].cwd.as_ref().map(Folder::as_str), Some("one/two"));
     assert_eq!((&*read.roles[0].handle, &*read.roles[1].handle), ("a", "x y"));
     assert!(read.roles[1].cwd.is_none());
 }
@@ -102,7 +103,7 @@ fn actions_are_what_they_say() {
     else {
         panic!()
     };
-    assert_eq!(run.folder.as_ref().map(|folder| folder.as_str()), Some("review"));
+    assert_eq!(run.folder.as_ref().map(Folder::as_str), Some("review"));
     assert_eq!((run.start.as_str(), run.role, &*run.request), ("START.md", 1, "s-1"));
     assert!(
         matches!(action("(run-folder :agent b :start own.yaml)"), Kind::RunFolder(run) if run.folder.is_none())

@@ -17,8 +17,9 @@ fn requests(program: &Definition) -> (Vec<String>, Vec<String>) {
                 }
                 Kind::Action(body) | Kind::Loop(body) => visit(body, found),
                 Kind::Branch { arms, otherwise } => {
-                    arms.iter().for_each(|arm| visit(&arm.body, found));
-                    otherwise.iter().for_each(|body| visit(body, found));
+                    for body in arms.iter().map(|arm| &arm.body).chain(otherwise) {
+                        visit(body, found);
+                    }
                 }
                 _ => {}
             }

@@ -36,7 +36,9 @@ impl Journal {
                 conducted(&self.run, agent, &conduct, sessions.collect(), chosen)
             }
         };
-        events.into_iter().for_each(|event| self.record(event));
+        for event in events {
+            self.record(event);
+        }
     }
 
     /// A role that has no turn to take ends, passes on what was answered, or has an agent work.
@@ -97,7 +99,12 @@ fn beginning(dice: u32) -> Beginning {
 
 fn conduct(instance: &Instance, dice: u32, now: Timestamp) -> Conduct {
     let deeds: Vec<Deed> = (0..dice % 4).map(|n| deed(dice / 4 + n)).collect();
-    let wait = Wait { awaiting: dice.to_string(), since: now, until: None, outside: dice % 2 == 0 };
+    let wait = Wait {
+        awaiting: dice.to_string(),
+        since: now,
+        until: None,
+        outside: dice.is_multiple_of(2),
+    };
     let errand =
         Errand::Assert { label: "go".to_owned(), key: "k".to_owned(), value: dice.to_string() };
     let error = || Some("p.lisp:1:1: by chance".to_owned());
@@ -115,18 +122,18 @@ fn conduct(instance: &Instance, dice: u32, now: Timestamp) -> Conduct {
         errand,
         ..Stand::default()
     };
-    let bound = (dice % 5 == 0).then(|| ("it".to_owned(), instance.id.clone()));
+    let bound = dice.is_multiple_of(5).then(|| ("it".to_owned(), instance.id.clone()));
     Conduct { deeds, bound: bound.into_iter().collect(), bases: bases(dice), stand, then }
 }
 
 fn bases(dice: u32) -> Option<BTreeMap<String, Option<String>>> {
-    (dice % 7 == 0).then(|| BTreeMap::from([(String::new(), Some(dice.to_string()))]))
+    dice.is_multiple_of(7).then(|| BTreeMap::from([(String::new(), Some(dice.to_string()))]))
 }
 
 fn deed(dice: u32) -> Deed {
     let role = ["a", "b", "c"][dice as usize % 3].to_owned();
     let work = match dice % 5 {
-        0 => return Deed::Log { text: "by chance".to_owned(), warning: dice % 2 == 0 },
+        0 => return Deed::Log { text: "by chance".to_owned(), warning: dice.is_multiple_of(2) },
         1 => Work::Folder { folder: None, start: scene::state("A.md"), input: "all".to_owned() },
         _ => Work::Prompt(Box::new(Task {
             prompt: format!("{role}?"),

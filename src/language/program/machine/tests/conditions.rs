@@ -74,7 +74,9 @@ fn the_first_arm_that_holds_is_taken_and_without_one_it_goes_on() {
     ];
     for (facts, last, said) in table {
         let mut play = Play::before(&arms(last));
-        facts.iter().for_each(|label| play.assert(label, "", ""));
+        for label in facts {
+            play.assert(label, "", "");
+        }
         assert_eq!(play.go().said, said, "{facts:?} {last}");
         assert_eq!(play.completed_in(), "s");
     }

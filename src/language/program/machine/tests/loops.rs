@@ -73,7 +73,9 @@ fn an_inner_loop_blocks_for_the_outer() {
 #[test]
 fn taking_a_fact_counts_as_blocking() {
     let mut play = Play::before(&state("(loop (wait (signal job :consume true)))"));
-    ["1", "2", "3"].into_iter().for_each(|key| play.assert("job", key, ""));
+    for key in ["1", "2", "3"] {
+        play.assert("job", key, "");
+    }
     assert_eq!(play.go().awaiting(), "(signal job)");
     assert_eq!(play.done.len(), 3);
 }

@@ -210,8 +210,8 @@ impl Play {
     pub(super) fn go(&mut self) -> &mut Self {
         let mut fetched = None;
         for _ in 0..10_000 {
-            if !self.scene.run.agents.get(&AgentId::main()).is_some_and(|own| own.program.is_some())
-            {
+            let main = self.scene.run.agents.get(&AgentId::main());
+            if main.is_none_or(|own| own.program.is_none()) {
                 return self;
             }
             if !self.stretch(fetched.take()) {

@@ -8,6 +8,7 @@
 
 mod ends;
 mod files;
+mod replies;
 mod variables;
 mod ways;
 

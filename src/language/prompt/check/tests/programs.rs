@@ -88,3 +88,20 @@ fn a_script_may_answer_for_all_that_is_there() {
         found.iter().filter_map(|said| said.strip_prefix("replies.yaml:")).collect();
     assert_eq!(found, expected);
 }
+
+#[test]
+fn the_folders_that_a_program_runs_are_looked_at() {
+    let runs = |start: &str| SOUND.replace("\"WORK.md\"", &format!("\"{start}\""));
+    let (program, inner) = (runs("below/q.lisp"), runs("deep/START.md"));
+    let bad = prompt("tag: goto, target: GONE.md", "x");
+    let files = [
+        ("p.lisp", program.as_str()),
+        ("below/q.lisp", &inner),
+        ("below/OTHER.md", &bad),
+        ("below/deep/START.md", &bad),
+    ];
+    let found = checked(&files, Some("p.lisp"), &[]);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert_eq!(found[0], "START.md:3:25: RF101 GONE.md: there is no such file");
+    assert!(found[1].starts_with("START.md:3:") && found[1].contains("RF201"), "{found:#?}");
+}

@@ -9,7 +9,7 @@ fn a_slip_in_a_name_hides_nothing_below_it() {
 (metadata (lable a b))
 (rolez (a :modle gpt))
 (state s (actoin (log)) (gotu t))
-(stat t (wait (signl l :kye k :key m) :timeuot 3)))";
+(stat t (wait (signl l :eqals k :key m) :timeuot \"1y\")))";
     assert_said(
         text,
         &[
@@ -24,9 +24,9 @@ fn a_slip_in_a_name_hides_nothing_below_it() {
             "4:25: SX202 there is no form `gotu`; did you mean `goto`?",
             "5:1: SX202 there is no form `stat`; did you mean `state`?",
             "5:15: SX202 there is no form `signl`; did you mean `signal`?",
-            "5:24: SX203 `signal` has no keyword `:kye`; did you mean `:key`?",
-            "5:39: SX203 `wait` has no keyword `:timeuot`; did you mean `:timeout`?",
-            "5:48: SX215 `3` is not a duration; write for example 200ms, 30s, 5m or 1h",
+            "5:24: SX203 `signal` has no keyword `:eqals`; did you mean `:equals`?",
+            "5:41: SX203 `wait` has no keyword `:timeuot`; did you mean `:timeout`?",
+            "5:50: SX215 `1y` is not a duration; write for example 200ms, 30s, 5m or 1h",
         ],
     );
 }
@@ -77,7 +77,7 @@ fn nothing_is_told_that_follows_from_another_mistake() {
         ),
         (
             send("action", ":agent a :args 3"),
-            "3:65: SX207 write a list of values, such as `((response REQUEST) \"text\")`, here, not the number `3`",
+            "3:63: SX207 write a list of values, such as `((response REQUEST) \"text\")`, here, not the number `3`",
         ),
         (
             send("action", ":whom a"),

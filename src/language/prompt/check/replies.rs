@@ -47,7 +47,7 @@ fn answered(key: &str, outline: &Outline, source: &dyn Source) -> Result<(), Str
         None => (None, path),
     };
     let Ok(name) = StateName::parse(name) else { return Err(missing("state", key, outline)) };
-    let names = Key { key, name: &name, part };
+    let names = Key { whole: key, name: &name, part };
     let Some(folder) = folder else {
         return match outline.states.get(&name) {
             Some(state) => names.fits(outline).and_then(|()| names.is_one_of(parts(state))),
@@ -85,7 +85,7 @@ fn beside(name: &StateName, source: &dyn Source) -> Parts {
 
 /// A key of the script, taken apart.
 struct Key<'a> {
-    key: &'a str,
+    whole: &'a str,
     name: &'a StateName,
     part: Option<&'a str>,
 }
@@ -95,7 +95,7 @@ impl Key<'_> {
     fn is_in(&self, source: &dyn Source, outline: &Outline) -> Result<(), String> {
         self.fits(outline)?;
         if source.check(self.name).is_err() {
-            return Err(missing(self.what(), self.key, outline));
+            return Err(missing(self.what(), self.whole, outline));
         }
         self.is_one_of(beside(self.name, source))
     }
@@ -106,7 +106,7 @@ impl Key<'_> {
         if kind.is_some() && (kind == Some(Kind::Prompt)) == self.part.is_none() {
             return Ok(());
         }
-        Err(missing(self.what(), self.key, outline))
+        Err(missing(self.what(), self.whole, outline))
     }
 
     fn is_one_of(&self, parts: Parts) -> Result<(), String> {
@@ -115,8 +115,8 @@ impl Key<'_> {
             return Ok(());
         }
         let similar = closest(part, parts.iter().map(String::as_str));
-        let file = self.key.split_once('#').map_or(self.key, |(file, _)| file);
-        Err(said(self.what(), self.key, similar.map(|own| format!("{file}#{own}"))))
+        let file = self.whole.split_once('#').map_or(self.whole, |(file, _)| file);
+        Err(said(self.what(), self.whole, similar.map(|own| format!("{file}#{own}"))))
     }
 
     /// What it names, by the look of it.

@@ -10,7 +10,7 @@ use super::args::workflows::CheckArgs;
 use super::exit::{Error, Exit};
 use super::output;
 use super::subject::Subject;
-use crate::domain::id::StateName;
+use crate::domain::id::{Folder, StateName};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::excerpt;
 use crate::language::prompt::check::{self, Findings};
@@ -64,8 +64,13 @@ fn excerpt_of(found: &Diagnostic, scope: &impl Source) -> Option<String> {
     if !found.code.starts_with("SX") {
         return None;
     }
-    let file = Path::new(&found.path).file_name()?.to_str()?;
-    let text = scope.read(&StateName::parse(file).ok()?).ok()?;
+    let path = Path::new(&found.path);
+    let name = StateName::parse(path.file_name()?.to_str()?).ok()?;
+    let here = scope.path(&name);
+    let text = match path.parent()?.strip_prefix(Path::new(&here).parent()?).ok()?.to_str()? {
+        "" => scope.read(&name).ok()?,
+        below => scope.within(&Folder::parse(below).ok()?).ok()?.read(&name).ok()?,
+    };
     excerpt(&text, found.line, found.column)
 }
 
@@ -76,13 +81,13 @@ fn closing(title: &str, findings: &Findings, errors: usize) -> String {
         1 => Some(format!("1 {what}")),
         _ => Some(format!("{number} {what}s")),
     };
-    let files = count(findings.files, "file").unwrap_or_else(|| "no file".to_owned());
+    let files = count(findings.files, "file");
     let warnings = findings.diagnostics.len() - errors;
     let found: Vec<String> =
         [count(errors, "error"), count(warnings, "warning")].into_iter().flatten().collect();
-    if found.is_empty() {
-        format!("{title}: {files}, nothing wrong")
-    } else {
-        format!("{} in {files}", found.join(", "))
+    match (found.join(", "), files) {
+        (found, None) => format!("{title}: {found}"),
+        (found, Some(files)) if found.is_empty() => format!("{title}: {files}, nothing wrong"),
+        (found, Some(files)) => format!("{found} in {files}"),
     }
 }

@@ -7,15 +7,18 @@ use super::subject::Subject;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::drawing::picture::Drawing;
 use crate::language::drawing::{dot, folder, graph, mermaid, program, svg};
+use crate::language::excerpt::shown;
 use crate::language::graph::read::Profile;
 use crate::language::prompt::check::beginning;
 use crate::language::prompt::outline::{Graph, Outline, Program, Reach, State};
+use crate::language::source::Source;
 
 /// `raymond graph`
 ///
 /// # Errors
 /// [`Error`] if there is nothing to draw, or the picture cannot be written.
 pub fn graph(args: &GraphArgs) -> Result<Exit, Error> {
+    let format = args.format().map_err(Error::Usage)?;
     let subject = Subject::open(&args.path)?;
     let drawing = match draw(&subject, &Subject::title(&args.path)) {
         Ok(drawing) => drawing,
@@ -26,7 +29,7 @@ pub fn graph(args: &GraphArgs) -> Result<Exit, Error> {
             return Ok(Exit::Invalid);
         }
     };
-    let text = match args.format() {
+    let text = match format {
         Format::Mermaid => mermaid::write(&drawing),
         Format::Dot => dot::write(&drawing),
         Format::Svg => svg::write(&drawing),
@@ -49,17 +52,18 @@ fn draw(subject: &Subject, title: &str) -> Result<Drawing, Vec<String>> {
     match outline.states.get(&entry) {
         Some(State::Graph(Graph { program, diagnostics })) => {
             let drawn = program.as_ref().map(|program| graph::draw(program, title));
-            drawn.ok_or_else(|| errors(diagnostics))
+            drawn.ok_or_else(|| errors(diagnostics, ""))
         }
         Some(State::Program(Program { definition, diagnostics })) => {
             let drawn = definition.as_ref().map(|program| program::draw(program, title));
-            drawn.ok_or_else(|| errors(diagnostics))
+            let text = || subject.scope.read(&entry).unwrap_or_default();
+            drawn.ok_or_else(|| errors(diagnostics, &text()))
         }
         Some(State::Unreadable(error)) => Err(vec![error.to_string()]),
         _ => Ok(folder::draw(&outline, title)),
     }
 }
 
-fn errors(diagnostics: &[Diagnostic]) -> Vec<String> {
-    diagnostics.iter().filter(|found| found.is_error()).map(ToString::to_string).collect()
+fn errors(diagnostics: &[Diagnostic], text: &str) -> Vec<String> {
+    diagnostics.iter().filter(|found| found.is_error()).map(|found| shown(found, text)).collect()
 }

@@ -41,10 +41,10 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
     let (errors, warnings): (Vec<_>, Vec<_>) =
         reading.diagnostics.into_iter().partition(Diagnostic::is_error);
     let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
-        return Err(runtime::Error::Graph { diagnostics: errors }.into());
+        return Err(runtime::Error::Graph { diagnostics: errors, text }.into());
     };
     for warning in &warnings {
-        output::warn(&warning.to_string());
+        output::warn(&warning.told());
     }
     let file = scope.root().join(entry.as_str());
     let file = std::path::absolute(&file).unwrap_or(file);

@@ -39,6 +39,13 @@ impl Diagnostic {
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
+
+    /// The place, the code and the message, where whoever says it says how much it matters.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let Self { path, line, column, code, message, .. } = self;
+        format!("{path}:{line}:{column}: {code} {message}")
+    }
 }
 
 impl fmt::Display for Diagnostic {
@@ -66,6 +73,7 @@ mod tests {
         assert_eq!(diagnostic.to_string(), "a.yaml:2:7: WF201 Start node not found: `x`");
         let warning = Diagnostic { severity: Severity::Warning, ..diagnostic };
         assert_eq!(warning.to_string(), "a.yaml:2:7: warning: WF201 Start node not found: `x`");
+        assert_eq!(warning.told(), "a.yaml:2:7: WF201 Start node not found: `x`");
         assert_eq!(serde_json::json!(warning)["severity"], "warning");
     }
 }

@@ -20,12 +20,15 @@ pub fn shown(found: &Diagnostic, text: &str) -> String {
 }
 
 /// A line of a text, and below it a caret under the column, both counted from 1. Nothing, if there is no
-/// such line. Of a long line only what is near the place is shown.
+/// such line, or nothing in it. Of a long line only what is near the place is shown.
 #[must_use]
 pub fn excerpt(text: &str, line: u64, column: u64) -> Option<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let line = text.split('\n').nth(usize::try_from(line.checked_sub(1)?).ok()?)?;
     let line = line.strip_suffix('\r').unwrap_or(line);
+    if line.trim().is_empty() {
+        return None;
+    }
     let column = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
     let from = column.saturating_sub(BEFORE);
     let (mut shown, mut below) = (String::new(), String::new());
@@ -87,12 +90,13 @@ mod tests {
             ("e\u{301} x", 4, "e\u{301} x\n  ^"),
             ("a\u{1b}[31mb\r", 7, "a\u{fffd}[31mb\n      ^"),
             ("ab", 3, "ab\n  ^"),
-            ("", 1, "\n^"),
             ("\u{feff}a", 1, "a\n^"),
         ];
         for (text, column, expected) in table {
             assert_eq!(excerpt(text, 1, column).as_deref(), Some(expected), "{text:?}");
         }
+        assert_eq!(excerpt("", 1, 1), None);
+        assert_eq!(excerpt("a\n \r\n", 2, 1), None);
     }
 
     #[test]

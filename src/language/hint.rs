@@ -15,6 +15,15 @@ pub fn closest<'names>(
         .map(|(_, candidate)| candidate)
 }
 
+/// Whether a name is so like the other that it is the same with a slip in it: a letter or two that are
+/// missing, too many or in the wrong place, or the beginning of a name of several words.
+#[must_use]
+pub fn is_slip(name: &str, meant: &str) -> bool {
+    let longer = name.len().max(meant.len());
+    let begins = meant.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    begins || (longer > 2 && strsim::osa_distance(name, meant) <= (longer / 3).min(3))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,5 +34,23 @@ mod tests {
         assert_eq!(closest("REVEIW.md", names), Some("REVIEW.md"));
         assert_eq!(closest("next", names), Some("NEXT.md"));
         assert_eq!(closest("zzz", names), None);
+    }
+
+    #[test]
+    fn a_slip_is_nearer_than_what_is_alike() {
+        for (name, meant) in [
+            ("workflw", "workflow"),
+            ("actoin", "action"),
+            ("stat", "state"),
+            ("rolez", "roles"),
+            ("agnt", "agent"),
+            ("send", "send-prompt"),
+            ("orr", "or"),
+        ] {
+            assert!(is_slip(name, meant), "{name}");
+        }
+        for (name, other) in [("notify", "not"), ("as", "at"), ("sleep", "signal"), ("", "a")] {
+            assert!(!is_slip(name, other), "{name}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::diagnostic::{Diagnostic, Severity};
-use super::hint::closest;
+use super::hint::{closest, is_slip};
 use super::place::Place;
 
 /// For so many mistakes a similar name is looked for; with thousands of names it takes time.
@@ -59,6 +59,16 @@ impl Report {
         let names = names.into_iter().filter(|name| name.len() <= COMPARED);
         let meant = closest(name, names);
         meant.map_or_else(otherwise, |name| format!("; did you mean {}?", quoted(name)))
+    }
+
+    /// The name that was meant, if only a slip makes the difference.
+    pub(crate) fn slip<'names>(
+        &self,
+        name: &str,
+        names: impl IntoIterator<Item = &'names str>,
+    ) -> Option<&'names str> {
+        let few = self.found.len() < HINTS as usize && name.len() <= COMPARED;
+        closest(name, names).filter(|meant| few && is_slip(name, meant))
     }
 
     /// Whether there is an error among it.

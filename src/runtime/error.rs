@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
+use crate::language::excerpt::shown;
 use crate::language::graph::vocabulary::Taken;
 use crate::language::{prompt, replies, yaml};
 use crate::store;
@@ -40,11 +41,13 @@ pub enum Error {
     /// A prompt of the workflow cannot be used.
     #[error(transparent)]
     Workflow(#[from] prompt::step::Error),
-    /// A graph of the workflow cannot be used.
-    #[error("{}", .diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    /// A graph or a program of the workflow cannot be used.
+    #[error("{}", .diagnostics.iter().map(|one| shown(one, .text)).collect::<Vec<_>>().join("\nerror: "))]
     Graph {
         /// All that is wrong with it.
         diagnostics: Vec<Diagnostic>,
+        /// The text of a program, whose lines are shown; of a graph there is none.
+        text: String,
     },
     /// A graph has been edited since an agent entered it.
     #[error(
@@ -167,4 +170,33 @@ pub enum Error {
         /// What the system said.
         error: io::Error,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::diagnostic::Severity;
+
+    #[test]
+    fn each_mistake_of_a_program_is_an_error_with_its_line_and_a_caret() {
+        let found = |line, column| Diagnostic {
+            path: "p.lisp".into(),
+            line,
+            column,
+            code: "SX304",
+            severity: Severity::Error,
+            message: "there is no state `b`".into(),
+        };
+        let diagnostics = vec![found(1, 1), found(2, 3)];
+        let error = Error::Graph { diagnostics: diagnostics.clone(), text: "(a\n  (b))".into() };
+        assert_eq!(
+            error.to_string(),
+            "p.lisp:1:1: SX304 there is no state `b`\n(a\n^\nerror: p.lisp:2:3: SX304 there is no state `b`\n  (b))\n  ^"
+        );
+        let graph = Error::Graph { diagnostics, text: String::new() };
+        assert_eq!(
+            graph.to_string(),
+            "p.lisp:1:1: SX304 there is no state `b`\nerror: p.lisp:2:3: SX304 there is no state `b`"
+        );
+    }
 }

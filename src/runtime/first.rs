@@ -95,12 +95,12 @@ fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Res
     let (errors, warnings): (Vec<_>, Vec<_>) =
         reading.diagnostics.into_iter().partition(Diagnostic::is_error);
     let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
-        return Err(Error::Graph { diagnostics: errors });
+        return Err(Error::Graph { diagnostics: errors, text: String::new() });
     };
     for (node, text) in ahead(settings) {
         answers::check(&program, node, text).map_err(|why| unasked(node, text, why))?;
     }
-    let warnings = warnings.iter().map(ToString::to_string).collect();
+    let warnings = warnings.iter().map(Diagnostic::told).collect();
     Ok(First {
         terms: Terms::default(),
         warnings,
@@ -135,7 +135,7 @@ fn first_program(
     let (errors, warnings): (Vec<_>, Vec<_>) =
         reading.diagnostics.into_iter().partition(Diagnostic::is_error);
     let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
-        return Err(Error::Graph { diagnostics: errors });
+        return Err(Error::Graph { diagnostics: errors, text });
     };
     let given = |key: &str| {
         (key == "input" && request.input.is_some())
@@ -151,7 +151,7 @@ fn first_program(
     }
     Ok(First {
         terms: Terms::default(),
-        warnings: warnings.iter().map(ToString::to_string).collect(),
+        warnings: warnings.iter().map(Diagnostic::told).collect(),
         asks: program.asks(),
         budget: program.metadata.max_budget_usd,
         definition: Some(Box::new(Definition {

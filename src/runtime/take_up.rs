@@ -79,7 +79,7 @@ fn stands(
     let reading = read(&path, None, &text, graphs.vocabulary(), source, Profile::Lenient);
     let Some(program) = reading.program else {
         let diagnostics = reading.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
-        return Err(Error::Graph { diagnostics });
+        return Err(Error::Graph { diagnostics, text: String::new() });
     };
     if *program.hash == *state.program {
         return Ok(());

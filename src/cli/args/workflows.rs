@@ -110,14 +110,42 @@ pub enum Format {
 
 impl GraphArgs {
     /// The format that was asked for, or that the file's name tells.
-    #[must_use]
-    pub fn format(&self) -> Format {
-        let ending = self.output.as_ref().and_then(|file| file.extension()?.to_str());
-        let told = match ending {
-            Some("svg") => Format::Svg,
-            Some("dot" | "gv") => Format::Dot,
-            _ => Format::Mermaid,
+    ///
+    /// # Errors
+    /// What to write, if the name tells of another one.
+    pub fn format(&self) -> Result<Format, String> {
+        if let Some(format) = self.format {
+            return Ok(format);
+        }
+        let Some(file) = &self.output else { return Ok(Format::Mermaid) };
+        match file.extension().map(|ending| ending.to_string_lossy().to_lowercase()).as_deref() {
+            Some("svg") => Ok(Format::Svg),
+            Some("dot" | "gv") => Ok(Format::Dot),
+            None | Some("mmd" | "mermaid" | "md" | "txt") => Ok(Format::Mermaid),
+            Some(ending) => Err(format!(
+                "{}: there are no pictures as .{ending}; end the name in .svg, in .dot or .gv (Graphviz), or in .mmd or .md (Mermaid), or say what it is with --format",
+                file.display()
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ending_of_the_file_tells_the_format() {
+        let format = |output: &str, format| {
+            let output = Some(output.into());
+            GraphArgs { path: ".".into(), format, output }.format()
         };
-        self.format.unwrap_or(told)
+        assert_eq!(format("x.SVG", None), Ok(Format::Svg));
+        assert_eq!(format("x.gv", None), Ok(Format::Dot));
+        assert_eq!(format("x.mmd", None), Ok(Format::Mermaid));
+        assert_eq!(format("x", None), Ok(Format::Mermaid));
+        assert_eq!(format("x.png", Some(Format::Svg)), Ok(Format::Svg));
+        let why = "x.png: there are no pictures as .png; end the name in .svg, in .dot or .gv (Graphviz), or in .mmd or .md (Mermaid), or say what it is with --format";
+        assert_eq!(format("x.png", None), Err(why.to_owned()));
     }
 }

@@ -55,7 +55,7 @@ impl Reader<'_> {
 
     fn judged(&mut self, form: &Form, stands: Stands) -> Option<Condition> {
         let (name, rest) = self.head(form, &CONDITION)?;
-        let known: &[&str] = match name {
+        let known: &[&'static str] = match name {
             "signal" => &["key", "equals", "consume", "as"],
             "transcript-response" => &["request-id", "on-error"],
             _ => &[],

@@ -15,6 +15,10 @@ pub(super) struct Fields<'f> {
     keys: Vec<(&'f str, Option<&'f Form>)>,
     /// Whether something in it could not be read, so that nothing is missed.
     broken: bool,
+    /// Whether it has a keyword that means nothing, so that what is missing may stand there.
+    strange: bool,
+    /// What stands at keywords with a slip in them, by those that were meant.
+    slips: Vec<(&'f str, Option<&'f Form>)>,
 }
 
 impl<'f> Fields<'f> {
@@ -30,9 +34,17 @@ impl Reader<'_> {
         &mut self,
         at: Place,
         (name, rest): (&'f str, &'f [Form]),
-        known: &[&str],
+        known: &[&'static str],
     ) -> Fields<'f> {
-        let mut fields = Fields { name, at, values: Vec::new(), keys: Vec::new(), broken: false };
+        let mut fields = Fields {
+            name,
+            at,
+            values: Vec::new(),
+            keys: Vec::new(),
+            broken: false,
+            strange: false,
+            slips: Vec::new(),
+        };
         let mut forms = rest.iter().peekable();
         while let Some(form) = forms.next() {
             match &form.content {
@@ -44,6 +56,11 @@ impl Reader<'_> {
                 _ => fields.values.push(form),
             }
         }
+        for (key, value) in std::mem::take(&mut fields.slips) {
+            if !fields.keys.iter().any(|(own, _)| *own == key) {
+                fields.keys.push((key, value));
+            }
+        }
         fields
     }
 
@@ -52,7 +69,7 @@ impl Reader<'_> {
         fields: &mut Fields<'f>,
         (key, at): (&'f str, Place),
         value: Option<&'f Form>,
-        known: &[&str],
+        known: &[&'static str],
     ) {
         let (name, shown) = (quoted(fields.name), quoted(&format!(":{key}")));
         if !known.contains(&key) {
@@ -62,7 +79,10 @@ impl Reader<'_> {
             };
             let meant = self.report.hint(key, known.iter().copied(), otherwise);
             let meant = meant.replace("mean `", "mean `:");
+            let slip = self.report.slip(key, known.iter().copied());
             self.report.error(at, "SX203", format!("{name} has no keyword {shown}{meant}"));
+            fields.strange |= slip.is_none();
+            fields.slips.extend(slip.map(|meant| (meant, value)));
         } else if fields.keys.iter().any(|(own, _)| *own == key) {
             let why = format!("{shown} stands twice in this {name}; remove one of them");
             self.report.error(at, "SX204", why);
@@ -78,7 +98,7 @@ impl Reader<'_> {
     /// The value of a keyword that has to be there.
     pub(super) fn need<'f>(&mut self, fields: &Fields<'f>, key: &str) -> Option<&'f Form> {
         let given = fields.keys.iter().find(|(own, _)| *own == key);
-        if given.is_none() && !fields.broken {
+        if given.is_none() && !fields.broken && !fields.strange {
             let why = format!("{} needs `:{key}`", quoted(fields.name));
             self.report.error(fields.at, "SX205", why);
         }
@@ -103,7 +123,9 @@ impl Reader<'_> {
                 let why = format!("{name} takes {takes}; {} is too many", more.sort());
                 self.report.error(more.at, "SX206", why);
             }
-        } else if let Some(missing) = wanted.get(found).filter(|_| !fields.broken) {
+        } else if let Some(missing) =
+            wanted.get(found).filter(|_| !fields.broken && !fields.strange)
+        {
             let why = format!("{} needs {missing}", quoted(fields.name));
             self.report.error(fields.at, "SX205", why);
         }

@@ -26,7 +26,7 @@ impl Reader<'_> {
 
     fn instruction(&mut self, form: &Form, sort: &Sort) -> Option<Instruction> {
         let (name, rest) = self.head(form, sort)?;
-        let known: &[&str] = match name {
+        let known: &[&'static str] = match name {
             "wait" | "await" => &["timeout", "on-timeout"],
             "terminal" => &["status", "result"],
             "send-prompt" => &["agent", "template", "args", "request-id"],
@@ -138,9 +138,9 @@ impl Reader<'_> {
     fn send_prompt(&mut self, fields: &Fields<'_>) -> Option<Send> {
         self.exactly(fields, []);
         let role = self.need(fields, "agent").and_then(|form| self.role(form));
-        let arguments = self.arguments(fields)?;
-        let template = self.need(fields, "template");
-        let template = template.and_then(|form| self.template(form, &arguments));
+        let arguments = self.arguments(fields);
+        let template = self.need(fields, "template").zip(arguments);
+        let template = template.and_then(|(form, arguments)| self.template(form, &arguments));
         let request = self.request(fields);
         Some(Send { role: role?, template: template?, request: request? })
     }

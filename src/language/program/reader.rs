@@ -63,12 +63,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The name of a form of this sort, and what stands in it.
+    /// The name of a form of this sort, and what stands in it. One whose name has a slip in it is read as
+    /// what was meant, so that all else that is wrong is found, and nothing that is not.
     pub(super) fn head<'f>(
         &mut self,
         form: &'f Form,
         sort: &Sort,
-    ) -> Option<(&'f str, &'f [Form])> {
+    ) -> Option<(&'static str, &'f [Form])> {
         let Content::List(forms) = &form.content else {
             self.other(form, &format!("{} such as {}", sort.what, sort.like));
             return None;
@@ -79,11 +80,10 @@ impl<'a> Reader<'a> {
             return None;
         };
         match &first.content {
-            Content::Symbol(name) if sort.names.contains(&name.as_str()) => Some((name, rest)),
-            Content::Symbol(name) => {
-                self.unknown(form.at, name, sort);
-                None
-            }
+            Content::Symbol(name) => match sort.names.iter().find(|known| *known == name) {
+                Some(known) => Some((known, rest)),
+                None => self.unknown(form.at, name, sort).map(|meant| (meant, rest)),
+            },
             Content::Wrong => None,
             _ => {
                 let why = format!(
@@ -98,16 +98,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A form that there is not, or not here.
-    fn unknown(&mut self, at: Place, name: &str, wanted: &Sort) {
+    /// A form that there is not, or not here; what it is read as all the same.
+    fn unknown(&mut self, at: Place, name: &str, wanted: &Sort) -> Option<&'static str> {
         let shown = quoted(name);
         let Some(is) = sort_of(name) else {
             let names = || wanted.names.join(", ");
             let hint = self.report.hint(name, wanted.names.iter().copied(), || {
                 format!("; {} is one of {}", wanted.what, names())
             });
+            let meant = self.report.slip(name, wanted.names.iter().copied());
             self.report.error(at, "SX202", format!("there is no form {shown}{hint}"));
-            return;
+            return meant;
         };
         let todo = match (is.what, wanted.what) {
             (what, instruction) if what == ACTION.what && instruction == INSTRUCTION.what => {
@@ -126,6 +127,9 @@ impl<'a> Reader<'a> {
         };
         let is = is.what;
         self.report.error(at, "SX211", format!("{shown} is {is} and cannot stand here; {todo}"));
+        let is_done = |what| [INSTRUCTION.what, ACTION.what].contains(&what);
+        let both = is_done(is) && is_done(wanted.what);
+        sort_of(name)?.names.iter().copied().find(|known| both && *known == name)
     }
 
     /// Says that something else is wanted than what stands here.

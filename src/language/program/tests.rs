@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::definition::Definition;
 use super::read::{Reading, read};
 
+mod all_at_once;
 mod bombs;
 mod meanings;
 mod mistakes;

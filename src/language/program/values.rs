@@ -14,6 +14,15 @@ pub(super) const PLACEHOLDERS: [&str; 3] = ["workflow-id", "label", "branch"];
 /// What the placeholders of the context begin with.
 pub(super) const CONTEXT: &str = "context/";
 
+/// The longest label, in bytes of the name that its directory gets.
+const LONGEST_LABEL: usize = 200;
+
+/// How long that name is: what is not plain is written as three characters a byte.
+fn written(label: &str) -> usize {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_~@+=,:.".contains(&byte);
+    label.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
+}
+
 impl Reader<'_> {
     /// A value.
     pub(super) fn value(&mut self, form: &Form) -> Option<Expression> {
@@ -78,7 +87,7 @@ impl Reader<'_> {
 
     fn computed(&mut self, form: &Form) -> Option<Expression> {
         let (name, rest) = self.head(form, &VALUE)?;
-        let known: &[&str] = if name == "signal" { &["key"] } else { &[] };
+        let known: &[&'static str] = if name == "signal" { &["key"] } else { &[] };
         let fields = self.fields(form.at, (name, rest), known);
         match name {
             "signal" => {
@@ -116,7 +125,18 @@ impl Reader<'_> {
     /// The label of a fact: the only value of its form.
     pub(super) fn fact(&mut self, fields: &Fields<'_>) -> Option<String> {
         let [label] = self.exactly(fields, ["the label of a fact, such as `plan/ready`"])?;
-        self.name(label, "the label of a fact").map(str::to_owned)
+        let name = self.name(label, "the label of a fact")?;
+        let why = if name.contains(char::is_whitespace) {
+            "it has white space; write a word, such as plan/ready"
+        } else if written(name) > LONGEST_LABEL {
+            "it is too long, because all but letters and digits of ASCII counts three times or more"
+        } else {
+            return Some(name.to_owned());
+        };
+        let shown = quoted(name);
+        let why = format!("{shown} cannot be the label of a fact: {why}");
+        self.report.error(label.at, "SX312", why);
+        None
     }
 
     /// The id of a request that is looked at.

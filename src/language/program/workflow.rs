@@ -64,6 +64,12 @@ impl Reader<'_> {
 
     fn parts(&mut self, at: Place, rest: &[Form]) -> Workflow {
         let (name, rest) = match rest.split_first() {
+            Some((form, rest))
+                if matches!(form.content, Content::Number(_) | Content::Boolean(_)) =>
+            {
+                self.other(form, "the name of the workflow");
+                (None, rest)
+            }
             Some((form, rest)) if !matches!(form.content, Content::List(_)) => {
                 (self.name(form, "the name of the workflow").map(Name::from), rest)
             }
@@ -74,7 +80,7 @@ impl Reader<'_> {
             }
         };
         let fields = self.fields(at, ("workflow", rest), &[]);
-        let (mut metadata, mut roles, mut states) = (None, None, Vec::new());
+        let (mut metadata, mut roles, mut states) = (Vec::new(), Vec::new(), Vec::new());
         for form in &fields.values {
             match self.head(form, &PART) {
                 Some(("state", rest)) => states.push((form.at, rest)),
@@ -83,25 +89,28 @@ impl Reader<'_> {
                 None => {}
             }
         }
-        let metadata = self.metadata(metadata.unwrap_or_default());
-        let roles = self.roles(roles.unwrap_or_default());
+        let metadata = self.metadata(&metadata);
+        let roles = self.roles(&roles);
         let states = self.all_states(at, &states);
         Workflow { name, metadata, roles, states }
     }
 
+    /// What stands in a part that there is one of; in a second one it is looked at, too.
     fn once<'f>(
         &mut self,
-        place: &mut Option<&'f [Form]>,
+        parts: &mut Vec<Fields<'f>>,
         at: Place,
-        (name, rest): (&str, &'f [Form]),
+        (name, rest): (&'static str, &'f [Form]),
     ) {
-        if place.replace(rest).is_some() {
+        let fields = self.fields(at, (name, rest), &[]);
+        parts.push(fields);
+        if parts.len() > 1 {
             let why = format!("a workflow has one {}; put both into one", quoted(name));
             self.report.error(at, "SX204", why);
         }
     }
 
-    fn metadata(&mut self, forms: &[Form]) -> Metadata {
+    fn metadata(&mut self, parts: &[Fields<'_>]) -> Metadata {
         let mut metadata = Metadata {
             label: None,
             description: None,
@@ -110,7 +119,7 @@ impl Reader<'_> {
             model: None,
         };
         let mut seen = Vec::new();
-        for form in self.fields(Place::START, ("metadata", forms), &[]).values {
+        for form in parts.iter().flat_map(|part| &part.values) {
             let Some((key, at, rest)) = self.entry(form, "an entry such as `(label \"…\")`")
             else {
                 continue;
@@ -119,11 +128,13 @@ impl Reader<'_> {
                 let hint = self
                     .report
                     .hint(key, METADATA, || format!("; there are {}", METADATA.join(", ")));
-                self.report.error(
-                    at,
-                    "SX218",
-                    format!("`metadata` has no key {}{hint}", quoted(key)),
-                );
+                let slip = self.report.slip(key, METADATA).filter(|meant| !seen.contains(meant));
+                let why = format!("`metadata` has no key {}{hint}", quoted(key));
+                self.report.error(at, "SX218", why);
+                if let Some(meant) = slip {
+                    let fields = self.fields(form.at, (meant, rest), &[]);
+                    self.entry_of_metadata(&mut metadata, &fields);
+                }
                 continue;
             }
             if seen.contains(&key) {
@@ -179,9 +190,9 @@ impl Reader<'_> {
         None
     }
 
-    fn roles(&mut self, forms: &[Form]) -> Vec<Role> {
+    fn roles(&mut self, parts: &[Fields<'_>]) -> Vec<Role> {
         let mut roles: Vec<Role> = Vec::new();
-        for form in self.fields(Place::START, ("roles", forms), &[]).values {
+        for form in parts.iter().flat_map(|part| &part.values) {
             let wanted = "a role such as `(planner :agent-kind \"claude-code\")`";
             let Some((name, at, rest)) = self.entry(form, wanted) else { continue };
             if name.contains('/') {
@@ -194,6 +205,7 @@ impl Reader<'_> {
                     quoted(name)
                 );
                 self.report.error(at, "SX302", why);
+                self.a_role(form.at, (name, rest));
             } else {
                 self.roles.insert(name.to_owned(), roles.len());
                 let role = self.a_role(form.at, (name, rest));
@@ -272,7 +284,10 @@ impl Reader<'_> {
                 self.report.error(*at, "SX205", "`state` needs a name: `(state NAME …)`");
                 continue;
             };
-            let Some(name) = self.name(form, "the name of a state") else { continue };
+            let Some(name) = self.name(form, "the name of a state") else {
+                named.push((Name::from(""), *at, rest));
+                continue;
+            };
             if let Some(before) = self.states.get(name) {
                 let line: u64 = lines[*before];
                 let why = format!(

@@ -8,6 +8,8 @@
 
 mod ends;
 mod files;
+mod folders;
+mod replies;
 mod variables;
 mod ways;
 
@@ -75,6 +77,7 @@ pub fn check(subject: Subject<'_>) -> Findings {
         report.ends(&outline, manifest.budget.is_some());
         report.variables(&outline, subject.variables);
         files += outline.read() + report.replies(&outline);
+        files += report.folders(&outline, subject.variables);
         if subject.entry.is_none() {
             files += report.others(&outline);
         }

@@ -18,10 +18,7 @@ const FAR_ENOUGH: usize = 1000;
 pub fn survey(entry: &StateName, source: &dyn Source) -> Vec<String> {
     let reach = Reach { by_text: false, most: FAR_ENOUGH, graphs: None };
     let outline = Outline::of(entry, source, reach);
-    let text = |Diagnostic { path, line, column, code, message, .. }| {
-        format!("{path}:{line}:{column}: {code} {message}")
-    };
-    ahead(&outline, source).into_iter().map(text).collect()
+    ahead(&outline, source).iter().map(Diagnostic::told).collect()
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ fn actions_are_what_they_say() {
     assert_eq!(label, "l");
     assert!(matches!(key, Some(Expression::Text(text)) if text == "5"));
     assert!(matches!(value, Some(Expression::Text(text)) if text == "true"));
-    assert!(matches!(action("(retract \"l l\")"), Kind::Retract { key: None, .. }));
+    assert!(matches!(action("(retract \"l/l\")"), Kind::Retract { key: None, .. }));
     let Kind::Log(text) = action("(log \"a ~a~~~a!\" @context/x (artifact b))") else { panic!() };
     assert_eq!(text.pieces, ["a ", "~", "!"]);
     assert!(matches!(text.arguments[..], [Expression::Context(_), Expression::Artifact(1)]));

@@ -8,7 +8,7 @@ use super::{assert_said, reading, said, state};
 
 #[test]
 fn the_frame() {
-    let table: [(&str, &[&str]); 15] = [
+    let table: [(&str, &[&str]); 16] = [
         (
             "(workflwo w (state s))",
             &["1:1: SX202 there is no form `workflwo`; did you mean `workflow`?"],
@@ -32,9 +32,13 @@ fn the_frame() {
         ),
         ("(workflow w)", &["1:1: SX208 this workflow has no state; write `(state NAME …)` in it"]),
         ("(workflow (state s))", &["1:1: SX205 `workflow` needs a name: `(workflow NAME …)`"]),
+        (
+            "(workflow 3 (state s))",
+            &["1:11: SX207 write the name of the workflow here, not the number `3`"],
+        ),
         ("(workflow w (state))", &["1:13: SX205 `state` needs a name: `(state NAME …)`"]),
         (
-            "(workflow w (satte s) (state s))",
+            "(workflow w (satte r) (state s))",
             &["1:13: SX202 there is no form `satte`; did you mean `state`?"],
         ),
         (

@@ -79,6 +79,18 @@ fn the_conditions_and_values() {
             "3:15: SX207 write the label of a fact here, not the placeholder `@label`",
         ),
         (
+            wait("(signal \"x y\" :key k)"),
+            "3:15: SX312 `x y` cannot be the label of a fact: it has white space; write a word, such as plan/ready",
+        ),
+        (
+            wait(&format!("(signal {})", "é".repeat(40))),
+            "3:15: SX312 `éééééééééééééééééééééééééééééééééééééééé` cannot be the label of a fact: it is too long, because all but letters and digits of ASCII counts three times or more",
+        ),
+        (
+            state("(action (assert \"\"))"),
+            "3:17: SX312 `` cannot be the label of a fact: it is empty",
+        ),
+        (
             wait("(signal l :consume yes)"),
             "3:26: SX207 write `true` or `false` here, not the symbol `yes`",
         ),

@@ -1,5 +1,5 @@
-//! The files themselves: the manifest, the first prompt, what cannot be read, the script, and what
-//! nothing leads to.
+//! The files themselves: the manifest, the first prompt, what cannot be read, and what nothing
+//! leads to.
 
 use super::Report;
 use crate::domain::id::StateName;
@@ -7,7 +7,6 @@ use crate::language::manifest::{self, Manifest};
 use crate::language::place::Place;
 use crate::language::prompt::kind::{Kind, is_for_others};
 use crate::language::prompt::outline::{Graph, Outline, Program, Prompt, State};
-use crate::language::replies::{self, Replies};
 use crate::language::source::Error;
 use crate::language::yaml;
 
@@ -118,47 +117,7 @@ impl Report<'_> {
         count
     }
 
-    /// The script, and whether there is one.
-    pub(super) fn replies(&mut self, outline: &Outline) -> usize {
-        let Ok(file) = StateName::parse(replies::FILE) else { return 0 };
-        let text = match self.source.read(&file) {
-            Ok(text) => text,
-            Err(Error::Missing { .. }) => return 0,
-            Err(error) => {
-                self.error(&file, error.place(), "RF004", error.reason());
-                return 1;
-            }
-        };
-        if let Err(replies::Error::Invalid { error, .. }) = Replies::parse("", &text) {
-            self.yaml(&file, &[error], "RF004");
-            return 1;
-        }
-        for (key, place) in replies::states(&text) {
-            let name = StateName::parse(&key).ok();
-            let there = |name: &StateName| {
-                outline.states.contains_key(name) || self.source.check(name).is_ok()
-            };
-            if name.is_some_and(|name| Kind::of(&name) == Some(Kind::Prompt) && there(&name))
-                || is_within(outline, &key)
-            {
-                continue;
-            }
-            let names = outline.states.keys().map(StateName::as_str);
-            let hint = crate::language::hint::closest(&key, names)
-                .map(|name| format!("; did you mean {name}?"));
-            let hint = hint.unwrap_or_else(|| "; nobody is ever given these".to_owned());
-            let what = match key.split_once('#').and_then(|(file, _)| StateName::parse(file).ok()) {
-                Some(file) if file.is_program() => "role",
-                Some(_) => "node",
-                None => "prompt",
-            };
-            let message = format!("there is no {what} {key}{hint}");
-            self.warning(&file, place, "RF005", message);
-        }
-        1
-    }
-
-    fn yaml(&mut self, name: &StateName, errors: &[yaml::Error], code: &'static str) {
+    pub(super) fn yaml(&mut self, name: &StateName, errors: &[yaml::Error], code: &'static str) {
         for yaml::Error { line, column, message } in errors {
             let place = Place { line: *line, column: *column };
             self.error(name, place, code, message.clone());
@@ -177,23 +136,6 @@ fn no_beginning(similar: Option<&str>) -> String {
         manifest::GRAPH,
         manifest::PROGRAM
     )
-}
-
-/// Whether a key of the script is a node of a graph, `GRAPH#NODE`, or a role of a program,
-/// `PROGRAM#ROLE`, as far as it can be read.
-fn is_within(outline: &Outline, key: &str) -> bool {
-    let Some((file, name)) = key.split_once('#') else { return false };
-    let file = StateName::parse(file).ok();
-    match file.and_then(|file| outline.states.get(&file)) {
-        Some(State::Graph(Graph { program: Some(program), .. })) => {
-            program.nodes.contains_key(name)
-        }
-        Some(State::Program(Program { definition: Some(program), .. })) => {
-            program.roles.iter().any(|role| *role.name == *name)
-        }
-        Some(State::Graph(_) | State::Program(_)) => true,
-        _ => false,
-    }
 }
 
 /// Why a file cannot be a state, as the second half of a sentence.

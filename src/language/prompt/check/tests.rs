@@ -137,7 +137,7 @@ fn all_mistakes_of_all_files_are_said_at_once() {
             "raymond.yaml:1:8: RF003 unknown model `gpt`; use one of opus, sonnet, haiku",
             "raymond.yaml:2:9: RF003 write an amount in US dollars, such as 2 or 0.50",
             "replies.yaml:2:1: warning: RF005 there is no prompt STRAT.md; did you mean START.md?",
-            "replies.yaml:3:1: warning: RF005 there is no node A.md#x; did you mean A.md?",
+            "replies.yaml:3:1: warning: RF005 there is no state A.md#x; did you mean A.md?",
         ]
     );
     let script = checked(&[("START.md", "x"), ("replies.yaml", "START.md: x\n")], None, &[]);

@@ -45,3 +45,63 @@ fn what_is_wrong_with_a_program_is_said_wherever_it_is_come_to() {
     let gone = checked(&[("START.md", &prompt("tag: goto, target: q.duet", "x"))], None, &[]);
     assert!(gone.iter().any(|one| one.contains("RF101 q.duet: there is no such file")));
 }
+
+#[test]
+fn a_script_may_answer_for_all_that_is_there() {
+    let program = SOUND.replace("\"WORK.md\"", "\"below/WORK.md\"");
+    let keys = [
+        "p.lisp#worker",
+        "beside.lisp#worker",
+        "below/WORK.md",
+        "below/q.lisp#worker",
+        "below/g.yaml#node",
+        "p.lisp#wroker",
+        "p.lisp#zzz",
+        "p.lsp#worker",
+        "q.lisp#worker",
+        "below/q.lisp#wroker",
+        "below/GONE.md",
+        "beneath/WORK.md",
+        "p.lisp",
+    ];
+    let script: String = keys.iter().map(|key| format!("{key}: [x]\n")).collect();
+    let files = [
+        ("p.lisp", program.as_str()),
+        ("beside.lisp", SOUND),
+        ("below/WORK.md", "<result>x</result>"),
+        ("below/q.lisp", SOUND),
+        ("below/g.yaml", "x"),
+        ("replies.yaml", &script),
+    ];
+    let expected = [
+        "6:1: warning: RF005 there is no role p.lisp#wroker; did you mean p.lisp#worker?",
+        "7:1: warning: RF005 there is no role p.lisp#zzz; nobody is ever given these",
+        "8:1: warning: RF005 there is no state p.lsp#worker; did you mean p.lisp#worker?",
+        "9:1: warning: RF005 there is no role q.lisp#worker; did you mean p.lisp#worker?",
+        "10:1: warning: RF005 there is no role below/q.lisp#wroker; did you mean below/q.lisp#worker?",
+        "11:1: warning: RF005 there is no prompt below/GONE.md; nobody is ever given these",
+        "12:1: warning: RF005 there is no prompt beneath/WORK.md; nobody is ever given these",
+        "13:1: warning: RF005 there is no state p.lisp; did you mean p.lisp#worker?",
+    ];
+    let found = checked(&files, Some("p.lisp"), &[]);
+    let found: Vec<_> =
+        found.iter().filter_map(|said| said.strip_prefix("replies.yaml:")).collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn the_folders_that_a_program_runs_are_looked_at() {
+    let runs = |start: &str| SOUND.replace("\"WORK.md\"", &format!("\"{start}\""));
+    let (program, inner) = (runs("below/q.lisp"), runs("deep/START.md"));
+    let bad = prompt("tag: goto, target: GONE.md", "x");
+    let files = [
+        ("p.lisp", program.as_str()),
+        ("below/q.lisp", &inner),
+        ("below/OTHER.md", &bad),
+        ("below/deep/START.md", &bad),
+    ];
+    let found = checked(&files, Some("p.lisp"), &[]);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].starts_with("START.md:3:3: RF201 this policy allows nothing"), "{found:#?}");
+    assert!(found[1].ends_with(": RF101 GONE.md: there is no such file"), "{found:#?}");
+}

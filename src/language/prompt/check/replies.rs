@@ -1,0 +1,152 @@
+//! The script: whether it can be read, and whether all that it answers for is there.
+//!
+//! One script may serve several workflows of a folder, so what counts is not what the checked one comes
+//! to, but what is there: a prompt, a node of a graph or a role of a program, here or in a folder below.
+
+use super::Report;
+use crate::domain::id::{Folder, StateName};
+use crate::language::hint::closest;
+use crate::language::prompt::kind::Kind;
+use crate::language::prompt::outline::{Graph, Outline, Program, State};
+use crate::language::replies::{self, Replies};
+use crate::language::source::{Error, Source};
+
+impl Report<'_> {
+    /// The script, and whether there is one.
+    pub(super) fn replies(&mut self, outline: &Outline) -> usize {
+        let Ok(file) = StateName::parse(replies::FILE) else { return 0 };
+        let text = match self.source.read(&file) {
+            Ok(text) => text,
+            Err(Error::Missing { .. }) => return 0,
+            Err(error) => {
+                self.error(&file, error.place(), "RF004", error.reason());
+                return 1;
+            }
+        };
+        if let Err(replies::Error::Invalid { error, .. }) = Replies::parse("", &text) {
+            self.yaml(&file, &[error], "RF004");
+            return 1;
+        }
+        for (key, place) in replies::states(&text) {
+            if let Err(message) = answered(&key, outline, self.source) {
+                self.warning(&file, place, "RF005", message);
+            }
+        }
+        1
+    }
+}
+
+/// Whether there is what a key of the script answers for.
+fn answered(key: &str, outline: &Outline, source: &dyn Source) -> Result<(), String> {
+    let (path, part) = match key.split_once('#') {
+        Some((path, part)) => (path, Some(part)),
+        None => (key, None),
+    };
+    let (folder, name) = match path.rsplit_once('/') {
+        Some((folder, name)) => (Some(folder), name),
+        None => (None, path),
+    };
+    let Ok(name) = StateName::parse(name) else { return Err(missing("state", key, outline)) };
+    let names = Key { whole: key, name: &name, part };
+    let Some(folder) = folder else {
+        return match outline.states.get(&name) {
+            Some(state) => names.fits(outline).and_then(|()| names.is_one_of(parts(state))),
+            None => names.is_in(source, outline),
+        };
+    };
+    let below = Folder::parse(folder).ok().and_then(|folder| source.within(&folder).ok());
+    let Some(below) = below else { return Err(missing(names.what(), key, outline)) };
+    names.is_in(&*below, outline)
+}
+
+/// What stands in a file, as far as it can be read: its nodes, or its roles.
+type Parts = Option<Vec<String>>;
+
+fn parts(state: &State) -> Parts {
+    match state {
+        State::Graph(Graph { program, .. }) => {
+            Some(program.as_ref()?.nodes.keys().map(ToString::to_string).collect())
+        }
+        State::Program(Program { definition, .. }) => {
+            Some(definition.as_ref()?.roles.iter().map(|role| role.name.to_string()).collect())
+        }
+        _ => None,
+    }
+}
+
+/// The same of a file that the workflow does not come to.
+fn beside(name: &StateName, source: &dyn Source) -> Parts {
+    if Kind::of(name) != Some(Kind::Program) {
+        return None;
+    }
+    let text = source.read(name).ok()?;
+    parts(&State::Program(Program::of(&source.path(name), &text, source)))
+}
+
+/// A key of the script, taken apart.
+struct Key<'a> {
+    whole: &'a str,
+    name: &'a StateName,
+    part: Option<&'a str>,
+}
+
+impl Key<'_> {
+    /// Whether it is the name of something in a folder.
+    fn is_in(&self, source: &dyn Source, outline: &Outline) -> Result<(), String> {
+        self.fits(outline)?;
+        if source.check(self.name).is_err() {
+            return Err(missing(self.what(), self.whole, outline));
+        }
+        self.is_one_of(beside(self.name, source))
+    }
+
+    /// Prompts are named alone, and graphs and programs with what stands in them.
+    fn fits(&self, outline: &Outline) -> Result<(), String> {
+        let kind = Kind::of(self.name);
+        if kind.is_some() && (kind == Some(Kind::Prompt)) == self.part.is_none() {
+            return Ok(());
+        }
+        Err(missing(self.what(), self.whole, outline))
+    }
+
+    fn is_one_of(&self, parts: Parts) -> Result<(), String> {
+        let (Some(part), Some(parts)) = (self.part, parts) else { return Ok(()) };
+        if parts.iter().any(|own| own == part) {
+            return Ok(());
+        }
+        let similar = closest(part, parts.iter().map(String::as_str));
+        let file = self.whole.split_once('#').map_or(self.whole, |(file, _)| file);
+        Err(said(self.what(), self.whole, similar.map(|own| format!("{file}#{own}"))))
+    }
+
+    /// What it names, by the look of it.
+    fn what(&self) -> &'static str {
+        match (Kind::of(self.name), self.part) {
+            (Some(Kind::Prompt), None) => "prompt",
+            (Some(Kind::Graph), Some(_)) => "node",
+            (Some(Kind::Program), Some(_)) => "role",
+            _ => "state",
+        }
+    }
+}
+
+/// That nothing is called so; perhaps something of the workflow is called like it.
+fn missing(what: &str, key: &str, outline: &Outline) -> String {
+    let names: Vec<String> = outline
+        .states
+        .iter()
+        .flat_map(|(name, state)| match parts(state) {
+            Some(parts) => parts.iter().map(|part| format!("{name}#{part}")).collect(),
+            None => vec![name.to_string()],
+        })
+        .collect();
+    said(what, key, closest(key, names.iter().map(String::as_str)).map(str::to_owned))
+}
+
+fn said(what: &str, key: &str, similar: Option<String>) -> String {
+    let hint = match similar {
+        Some(name) => format!("did you mean {name}?"),
+        None => "nobody is ever given these".to_owned(),
+    };
+    format!("there is no {what} {key}; {hint}")
+}

@@ -88,7 +88,8 @@ impl Agent {
 
     fn report(&mut self, report: Report) {
         self.work = Work::Idle;
-        self.reported = (report.judgement != Judgement::NotStarted).then(|| report.turn.clone());
+        let is_due_again = matches!(report.judgement, Judgement::NotStarted | Judgement::Failed(_));
+        self.reported = (!is_due_again).then(|| report.turn.clone());
         self.context.supervisor.reports.do_send(TurnReported(report));
     }
 

@@ -47,7 +47,10 @@ fn a_fact_holds_from_when_it_is_asserted_until_it_is_retracted() {
 fn a_program_reads_what_came_of_it() {
     let test = Test::new();
     let said = test.raymond(&["signal", "a", "--value", "1", "--json"]).ok().json();
-    let fact = json!({ "label": "a", "key": "", "value": "1", "seq": 1, "source": "signal" });
+    let at = said["fact"]["at"].clone();
+    assert!(at.as_str().is_some_and(|at| at.ends_with('Z')), "{said}");
+    let fact =
+        json!({ "label": "a", "key": "", "value": "1", "seq": 1, "source": "signal", "at": at });
     assert_eq!(said, json!({ "label": "a", "key": "", "changed": true, "fact": fact }));
     let said = test.raymond(&["signal", "a", "--value", "1", "--json"]).ok().json();
     assert_eq!((&said["changed"], &said["fact"]), (&json!(false), &fact));
@@ -112,7 +115,7 @@ fn a_run_without_a_program_has_seen_none() {
     test.raymond(&["signal", "a"]).ok();
     test.raymond(&["facts", "t"])
         .ok()
-        .stderr_has("t has seen no facts; a run sees those its program");
+        .stderr_has("t sees no facts that hold; a run sees those its program");
     assert_eq!(test.raymond(&["facts", "t", "--json"]).ok().json(), json!([]));
 }
 

@@ -67,6 +67,7 @@ fn shown(record: &Record) -> Option<String> {
             let context: Vec<String> = event
                 .context
                 .iter()
+                .filter(|(_, text)| !text.is_empty())
                 .map(|(key, text)| format!("({} {})", atom(key), quoted(text)))
                 .collect();
             let context = if context.is_empty() {

@@ -47,8 +47,8 @@ fn place() -> Test {
         .prompt("sub/SECOND.md", "second")
         .rule(when("one now").reply("1").cost(0.01))
         .rule(when("two").reply("2").cost(0.01))
-        .rule(when("do second after 2").reply("3").cost(0.01))
-        .rule(when("do first after 3").reply("4").cost(0.01))
+        .rule(when("do first after 2").reply("3").cost(0.01))
+        .rule(when("do second after 3").reply("4").cost(0.01))
         .rule(when("first of all").reply("<goto>SECOND.md</goto>").cost(0.01))
         .rule(when("second").reply("<result>all done</result>").cost(0.01));
     signal(&test, "go", "t", "now");

@@ -44,12 +44,12 @@ fn a_program_that_is_wrong_is_not_begun() {
 
 #[test]
 fn a_program_pauses_when_its_money_is_spent_and_goes_on_with_more() {
-    let text = format!(
+    let limited = format!(
         "(workflow w (metadata (max-budget-usd 0.05)) (roles (a))\n(state s\n(loop {} (branch (on (signal stop) (goto e)))))\n(state e (terminal :result over)))",
         ask("a", "go", "r")
     );
     let replies = "\"p.lisp#a\": [{ reply: more, cost: 0.02, repeat: true }]\n";
-    let test = written(&text).file("replies.yaml", replies.as_bytes());
+    let test = written(&limited).file("replies.yaml", replies.as_bytes());
     let run = ["run", "p.lisp", "--agent", "scripted", "--label", "it"];
     test.raymond(&run).code(75).stderr_has("the budget of $0.05 is used up");
     test.raymond(&["status", "it"]).ok().stdout_has("of $0.05");

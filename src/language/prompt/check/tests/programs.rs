@@ -64,7 +64,7 @@ fn a_script_may_answer_for_all_that_is_there() {
         "beneath/WORK.md",
         "p.lisp",
     ];
-    let script: String = keys.iter().map(|key| format!("{key}: [x]\n")).collect();
+    let script = keys.map(|key| format!("{key}: [x]")).join("\n");
     let files = [
         ("p.lisp", program.as_str()),
         ("beside.lisp", SOUND),

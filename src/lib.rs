@@ -11,7 +11,7 @@
 //!      │   ├─ world ─ what graphs ask for: files, git, pages and programs, confined to a workspace
 //!      │   ├─ store ─ the run directory: journal, snapshot, lock, inbox; the workflow's files
 //!      │   ├─ process Claude Code: command, child, transcript, clean-up; and the programs beside a run
-//!      │   └─ language text → what to ask; reply → which transition; graph → what is needed (pure)
+//!      │   └─ language text → what to ask; reply → which transition; graph, program → what is needed
 //!      └─ domain ──── what a run is, what can happen to it, what is owed then (pure)
 //! ```
 //!
@@ -29,6 +29,14 @@
 //! it. The machine stands where the record says, so the same is needed again after a crash; [`domain::operation`]
 //! says what that means for each operation. Pure nodes and reads are done again from the last record and
 //! come to the same: one record, and one flush, holds all of them.
+//!
+//! A program is carried out by an agent of its own and served by others: [`language::program::read`] makes a
+//! [definition](language::program::definition) of the file, and the supervisor has
+//! [`language::program::machine`] go on from where the [instance](domain::instance) stands, against the run's own
+//! facts, so that nothing can happen between looking and waiting. What comes of it ([`domain::conduct`]) is one
+//! moment of the journal: requests to its roles, which are agents with a queue, what it says, where it stands.
+//! Facts outlive the run in [`store::dataspace`]; the run keeps in its own state what it has seen of them
+//! ([`domain::fact`]).
 //!
 //! A plug-in is an actor that [`runtime::PlugIns`] gives a mailbox and a thread of its own. It is told of
 //! each [`Published`] record, and may be asked a [`Consult`] before a turn starts and before a transition
@@ -58,7 +66,9 @@
 //! expressions in [`language::expression`], names and `store_as` in [`language::graph::program`], types and
 //! their other names in [`language::graph::vocabulary`], where a walk is cut in [`language::graph::machine`],
 //! what a document has to answer in [`language::graph::contract`], crashes in [`domain::operation`], answers in
-//! [`domain::question`], and what the world refuses in [`world`].
+//! [`domain::question`], and what the world refuses in [`world`]. For programs: their forms in
+//! [`language::program::definition`], ends in [`domain::decide`], what came too late and which fact is taken in
+//! [`language::program::machine`], what a step changes once in [`store::dataspace`].
 
 pub mod actor;
 pub mod cli;

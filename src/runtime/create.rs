@@ -60,8 +60,6 @@ pub fn create(
         &settings,
         &Marker { run: workflow_id.clone(), dir: root.path().to_owned() },
     )?;
-    // What a run of this name has left there that was removed is not this one's.
-    Dataspace::of(root).ended(&workflow_id)?;
     let started = RunStarted {
         version: STATE_VERSION,
         workflow_id,
@@ -75,6 +73,8 @@ pub fn create(
     };
     let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(started)) };
     let (store, run) = RunStore::create(root, &first)?;
+    // What a removed run of this name has left there is not this one's; now no other can have it.
+    Dataspace::of(root).ended(&run.workflow_id)?;
     Ok(Prepared { store, run, start: Start::New(Box::new(first)), warnings, graphs })
 }
 

@@ -52,6 +52,9 @@ pub(super) fn workflow_advanced(
     at: Timestamp,
 ) -> Result<Vec<Effect>, Refused> {
     let agent = due(run, &event.turn)?;
+    if agent.program.is_none() {
+        return Err(no_program());
+    }
     agent.next_step(at);
     let instance = agent.program.as_mut().ok_or_else(no_program)?;
     instance.stand = event.stand.clone();
@@ -100,14 +103,19 @@ pub(super) fn agent_requested(
     at: Timestamp,
 ) -> Result<Vec<Effect>, Refused> {
     let AgentRequested { turn, file, handle, asking, opens, cwd } = event;
-    let agent = due(run, turn)?;
-    let folder = agent.birth.folder.clone();
-    let instance = agent.program.as_mut().ok_or_else(no_program)?;
-    let known = instance.handles.get(handle).cloned();
+    let asks = due(run, turn)?.program.as_ref().ok_or_else(no_program)?;
+    let known = asks.handles.get(handle).cloned();
     if known.is_none() && opens.is_none() {
         return Err(Refused::NoSession);
     }
-    let number = instance.requests.get(&asking.name).map_or(0, |before| before.number) + 1;
+    if let Some(role) = known.as_ref().filter(|role| !run.agents.contains_key(role)) {
+        return Err(Refused::NoAgent(role.clone()));
+    }
+    let agent = due(run, turn)?;
+    let folder = agent.birth.folder.clone();
+    let instance = agent.program.as_mut().ok_or_else(no_program)?;
+    let before = instance.requests.get(&asking.name).map_or(0, |before| before.number);
+    let number = before.saturating_add(1);
     let asked =
         Request { number, role: asking.role.clone(), status: Answered::Pending, ended: None };
     instance.requests.insert(asking.name.clone(), asked);

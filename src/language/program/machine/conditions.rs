@@ -57,14 +57,17 @@ impl<'scene> Machine<'scene> {
     pub(super) fn wait(&mut self, wait: &'scene Wait, at: Place) -> Result<(), Halt> {
         let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
         self.by = late.filter(|late| *late <= self.scene.now);
-        let judged = match self.judge(&wait.condition) {
+        let judged = self.judge(&wait.condition);
+        let taken = self.to_be_taken(&wait.condition);
+        let is_late = self.by.take().is_some();
+        let judged = match judged {
             Ok(judged) => judged,
             Err(Untold::GoTo(state)) => return self.go_to(state, at),
             Err(Untold::Fail(why)) => return Err(Halt::Fail { at, why }),
             Err(Untold::Errand(errand)) => return self.due(errand),
         };
         if judged.holds {
-            if let Some(fact) = self.to_be_taken(&wait.condition) {
+            if let Some(fact) = taken {
                 let Fact { label, key, seq, .. } = fact;
                 return self.due(Errand::Claim { label, key, seq });
             }
@@ -72,7 +75,7 @@ impl<'scene> Machine<'scene> {
             return Ok(());
         }
         let awaiting = self.awaited(&wait.condition);
-        if self.by.take().is_some() {
+        if is_late {
             let Some(state) = wait.on_timeout else {
                 let why = format!(
                     "{awaiting} did not come in time; say where to go on then: :on-timeout STATE"

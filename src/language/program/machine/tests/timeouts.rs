@@ -26,6 +26,19 @@ fn who_waits_too_long_goes_on_elsewhere() {
 }
 
 #[test]
+fn that_a_wait_is_late_is_its_own_matter() {
+    let text = program(&[
+        "(state s (wait (signal x) :timeout \"2s\" :on-timeout late)
+            (branch (on (signal y) (terminal :result both))) (terminal :result one))",
+        "(state late (terminal :result late))",
+    ]);
+    let mut play = Play::of(&text);
+    play.assert("x", "", "");
+    play.sleeps(5000).assert("y", "", "");
+    assert_eq!(play.go().ended(), "both", "what follows sees all that holds by then");
+}
+
+#[test]
 fn without_a_way_on_a_late_wait_fails() {
     let wait = "(await (transcript-response :request-id r) :timeout \"1m\")";
     let mut play = Play::of(&state(&format!("{SEND} {wait}")));

@@ -49,7 +49,7 @@ pub struct Supervisor {
     context: Rc<Context>,
     agents: HashMap<AgentId, Addr<Agent>>,
     admission: Admission,
-    /// The agents that walk graphs, for which nobody needs a permit.
+    /// The agents that walk graphs, or whose programs have something done, for which nobody needs a permit.
     walking: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     again: HashSet<AgentId>,

@@ -85,7 +85,7 @@ pub struct Stand {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changes: BTreeMap<String, String>,
     /// How many states it has entered since it blocked.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub entered: u64,
     /// What it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct Stand {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
-fn is_none(number: &u64) -> bool {
+fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 

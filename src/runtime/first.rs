@@ -154,13 +154,6 @@ fn first_program(
         warnings: warnings.iter().map(Diagnostic::told).collect(),
         asks: program.asks(),
         budget: program.metadata.max_budget_usd,
-        definition: Some(Box::new(Definition {
-            file: entry.clone(),
-            folder: None,
-            name: program.name.to_string(),
-            program: program.hash,
-            text: program.text,
-            labels: program.labels.into_iter().collect(),
-        })),
+        definition: Some(Box::new(program.kept(entry.clone(), None))),
     })
 }

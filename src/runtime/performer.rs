@@ -16,8 +16,8 @@ use crate::domain::id::RunId;
 use crate::domain::instance::{Errand, Fetched};
 use crate::domain::operation::Operation;
 use crate::domain::turn::TurnId;
+use crate::store;
 use crate::store::dataspace::{Dataspace, Statement, Step, Watch};
-use crate::store::{self};
 use crate::world::outcome::Looked;
 use crate::world::perform::World;
 

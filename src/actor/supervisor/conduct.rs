@@ -21,7 +21,7 @@ use crate::domain::conduct::{Conduct, Deed};
 use crate::domain::decide::{Beginning, Report, begun, conducted, delegated, dismissed, heard_out};
 use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::instance::{self, Fetched, Work};
+use crate::domain::instance::{Fetched, Work};
 use crate::domain::run::Pause;
 use crate::domain::turn::{Cause, Failure};
 use crate::language::program::definition::Definition;
@@ -112,16 +112,8 @@ impl Supervisor {
             *name != "input" || !text.is_empty() || !settings.context.contains_key(*name)
         });
         context.extend(own.map(|(name, text)| (name.clone(), text.clone())));
-        let folder = agent.birth.folder.clone();
         let beginning = Beginning {
-            definition: instance::Definition {
-                file: agent.current_state.clone(),
-                folder,
-                name: definition.name.to_string(),
-                program: Arc::clone(&definition.hash),
-                text: Arc::clone(&definition.text),
-                labels: definition.labels.iter().cloned().collect(),
-            },
+            definition: definition.kept(agent.current_state.clone(), agent.birth.folder.clone()),
             start: definition.states.first().map(|state| state.name.clone()).unwrap_or_default(),
             label: settings.label.clone().unwrap_or_else(|| self.run.workflow_id.to_string()),
             branch: settings.branch.clone(),

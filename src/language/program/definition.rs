@@ -9,6 +9,7 @@ use std::sync::Arc;
 use regex::Regex;
 
 use crate::domain::id::{Folder, StateName};
+use crate::domain::instance;
 use crate::domain::money::Usd;
 use crate::domain::settings::Model;
 use crate::domain::time::Timestamp;
@@ -44,6 +45,19 @@ pub struct Definition {
 }
 
 impl Definition {
+    /// What a run keeps of it, when it is read from this file.
+    #[must_use]
+    pub fn kept(&self, file: StateName, folder: Option<Folder>) -> instance::Definition {
+        instance::Definition {
+            file,
+            folder,
+            name: self.name.to_string(),
+            program: Arc::clone(&self.hash),
+            text: Arc::clone(&self.text),
+            labels: self.labels.iter().cloned().collect(),
+        }
+    }
+
     /// Whether it asks anyone anything.
     #[must_use]
     pub fn asks(&self) -> bool {

@@ -91,15 +91,13 @@ impl<'scene> Machine<'scene> {
     }
 
     fn go_on(&mut self, fetched: Option<Result<Fetched, String>>) -> Then {
-        let outcome = self.take(fetched).and_then(|()| {
-            loop {
-                self.step()?;
+        let mut outcome = self.take(fetched);
+        loop {
+            match outcome {
+                Ok(()) => outcome = self.step(),
+                Err(Halt::Then(then)) => return then,
+                Err(Halt::Fail { at, why }) => return self.failed(at, &why),
             }
-        });
-        match outcome {
-            Ok(()) => Then::Wait,
-            Err(Halt::Then(then)) => then,
-            Err(Halt::Fail { at, why }) => self.failed(at, &why),
         }
     }
 
@@ -140,9 +138,11 @@ impl<'scene> Machine<'scene> {
 
     /// What has to be known before the first instruction.
     fn first_errand(&mut self) -> Result<(), Halt> {
-        let is_first = self.stand.cursor.is_empty() && self.scene.instance.bases.is_empty();
+        if !self.stand.cursor.is_empty() || !self.scene.instance.bases.is_empty() {
+            return Ok(());
+        }
         let directories = self.scene.definition.work_directories();
-        if !is_first || self.stand.wait.is_some() || directories.is_empty() {
+        if directories.is_empty() {
             return Ok(());
         }
         let branch = self.scene.instance.branch.clone();

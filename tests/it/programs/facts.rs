@@ -119,3 +119,15 @@ fn what_is_asserted_during_a_turn_is_seen_right_after_it() {
     live.wait().ok();
     assert_eq!(logged(&test), ["seen"]);
 }
+
+#[test]
+fn a_name_that_is_taken_leaves_what_its_run_has_taken() {
+    let test = program("(state s (wait (signal go)))");
+    test.run(&["p.lisp", "--on-wait", "exit"]).code(2);
+    let claims = test.dir().join("dataspace/claims");
+    std::fs::create_dir_all(&claims).expect("made");
+    let claim = claims.join("t~main-9.json");
+    std::fs::write(&claim, "{}").expect("written");
+    test.raymond(&["run", "p.lisp", "--label", "t"]).code(64);
+    assert!(claim.exists(), "it is the other run's");
+}

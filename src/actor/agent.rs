@@ -133,7 +133,7 @@ impl Agent {
             turn: assignment.turn,
             state: asked.unwrap_or(assignment.state),
             folder: assignment.folder,
-            cwd: assignment.cwd,
+            home: assignment.home,
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or(self.context.model),
@@ -268,7 +268,13 @@ impl Handler<Proceed> for Agent {
             return;
         }
         if let Some(errand) = assignment.errand.clone() {
-            return self.run_errand(assignment.turn, errand, assignment.again, ctx);
+            return self.run_errand(
+                assignment.turn,
+                assignment.home,
+                errand,
+                assignment.again,
+                ctx,
+            );
         }
         if assignment.walks {
             let heard = assignment.heard.clone().map(|heard| *heard);

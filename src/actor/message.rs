@@ -15,6 +15,7 @@ use crate::domain::decide::Report;
 use crate::domain::evaluation::Proposal;
 use crate::domain::event::Record;
 use crate::domain::graph::{Contract, Heard, State, Task};
+use crate::domain::home::Home;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::instance::Errand;
 use crate::domain::money::Usd;
@@ -85,8 +86,10 @@ pub struct Assignment {
     pub limits: Limits,
     /// The folder of that state below the scope, if it is not the scope itself.
     pub folder: Option<Folder>,
-    /// The directory the turn runs in, below that of the run, if it is another.
-    pub cwd: Option<Folder>,
+    /// Where the turn runs.
+    pub home: Home,
+    /// The commit its worktree begins at, where that is known.
+    pub base: Option<String>,
     /// What a program has done for it, instead of a turn.
     pub errand: Option<Errand>,
     /// What is asked instead of the state's prompt.

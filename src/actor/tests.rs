@@ -5,6 +5,7 @@ mod advisers;
 mod late;
 mod limits;
 mod memory;
+mod nothing;
 mod panics;
 mod stage;
 

@@ -109,7 +109,10 @@ fn is_zero(number: &u32) -> bool {
 impl Agent {
     /// An agent at its birth.
     #[must_use]
-    pub fn born(id: AgentId, birth: Birth, session: SessionId, since: Timestamp) -> Self {
+    pub fn born(id: AgentId, mut birth: Birth, session: SessionId, since: Timestamp) -> Self {
+        if birth.terms.worktree {
+            birth.home.tree = Some(id.clone());
+        }
         Self {
             id,
             current_state: birth.state.clone(),

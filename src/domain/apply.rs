@@ -271,7 +271,7 @@ fn take(
             agent.enter(next.clone(), here, Variables::new(), at);
             let birth = Birth {
                 folder: agent.birth.folder.clone(),
-                cwd: agent.birth.cwd.clone(),
+                home: agent.birth.home.clone(),
                 variables: variables.clone(),
                 terms: (*event.terms).clone(),
                 ..Birth::plain(target.clone())

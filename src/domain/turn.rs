@@ -9,6 +9,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::home::Home;
 use super::id::{AgentId, Folder, MessageId, StateName};
 use super::money::Usd;
 use super::session::Session;
@@ -62,9 +63,9 @@ pub struct StepInput {
     /// The folder of that state below the scope, if it is not the scope itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<Folder>,
-    /// The directory it runs in, below that of the run, if it is another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<Folder>,
+    /// Where it runs.
+    #[serde(flatten)]
+    pub home: Home,
     /// How many turns this agent has had in this state before.
     pub visit: u32,
     /// The session it runs in.

@@ -119,7 +119,7 @@ impl Claude {
             agent: Some(&input.turn.agent),
             session: &input.session,
             model: input.model,
-            cwd: input.cwd.as_ref(),
+            home: input.home.clone(),
             most: input.most,
             prompt: (!told).then_some(&input.prompt),
         };

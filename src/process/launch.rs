@@ -14,6 +14,7 @@ use super::owned::{Process, Start};
 use super::pool::Slot;
 use super::transcript::ProcessFiles;
 use super::worker::Worker;
+use crate::domain::home::Home;
 use crate::domain::id::{AgentId, Folder, SessionId};
 use crate::domain::money::Usd;
 use crate::domain::session::Session;
@@ -31,8 +32,8 @@ pub(super) struct Launch<'launch> {
     pub(super) agent: Option<&'launch AgentId>,
     pub(super) session: &'launch Session,
     pub(super) model: Option<Model>,
-    /// The directory it runs in, below that of the run, if it is another.
-    pub(super) cwd: Option<&'launch Folder>,
+    /// Where it runs.
+    pub(super) home: Home,
     /// What it may spend at the most.
     pub(super) most: Option<Usd>,
     /// What it reads; absent, if it is told things.
@@ -58,7 +59,7 @@ impl Claude {
         let start = Start {
             program: self.program.clone(),
             arguments: arguments(launch.session, launch.model, &self.settings, told, launch.most),
-            cwd: self.working_directory(launch.cwd)?,
+            cwd: self.working_directory(launch.home.cwd.as_ref())?,
             environment: self.marker.variables(&launch.name, launch.agent),
         };
         let started = if self.pool.is_busy() {
@@ -128,7 +129,7 @@ impl Claude {
             agent: None,
             session: &session,
             model: self.settings.model,
-            cwd: None,
+            home: Home::default(),
             most: self.settings.budget_usd,
             prompt: None,
         };

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::spawn_blocking;
 
 use crate::actor::clock::now;
-use crate::actor::performer::{Errands, Performed, Performer};
+use crate::actor::performer::{Errands, Found, Performed, Performer};
 use crate::actor::runner::Local;
 use crate::domain::fact::{FactChange, Facts};
-use crate::domain::id::RunId;
+use crate::domain::home::Home;
+use crate::domain::id::{AgentId, RunId};
 use crate::domain::instance::{Errand, Fetched};
 use crate::domain::operation::Operation;
 use crate::domain::turn::TurnId;
@@ -89,13 +90,36 @@ impl Performer for Ours {
     fn perform(
         self: Rc<Self>,
         name: String,
+        _home: Home,
         operation: Operation,
         again: bool,
     ) -> Local<Performed> {
         Box::pin(async move { self.world.perform(&name, &operation, again).await })
     }
 
-    fn fetch(self: Rc<Self>, turn: TurnId, errand: Errand, again: bool) -> Local<Errands> {
+    fn text(self: Rc<Self>, _home: Home, _file: String, _most: u64) -> Local<Found<String>> {
+        Box::pin(async move { todo!() })
+    }
+
+    fn directory(self: Rc<Self>, _home: Home) -> Local<Found<()>> {
+        Box::pin(async move { todo!() })
+    }
+
+    fn commit(self: Rc<Self>, _name: String, _home: Home) -> Local<Found<String>> {
+        Box::pin(async move { todo!() })
+    }
+
+    fn worktree(self: Rc<Self>, _agent: AgentId, _base: Option<String>) -> Local<Found<()>> {
+        Box::pin(async move { todo!() })
+    }
+
+    fn fetch(
+        self: Rc<Self>,
+        turn: TurnId,
+        _home: Home,
+        errand: Errand,
+        again: bool,
+    ) -> Local<Errands> {
         Box::pin(async move {
             let stem = turn.stem();
             let looked = match &errand {

@@ -7,6 +7,7 @@ use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 use super::{Agent, Work};
 use crate::actor::message::ErrandDone;
 use crate::actor::performer::Errands;
+use crate::domain::home::Home;
 use crate::domain::instance::Errand;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
@@ -16,6 +17,7 @@ impl Agent {
     pub(super) fn run_errand(
         &mut self,
         turn: TurnId,
+        home: Home,
         errand: Errand,
         again: bool,
         ctx: &mut Ctx<Self>,
@@ -24,7 +26,7 @@ impl Agent {
         let step = turn.clone();
         let fetching = async move {
             point("errand.before");
-            let outcome = performer.fetch(step, errand, again).await;
+            let outcome = performer.fetch(step, home, errand, again).await;
             point("errand.after");
             outcome
         };

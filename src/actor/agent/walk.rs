@@ -15,6 +15,7 @@ use crate::actor::message::Assignment;
 use crate::actor::performer::Performed;
 use crate::domain::decide::{Judgement, Report};
 use crate::domain::graph::Heard;
+use crate::domain::home::Home;
 use crate::domain::operation::{Class, Operation};
 use crate::domain::turn::{Cause, Failure};
 use crate::domain::walk::Then;
@@ -91,19 +92,25 @@ async fn walked(context: &Context, assignment: Assignment, heard: Option<Heard>)
             let kind = operation.name();
             return Judgement::Walked(Box::new(machine.finish(Then::Operation(kind))));
         }
-        heard = match perform(context, &name, operation, std::mem::take(&mut again)).await {
-            Ok(heard) => Some(heard),
-            Err(failure) if failure.cause == Cause::Interrupted && machine.is_worth_keeping() => {
-                return Judgement::Walked(Box::new(machine.finish(Then::Walk)));
-            }
-            Err(failure) => return Judgement::Failed(failure),
-        };
+        heard =
+            match perform(context, &name, &assignment.home, operation, std::mem::take(&mut again))
+                .await
+            {
+                Ok(heard) => Some(heard),
+                Err(failure)
+                    if failure.cause == Cause::Interrupted && machine.is_worth_keeping() =>
+                {
+                    return Judgement::Walked(Box::new(machine.finish(Then::Walk)));
+                }
+                Err(failure) => return Judgement::Failed(failure),
+            };
     }
 }
 
 async fn perform(
     context: &Context,
     name: &str,
+    home: &Home,
     operation: Operation,
     again: bool,
 ) -> Result<Heard, Failure> {
@@ -111,7 +118,9 @@ async fn perform(
     if class != Class::Read {
         point("operation.before");
     }
-    let performed = Rc::clone(&context.performer).perform(name.to_owned(), operation, again).await;
+    let performed = Rc::clone(&context.performer)
+        .perform(name.to_owned(), home.clone(), operation, again)
+        .await;
     if class != Class::Read {
         point("operation.after");
     }

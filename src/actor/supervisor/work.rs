@@ -105,7 +105,8 @@ impl Supervisor {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
             folder: agent.birth.folder.clone(),
-            cwd: agent.birth.cwd.clone(),
+            home: agent.birth.home.clone(),
+            base: agent.birth.base.clone(),
             errand: agent.program.as_ref().and_then(|instance| instance.stand.errand.clone()),
             task: agent.task.clone(),
             walks: agent.walks(),
@@ -235,7 +236,7 @@ impl Supervisor {
     pub(super) fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
         self.walking.remove(&report.turn.agent);
         let elsewhere =
-            self.run.agents.get(&report.turn.agent).is_some_and(|own| own.birth.cwd.is_some());
+            self.run.agents.get(&report.turn.agent).is_some_and(|own| !own.birth.home.is_usual());
         let ready = if elsewhere { None } else { self.context.runner.offer() };
         let events = decide(&self.run, report, choice(ready.clone()));
         if let Some(ready) = ready

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use actix::{Actor, Addr, AsyncContext, Handler};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::stage::{Nothing, Player, Stage, agent_id, files, in_time, says, settings};
+use super::nothing::Nothing;
+use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::Agent;
 use crate::actor::context::{Context, Superior};
 use crate::actor::message::{
@@ -21,6 +22,7 @@ use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Parts, Start, Supervisor};
 use crate::domain::consult::Spent;
 use crate::domain::decide::{Judgement, Report};
+use crate::domain::home::Home;
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::Accepted;
 use crate::domain::run::Run;
@@ -210,7 +212,8 @@ fn assignment(step: u64, name: &str) -> Assignment {
         variables: Variables::new(),
         limits: Supervision::default().limits(),
         folder: None,
-        cwd: None,
+        home: Home::default(),
+        base: None,
         errand: None,
         task: None,
         walks: false,
@@ -228,7 +231,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         turn: turn("main", step),
         state: state("B.md"),
         folder: None,
-        cwd: None,
+        home: Home::default(),
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,

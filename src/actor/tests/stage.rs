@@ -4,7 +4,7 @@
 //! workflow are its script. It remembers every turn it was given and how many ran at once.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,22 +12,19 @@ use std::time::Duration;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::mpsc;
 
+use super::nothing::Nothing;
 use crate::actor::adviser::Adviser;
 use crate::actor::launch::{Launch, supervise};
 use crate::actor::message::{Finish, Published};
 use crate::actor::observer::{Kind, Observer};
-use crate::actor::performer::{Errands, Performed, Performer};
 use crate::actor::programs::Programs;
 use crate::actor::registry::Registry;
 use crate::actor::runner::{Local, Notices, StepRunner, Stop};
 use crate::actor::supervisor::Start;
 use crate::domain::agent::Terms;
 use crate::domain::event::{Event, Record, RunStarted};
-use crate::domain::fact::{FactChange, Facts};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
-use crate::domain::instance::Errand;
 use crate::domain::money::Usd;
-use crate::domain::operation::Operation;
 use crate::domain::run::{Ending, Run, STATE_VERSION};
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::supervision::Supervision;
@@ -311,23 +308,4 @@ pub(super) fn ended(payload: &str) -> Ending {
 
 pub(super) fn agent_id(name: &str) -> AgentId {
     AgentId::parse(name).expect("an agent's id")
-}
-
-/// Performs nothing.
-pub(super) struct Nothing;
-
-impl Performer for Nothing {
-    fn perform(self: Rc<Self>, name: String, _: Operation, _: bool) -> Local<Performed> {
-        Box::pin(std::future::ready(Performed::Done(Err(format!("nobody performs {name}")))))
-    }
-
-    fn fetch(self: Rc<Self>, step: TurnId, _: Errand, _: bool) -> Local<Errands> {
-        Box::pin(std::future::ready(Errands::Done(Err(format!("nobody performs {step}")))))
-    }
-
-    fn news(&self, _: &BTreeSet<String>, _: &Facts) -> Result<Vec<FactChange>, String> {
-        Ok(Vec::new())
-    }
-
-    fn stop(&self) {}
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::graph::Task;
+use crate::domain::home::Home;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::supervision::Overrides;
@@ -20,9 +21,12 @@ pub struct Birth {
     /// What it is asked, if that is not the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Box<Task>>,
-    /// The directory its turns run in, below that of the run, if it is another.
+    /// Where its turns run.
+    #[serde(flatten)]
+    pub home: Home,
+    /// The commit its worktree begins at, if it gets one; else that is where its parent is by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<Folder>,
+    pub base: Option<String>,
     /// The values of that state's placeholders.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
@@ -40,6 +44,9 @@ pub struct Terms {
     /// What it, and all it forks, may spend; the run's budget limits it as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
+    /// Whether it gets a git worktree of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub worktree: bool,
 }
 
 impl Birth {
@@ -50,7 +57,8 @@ impl Birth {
             state,
             folder: None,
             task: None,
-            cwd: None,
+            home: Home::default(),
+            base: None,
             variables: Variables::new(),
             terms: Terms::default(),
         }

@@ -11,6 +11,7 @@ use crate::domain::event::{
     WorkflowDefined,
 };
 use crate::domain::fact::FactChange;
+use crate::domain::home::Home;
 use crate::domain::id::AgentId;
 use crate::domain::instance::{Answered, Asking, Instance, Request, Service, Stand, Work};
 use crate::domain::run::Run;
@@ -112,7 +113,7 @@ pub(super) fn agent_requested(
         return Err(Refused::NoAgent(role.clone()));
     }
     let agent = due(run, turn)?;
-    let folder = agent.birth.folder.clone();
+    let (folder, home) = (agent.birth.folder.clone(), agent.birth.home.clone());
     let instance = agent.program.as_mut().ok_or_else(no_program)?;
     let before = instance.requests.get(&asking.name).map_or(0, |before| before.number);
     let number = before.saturating_add(1);
@@ -136,7 +137,8 @@ pub(super) fn agent_requested(
     agent.children = agent.children.saturating_add(1);
     let id = agent.id.child(agent.children);
     instance.handles.insert(handle.clone(), id.clone());
-    let birth = Birth { folder, cwd: cwd.clone(), ..Birth::plain(file.clone()) };
+    let home = Home { cwd: cwd.clone().or(home.cwd), ..home };
+    let birth = Birth { folder, home, ..Birth::plain(file.clone()) };
     let session = opens.clone().ok_or(Refused::NoSession)?;
     let mut role = Agent::born(id.clone(), birth, session, at);
     role.serves = Some(Box::new(service));

@@ -246,7 +246,7 @@ pub fn delegated(agent: &Agent, terms: Terms, opens: SessionId) -> Option<Event>
     }
     let birth = Birth {
         folder: folder.clone().or_else(|| agent.birth.folder.clone()),
-        cwd: agent.birth.cwd.clone(),
+        home: agent.birth.home.clone(),
         variables: [("input".to_owned(), input.clone())].into(),
         terms,
         ..Birth::plain(start.clone())

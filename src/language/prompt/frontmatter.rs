@@ -44,6 +44,8 @@ struct Raw {
     budget: Option<Spanned<String>>,
     #[serde(default)]
     evaluator: Option<Spanned<evaluator::Raw>>,
+    #[serde(default)]
+    worktree: Option<bool>,
 }
 
 pub(super) type Entry = BTreeMap<String, Spanned<String>>;
@@ -137,6 +139,7 @@ pub fn examine(yaml: &str) -> Examined {
     frontmatter.terms = Terms {
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
         budget_usd: errors.keep(value(raw.budget, manifest::dollars)).flatten(),
+        worktree: raw.worktree.unwrap_or_default(),
     };
     if let Some(evaluator) = raw.evaluator.filter(|_| is_whole) {
         places.evaluator = evaluator.value.place_of_prompt();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use raymond::domain::home::Home;
 use raymond::domain::id::{AgentId, RunId, SessionId, StateName};
 use raymond::domain::session::Session;
 use raymond::domain::settings::{MaxProcs, Settings};
@@ -49,7 +50,7 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
         turn: TurnId { agent: AgentId::main(), step, turn: 0 },
         state: StateName::parse("START.md").expect("a name"),
         folder: None,
-        cwd: None,
+        home: Home::default(),
         visit: 0,
         session,
         model: None,

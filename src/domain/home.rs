@@ -1,0 +1,56 @@
+//! Where an agent's turns run: in the run's own directory, in one below it, or in a worktree.
+//!
+//! Claude Code finds a session only from the directory it was made in, so an agent has one home for its
+//! whole life, in all its states. An agent that is born in a state with `worktree: true` gets a git
+//! worktree of its own; agents that it forks live in it too, unless they get one of their own.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::id::{AgentId, Folder};
+
+/// The directory an agent's turns run in.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Home {
+    /// In whose worktree, if it is not the run's own directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<AgentId>,
+    /// The directory below that, if it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<Folder>,
+}
+
+impl Home {
+    /// Whether it is the run's own directory.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        self.tree.is_none() && self.cwd.is_none()
+    }
+
+    /// A directory below this one, or this one.
+    #[must_use]
+    pub fn below(&self, directory: Option<&Folder>) -> Self {
+        let cwd = match (&self.cwd, directory) {
+            (Some(own), Some(below)) => Some(own.join(below)),
+            (own, below) => below.or(own.as_ref()).cloned(),
+        };
+        Self { tree: self.tree.clone(), cwd }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_lies_below_another() {
+        let folder = |text: &str| Folder::parse(text).expect("a folder");
+        let home = Home { tree: Some(AgentId::main()), cwd: Some(folder("a")) };
+        assert_eq!(home.below(None), home);
+        let below = home.below(Some(&folder("b/c")));
+        assert_eq!(below.cwd, Some(folder("a/b/c")));
+        assert_eq!(below.tree, home.tree);
+        assert_eq!(Home::default().below(Some(&folder("b"))).cwd, Some(folder("b")));
+        assert!(Home::default().is_usual() && !home.is_usual());
+    }
+}

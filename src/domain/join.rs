@@ -1,0 +1,263 @@
+//! Waiting for the agents one has forked: what a state asks for, and what comes of it.
+//!
+//! A join takes the agents that were forked since the last one, at the same level of the return stack or a
+//! deeper one: a subroutine waits for its own agents, not for its caller's, and what it leaves is its caller's
+//! to wait for. Agents that an earlier join went on without are no one's any more.
+//!
+//! It is met when as many as it needs have ended with a result; where failures are kept, also when all have
+//! ended. It is missed as soon as it can no longer be met. A permanent agent begins again after its result,
+//! so it never ends, and a join for it waits until its timeout.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::id::{AgentId, StateName};
+use super::time::Timestamp;
+use super::transition::Variables;
+
+/// What a state waits for before its prompt is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Join {
+    /// How many agents have to have ended well.
+    pub need: Need,
+    /// How long they are waited for, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// What follows if they did not end in time.
+    #[serde(default)]
+    pub on_timeout: Otherwise,
+    /// What follows if too many of them failed.
+    #[serde(default)]
+    pub on_failure: Otherwise,
+    /// What becomes of those that still live then.
+    #[serde(default)]
+    pub rest: Rest,
+}
+
+/// How many agents a join needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Need {
+    /// All that were forked.
+    All,
+    /// One of them.
+    Any,
+    /// So many of them.
+    #[serde(untagged)]
+    Count(u32),
+}
+
+/// What follows when a join is not met.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Otherwise {
+    /// The agent that waits fails.
+    #[default]
+    Fail,
+    /// It goes on with what there is.
+    Keep,
+    /// It goes on in another state, with what there is.
+    State(StateName),
+}
+
+/// What becomes of the agents that a join goes on without.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Rest {
+    /// They go on, and nobody waits for them.
+    #[default]
+    Leave,
+    /// They are ended, with all they have forked.
+    Stop,
+}
+
+/// How a join came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As many as it needs have ended well, or all have ended and failures are kept.
+    Met,
+    /// It can no longer be met.
+    Missed,
+    /// It was not met in time.
+    Late,
+}
+
+/// That an agent waits for those it has forked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joining {
+    /// For what.
+    pub join: Join,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+impl Joining {
+    /// Until when it waits, if not for ever.
+    #[must_use]
+    pub fn until(&self) -> Option<Timestamp> {
+        self.join.timeout_ms.map(|timeout| self.since.plus(timeout))
+    }
+}
+
+/// The agents that one has forked and not joined, counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Forks(Vec<Batch>);
+
+/// Some that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Batch {
+    /// The number of the first.
+    first: u32,
+    /// How many there are.
+    count: u32,
+    /// How many pending returns the agent had when it forked them.
+    depth: usize,
+    /// How many have ended with a result.
+    #[serde(default)]
+    done: u32,
+    /// How many have ended with an error.
+    #[serde(default)]
+    failed: u32,
+}
+
+/// How the agents stand that a join waits for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many there are.
+    pub count: u32,
+    /// How many have ended with a result.
+    pub done: u32,
+    /// How many have ended with an error.
+    pub failed: u32,
+}
+
+impl Forks {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// One more, forked by an agent with so many pending returns.
+    pub(super) fn add(&mut self, number: u32, depth: usize) {
+        match self.0.last_mut() {
+            Some(last) if last.depth == depth && last.first + last.count == number => {
+                last.count += 1;
+            }
+            _ => self.0.push(Batch { first: number, count: 1, depth, done: 0, failed: 0 }),
+        }
+    }
+
+    /// Whether that child is among them.
+    #[must_use]
+    pub fn contains(&self, number: u32) -> bool {
+        self.0.iter().any(|batch| batch.contains(number))
+    }
+
+    /// One of them has ended.
+    pub(super) fn ended(&mut self, number: u32, well: bool) {
+        if let Some(batch) = self.0.iter_mut().find(|batch| batch.contains(number)) {
+            if well {
+                batch.done += 1;
+            } else {
+                batch.failed += 1;
+            }
+        }
+    }
+
+    /// How those stand that an agent with so many pending returns waits for.
+    #[must_use]
+    pub fn tally(&self, depth: usize) -> Tally {
+        let own = self.0.iter().filter(|batch| batch.depth >= depth);
+        own.fold(Tally::default(), |sum, batch| Tally {
+            count: sum.count + batch.count,
+            done: sum.done + batch.done,
+            failed: sum.failed + batch.failed,
+        })
+    }
+
+    /// Takes out those that an agent with so many pending returns waits for.
+    pub(super) fn take(&mut self, depth: usize) -> Self {
+        let (own, others) =
+            std::mem::take(&mut self.0).into_iter().partition(|batch| batch.depth >= depth);
+        self.0 = others;
+        Self(own)
+    }
+}
+
+impl Batch {
+    fn contains(&self, number: u32) -> bool {
+        (self.first..self.first.saturating_add(self.count)).contains(&number)
+    }
+}
+
+impl Join {
+    /// How many it needs of so many.
+    #[must_use]
+    pub fn needs(&self, count: u32) -> u32 {
+        match self.need {
+            Need::All => count,
+            Need::Any => 1,
+            Need::Count(needed) => needed,
+        }
+    }
+
+    /// What comes of it by how the agents stand; nothing yet, if that is still open.
+    #[must_use]
+    pub fn verdict(&self, tally: Tally) -> Option<Verdict> {
+        let Tally { count, done, failed } = tally;
+        let needed = self.needs(count);
+        if done >= needed {
+            return Some(Verdict::Met);
+        }
+        if self.on_failure == Otherwise::Keep {
+            return (done + failed == count).then_some(Verdict::Met);
+        }
+        (count - failed < needed).then_some(Verdict::Missed)
+    }
+}
+
+/// One of the agents that were waited for, as the state that waited sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Outcome<'run> {
+    /// The agent.
+    pub id: &'run AgentId,
+    /// The state it was born in.
+    pub state: &'run StateName,
+    /// How it ended.
+    #[serde(flatten)]
+    pub status: Status<'run>,
+    /// What it was born with.
+    pub variables: &'run Variables,
+}
+
+/// How an agent ended that was waited for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum Status<'run> {
+    /// With a result.
+    Result {
+        /// The payload.
+        result: &'run str,
+    },
+    /// With an error.
+    Error {
+        /// What happened.
+        error: &'run str,
+    },
+    /// It goes on.
+    Running,
+    /// It was ended because the join went on without it.
+    Stopped,
+}
+
+/// The list that `{{results}}` stands for, by the agents' numbers.
+#[must_use]
+pub fn listed(outcomes: &BTreeMap<u32, Outcome<'_>>) -> String {
+    let list: Vec<_> = outcomes.values().collect();
+    serde_json::to_string(&list).unwrap_or_else(|_| "[]".to_owned())
+}

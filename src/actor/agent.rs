@@ -5,6 +5,9 @@
 
 mod consult;
 mod errand;
+mod fork;
+mod join;
+mod judge;
 mod walk;
 
 use std::rc::Rc;
@@ -18,15 +21,13 @@ use super::message::{
 use super::process::Process;
 use crate::domain::consult::Spent;
 use crate::domain::decide::{Judgement, Report};
-use crate::domain::evaluation::{Proposal, shown_output};
-use crate::domain::graph::{Contract, Heard};
+use crate::domain::evaluation::Proposal;
+use crate::domain::fan_out::ForkRules;
+use crate::domain::home::Home;
 use crate::domain::id::{AgentId, Folder, StateName};
-use crate::domain::policy::{Accepted, Policy, Violation};
-use crate::domain::reminder::reminder;
-use crate::domain::transition::Transition;
-use crate::domain::turn::{Cause, Failure, Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
-use crate::language::graph::contract;
-use crate::language::prompt::evaluator::{self, Evaluator};
+use crate::domain::policy::Policy;
+use crate::domain::turn::{Cause, Failure, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::step::{self, Ask, Position, Unfilled};
 
 /// A live agent.
@@ -42,7 +43,7 @@ pub struct Agent {
 enum Work {
     Idle,
     Queued(Box<Assignment>),
-    /// Plug-ins are asked.
+    /// Plug-ins are asked, or who would be born is found out, or a worktree is made.
     Consulting {
         turn: TurnId,
         asking: SpawnHandle,
@@ -68,8 +69,12 @@ struct Terms {
     state: StateName,
     spent: Spent,
     folder: Option<Folder>,
+    home: Home,
+    forks: ForkRules,
     /// The task it was, and where the agent stood.
     task: Option<Box<Assignment>>,
+    /// The commit its worktree begins at, where that is known.
+    base: Option<String>,
 }
 
 impl Terms {
@@ -88,7 +93,10 @@ impl Agent {
 
     fn report(&mut self, report: Report) {
         self.work = Work::Idle;
-        let is_due_again = matches!(report.judgement, Judgement::NotStarted | Judgement::Failed(_));
+        let is_due_again = matches!(
+            report.judgement,
+            Judgement::NotStarted | Judgement::Failed(_) | Judgement::Arrived(_)
+        );
         self.reported = (!is_due_again).then(|| report.turn.clone());
         self.context.supervisor.reports.do_send(TurnReported(report));
     }
@@ -99,6 +107,7 @@ impl Agent {
             agent: self.id.clone(),
             state: assignment.state.clone(),
             variables: assignment.variables.clone(),
+            results: self.results(assignment),
             run_variables: self.context.variables.clone(),
         }
     }
@@ -106,6 +115,10 @@ impl Agent {
     /// Reads what the state, or its evaluator, asks for, and starts the turn if nobody has anything
     /// against it.
     fn ask(&mut self, assignment: Assignment, admitted: &Admitted, ctx: &mut Ctx<Self>) {
+        if let Err(error) = self.keep_results(&assignment) {
+            let failure = Failure::new(Cause::Storage, error.to_string());
+            return self.report(Report::failed(assignment.turn, failure));
+        }
         let read = self.read(&assignment);
         let ask = match read {
             Ok(ask) => ask,
@@ -114,6 +127,10 @@ impl Agent {
                 return self.report(Report::failed(assignment.turn, failure));
             }
         };
+        if let Some(join) = ask.join.filter(|_| assignment.comes_to_join()) {
+            let judgement = Judgement::Arrived(Box::new(join));
+            return self.report(Report { judgement, ..Report::empty(assignment.turn) });
+        }
         for Unfilled { name, place } in self.context.news_of(ask.unfilled) {
             tracing::warn!(agent = %self.id, "{place}: nothing fills {{{{{name}}}}}, it stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
         }
@@ -126,7 +143,10 @@ impl Agent {
             state: assignment.state.clone(),
             spent: admitted.spent,
             folder: assignment.folder.clone(),
+            home: assignment.home.clone(),
+            forks: ask.forks,
             task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
+            base: assignment.base.clone(),
         };
         let input = StepInput {
             version: STEP_VERSION,
@@ -162,70 +182,19 @@ impl Agent {
         }
     }
 
+    /// Starts a turn once the directory is there that it runs in.
     fn start(&mut self, input: StepInput, terms: Terms, ctx: &mut Ctx<Self>) {
+        match input.home.tree.clone() {
+            Some(tree) => self.start_in_worktree(tree, input, terms, ctx),
+            None => self.launch_turn(input, terms, ctx),
+        }
+    }
+
+    fn launch_turn(&mut self, input: StepInput, terms: Terms, ctx: &mut Ctx<Self>) {
         let turn = input.turn.clone();
         let own = ctx.address().recipient();
         let process = Process::launch(input, Rc::clone(&self.context), own);
         self.work = Work::Asking { turn, terms: Box::new(terms), _process: process };
-    }
-
-    /// What the reply to a task means to the graph it is of; the judgement, if it means nothing.
-    fn heard(&self, terms: &Terms, reply: &Reply) -> Result<Heard, Box<Judgement>> {
-        let task = terms.task.as_ref().and_then(|assignment| assignment.task.as_ref());
-        let contract = task.map_or(Contract::Text, |task| task.contract);
-        let read = step::read(&terms.policy, &*self.context.source, &reply.text);
-        let heard = read.and_then(|accepted| match accepted.transition {
-            Transition::Result { payload, .. } => {
-                contract::read(contract, &payload).map_err(|why| Violation::Contract { why })
-            }
-            other => Err(Violation::NotAllowed { asked: other.to_string() }),
-        });
-        heard.map_err(|violation| {
-            let reminder = reminder(&terms.policy, &violation);
-            Box::new(Judgement::Violated { reminder, violation: violation.to_string() })
-        })
-    }
-
-    fn judge(&self, terms: &Terms, reply: &Reply) -> Judgement {
-        if terms.task.as_ref().is_some_and(|assignment| assignment.is_free()) {
-            return Judgement::Accepted(Accepted::plain_result(&reply.text));
-        }
-        let source = match self.context.source_of(terms.folder.as_ref()) {
-            Ok(source) => source,
-            Err(error) => {
-                return Judgement::Failed(Failure::new(Cause::Workflow, error.to_string()));
-            }
-        };
-        let source = &*source;
-        let answer = step::read(&terms.policy, source, &reply.text);
-        if let Some(proposal) = &terms.proposal {
-            let (accepted, wrong) = evaluator::judged_by_prompt(proposal, answer);
-            if let Some(violation) = wrong {
-                tracing::warn!(agent = %self.id, "{} did not say what is taken instead, so what was asked for stands: {violation}", proposal.evaluator);
-            }
-            return Judgement::Accepted(accepted);
-        }
-        match (answer, &terms.evaluator) {
-            (Ok(accepted), None) => Judgement::Accepted(accepted),
-            (Ok(accepted), Some(Evaluator::Pattern { pattern, found, missing })) => {
-                let instead = (found.as_ref(), missing.as_ref());
-                Judgement::Accepted(evaluator::judged_by_pattern(
-                    accepted,
-                    &reply.text,
-                    pattern,
-                    instead,
-                ))
-            }
-            (Ok(accepted), Some(Evaluator::Prompt { file, .. })) => Judgement::Proposed {
-                accepted,
-                output: shown_output(&reply.text).to_owned(),
-                evaluator: file.clone(),
-            },
-            (Err(violation), _) => {
-                let reminder = reminder(&terms.policy, &violation);
-                Judgement::Violated { reminder, violation: violation.to_string() }
-            }
-        }
     }
 
     fn turn(&self) -> Option<TurnId> {
@@ -280,6 +249,9 @@ impl Handler<Proceed> for Agent {
             let heard = assignment.heard.clone().map(|heard| *heard);
             let report = Report::empty(assignment.turn.clone());
             return self.walk(assignment, heard, report, ctx);
+        }
+        if assignment.joins && assignment.comes_to_join() && self.arrives(&assignment) {
+            return;
         }
         self.work = Work::Queued(Box::new(assignment));
         self.context.supervisor.permits.do_send(AskPermit(self.id.clone()));

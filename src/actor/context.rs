@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::performer::Performer;
 use super::programs::Programs;
 use super::registry::Registry;
 use super::runner::StepRunner;
+use crate::domain::fan_out::Forking;
 use crate::domain::id::{Folder, RunId};
 use crate::domain::settings::Model;
 use crate::domain::transition::Variables;
@@ -45,6 +47,10 @@ pub struct Context {
     pub registry: Arc<Registry>,
     /// The plug-ins that have a say.
     pub advisers: Vec<Adviser>,
+    /// The directory of the files with what joins have brought.
+    pub results: PathBuf,
+    /// How agents are forked.
+    pub forking: Forking,
     /// Who is reported to.
     pub supervisor: Superior,
     /// The unfilled placeholders that someone has been warned of.

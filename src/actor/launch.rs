@@ -76,6 +76,7 @@ pub async fn supervise(
         let _ = tell.send(outcome);
     })?;
     let journal = store.dir().journal();
+    let results = store.dir().results();
     let (done, mut over) = oneshot::channel();
     let shared = Rc::clone(&runner);
     let supervisor = Supervisor::create(move |ctx| {
@@ -92,6 +93,8 @@ pub async fn supervise(
             registry,
             warned: RefCell::default(),
             advisers,
+            results,
+            forking: settings.forking,
             supervisor: Superior {
                 permits: ctx.address().recipient(),
                 reports: ctx.address().recipient(),

@@ -90,6 +90,10 @@ pub struct Assignment {
     pub home: Home,
     /// The commit its worktree begins at, where that is known.
     pub base: Option<String>,
+    /// Whether it has forked agents that its state may wait for.
+    pub joins: bool,
+    /// What came of those it has waited for.
+    pub results: Option<Arc<str>>,
     /// What a program has done for it, instead of a turn.
     pub errand: Option<Errand>,
     /// What is asked instead of the state's prompt.

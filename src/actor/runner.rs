@@ -47,6 +47,9 @@ pub trait StepRunner {
     /// A turn will begin in that session.
     fn promise(&self, _session: &SessionId) {}
 
+    /// Ends the turn that an agent is at, with a moment to do so.
+    fn stop(&self, _agent: &AgentId) {}
+
     /// Tells all running turns to stop, and those that are yet to start not to.
     fn stop_all(&self, how: Stop);
 
@@ -81,6 +84,10 @@ impl StepRunner for Claude {
 
     fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         Claude::begun(self, turns)
+    }
+
+    fn stop(&self, agent: &AgentId) {
+        Claude::stop(self, agent);
     }
 
     fn stop_all(&self, how: Stop) {

@@ -7,11 +7,13 @@ use tokio::sync::watch;
 
 use super::runner::{Local, Notice, Notices, StepRunner, Stop};
 use crate::domain::capacity;
+use crate::domain::id::AgentId;
 use crate::domain::settings::MaxProcs;
 use crate::domain::turn::{Cause, Failure, Reply, StepInput, StepOutcome, TurnId};
 use crate::language::replies::Replies;
 use crate::language::template;
 use crate::process::machine;
+use crate::process::stops::Stops;
 
 /// A script, as a run uses it.
 #[derive(Debug)]
@@ -19,7 +21,7 @@ pub struct Scripted {
     path: String,
     replies: Replies,
     capacity: usize,
-    stop: watch::Sender<Stop>,
+    stops: Stops,
 }
 
 impl Scripted {
@@ -31,7 +33,7 @@ impl Scripted {
             MaxProcs::Auto => capacity::processes(machine::cores(), None),
             MaxProcs::Count(count) => count,
         };
-        Self { path, replies, capacity, stop: watch::Sender::new(Stop::No) }
+        Self { path, replies, capacity, stops: Stops::default() }
     }
 
     async fn answer(&self, input: &StepInput) -> StepOutcome {
@@ -42,7 +44,7 @@ impl Scripted {
                 return StepOutcome::Failed(Failure::new(Cause::Workflow, error.to_string()));
             }
         };
-        let mut stop = self.stop.subscribe();
+        let mut stop = self.stops.of_turn(&input.turn.agent);
         tokio::select! {
             () = tokio::time::sleep(Duration::from_millis(scripted.delay_ms)), if scripted.delay_ms > 0 => {}
             () = told_to_stop(&mut stop, input.limits.shutdown_ms), if scripted.delay_ms > 0 => {
@@ -73,7 +75,9 @@ impl StepRunner for Scripted {
     fn run(self: Rc<Self>, input: StepInput, notices: Notices) -> Local<StepOutcome> {
         Box::pin(async move {
             notices(Notice::Active("scripted"));
-            self.answer(&input).await
+            let outcome = self.answer(&input).await;
+            self.stops.forget(&input.turn.agent);
+            outcome
         })
     }
 
@@ -85,8 +89,12 @@ impl StepRunner for Scripted {
         self.capacity
     }
 
+    fn stop(&self, agent: &AgentId) {
+        self.stops.stop(agent);
+    }
+
     fn stop_all(&self, how: Stop) {
-        self.stop.send_modify(|told| *told = how.max(*told));
+        self.stops.stop_all(how);
     }
 
     fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> Local<usize> {

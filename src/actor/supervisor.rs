@@ -6,7 +6,9 @@
 //! nobody but the supervisor; if the journal fails, it is thrown away with the supervisor. That
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
+mod alarms;
 mod conduct;
+mod joins;
 mod lifecycle;
 mod questions;
 mod work;
@@ -18,6 +20,7 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
+use self::alarms::Alarms;
 use super::agent::Agent;
 use super::clock::now;
 use super::context::Context;
@@ -34,7 +37,6 @@ use crate::domain::money::Usd;
 use crate::domain::run::{Pause, Run};
 use crate::domain::settings::{OnBudget, Settings};
 use crate::domain::throttle::Throttle;
-use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
 use crate::store;
@@ -55,8 +57,7 @@ pub struct Supervisor {
     again: HashSet<AgentId>,
     /// The agents that records on their way to the disk owe a turn, and how often.
     owed: HashMap<AgentId, usize>,
-    /// When programs are to be looked at again, though nothing happens.
-    wakes: HashMap<AgentId, Timestamp>,
+    alarms: Alarms,
     /// Whether it stays up while questions wait.
     stays: Stay,
     throttle: Throttle,
@@ -172,7 +173,7 @@ impl Supervisor {
             again,
             walking: HashSet::new(),
             owed: HashMap::new(),
-            wakes: HashMap::new(),
+            alarms: Alarms::default(),
             stays,
             throttle,
             looks_again: false,

@@ -13,6 +13,7 @@ use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
 use crate::domain::supervision::{Exhausted, Restart};
 use crate::domain::time::millis;
 use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs};
+use crate::language::prompt::forking::count as how_many_agents;
 use crate::language::supervision::{restarts, some_time};
 use crate::plugin::telemetry::config::url as collector;
 
@@ -123,6 +124,16 @@ pub struct Processes {
     /// machine's cores and free memory carry [default: auto]
     #[arg(long, value_name = "N", value_parser = max_procs, allow_negative_numbers = true)]
     pub max_procs: Option<MaxProcs>,
+
+    /// How many agents may live at the same time; a fork that would make more of them is refused
+    /// [default: 10000]
+    #[arg(long, value_name = "N", value_parser = how_many_agents)]
+    pub max_agents: Option<u32>,
+
+    /// How long the first of several agents that one reply forks starts ahead of the others, so that
+    /// the model's cache has the beginning of their prompts; 0s for none [default: 3s]
+    #[arg(long, value_name = "TIME", value_parser = millis)]
+    pub stagger: Option<u64>,
 
     /// One process for each turn, instead of one that serves the further turns of its session
     #[arg(long)]

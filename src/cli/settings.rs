@@ -117,6 +117,9 @@ fn overlay(args: &Options, settings: &mut Settings) {
 
 fn overlay_processes(args: &Processes, settings: &mut Settings) {
     settings.max_procs = args.max_procs.unwrap_or(settings.max_procs);
+    let forking = &mut settings.forking;
+    forking.max_agents = args.max_agents.unwrap_or(forking.max_agents);
+    forking.stagger_ms = args.stagger.unwrap_or(forking.stagger_ms);
     settings.prestart = args.prestart.map_or(settings.prestart, usize::from);
     settings.warm_for_ms = args.warm_for.unwrap_or(settings.warm_for_ms);
     if args.no_warm {

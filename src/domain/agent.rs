@@ -6,6 +6,7 @@ mod birth;
 mod waiting;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,7 @@ use super::evaluation::Proposal;
 use super::graph::{Heard, Memory, Task};
 use super::id::{AgentId, MessageId, SessionId, StateName};
 use super::instance::{Instance, Service};
+use super::join::{Forks, Joining};
 use super::money::Usd;
 use super::session::Session;
 use super::time::Timestamp;
@@ -62,6 +64,15 @@ pub struct Agent {
     /// What it has asked a person, and waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Box<Asked>>,
+    /// The agents it has forked and not joined.
+    #[serde(default, skip_serializing_if = "Forks::is_empty")]
+    pub forks: Forks,
+    /// That it waits for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub join: Option<Box<Joining>>,
+    /// What came of those it waited for: `{{results}}` of its state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub results: Option<Arc<str>>,
     /// Whose end it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaits: Option<AgentId>,
@@ -128,6 +139,9 @@ impl Agent {
             serves: None,
             task: birth.task.clone(),
             asked: None,
+            forks: Forks::default(),
+            join: None,
+            results: None,
             awaits: None,
             heard: None,
             held: None,
@@ -202,13 +216,14 @@ impl Agent {
         self.current_state.is_program() && self.serves.is_none()
     }
 
-    /// Whether it waits: for an answer, for another agent, for what its program waits for, or for something to
+    /// Whether it waits: for an answer, for other agents, for what its program waits for, or for something to
     /// be asked.
     #[must_use]
     pub fn waits(&self) -> bool {
         let instance = self.program.as_ref();
         self.asked.is_some()
             || self.awaits.is_some()
+            || self.join.is_some()
             || instance.is_some_and(|instance| instance.stand.wait.is_some())
             || self.serves.as_ref().is_some_and(|service| service.current.is_none())
     }
@@ -260,6 +275,8 @@ impl Agent {
         self.proposal = None;
         self.task = None;
         self.asked = None;
+        self.join = None;
+        self.results = None;
         self.awaits = None;
         self.heard = None;
         self.held = None;
@@ -272,6 +289,7 @@ impl Agent {
         let Birth { state, variables, .. } = (*self.birth).clone();
         self.enter(state, Session::fresh(session), variables, at);
         self.task.clone_from(&self.birth.task);
+        self.forks = Forks::default();
         self.not_before = Some(not_before);
         self.restarts.push(at);
     }

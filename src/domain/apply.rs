@@ -4,6 +4,7 @@
 //! leaves the run as it was, and whatever it is given it never panics.
 
 mod ends;
+mod forks;
 mod graph;
 mod money;
 mod pauses;
@@ -13,6 +14,7 @@ mod turns;
 use std::collections::BTreeMap;
 
 use self::ends::{agent_failed, cost_counted, retire};
+use self::forks::{born, join_begun, joined};
 use self::graph::{graph_walked, question_answered, question_timed_out};
 use self::money::{Taught, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
@@ -70,6 +72,9 @@ pub enum Refused {
     /// The event is about a program, and does not fit the agent.
     #[error("the event does not fit the agent: {0}")]
     Program(String),
+    /// The event is about a join, and does not fit the agent.
+    #[error("the event does not fit the agent: {0}")]
+    Join(String),
     /// Nobody waits for this answer.
     #[error("{0} waits for no answer")]
     NotAsked(AgentId),
@@ -149,6 +154,8 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::AgentRequested(event) => agent_requested(run, event, record.at)?,
         Event::AgentResponded(event) => agent_responded(run, event, record.at)?,
         Event::RoleDelegated(event) => role_delegated(run, event, record.at)?,
+        Event::JoinBegun(event) => join_begun(run, event, record.at)?,
+        Event::Joined(event) => joined(run, event)?,
         Event::FactsSeen { changes } => facts_seen(run, changes),
         Event::TurnHeld(event) => turn_held(run, event)?,
         Event::TurnRejected(event) => turn_rejected(run, event)?,
@@ -186,6 +193,7 @@ fn step_finished(
             Some(session.clone())
         }
         (Transition::Goto { .. } | Transition::Ask { .. }, _) => None,
+        (Transition::Fork { .. }, None) if !event.born.is_empty() => None,
         (Transition::Result { .. }, _) if event.reborn.is_none() => None,
         (_, None) => return Err(Refused::NoSession),
         (_, Some(session)) => Some(session.clone()),
@@ -215,11 +223,14 @@ fn step_finished(
             );
             vec![Effect::Warn { agent: id.clone(), text }, Effect::Proceed(id)]
         }
-        Taken::Forked(child) => {
-            let born = child.id.clone();
-            begin_share(run, &born, child.birth.terms.budget_usd);
-            run.agents.insert(*child);
-            vec![Effect::Proceed(id), Effect::Proceed(born)]
+        Taken::Forked(children) => {
+            let mut effects = vec![Effect::Proceed(id)];
+            for child in children {
+                begin_share(run, &child.id, child.birth.terms.budget_usd);
+                effects.push(Effect::Proceed(child.id.clone()));
+                run.agents.insert(child);
+            }
+            effects
         }
         Taken::Ended(payload) => retire(run, id, Ending::Result(payload), None),
     };
@@ -232,7 +243,7 @@ enum Taken {
     GoesOn,
     Asked,
     Dropped(usize),
-    Forked(Box<Agent>),
+    Forked(Vec<Agent>),
     Ended(String),
 }
 
@@ -265,18 +276,10 @@ fn take(
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
             Taken::GoesOn
         }
-        Transition::Fork { target, next, variables } => {
-            agent.children = agent.children.saturating_add(1);
-            let id = agent.id.child(agent.children);
+        Transition::Fork { next, .. } => {
+            let children = born(agent, event, opened, at);
             agent.enter(next.clone(), here, Variables::new(), at);
-            let birth = Birth {
-                folder: agent.birth.folder.clone(),
-                home: agent.birth.home.clone(),
-                variables: variables.clone(),
-                terms: (*event.terms).clone(),
-                ..Birth::plain(target.clone())
-            };
-            Taken::Forked(Box::new(Agent::born(id, birth, opened, at)))
+            Taken::Forked(children)
         }
         Transition::Ask { next, patience, variables, .. } => {
             agent.enter(next.clone(), here, variables.clone(), at);

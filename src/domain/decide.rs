@@ -5,12 +5,15 @@
 
 mod advice;
 mod failure;
+mod fork;
 mod graph;
 mod program;
 
 pub use self::advice::out_of_money;
 use self::advice::{advised, not_started};
 use self::failure::{Ended, circumstances, exhausted_by, failed, give_up};
+pub use self::fork::joined;
+use self::fork::{arrived, born, refused};
 pub use self::graph::{Unanswerable, answer, answered_at_last, timed_out};
 use self::graph::{answered_ahead, walked};
 use self::program::responded;
@@ -18,9 +21,11 @@ pub use self::program::{Beginning, begun, conducted, delegated, dismissed, heard
 use super::agent::{Agent, Terms};
 use super::consult::Opinion;
 use super::event::{Event, Reborn, StepFinished, TransitionProposed, TurnRejected};
+use super::fan_out::Brood;
 use super::id::{MessageId, SessionId, StateName};
+use super::join::Join;
 use super::money::Usd;
-use super::policy::Accepted;
+use super::policy::{Accepted, Policy};
 use super::question::Question;
 use super::restart::{Reaction, restart};
 use super::run::{Owed, Run};
@@ -46,8 +51,14 @@ pub struct Report {
     pub message: Option<MessageId>,
     /// What came of it.
     pub judgement: Judgement,
-    /// Under which terms the agent it forks lives, by the state that is born in.
+    /// Under which terms the agent lives that a plain fork gives birth to.
     pub child: Terms,
+    /// Who is born of any other fork.
+    pub births: Vec<Brood>,
+    /// How long the first of them starts ahead of the others, if the state says so.
+    pub stagger_ms: Option<u64>,
+    /// What the state allows, of which the agent is reminded if the fork cannot be.
+    pub allowed: Policy,
     /// What plug-ins say to it.
     pub opinions: Vec<Opinion>,
 }
@@ -66,6 +77,8 @@ pub enum Judgement {
         /// The evaluator's prompt.
         evaluator: StateName,
     },
+    /// The state waits first for agents that were forked.
+    Arrived(Box<Join>),
     /// It did not start: plug-ins had something against it.
     NotStarted,
     /// A reply that breaks the protocol.
@@ -104,6 +117,9 @@ impl Report {
             message: None,
             judgement: Judgement::NotStarted,
             child: Terms::default(),
+            births: Vec::new(),
+            stagger_ms: None,
+            allowed: Policy::default(),
             opinions: Vec::new(),
         }
     }
@@ -133,6 +149,7 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
     match &report.judgement {
         Judgement::Accepted(accepted) => advised(run, agent, accepted.clone(), report, chosen),
         Judgement::NotStarted => not_started(run, agent, report, chosen),
+        Judgement::Arrived(join) => arrived(agent, join, report),
         Judgement::Proposed { accepted, output, evaluator } => {
             vec![Event::TransitionProposed(Box::new(TransitionProposed {
                 turn: report.turn.clone(),
@@ -196,6 +213,9 @@ fn step_finished(
     if let Some(service) = &agent.serves {
         return vec![responded(agent, service, accepted, report)];
     }
+    if let Some(instead) = refused(run, agent, accepted, report) {
+        return vec![instead];
+    }
     let ends = matches!(accepted.transition, Transition::Result { .. }) && agent.stack.is_empty();
     let supervision = run.supervision_of(agent);
     let (reborn, exhausted) = if ends && supervision.restart == Restart::Permanent {
@@ -211,6 +231,7 @@ fn step_finished(
         Transition::Goto { .. } | Transition::Ask { .. } => None,
         Transition::Call { .. } => Some(chosen.session),
         Transition::Result { .. } if reborn.is_none() => None,
+        Transition::Fork { .. } if !report.births.is_empty() => None,
         Transition::Result { .. }
         | Transition::Reset { .. }
         | Transition::Function { .. }
@@ -231,6 +252,7 @@ fn step_finished(
         message: report.message.clone(),
         opens,
         terms: Box::new(report.child.clone()),
+        born: born(run, accepted, report, chosen.now),
         reborn: reborn.map(|not_before| Reborn { not_before }),
     });
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };

@@ -14,6 +14,8 @@ pub enum Effect {
     Ask(AgentId),
     /// This agent has ended: its actor goes.
     Retire(AgentId),
+    /// This agent was ended, whatever it is at: what runs for it is ended, and its actor goes.
+    Discard(AgentId),
     /// Someone should know.
     Warn {
         /// The agent it is about.

@@ -4,6 +4,7 @@
 //! clock nor chance: session ids, costs, delays are in it. One step of an agent is one record.
 
 mod graph;
+mod join;
 mod program;
 mod turns;
 
@@ -11,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::graph::{Due, Entered, GraphWalked, Paid, QuestionAnswered, QuestionTimedOut};
+pub use self::join::{JoinBegun, Joined, Stopped};
 pub use self::program::{
     Advance, AgentRequested, AgentResponded, InstanceBegun, RoleDelegated, WorkflowAdvanced,
     WorkflowDefined, WorkflowLogged,
@@ -22,6 +24,7 @@ pub use self::turns::{
 use super::agent::Terms;
 use super::evaluation::Overruled;
 use super::fact::FactChange;
+use super::fan_out::Brood;
 use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::Given;
@@ -80,6 +83,10 @@ pub enum Event {
     AgentResponded(Box<AgentResponded>),
     /// A role has a further agent do what it was asked.
     RoleDelegated(Box<RoleDelegated>),
+    /// An agent came to a state that waits for the agents it has forked.
+    JoinBegun(Box<JoinBegun>),
+    /// An agent no longer waits for those it has forked.
+    Joined(Box<Joined>),
     /// Facts have changed that programs of the run look at.
     FactsSeen {
         /// How.
@@ -198,9 +205,12 @@ pub struct StepFinished {
     /// The id of the session this transition opens: the agent's own, or its child's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<SessionId>,
-    /// Under which terms the agent lives that is born here.
+    /// Under which terms the agent lives that is born here, if it is only one and plain.
     #[serde(flatten)]
     pub terms: Box<Terms>,
+    /// The agents that are born here otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub born: Vec<Brood>,
     /// A permanent agent begins again after its result, in the session that is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reborn: Option<Reborn>,
@@ -260,6 +270,8 @@ impl Event {
             Self::AgentRequested(event) => Some(&event.turn.agent),
             Self::AgentResponded(event) => Some(&event.turn.agent),
             Self::RoleDelegated(event) => Some(&event.turn.agent),
+            Self::JoinBegun(event) => Some(&event.turn.agent),
+            Self::Joined(event) => Some(&event.turn.agent),
             Self::TurnHeld(event) => Some(&event.turn.agent),
             Self::TurnRejected(event) => Some(&event.turn.agent),
             Self::TurnFailed(event) => Some(&event.turn.agent),

@@ -34,8 +34,6 @@ impl Default for Forking {
 /// What a state says about the agents that are forked in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ForkRules {
-    /// Whether one reply may have several `<fork>` tags.
-    pub many: bool,
     /// How many agents one reply may fork at the most.
     pub max_fan_out: Option<u32>,
     /// How long the first of them starts ahead of the others, in milliseconds.

@@ -125,7 +125,7 @@ struct Batch {
 }
 
 /// How the agents stand that a join waits for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
     /// How many there are.
     pub count: u32,
@@ -156,6 +156,12 @@ impl Forks {
     #[must_use]
     pub fn contains(&self, number: u32) -> bool {
         self.0.iter().any(|batch| batch.contains(number))
+    }
+
+    /// The numbers of those that an agent with so many pending returns waits for.
+    pub fn numbers(&self, depth: usize) -> impl Iterator<Item = u32> {
+        let own = self.0.iter().filter(move |batch| batch.depth >= depth);
+        own.flat_map(|batch| batch.first..batch.first.saturating_add(batch.count))
     }
 
     /// One of them has ended.
@@ -255,9 +261,25 @@ pub enum Status<'run> {
     Stopped,
 }
 
-/// The list that `{{results}}` stands for, by the agents' numbers.
-#[must_use]
-pub fn listed(outcomes: &BTreeMap<u32, Outcome<'_>>) -> String {
-    let list: Vec<_> = outcomes.values().collect();
-    serde_json::to_string(&list).unwrap_or_else(|_| "[]".to_owned())
+/// What came of the agents that were waited for, in the order in which they were forked.
+#[derive(Debug, Default)]
+pub(super) struct Outcomes<'run>(BTreeMap<u32, Outcome<'run>>);
+
+impl<'run> Outcomes<'run> {
+    /// One more.
+    pub(super) fn add(
+        &mut self,
+        id: &'run AgentId,
+        state: &'run StateName,
+        status: Status<'run>,
+        variables: &'run Variables,
+    ) {
+        self.0.insert(id.number(), Outcome { id, state, status, variables });
+    }
+
+    /// The list that `{{results}}` stands for.
+    pub(super) fn listed(&self) -> String {
+        let list: Vec<_> = self.0.values().collect();
+        serde_json::to_string(&list).unwrap_or_else(|_| "[]".to_owned())
+    }
 }

@@ -122,6 +122,8 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
         | Event::WorkflowLogged(_)
         | Event::AgentRequested(_)
         | Event::RoleDelegated(_)
+        | Event::JoinBegun(_)
+        | Event::Joined(_)
         | Event::FactsSeen { .. }
         | Event::TurnHeld(_)
         | Event::QuestionAnswered(_)
@@ -254,6 +256,7 @@ fn ran(cause: Cause, charge: &Charge<'_>) -> bool {
         | Cause::Storage
         | Cause::Unavailable
         | Cause::Ending
+        | Cause::Join
         | Cause::Uncertain => false,
         Cause::Stopped => charge.cost > Usd::ZERO || !charge.usage.is_empty(),
         _ => true,
@@ -269,6 +272,7 @@ fn may_have_cost(cause: Cause) -> bool {
         | Cause::Stall
         | Cause::Interrupted
         | Cause::Lost
+        | Cause::Unneeded
         | Cause::Output => true,
         Cause::Throttle
         | Cause::UsageLimit
@@ -280,6 +284,7 @@ fn may_have_cost(cause: Cause) -> bool {
         | Cause::Budget
         | Cause::Stopped
         | Cause::Ending
+        | Cause::Join
         | Cause::Uncertain
         | Cause::Storage
         | Cause::Authentication

@@ -7,14 +7,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::Overruled;
-use super::transition::{InvalidTransition, Tag, Transition, Variables};
+use super::transition::{ANY_LIST, InvalidTransition, Tag, Transition, Variables};
 
 /// The transitions a state allows; none listed means that all are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
 pub struct Policy {
     /// The entries, in the order of the prompt's frontmatter. A result's payload is ignored.
     pub allowed: Vec<Transition>,
+    /// Whether one reply may have several `<fork>` tags.
+    #[serde(default)]
+    pub many_forks: bool,
 }
 
 /// What was found in the final message of a turn.
@@ -51,6 +53,24 @@ pub enum Violation {
     SeveralTags {
         /// All that were found, as written.
         tags: Vec<String>,
+    },
+    /// There are several in a state that may fork many, and they are not that.
+    #[error(
+        "the reply has {} transition tags; several may stand together only if all are <fork> tags with the same next: {}",
+        .tags.len(),
+        .tags.join(", ")
+    )]
+    NotTogether {
+        /// All that were found, as written.
+        tags: Vec<String>,
+    },
+    /// What it forks cannot be.
+    #[error("{asked}: {why}")]
+    Fork {
+        /// What was asked for.
+        asked: String,
+        /// What is wrong, and what to do.
+        why: String,
     },
     /// There is one, but its pieces do not fit.
     #[error("{0}")]
@@ -100,7 +120,7 @@ impl Policy {
     #[must_use]
     pub fn result() -> Self {
         let result = Transition::Result { payload: String::new(), variables: Variables::new() };
-        Self { allowed: vec![result] }
+        Self { allowed: vec![result], many_forks: false }
     }
 
     /// No entry: every transition is allowed, and no reminder can be made.
@@ -115,12 +135,34 @@ impl Policy {
         self.is_open() || self.allowed.iter().any(|entry| matches(entry, transition))
     }
 
+    /// The one transition of several tags, if they may stand together: forks that lead to the same state.
+    fn together(
+        &self,
+        tags: &[Result<Transition, InvalidTransition>],
+    ) -> Result<Accepted, Violation> {
+        let mut forks = Vec::with_capacity(tags.len());
+        for tag in tags {
+            forks.push(tag.clone()?);
+        }
+        let Some(transition) = Transition::together(&forks) else {
+            let tags = forks.iter().map(ToString::to_string).collect();
+            return Err(Violation::NotTogether { tags });
+        };
+        match forks.iter().find(|fork| !self.allows(fork)) {
+            Some(asked) => Err(Violation::NotAllowed { asked: asked.to_string() }),
+            None => Ok(Accepted { transition, implicit: false, overruled: None }),
+        }
+    }
+
     /// Judges what was found in a reply.
     ///
     /// # Errors
     /// The [`Violation`], if there is not exactly one allowed transition.
     pub fn judge(&self, reading: Reading) -> Result<Accepted, Violation> {
         if reading.tags.len() > 1 {
+            if self.many_forks {
+                return self.together(&reading.tags);
+            }
             let shown = |tag: &Result<Transition, InvalidTransition>| match tag {
                 Ok(transition) => transition.to_string(),
                 Err(error) => error.to_string(),
@@ -144,7 +186,9 @@ impl Policy {
     /// The transition that a reply without a tag means, if the policy leaves only one.
     fn implied(&self) -> Option<Transition> {
         match self.allowed.as_slice() {
-            [only] if !matches!(only.tag(), Tag::Ask | Tag::Result) => Some(only.clone()),
+            [only] if matches!(only.tag(), Tag::Ask | Tag::Result) => None,
+            [Transition::Fork { each: Some(each), .. }] if each.list == ANY_LIST => None,
+            [only] => Some(only.clone()),
             _ => None,
         }
     }
@@ -155,7 +199,24 @@ fn matches(entry: &Transition, asked: &Transition) -> bool {
         && entry.target() == asked.target()
         && entry.continuation() == asked.continuation()
         && entry.patience() == asked.patience()
+        && same_spread(entry, asked)
         && entry.variables().iter().all(|(name, value)| asked.variables().get(name) == Some(value))
+}
+
+/// Whether a fork has the list and the directory that an entry names; `each: any` leaves the list open.
+fn same_spread(entry: &Transition, asked: &Transition) -> bool {
+    let (Transition::Fork { each: list, cwd: named, .. }, Transition::Fork { each, cwd, .. }) =
+        (entry, asked)
+    else {
+        return true;
+    };
+    let lists = match (list, each) {
+        (Some(list), Some(each)) => {
+            list.name == each.name && (list.list == ANY_LIST || list.list == each.list)
+        }
+        (list, each) => list == each,
+    };
+    lists && named == cwd
 }
 
 #[cfg(test)]
@@ -193,6 +254,7 @@ mod tests {
         let call = tag(Tag::Call, &[("return", "S.md")], "R.md");
         let policy = Policy {
             allowed: vec![call.clone(), tag(Tag::Fork, &[("next", "N.md"), ("kind", "a")], "W.md")],
+            ..Policy::default()
         };
         let accepts = |asked: &Transition| policy.judge(reply(std::slice::from_ref(asked))).is_ok();
         assert!(accepts(&call));
@@ -210,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_single_way_may_be_left_unsaid() {
-        let policy = Policy { allowed: vec![goto("NEXT.md")] };
+        let policy = Policy { allowed: vec![goto("NEXT.md")], ..Policy::default() };
         let implied = policy.judge(reply(&[])).expect("implied");
         assert_eq!(
             implied,
@@ -222,10 +284,10 @@ mod tests {
 
     #[test]
     fn a_result_is_never_implied() {
-        let policy = Policy { allowed: vec![tag(Tag::Result, &[], "")] };
+        let policy = Policy { allowed: vec![tag(Tag::Result, &[], "")], ..Policy::default() };
         assert!(matches!(policy.judge(reply(&[])), Err(Violation::NoTag { .. })));
         assert!(policy.judge(reply(&[tag(Tag::Result, &[], "anything")])).is_ok());
-        let two = Policy { allowed: vec![goto("A.md"), goto("B.md")] };
+        let two = Policy { allowed: vec![goto("A.md"), goto("B.md")], ..Policy::default() };
         assert!(two.judge(reply(&[])).is_err());
     }
 
@@ -235,13 +297,13 @@ mod tests {
             tag(Tag::Ask, &[&[("next", "N.md")], late].concat(), text)
         };
         let late = |hours, state| [("timeout", hours), ("timeout_next", state)];
-        let policy = Policy { allowed: vec![ask(&late("1h", "L.md"), "…")] };
+        let policy = Policy { allowed: vec![ask(&late("1h", "L.md"), "…")], ..Policy::default() };
         assert!(policy.judge(reply(&[])).is_err(), "nobody knows what would be asked");
         assert!(policy.allows(&ask(&late("60m", "L.md"), "Which?")));
         assert!(!policy.allows(&ask(&late("2h", "L.md"), "Which?")));
         assert!(!policy.allows(&ask(&[], "Which?")));
         assert!(!policy.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
-        let without = Policy { allowed: vec![ask(&[], "…")] };
+        let without = Policy { allowed: vec![ask(&[], "…")], ..Policy::default() };
         assert!(without.allows(&ask(&[], "Which?")));
         assert!(!without.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
     }

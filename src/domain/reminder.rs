@@ -42,6 +42,7 @@ mod tests {
                 Transition::from_parts(Tag::Result, [], "").expect("a result"),
                 Transition::from_parts(Tag::Result, verdict, "").expect("a result"),
             ],
+            ..Policy::default()
         };
         let text =
             reminder(&policy, &Violation::NoTag { near_misses: vec![] }).expect("a reminder");

@@ -97,7 +97,9 @@ pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Rea
         | Cause::Workflow
         | Cause::Restarts
         | Cause::Stopped
-        | Cause::Ending => Reaction::GiveUp,
+        | Cause::Ending
+        | Cause::Join
+        | Cause::Unneeded => Reaction::GiveUp,
         Cause::Storage => Reaction::Pause(Pause::Storage { message: message() }),
         Cause::Authentication => Reaction::Pause(Pause::Authentication { message: message() }),
         Cause::Unavailable => Reaction::Pause(Pause::Unavailable { message: message() }),

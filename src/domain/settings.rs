@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fan_out::Forking;
 use super::money::Usd;
 use super::plugin::PlugIn;
 use super::supervision::Supervision;
@@ -163,6 +164,9 @@ pub struct Settings {
     /// Keep a debug directory.
     #[serde(default)]
     pub debug: bool,
+    /// How agents are forked.
+    #[serde(default)]
+    pub forking: Forking,
     /// What happens when turns fail.
     pub supervision: Supervision,
 }
@@ -190,6 +194,7 @@ impl Default for Settings {
             answers: BTreeMap::new(),
             plugins: Vec::new(),
             debug: false,
+            forking: Forking::default(),
             supervision: Supervision::default(),
         }
     }

@@ -3,6 +3,8 @@
 //! [`Transition::from_parts`] is where the meaning of a tag's pieces is decided: which attributes
 //! are part of its structure, and which are variables of the state that is entered.
 
+mod fork;
+mod patience;
 mod tag;
 
 use std::collections::BTreeMap;
@@ -11,9 +13,11 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::fork::{ANY_LIST, Each, Forked};
+pub use self::patience::Patience;
 pub use self::tag::Tag;
 use super::id::{InvalidName, StateName};
-use super::time::{millis, span};
+use super::time::span;
 
 /// Values for the placeholders of the state that is entered.
 pub type Variables = BTreeMap<String, String>;
@@ -60,15 +64,24 @@ pub enum Transition {
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
-    /// Start an independent agent and go on in the same session.
+    /// Start independent agents and go on in the same session.
     Fork {
         /// The state the new agent is born in.
         target: StateName,
         /// The state this agent goes on at.
         next: StateName,
+        /// The list that has an entry for each of several agents.
+        #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+        each: Option<Each>,
+        /// The directory the new agent works in, below that of its parent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
         /// Values for the placeholders of `target`.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
+        /// The further `<fork>` tags of the same reply.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also: Vec<Forked>,
     },
     /// Ask a person, and go on in the same session with the answer.
     Ask {
@@ -91,15 +104,6 @@ pub enum Transition {
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
     },
-}
-
-/// How long an answer is waited for, and what follows then.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Patience {
-    /// So long, in milliseconds.
-    pub timeout_ms: u64,
-    /// The state that is entered if no answer came.
-    pub timeout_next: StateName,
 }
 
 /// Why the pieces of a tag do not make a transition.
@@ -129,6 +133,9 @@ pub enum InvalidTransition {
         /// What stands there twice.
         attribute: String,
     },
+    /// The list of a fork, or the directory, is none.
+    #[error("<fork>: {0}")]
+    Fork(String),
     /// Nothing is asked.
     #[error("<ask> needs a question between its tags")]
     NoQuestion,
@@ -191,11 +198,13 @@ impl Transition {
             }
             Tag::Fork => {
                 let next = required("next")?;
-                Self::Fork { target: state(body)?, next, variables }
+                let each = fork::each(&mut variables)?;
+                let cwd = fork::directory(&mut variables)?;
+                Self::Fork { target: state(body)?, next, each, cwd, variables, also: Vec::new() }
             }
             Tag::Ask => {
                 let next = required("next")?;
-                let patience = patience(&mut variables)?;
+                let patience = patience::of(&mut variables)?;
                 let question = body.trim().to_owned();
                 if question.is_empty() {
                     return Err(InvalidTransition::NoQuestion);
@@ -245,7 +254,12 @@ impl Transition {
 
     /// All states it names.
     pub fn states(&self) -> impl Iterator<Item = &StateName> {
-        [self.target(), self.continuation(), self.late()].into_iter().flatten()
+        let own = [self.target(), self.continuation(), self.late()].into_iter().flatten();
+        let also = match self {
+            Self::Fork { also, .. } => also.as_slice(),
+            _ => &[],
+        };
+        own.chain(also.iter().map(|forked| &forked.target))
     }
 
     /// The state that is entered if no answer came in time, where a question says so.
@@ -281,6 +295,9 @@ impl Transition {
 impl fmt::Display for Transition {
     /// The tag as an agent would write it; a result's payload is shortened to an ellipsis.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Fork { .. } = self {
+            return fork::shown(self, f);
+        }
         let tag = self.tag();
         write!(f, "<{tag}")?;
         if let (Some(attribute), Some(state)) = (tag.required_attribute(), self.continuation()) {
@@ -293,27 +310,6 @@ impl fmt::Display for Transition {
             write!(f, " {name}=\"{}\"", escape_attribute(value))?;
         }
         write!(f, ">{}</{tag}>", self.target().map_or("…", StateName::as_str))
-    }
-}
-
-/// How long an `<ask>` waits, taken out of its attributes.
-fn patience(variables: &mut Variables) -> Result<Option<Patience>, InvalidTransition> {
-    let half = |missing, given| {
-        InvalidTransition::Patience(format!(
-            "{given} needs {missing} beside it, and the other way round"
-        ))
-    };
-    match (variables.remove("timeout"), variables.remove("timeout_next")) {
-        (None, None) => Ok(None),
-        (Some(_), None) => Err(half("timeout_next=\"FILE.md\"", "timeout")),
-        (None, Some(_)) => Err(half("timeout=\"24h\"", "timeout_next")),
-        (Some(timeout), Some(next)) => {
-            let timeout_ms = millis(&timeout)
-                .map_err(|why| InvalidTransition::Patience(format!("timeout: {why}")))?;
-            let timeout_next = StateName::parse(&next)
-                .map_err(|error| InvalidTransition::Target { tag: Tag::Ask, error })?;
-            Ok(Some(Patience { timeout_ms, timeout_next }))
-        }
     }
 }
 

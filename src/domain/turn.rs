@@ -180,6 +180,10 @@ pub enum Cause {
     Stopped,
     /// A graph came to an ending that is an error.
     Ending,
+    /// Too many of the agents it waited for failed, or they did not end in time.
+    Join,
+    /// The agent that waited for it goes on without it.
+    Unneeded,
     /// A runtime died while it changed the world, and nobody can say whether that was done.
     Uncertain,
     /// The files of the turn cannot be written.
@@ -192,7 +196,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Crash,
         Self::Timeout,
         Self::Stall,
@@ -209,6 +213,8 @@ impl Cause {
         Self::Budget,
         Self::Stopped,
         Self::Ending,
+        Self::Join,
+        Self::Unneeded,
         Self::Uncertain,
         Self::Storage,
         Self::Authentication,
@@ -235,6 +241,8 @@ impl fmt::Display for Cause {
             Self::Budget => "budget used up",
             Self::Stopped => "stopped",
             Self::Ending => "error ending",
+            Self::Join => "join",
+            Self::Unneeded => "no longer needed",
             Self::Uncertain => "uncertain effect",
             Self::Storage => "storage",
             Self::Authentication => "not logged in",

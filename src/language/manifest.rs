@@ -10,6 +10,7 @@ use serde_yaml::Spanned;
 
 use super::place::Place;
 use super::plugins;
+use super::prompt::forking;
 use super::supervision;
 use super::yaml::{self, Error, Errors, value};
 use crate::domain::id::StateName;
@@ -17,6 +18,7 @@ use crate::domain::money::Usd;
 use crate::domain::plugin::PlugIn;
 use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
 use crate::domain::supervision::Overrides;
+use crate::domain::time::millis;
 
 /// Its name.
 pub const FILE: &str = "raymond.yaml";
@@ -62,6 +64,10 @@ pub struct Manifest {
     pub on_budget: Option<OnBudget>,
     /// How many turns may run at the same time.
     pub max_procs: Option<MaxProcs>,
+    /// How many agents one reply may fork at the most.
+    pub max_fan_out: Option<u32>,
+    /// How long the first of them starts ahead of the others, in milliseconds.
+    pub stagger_ms: Option<u64>,
     /// What happens at the account's usage limit.
     pub on_limit: Option<OnLimit>,
     /// How its agents are supervised.
@@ -84,6 +90,8 @@ struct Raw {
     budget: Option<Spanned<String>>,
     on_budget: Option<Spanned<String>>,
     max_procs: Option<Spanned<String>>,
+    max_fan_out: Option<Spanned<String>>,
+    stagger: Option<Spanned<String>>,
     on_limit: Option<Spanned<String>>,
     supervision: Option<supervision::Raw>,
     permission_mode: Option<Spanned<String>>,
@@ -139,6 +147,8 @@ pub fn examine(text: &str) -> Examined {
             .keep(value(raw.on_budget, |name| supervision::by_name(name, &ON_BUDGET)))
             .flatten(),
         max_procs: errors.keep(value(raw.max_procs, max_procs)).flatten(),
+        max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
+        stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
         on_limit: errors
             .keep(value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT)))
             .flatten(),
@@ -235,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_whole_manifest_is_read() {
-        let text = "name: review\ndescription: reviews\nentry: BEGIN.md\nmodel: haiku\nbudget: $2.50\nmax_procs: auto\non_limit: pause\nsupervision:\n  restart: temporary\npermission_mode: plan\nclaude_args: [--effort, low]\n";
+        let text = "name: review\ndescription: reviews\nentry: BEGIN.md\nmodel: haiku\nbudget: $2.50\nmax_procs: auto\nmax_fan_out: 50\nstagger: 1s\non_limit: pause\nsupervision:\n  restart: temporary\npermission_mode: plan\nclaude_args: [--effort, low]\n";
         let read = parse(text).expect("valid");
         assert_eq!((read.entry.as_deref(), read.model), (Some("BEGIN.md"), Some(Model::Haiku)));
         assert_eq!(
@@ -243,6 +253,7 @@ mod tests {
             (Some(Usd::from_dollars(2.5)), Some(MaxProcs::Auto))
         );
         assert_eq!(read.on_limit, Some(OnLimit::Pause));
+        assert_eq!((read.max_fan_out, read.stagger_ms), (Some(50), Some(1000)));
         assert!(read.supervision.restart.is_some());
         assert_eq!(read.claude_args, ["--effort", "low"]);
         assert_eq!(parse("max_procs: 4").map(|read| read.max_procs), Ok(Some(MaxProcs::Count(4))));

@@ -10,6 +10,7 @@ pub mod excerpt;
 pub mod expression;
 pub mod graph;
 pub mod hint;
+pub mod listing;
 pub mod manifest;
 pub mod place;
 pub mod plugins;

@@ -97,6 +97,8 @@ fn is_shown(event: &Event, live: bool) -> bool {
         | Event::AgentResponded(_)
         | Event::RoleDelegated(_)
         | Event::FactsSeen { .. }
+        | Event::JoinBegun(_)
+        | Event::Joined(_)
         | Event::CommandReceived { .. } => !live,
         Event::WorkflowDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
     }

@@ -112,6 +112,12 @@ impl Debug {
             (Transition::Fork { target, .. }, Some(session)) => {
                 details.push(("forked", format!("{target} (session_id: {session})")));
             }
+            (Transition::Fork { .. }, None) => {
+                for brood in &step.born {
+                    let many = brood.agents.len();
+                    details.push(("forked", format!("{} ({many} agents)", brood.state)));
+                }
+            }
             (_, Some(session)) => details.push(("new_session_id", session.to_string())),
             (_, None) => {}
         }
@@ -236,6 +242,8 @@ impl Handler<Published> for Debug {
             | Event::WorkflowLogged(_)
             | Event::AgentRequested(_)
             | Event::RoleDelegated(_)
+            | Event::JoinBegun(_)
+            | Event::Joined(_)
             | Event::FactsSeen { .. }) => {
                 let agent = event.agent().map_or("run", AgentId::as_str);
                 self.log(published.record.at, agent, &sentence(&published.record), &[]);

@@ -1,5 +1,6 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
+mod fork;
 mod program;
 
 use jiff::Zoned;
@@ -53,6 +54,7 @@ pub fn sentence(record: &Record) -> String {
             "{}  nobody answered in time, so it goes on at {} instead of {}",
             event.turn.agent, event.late, event.state
         ),
+        Event::JoinBegun(_) | Event::Joined(_) => fork::joins(&record.event),
         Event::TurnHeld(event) => format!(
             "{}  {}: held by the plug-in {} until {}{}",
             event.turn.agent,
@@ -166,7 +168,7 @@ fn step(event: &StepFinished) -> String {
         | Transition::Function { target, return_to, .. } => {
             format!("{target}, returning to {return_to}")
         }
-        Transition::Fork { target, next, .. } => format!("{next}, a new agent at {target}"),
+        Transition::Fork { next, .. } => format!("{next}, {}", fork::born(event)),
         Transition::Ask { question, next, .. } => {
             format!("{next}, when someone answers: {}", one_line(question))
         }
@@ -249,6 +251,7 @@ mod tests {
             message: None,
             opens: None,
             terms: Box::default(),
+            born: Vec::new(),
             reborn: None,
         };
         sentence(&Record { seq: 1, at: Timestamp(0), event: Event::StepFinished(event) })

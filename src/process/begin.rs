@@ -139,7 +139,7 @@ impl Claude {
     }
 
     pub(super) fn refuse_if_stopped(&self) -> Result<(), Failure> {
-        if *self.told.borrow() == Stop::No {
+        if self.stops.told() == Stop::No {
             return Ok(());
         }
         let message = "the turn was not started because the run was told to stop";

@@ -23,6 +23,7 @@ use super::machine::{self, Gauge};
 use super::notice::Notice;
 use super::outcome::outcome;
 use super::pool::Pool;
+use super::stops::Stops;
 use super::stream::Stream;
 use super::transcript::TurnFiles;
 use super::worker::{Rest, Worker};
@@ -47,7 +48,7 @@ pub struct Claude {
     pub(super) steps: PathBuf,
     pub(super) marker: Marker,
     pub(super) pool: Rc<Pool>,
-    pub(super) told: watch::Sender<Stop>,
+    pub(super) stops: Stops,
     capacity: usize,
     pub(super) gauge: Gauge,
     pub(super) census: Census,
@@ -80,7 +81,7 @@ impl Claude {
             steps,
             marker,
             pool: Rc::new(Pool::new(capacity)),
-            told: watch::Sender::new(Stop::No),
+            stops: Stops::default(),
             capacity,
             gauge,
             census: Census::default(),
@@ -90,18 +91,20 @@ impl Claude {
 
     /// Runs a turn, or attaches to it; `notices` is told what it is seen doing.
     pub async fn run(&self, input: &StepInput, notices: impl Fn(Notice<'_>)) -> StepOutcome {
-        let mut stop = self.told.subscribe();
+        let mut stop = self.stops.of_turn(&input.turn.agent);
         let outcome = self.turn(input, &mut stop, notices).await;
+        self.stops.forget(&input.turn.agent);
         outcome.unwrap_or_else(StepOutcome::Failed)
+    }
+
+    /// Ends the turn of an agent, with a moment to do so.
+    pub fn stop(&self, agent: &AgentId) {
+        self.stops.stop(agent);
     }
 
     /// Tells running turns to stop, and those that are yet to start not to.
     pub fn stop_all(&self, how: Stop) {
-        self.told.send_if_modified(|now| {
-            let more = *now < how;
-            *now = how.max(*now);
-            more
-        });
+        self.stops.stop_all(how);
         for worker in self.pool.drain() {
             self.retire(worker);
         }
@@ -173,7 +176,7 @@ impl Claude {
 
     /// Sees a process to its end, beside everything else.
     pub(super) fn retire(&self, worker: Worker) {
-        let (marker, stop) = (self.marker.clone(), self.told.subscribe());
+        let (marker, stop) = (self.marker.clone(), self.stops.of_run());
         spawn_local(async move { worker.rest(&marker, &stop, Rest::Patiently).await });
     }
 
@@ -278,7 +281,7 @@ impl Claude {
         match self.pool.keep(worker, agent, &session) {
             Ok(number) => {
                 let (pool, marker) = (Rc::clone(&self.pool), self.marker.clone());
-                let stop = self.told.subscribe();
+                let stop = self.stops.of_run();
                 let longest = Duration::from_millis(self.settings.warm_for_ms);
                 spawn_local(async move {
                     tokio::time::sleep(longest).await;

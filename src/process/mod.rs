@@ -27,6 +27,7 @@ pub mod outcome;
 pub mod owned;
 pub mod pool;
 pub mod program;
+pub mod stops;
 pub mod stream;
 pub mod transcript;
 pub mod verdict;

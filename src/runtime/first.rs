@@ -58,6 +58,7 @@ fn first_prompt(
 ) -> Result<First, Error> {
     let Workflow { scope, entry, .. } = workflow;
     let position = Position {
+        results: None,
         workflow: id.clone(),
         agent: AgentId::main(),
         state: entry.clone(),

@@ -3,6 +3,7 @@
 
 use super::companions::asked_for;
 use super::workflow::Workflow;
+use crate::domain::fan_out::Forking;
 use crate::domain::settings::{Permission, Settings};
 
 /// The settings of a new run of a workflow.
@@ -17,6 +18,11 @@ pub fn settings_of(workflow: &Workflow) -> Settings {
         max_procs: manifest.max_procs.unwrap_or(defaults.max_procs),
         on_limit: manifest.on_limit.unwrap_or(defaults.on_limit),
         claude_args: manifest.claude_args.clone(),
+        forking: Forking {
+            max_fan_out: manifest.max_fan_out.unwrap_or(defaults.forking.max_fan_out),
+            stagger_ms: manifest.stagger_ms.unwrap_or(defaults.forking.stagger_ms),
+            ..defaults.forking
+        },
         supervision: defaults.supervision.with(&manifest.supervision),
         permission: manifest.permission_mode.clone().map_or(defaults.permission, Permission::Mode),
         plugins: asked_for(&manifest.plugins, workflow.scope.root()),

@@ -87,6 +87,12 @@ impl RunDir {
         self.0.join("steps")
     }
 
+    /// The directory of what joins have brought: a file for each.
+    #[must_use]
+    pub fn results(&self) -> PathBuf {
+        self.0.join("results")
+    }
+
     /// The directory of commands from outside.
     #[must_use]
     pub fn inbox(&self) -> PathBuf {

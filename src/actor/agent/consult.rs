@@ -27,7 +27,7 @@ impl Agent {
                 return this.start(input, terms, ctx);
             }
             let report = Report { judgement: Judgement::NotStarted, ..Report::empty(input.turn) };
-            this.report_with(report, opinions);
+            this.report_with(report, opinions, &terms, ctx);
         });
     }
 
@@ -37,7 +37,7 @@ impl Agent {
             return self.report(report);
         };
         if self.context.advisers.is_empty() {
-            return self.report_with(report, Vec::new());
+            return self.report_with(report, Vec::new(), terms, ctx);
         }
         let question = Question::Transition(Asked {
             turn: report.turn.clone(),
@@ -46,7 +46,10 @@ impl Agent {
             cost_usd: report.cost,
             spent: terms.spent,
         });
-        self.consult(question, ctx, move |this, opinions, _| this.report_with(report, opinions));
+        let terms = terms.clone();
+        self.consult(question, ctx, move |this, opinions, ctx| {
+            this.report_with(report, opinions, &terms, ctx);
+        });
     }
 
     fn consult(
@@ -76,21 +79,25 @@ impl Agent {
         checked.is_ok()
     }
 
-    /// Reports with what plug-ins say, and with the terms of the agent that is forked then.
-    fn report_with(&mut self, mut report: Report, opinions: Vec<Opinion>) {
+    /// Reports with what plug-ins say, and with those who are born then.
+    fn report_with(
+        &mut self,
+        mut report: Report,
+        opinions: Vec<Opinion>,
+        terms: &Terms,
+        ctx: &mut Ctx<Self>,
+    ) {
         let overriding = strictest(opinions.clone()).and_then(|opinion| match opinion.verdict {
             Verdict::Override { transition, .. } => Some(transition),
             _ => None,
         });
         let taken = match (&overriding, &report.judgement) {
-            (Some(transition), _) => Some(transition),
-            (None, Judgement::Accepted(accepted)) => Some(&accepted.transition),
+            (Some(transition), _) => Some(transition.clone()),
+            (None, Judgement::Accepted(accepted)) => Some(accepted.transition.clone()),
             _ => None,
         };
-        let source = &*self.context.source;
-        report.child = taken.map(|taken| step::terms_of_child(taken, source)).unwrap_or_default();
         report.opinions = opinions;
-        self.report(report);
+        self.report_taken(report, taken, terms, ctx);
     }
 }
 

@@ -6,13 +6,12 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use actix::{AsyncContext, Context as Ctx, Handler};
+use actix::{Context as Ctx, Handler};
 use uuid::Uuid;
 
 use super::Supervisor;
-use super::work::{MINUTE, choice};
+use super::work::choice;
 use crate::actor::clock::now;
 use crate::actor::message::ErrandDone;
 use crate::actor::performer::Errands;
@@ -165,23 +164,12 @@ impl Supervisor {
         }
     }
 
-    /// Looks again when what a program waits for may be due by the clock. It looks at the clock once a
-    /// minute, because time goes on while a machine sleeps.
+    /// Looks again when what a program waits for may be due by the clock.
     fn look_later(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let wait = agent.program.as_ref().and_then(|instance| instance.stand.wait.as_ref());
         let Some(until) = wait.and_then(|wait| wait.until) else { return };
-        if self.wakes.insert(id.clone(), until) == Some(until) {
-            return;
-        }
-        let wait = Duration::from_millis(until.since(now()).saturating_add(1)).min(MINUTE);
-        let id = id.clone();
-        ctx.run_later(wait, move |this, ctx| {
-            if this.wakes.get(&id) == Some(&until) {
-                this.wakes.remove(&id);
-                this.proceed(&id, ctx);
-            }
-        });
+        self.wake(id, until.plus(1), ctx);
     }
 
     /// Sees to an agent that serves a program: what it is asked of a folder another agent does, what that

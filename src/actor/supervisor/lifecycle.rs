@@ -37,6 +37,7 @@ impl Supervisor {
             },
             Start::Again(settings) => {
                 self.commit(Event::RunResumed { settings }, ctx);
+                self.settle_discarded(ctx);
                 self.read_inbox(ctx);
                 self.answer_at_last(ctx);
             }

@@ -1,11 +1,8 @@
 //! The supervisor and those who wait for someone: questions, their answers, their end.
 
-use std::time::Duration;
-
-use actix::{AsyncContext, Context as Ctx};
+use actix::Context as Ctx;
 
 use super::Supervisor;
-use super::work::MINUTE;
 use crate::actor::clock::now;
 use crate::actor::registry::AgentView;
 use crate::domain::decide::{answer, answered_at_last, timed_out};
@@ -22,18 +19,11 @@ impl Supervisor {
         let Some(asked) = &agent.asked else { return };
         self.context.runner.keep(id, &|_| false);
         let Some(late) = &asked.late else { return };
-        let (turn, wait) = (agent.turn_id(), late.at.since(now()));
+        let late = late.at;
         if let Some(event) = timed_out(agent, now()) {
             return self.commit(event, ctx);
         }
-        ctx.run_later(
-            Duration::from_millis(wait.saturating_add(1)).min(MINUTE),
-            move |this, ctx| {
-                if this.run.agents.get(&turn.agent).is_some_and(|agent| agent.turn_id() == turn) {
-                    this.await_answer(&turn.agent, ctx);
-                }
-            },
-        );
+        self.wake(id, late.plus(1), ctx);
     }
 
     /// Gives the answers to those who wait already that were given when the run was told to go on.

@@ -11,7 +11,7 @@ use super::{Ending, Supervisor};
 use crate::actor::agent::Agent;
 use crate::actor::clock::now;
 use crate::actor::message::{
-    Admitted, AgentDown, AskPermit, Assignment, Proceed, Retire, Throttled, TurnReported,
+    Admitted, AgentDown, AskPermit, Assignment, Proceed, Throttled, TurnReported,
 };
 use crate::actor::registry::AgentView;
 use crate::actor::runner::Stop;
@@ -46,10 +46,9 @@ impl Supervisor {
             Effect::Retire(agent) => {
                 self.context.runner.keep(&agent, &|_| false);
                 self.context.registry.forget(&agent);
-                if let Some(address) = self.agents.remove(&agent) {
-                    address.do_send(Retire);
-                }
+                self.dismiss(&agent);
             }
+            Effect::Discard(agent) => self.discard(&agent),
             Effect::Warn { agent, text } => tracing::warn!(%agent, "{text}"),
             Effect::Hold | Effect::End => self.hold(None, ctx),
             Effect::Stop => self.come_to_an_end(ctx),
@@ -76,6 +75,9 @@ impl Supervisor {
         if agent.asked.is_some() {
             return self.await_answer(id, ctx);
         }
+        if agent.join.is_some() {
+            return self.await_forks(id, ctx);
+        }
         if agent.parked.is_some() || self.serve(id, ctx) {
             return;
         }
@@ -84,14 +86,8 @@ impl Supervisor {
             return;
         }
         let begun = self.admission.is_reserved(id);
-        let wait = agent.not_before.map(|at| at.since(now())).filter(|&wait| wait > 0 && !begun);
-        if let Some(wait) = wait {
-            let turn = agent.turn_id();
-            ctx.run_later(Duration::from_millis(wait).min(MINUTE), move |this, ctx| {
-                if this.run.agents.get(&turn.agent).is_some_and(|agent| agent.turn_id() == turn) {
-                    this.proceed(&turn.agent, ctx);
-                }
-            });
+        if let Some(until) = agent.not_before.filter(|&until| until > now() && !begun) {
+            self.wake(id, until, ctx);
         } else if agent.conducts() {
             self.conduct(id, None, ctx);
         } else {
@@ -107,6 +103,8 @@ impl Supervisor {
             folder: agent.birth.folder.clone(),
             home: agent.birth.home.clone(),
             base: agent.birth.base.clone(),
+            joins: !agent.forks.is_empty() && agent.results.is_none(),
+            results: agent.results.clone(),
             errand: agent.program.as_ref().and_then(|instance| instance.stand.errand.clone()),
             task: agent.task.clone(),
             walks: agent.walks(),
@@ -235,6 +233,9 @@ impl Supervisor {
     /// not give back the permit of the turn that is due now.
     pub(super) fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
         self.walking.remove(&report.turn.agent);
+        if !self.run.agents.contains_key(&report.turn.agent) {
+            self.dismiss(&report.turn.agent);
+        }
         let elsewhere =
             self.run.agents.get(&report.turn.agent).is_some_and(|own| !own.birth.home.is_usual());
         let ready = if elsewhere { None } else { self.context.runner.offer() };
@@ -256,7 +257,10 @@ impl Supervisor {
         }
         match &report.judgement {
             Judgement::Failed(failure) if failure.cause == Cause::Throttle => self.slow_down(),
-            Judgement::Failed(_) | Judgement::NotStarted | Judgement::Walked(_) => {}
+            Judgement::Failed(_)
+            | Judgement::NotStarted
+            | Judgement::Walked(_)
+            | Judgement::Arrived(_) => {}
             Judgement::Accepted(_) | Judgement::Proposed { .. } | Judgement::Violated { .. } => {
                 self.throttle.succeeded();
             }

@@ -3,6 +3,7 @@
 //! The supervisor and its agents are put together by hand here, because only then can a test speak
 //! to each of them.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Parts, Start, Supervisor};
 use crate::domain::consult::Spent;
 use crate::domain::decide::{Judgement, Report};
+use crate::domain::fan_out::Forking;
 use crate::domain::home::Home;
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::Accepted;
@@ -97,6 +99,8 @@ impl Still {
                 registry,
                 warned: std::cell::RefCell::default(),
                 advisers: Vec::new(),
+                results: PathBuf::new(),
+                forking: Forking::default(),
                 supervisor: Superior {
                     permits: ctx.address().recipient(),
                     reports: ctx.address().recipient(),
@@ -214,6 +218,8 @@ fn assignment(step: u64, name: &str) -> Assignment {
         folder: None,
         home: Home::default(),
         base: None,
+        joins: false,
+        results: None,
         errand: None,
         task: None,
         walks: false,
@@ -302,6 +308,8 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             registry: Arc::default(),
             warned: std::cell::RefCell::default(),
             advisers: Vec::new(),
+            results: PathBuf::new(),
+            forking: Forking::default(),
             supervisor: Superior {
                 permits: ear.clone().recipient(),
                 reports: ear.clone().recipient(),

@@ -1,5 +1,6 @@
 //! How agents end: with a result, with an error, or with one whose failure ends the run.
 
+use super::forks::counted;
 use super::graph::told_of_end;
 use super::money::{Taught, leave_shares, spend};
 use super::program::{release, told_of_failure};
@@ -37,6 +38,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
         owes: Some(Owed { turn: agent.turn_id(), state: agent.prompt().clone() }),
         id: agent.id,
         cause: Some(Cause::Interrupted),
+        forked: None,
         told: false,
         cost_usd: agent.cost_usd,
     }));
@@ -75,17 +77,19 @@ pub(super) fn retire(
         _ => None,
     };
     let told = told_of_end(run, &id, &ending).or(failed);
+    let (forked, joins) = counted(run, agent.as_ref(), &ending);
     run.finished.push(Finished {
         id: id.clone(),
         ending,
         cause,
         cost_usd: agent.as_ref().map_or(Usd::ZERO, |agent| agent.cost_usd),
         owes: None,
+        forked,
         told: told.is_some(),
     });
     let instance = agent.and_then(|agent| agent.program);
     let mut effects = vec![Effect::Retire(id)];
-    effects.extend(told.map(Effect::Proceed));
+    effects.extend(told.into_iter().chain(joins).map(Effect::Proceed));
     effects.extend(instance.map(|instance| release(run, &instance)).unwrap_or_default());
     run.settle();
     if run.agents.is_empty() {

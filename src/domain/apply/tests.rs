@@ -104,6 +104,7 @@ fn a_result_without_a_caller_ends_the_agent() {
             cause: None,
             cost_usd: Usd::from_dollars(CENT),
             owes: None,
+            forked: None,
             told: false,
         }]
     );

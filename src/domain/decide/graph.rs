@@ -4,7 +4,8 @@
 //! caller can be told. Only where nobody called does an error fail the agent.
 
 use super::failure::Ended;
-use super::{Chosen, Report, step_finished};
+use super::fork::no_room;
+use super::{Chosen, Report, give_up, step_finished};
 use crate::domain::agent::Agent;
 use crate::domain::event::{Due, Event, GraphWalked, Paid, QuestionAnswered, QuestionTimedOut};
 use crate::domain::id::{AgentId, StateName};
@@ -27,6 +28,11 @@ pub(super) fn walked(
     chosen: Chosen,
 ) -> Vec<Event> {
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
+    if let Then::Agent { .. } = &walk.then
+        && let Some(why) = no_room(run, 1)
+    {
+        return vec![give_up(agent, report, Cause::Workflow, why)];
+    }
     let done = record(agent, walk, report, &chosen);
     let mut after = Agent { step: next.step, turn: 0, ..agent.clone() };
     after.task = None;

@@ -280,6 +280,7 @@ pub fn dismissed(agent: &Agent) -> Option<Event> {
         message: None,
         opens: None,
         terms: Box::default(),
+        born: Vec::new(),
         reborn: None,
     }))
 }

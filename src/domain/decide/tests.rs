@@ -41,6 +41,9 @@ fn report_of(scene: &Scene, agent: &str, judgement: Judgement) -> Report {
         message: Some(message(9)),
         judgement,
         child: Terms::default(),
+        births: Vec::new(),
+        stagger_ms: None,
+        allowed: Policy::default(),
         opinions: Vec::new(),
     }
 }
@@ -108,6 +111,7 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
         message: Some(message(9)),
         opens: None,
         terms: Box::default(),
+        born: Vec::new(),
         reborn: None,
     };
     assert_eq!(one(&scene, judgement), Event::StepFinished(expected));

@@ -45,6 +45,7 @@ fn chain(length: usize) -> Run {
             cause: None,
             cost_usd,
             owes: None,
+            forked: None,
             told: false,
         });
     }

@@ -176,7 +176,7 @@ pub fn judged_by_pattern(
 /// Whether what was asked for is what an entry means already, as in a policy: then it stands, with its
 /// payload and its variables.
 fn is_meant(entry: &Transition, asked: &Transition) -> bool {
-    Policy { allowed: vec![entry.clone()] }.allows(asked)
+    Policy { allowed: vec![entry.clone()], ..Policy::default() }.allows(asked)
 }
 
 /// The placeholders of an evaluator's prompt, besides those of the state: what it is to judge.

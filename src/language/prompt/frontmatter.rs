@@ -9,9 +9,13 @@ use serde::Deserialize;
 use serde_yaml::Spanned;
 
 use super::evaluator::{self, Evaluator};
+use super::forking;
 use crate::domain::agent::Terms;
+use crate::domain::fan_out::ForkRules;
+use crate::domain::join::Join;
 use crate::domain::policy::Policy;
 use crate::domain::settings::Model;
+use crate::domain::time::millis;
 use crate::domain::transition::{Tag, Transition};
 use crate::language::hint::closest;
 use crate::language::place::Place;
@@ -29,6 +33,10 @@ pub struct Frontmatter {
     pub terms: Terms,
     /// Who takes a second look at what is asked for here.
     pub evaluator: Option<Evaluator>,
+    /// How agents are forked here.
+    pub forks: ForkRules,
+    /// For which agents it is waited here, before the prompt is asked.
+    pub join: Option<Join>,
 }
 
 #[derive(Deserialize)]
@@ -44,8 +52,15 @@ struct Raw {
     budget: Option<Spanned<String>>,
     #[serde(default)]
     evaluator: Option<Spanned<evaluator::Raw>>,
-    #[serde(default)]
     worktree: Option<bool>,
+    forks: Option<Spanned<String>>,
+    max_fan_out: Option<Spanned<String>>,
+    stagger: Option<Spanned<String>>,
+    join: Option<Spanned<String>>,
+    timeout: Option<Spanned<String>>,
+    on_timeout: Option<Spanned<String>>,
+    on_failure: Option<Spanned<String>>,
+    rest: Option<Spanned<String>>,
 }
 
 pub(super) type Entry = BTreeMap<String, Spanned<String>>;
@@ -92,6 +107,8 @@ pub struct Places {
     pub evaluator: Option<Place>,
     /// The entries of the evaluator's pattern.
     pub overrides: Vec<EntryPlace>,
+    /// For how many agents it is waited.
+    pub join: Option<Place>,
 }
 
 /// Frontmatter as far as it can be read.
@@ -135,6 +152,21 @@ pub fn examine(yaml: &str) -> Examined {
     }
     let is_whole = errors.is_empty();
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
+    let many = errors.keep(value(raw.forks, forking::forks)).flatten();
+    frontmatter.policy.many_forks = many.unwrap_or_default();
+    frontmatter.forks = ForkRules {
+        max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
+        stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
+    };
+    places.join = raw.join.as_ref().map(|join| join.referenced.into());
+    frontmatter.join = forking::RawJoin {
+        join: raw.join,
+        timeout: raw.timeout,
+        on_timeout: raw.on_timeout,
+        on_failure: raw.on_failure,
+        rest: raw.rest,
+    }
+    .read(errors);
     let supervision = raw.supervision.map(supervision::Raw::read).transpose();
     frontmatter.terms = Terms {
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),

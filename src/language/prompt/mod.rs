@@ -3,6 +3,7 @@
 pub mod check;
 pub mod document;
 pub mod evaluator;
+pub mod forking;
 pub mod frontmatter;
 pub mod kind;
 mod mentioned;

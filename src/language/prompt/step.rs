@@ -1,12 +1,16 @@
 //! The two questions a prompt folder answers: what to ask in a state, what a reply means there.
 
+use std::sync::Arc;
+
 use super::document::{self, Document};
 use super::evaluator::{self, Evaluator};
 use super::kind::Kind;
 use crate::domain::agent::Terms;
 use crate::domain::evaluation::Proposal;
+use crate::domain::fan_out::ForkRules;
 use crate::domain::graph::Task;
 use crate::domain::id::{AgentId, RunId, StateName};
+use crate::domain::join::Join;
 use crate::domain::policy::{Accepted, Policy, Violation};
 use crate::domain::settings::Model;
 use crate::domain::transition::{Transition, Variables};
@@ -15,6 +19,21 @@ use crate::language::{tag, template, yaml};
 
 /// The placeholders that the runtime fills itself; no variable can take their names.
 pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
+
+/// The placeholder that has what came of the agents a state has waited for.
+pub const RESULTS: &str = "results";
+
+/// The one that has the path of a file with the same.
+pub const RESULTS_FILE: &str = "results_file";
+
+/// What came of the agents a state has waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Results {
+    /// The list itself, for `{{results}}`.
+    pub list: Arc<str>,
+    /// The path of a file with the same, for `{{results_file}}`.
+    pub file: String,
+}
 
 /// Where an agent stands when it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +46,8 @@ pub struct Position {
     pub state: StateName,
     /// The values of the state's own placeholders.
     pub variables: Variables,
+    /// What came of the agents it has waited for.
+    pub results: Option<Results>,
     /// The values the run was started with; the state's own come first.
     pub run_variables: Variables,
 }
@@ -44,6 +65,10 @@ pub struct Ask {
     pub evaluator: Option<Evaluator>,
     /// What the reply may ask for.
     pub policy: Policy,
+    /// How agents are forked here.
+    pub forks: ForkRules,
+    /// For which agents it is waited before it is asked.
+    pub join: Option<Join>,
     /// Placeholders that nothing fills.
     pub unfilled: Vec<Unfilled>,
     /// What filled the others.
@@ -103,6 +128,8 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
         terms: frontmatter.terms,
         evaluator: frontmatter.evaluator,
         policy: frontmatter.policy,
+        forks: frontmatter.forks,
+        join: frontmatter.join,
         unfilled: filled
             .unknown
             .into_iter()
@@ -124,6 +151,8 @@ pub fn task(position: &Position, task: &Task) -> Ask {
         terms: Terms::default(),
         evaluator: None,
         policy: Policy::result(),
+        forks: ForkRules::default(),
+        join: None,
         unfilled: Vec::new(),
         values: position.values(),
     }
@@ -150,9 +179,25 @@ pub fn evaluation(
     Ok(Ask {
         model: model.or(own.model).or(Some(Model::Haiku)),
         policy: asked.policy,
+        forks: asked.forks,
+        join: None,
         evaluator: None,
         ..own
     })
+}
+
+/// For which agents it is waited in a state, before its prompt is asked.
+///
+/// # Errors
+/// [`Error`] if the state's file is missing or wrong.
+pub fn join(state: &StateName, source: &dyn Source) -> Result<Option<Join>, Error> {
+    if !state.is_prompt() {
+        return Ok(None);
+    }
+    let text = source.read(state)?;
+    let path = source.path(state);
+    let document = document::parse(&text).map_err(|error| Error::Document { path, error })?;
+    Ok(document.frontmatter.join)
 }
 
 /// Under which terms an agent lives that is born in a state. A state that cannot be used has none:
@@ -208,6 +253,10 @@ impl Position {
     pub fn values(&self) -> Variables {
         let mut values = self.run_variables.clone();
         values.extend(self.variables.clone());
+        if let Some(Results { list, file }) = &self.results {
+            values.insert(RESULTS.to_owned(), list.to_string());
+            values.insert(RESULTS_FILE.to_owned(), file.clone());
+        }
         let own = [self.workflow.as_str(), self.agent.as_str(), self.state.as_str()];
         values.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
         values
@@ -230,6 +279,7 @@ mod tests {
             agent: AgentId::main().child(2),
             state: StateName::parse(state).expect("a state"),
             variables: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+            results: None,
             run_variables: [
                 ("who".to_owned(), "run".to_owned()),
                 ("only".to_owned(), "run".to_owned()),

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use crate::actor::message::Published;
 use crate::actor::registry::Phase;
 use crate::domain::event::{Due, Event};
+use crate::domain::fan_out::size;
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::question::Question;
@@ -223,7 +224,11 @@ impl Occasions {
                 self.ended += 1;
             }
             Event::StepFinished(step) if matches!(step.transition, Transition::Fork { .. }) => {
-                self.live += 1;
+                self.live += size(&step.born).max(1);
+            }
+            Event::Joined(joined) => {
+                self.live = self.live.saturating_sub(joined.stopped.len());
+                self.ended += joined.stopped.len();
             }
             Event::GraphWalked(walked) if matches!(walked.due, Due::Agent { .. }) => {
                 self.live += 1;

@@ -14,7 +14,8 @@ use super::life::{Life, Stay};
 use super::span::{self, Draft, number};
 use super::turn::{Turn, turn};
 use crate::domain::apply::{apply, begin};
-use crate::domain::event::{Event, Record, StepFinished};
+use crate::domain::event::{Event, Record, StepFinished, Stopped};
+use crate::domain::fan_out::size;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{Ending, Run};
 use crate::domain::settings::Answerer;
@@ -111,6 +112,7 @@ impl Known {
                     self.all_ended(record.at);
                 }
             }
+            Event::Joined(joined) => self.stopped(&joined.stopped, record.at),
             Event::CostCounted { turn, .. } => self.bury(&turn.agent, &mut spans),
             Event::TurnHeld(held) => {
                 if let Some(life) = self.agents.get_mut(&held.turn.agent) {
@@ -167,12 +169,15 @@ impl Known {
             return self.bury_as(id, at, None, spans);
         };
         life.step = Stay::of(agent);
-        if let Transition::Fork { .. } = step.transition
-            && let Some(child) = self.run.agents.get(&id.child(agent.children))
-        {
-            let forked = (id.clone(), step.turn.step);
-            self.born += 1;
-            self.agents.insert(child.id.clone(), Life::of(child, Some(forked)));
+        if let Transition::Fork { .. } = step.transition {
+            let born = u32::try_from(size(&step.born).max(1)).unwrap_or(u32::MAX);
+            let first = agent.children.saturating_sub(born) + 1;
+            let children = (first..=agent.children).map(|number| id.child(number));
+            for child in children.filter_map(|child| self.run.agents.get(&child)) {
+                let forked = (id.clone(), step.turn.step);
+                self.born += 1;
+                self.agents.insert(child.id.clone(), Life::of(child, Some(forked)));
+            }
         }
     }
 
@@ -194,6 +199,15 @@ impl Known {
     fn all_ended(&mut self, at: Timestamp) {
         for life in self.agents.values_mut() {
             life.ended = Some((at, Cause::Interrupted));
+        }
+    }
+
+    /// Some ended because nobody needs them any more, in the same way.
+    fn stopped(&mut self, stopped: &[Stopped], at: Timestamp) {
+        for Stopped { agent, .. } in stopped {
+            if let Some(life) = self.agents.get_mut(agent) {
+                life.ended = Some((at, Cause::Unneeded));
+            }
         }
     }
 

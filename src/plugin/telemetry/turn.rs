@@ -30,7 +30,8 @@ pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
     let (id, cost, usage) = match event {
         Event::StepFinished(StepFinished { unasked: true, .. })
         | Event::AgentFailed(AgentFailed {
-            cause: Cause::Restarts | Cause::Workflow | Cause::Ending | Cause::Uncertain,
+            cause:
+                Cause::Restarts | Cause::Workflow | Cause::Ending | Cause::Join | Cause::Uncertain,
             ..
         })
         | Event::WorkflowDefined(_)
@@ -39,6 +40,8 @@ pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
         | Event::WorkflowLogged(_)
         | Event::AgentRequested(_)
         | Event::RoleDelegated(_)
+        | Event::JoinBegun(_)
+        | Event::Joined(_)
         | Event::FactsSeen { .. }
         | Event::RunStarted(_)
         | Event::TurnHeld(_)

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
 use crate::domain::event::AgentFailed;
+use crate::domain::fan_out::size;
 use crate::domain::usage::Usage;
 
 /// What all turns have cost is what the agents' turns have cost.
@@ -15,6 +16,11 @@ fn cost_of_agents(run: &Run) -> Usd {
     let mut sum = Usd::ZERO;
     live.chain(run.finished.iter().map(|agent| agent.cost_usd)).for_each(|cost| sum += cost);
     sum
+}
+
+/// How agents have ended, whoever was told of it since.
+fn ends(run: &Run) -> Vec<(&AgentId, &Ending, Usd)> {
+    run.finished.iter().map(|ended| (&ended.id, &ended.ending, ended.cost_usd)).collect()
 }
 
 /// The agents that are not as they were: changed, born or ended.
@@ -30,8 +36,10 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
         && step.transition.tag() == Tag::Fork
     {
         let parent = &before.agents[&step.turn.agent];
-        named.insert(parent.id.child(parent.children + 1));
+        let born = u32::try_from(size(&step.born).max(1)).expect("a few");
+        named.extend((1..=born).map(|number| parent.id.child(parent.children + number)));
     }
+    named.extend(of_forks(before, event));
     named.extend(of_programs(before, event));
     if let Event::RunResumed { .. } = event {
         let parked = before.agents.values().filter(|agent| agent.parked.is_some());
@@ -43,6 +51,16 @@ fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
         named.extend(before.agents.keys().cloned());
     }
     named
+}
+
+/// The agents that a record changes with an agent that was forked: its parent counts that it has ended, and
+/// those are gone whom a join goes on without.
+fn of_forks(before: &Run, event: &Event) -> BTreeSet<AgentId> {
+    if let Event::Joined(joined) = event {
+        return joined.stopped.iter().map(|stopped| stopped.agent.clone()).collect();
+    }
+    let parent = event.agent().and_then(|id| AgentId::parse(id.parent()?).ok());
+    parent.filter(|parent| before.agents.contains_key(parent)).into_iter().collect()
 }
 
 /// The agents that a record changes with the program that its agent is in: who asks and who is asked, who is
@@ -76,7 +94,7 @@ fn check_accepted(before: &Run, record: &Record, after: &Run) -> Result<(), Test
     prop_assert!(changed.is_subset(&allowed), "{changed:?} changed by {record:?}");
     prop_assert_eq!(after.seq, before.seq + 1);
     prop_assert_eq!(cost_of_agents(after), after.total_cost_usd);
-    prop_assert!(after.finished.starts_with(&before.finished));
+    prop_assert!(ends(after).starts_with(&ends(before)));
     prop_assert_eq!(after.agents.is_empty(), is_over(after));
     for (owner, share) in &after.shares {
         let live = after.agents.keys().filter(|agent| agent.is_within(owner)).count();
@@ -120,6 +138,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 message,
                 opens: session,
                 terms: Box::default(),
+                born: Vec::new(),
                 reborn: None,
             }),
             2 => Event::TurnRejected(TurnRejected {
@@ -195,7 +214,9 @@ proptest! {
                         prop_assert!(run.agents.contains_key(&id));
                         prop_assert!(resumed || allowed.contains(&id));
                     }
-                    Effect::Retire(id) => prop_assert!(!run.agents.contains_key(&id)),
+                    Effect::Retire(id) | Effect::Discard(id) => {
+                        prop_assert!(!run.agents.contains_key(&id));
+                    }
                     Effect::Warn { agent, .. } => prop_assert!(allowed.contains(&agent)),
                     Effect::End | Effect::Abort => prop_assert!(run.agents.is_empty()),
                     Effect::Hold | Effect::Stop => prop_assert_eq!(&allowed, &BTreeSet::new()),

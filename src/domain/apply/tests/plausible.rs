@@ -3,6 +3,7 @@
 //! What chance gives is a list of pushes that fit any run (an agent is named by an index into those
 //! that live), so a failing case shrinks to the few pushes that matter.
 
+mod forks;
 mod programs;
 
 use proptest::prelude::*;
@@ -16,7 +17,7 @@ use crate::domain::decide::{Chosen, Judgement, Report, decide};
 use crate::domain::event::{Command, Event, Record};
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::policy::Accepted;
+use crate::domain::policy::{Accepted, Policy};
 use crate::domain::run::{Pause, Run, Status};
 use crate::domain::settings::Settings;
 use crate::domain::supervision::{Exhausted, Overrides, Restart};
@@ -64,7 +65,8 @@ pub(crate) fn transitions() -> impl Strategy<Value = Transition> {
             Transition::Function { target, return_to, variables }
         }),
         3 => parts().prop_map(|(target, next, variables)| {
-            Transition::Fork { target, next, variables }
+            let (each, cwd, also) = (None, None, Vec::new());
+            Transition::Fork { target, next, each, cwd, variables, also }
         }),
         2 => (texts(), variables())
             .prop_map(|(payload, variables)| Transition::Result { payload, variables }),
@@ -87,7 +89,8 @@ fn judgements() -> impl Strategy<Value = Judgement> {
         Judgement::Failed(Failure { unsettled, ..Failure::new(cause, message) })
     });
     let unstarted = Just(Judgement::NotStarted);
-    prop_oneof![8 => accepted, 2 => violated, 2 => failed, 1 => proposed, 1 => unstarted]
+    let arrived = forks::joins().prop_map(|join| Judgement::Arrived(Box::new(join)));
+    prop_oneof![8 => accepted, 2 => violated, 2 => failed, 1 => proposed, 1 => unstarted, 1 => arrived]
 }
 
 fn push() -> impl Strategy<Value = Push> {
@@ -230,6 +233,9 @@ impl Journal {
             message,
             judgement,
             child,
+            births: self.births(cents),
+            stagger_ms: cents.is_multiple_of(2).then_some(u64::from(cents)),
+            allowed: Policy::default(),
             opinions: opinions(cents, self.run.seq),
         }
     }
@@ -241,6 +247,7 @@ impl Journal {
         for event in events {
             self.record(event);
         }
+        self.join(chance);
     }
 
     fn toggle(&mut self, budget: Option<u32>) {

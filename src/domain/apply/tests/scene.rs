@@ -123,6 +123,7 @@ impl Scene {
             message: Some(message(self.next())),
             opens: opens.then(|| session(self.next())),
             terms: Box::default(),
+            born: Vec::new(),
             reborn: None,
         }
     }

@@ -115,7 +115,9 @@ fn an_agent_that_fails_leaves_its_siblings_alone() {
     let sibling = scene.agent("main").clone();
     let failed = Event::AgentFailed(scene.end_badly("main.1"));
     assert_eq!(scene.happens(failed), [retire_effect("main.1")]);
-    assert_eq!(*scene.agent("main"), sibling);
+    let parent = scene.agent("main");
+    assert_eq!(parent.forks.tally(0).failed, 1);
+    assert_eq!(*parent, Agent { forks: parent.forks.clone(), ..sibling });
     assert_eq!(scene.run.status, Status::Running);
     assert_eq!(scene.run.finished[0].cause, Some(Cause::Output));
     assert_eq!(scene.run.finished[0].ending, Ending::Error("unusable".into()));

@@ -50,7 +50,10 @@ fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
     let fork = Transition::Fork {
         target: state("W.md"),
         next: state("N.md"),
+        each: None,
+        cwd: None,
         variables: variables(&[("item", "x")]),
+        also: Vec::new(),
     };
     scene.take("main", fork);
     scene.take("main.1", goto("X.md"));

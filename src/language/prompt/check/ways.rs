@@ -52,7 +52,7 @@ impl Report<'_> {
     }
 
     fn policy(&mut self, name: &StateName, prompt: &Prompt, outline: &Outline) {
-        let Policy { allowed } = &prompt.frontmatter.policy;
+        let Policy { allowed, .. } = &prompt.frontmatter.policy;
         let Some(place) = prompt.places.policy.filter(|_| prompt.errors.is_empty()) else { return };
         let usable = |way: &Way| way.transition.states().all(|name| outline.is_usable(name));
         if allowed.is_empty() {
@@ -115,5 +115,5 @@ impl Report<'_> {
 
 /// Whether a policy of only this entry allows another.
 fn covers(entry: &Transition, other: &Transition) -> bool {
-    Policy { allowed: vec![entry.clone()] }.allows(other)
+    Policy { allowed: vec![entry.clone()], ..Policy::default() }.allows(other)
 }

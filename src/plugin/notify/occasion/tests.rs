@@ -69,6 +69,7 @@ fn step(tag: Tag, attributes: &[(&str, &str)], target: &str) -> Event {
         unasked: false,
         evaluator: None,
         usage: Usage::default(),
+        born: Vec::new(),
         reborn: None,
     })
 }

@@ -1,0 +1,185 @@
+//! An agent about to fork: who would be born is found out before that is reported.
+//!
+//! A plain fork needs nothing. A list is read, directories are looked for, and where worktrees begin is
+//! noted, from the directory the agent works in; what is wrong there it can repair.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
+use uuid::Uuid;
+
+use super::{Agent, Terms, Work};
+use crate::actor::context::Context;
+use crate::actor::performer::Found;
+use crate::domain::decide::{Judgement, Report};
+use crate::domain::fan_out::{Brood, Newborn, size};
+use crate::domain::id::{Folder, SessionId};
+use crate::domain::policy::Violation;
+use crate::domain::reminder::reminder;
+use crate::domain::transition::{Forked, Transition, Variables};
+use crate::domain::turn::TurnId;
+use crate::fault::point;
+use crate::language::prompt::step;
+use crate::language::{listing, template};
+
+/// Why nobody can be born.
+enum Barren {
+    /// What the agent can repair.
+    Wrong(String),
+    /// The run is to hold still.
+    Ended,
+}
+
+impl Agent {
+    /// Reports a turn that takes a transition, with those who are born of it.
+    pub(super) fn report_taken(
+        &mut self,
+        mut report: Report,
+        taken: Option<Transition>,
+        terms: &Terms,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let Some(taken @ Transition::Fork { .. }) = taken else { return self.report(report) };
+        report.allowed = terms.policy.clone();
+        report.stagger_ms = terms.forks.stagger_ms;
+        if taken.is_plain_fork() {
+            let source = self.context.source_of(terms.folder.as_ref());
+            let child = source.map(|source| step::terms_of_child(&taken, &*source));
+            report.child = child.unwrap_or_default();
+            if !report.child.worktree {
+                return self.report(report);
+            }
+        }
+        let turn = report.turn.clone();
+        let nursery = Nursery {
+            context: Rc::clone(&self.context),
+            turn: turn.clone(),
+            most: terms.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
+            terms: terms.clone(),
+        };
+        let gathering = async move {
+            point("fork.before");
+            let broods = nursery.broods(&taken).await;
+            point("fork.after");
+            (broods, taken)
+        };
+        let asking = ctx.spawn(gathering.into_actor(self).map(move |(broods, taken), this, _| {
+            match broods {
+                Ok(broods) => report.births = broods,
+                Err(Barren::Ended) => report = Report::empty(report.turn),
+                Err(Barren::Wrong(why)) => {
+                    let violation = Violation::Fork { asked: taken.to_string(), why };
+                    let reminder = reminder(&report.allowed, &violation);
+                    let violation = violation.to_string();
+                    report.judgement = Judgement::Violated { violation, reminder };
+                }
+            }
+            this.report(report);
+        }));
+        self.work = Work::Consulting { turn, asking };
+    }
+}
+
+/// What is needed to find out who is born.
+struct Nursery {
+    context: Rc<Context>,
+    turn: TurnId,
+    most: u32,
+    terms: Terms,
+}
+
+impl Nursery {
+    /// Those who are born of a fork, tag by tag; tags that follow each other and have the same target are
+    /// one brood.
+    async fn broods(&self, fork: &Transition) -> Result<Vec<Brood>, Barren> {
+        let mut broods: Vec<Brood> = Vec::new();
+        for forked in fork.forked() {
+            let entries = self.entries(&forked).await?;
+            let many = size(&broods) + entries.len();
+            if many > usize::try_from(self.most).unwrap_or(usize::MAX) {
+                return Err(Barren::Wrong(self.too_many(many)));
+            }
+            let agents = self.newborn(&forked, entries).await?;
+            match broods.last_mut() {
+                Some(last) if last.state == forked.target => last.agents.extend(agents),
+                _ => broods.push(self.brood(&forked, agents).await?),
+            }
+        }
+        Ok(broods)
+    }
+
+    fn too_many(&self, many: usize) -> String {
+        format!(
+            "{many} agents would be born, and one reply may fork {} at the most (max_fan_out, in the frontmatter of {} or in raymond.yaml)",
+            self.most, self.terms.state
+        )
+    }
+
+    /// What each of those is given that a tag forks.
+    async fn entries(&self, forked: &Forked) -> Result<Vec<Variables>, Barren> {
+        let Some(each) = &forked.each else { return Ok(vec![forked.variables.clone()]) };
+        let text = if each.is_inline() {
+            each.list.clone()
+        } else {
+            let (home, file) = (self.terms.home.clone(), each.list.clone());
+            let performer = Rc::clone(&self.context.performer);
+            found(performer.text(home, file, listing::LARGEST).await)?
+        };
+        listing::entries(each, &text, &forked.variables).map_err(Barren::Wrong)
+    }
+
+    async fn newborn(
+        &self,
+        forked: &Forked,
+        entries: Vec<Variables>,
+    ) -> Result<Vec<Newborn>, Barren> {
+        let mut known: HashSet<Folder> = HashSet::new();
+        let mut agents = Vec::with_capacity(entries.len());
+        for variables in entries {
+            let cwd = forked.cwd.as_ref().map(|cwd| directory(cwd, &variables)).transpose()?;
+            if let Some(new) = cwd.as_ref().filter(|cwd| known.insert((*cwd).clone())) {
+                let performer = Rc::clone(&self.context.performer);
+                found(performer.directory(self.terms.home.below(Some(new))).await)?;
+            }
+            let session = SessionId::new(&Uuid::new_v4().to_string());
+            agents.push(Newborn { session, cwd, variables });
+        }
+        Ok(agents)
+    }
+
+    async fn brood(&self, forked: &Forked, agents: Vec<Newborn>) -> Result<Brood, Barren> {
+        let source = self.context.source_of(self.terms.folder.as_ref());
+        let source = source.map_err(|error| Barren::Wrong(error.to_string()))?;
+        let terms = step::terms(&forked.target, &*source);
+        let base = if terms.worktree {
+            let performer = Rc::clone(&self.context.performer);
+            Some(found(performer.commit(self.turn.stem(), self.terms.home.clone()).await)?)
+        } else {
+            None
+        };
+        Ok(Brood { state: forked.target.clone(), terms, base, not_before: None, agents })
+    }
+}
+
+fn found<T>(found: Found<T>) -> Result<T, Barren> {
+    match found {
+        Found::Done(done) => done.map_err(Barren::Wrong),
+        Found::Ended => Err(Barren::Ended),
+    }
+}
+
+/// The directory of an agent that is given these variables.
+fn directory(cwd: &str, variables: &Variables) -> Result<Folder, Barren> {
+    let filled = template::fill(cwd, |name| variables.get(name).map(String::as_str));
+    let directory = filled.text.trim().trim_start_matches("./");
+    match (filled.unknown.first(), Folder::parse(directory)) {
+        (Some((name, _)), _) => Err(Barren::Wrong(format!(
+            "nothing fills {{{{{name}}}}} in cwd=\"{cwd}\"; the entries of the list have no such field"
+        ))),
+        (None, Ok(folder)) => Ok(folder),
+        (None, Err(_)) => Err(Barren::Wrong(format!(
+            "`{directory}` is no directory below that of the agent; name one without a leading / and without `..`"
+        ))),
+    }
+}

@@ -1,0 +1,80 @@
+//! What an agent sees to before its turn: that it waits where its state says so, and that its worktree is there.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
+
+use super::{Agent, Terms, Work};
+use crate::actor::message::Assignment;
+use crate::actor::performer::Found;
+use crate::domain::decide::{Judgement, Report};
+use crate::domain::id::AgentId;
+use crate::domain::turn::{Cause, Failure, StepInput};
+use crate::language::prompt::step::{self, Results};
+use crate::store;
+use crate::store::files::{make_dir, replace};
+
+impl Assignment {
+    /// Whether it is the state's own prompt that is asked, and nothing has been waited for yet.
+    pub(super) fn comes_to_join(&self) -> bool {
+        self.results.is_none()
+            && self.task.is_none()
+            && self.proposal.is_none()
+            && self.reminder.is_none()
+    }
+}
+
+impl Agent {
+    /// Reports that an agent which has forked others came to a state that waits for them, if it does: that
+    /// takes no permit. A state that cannot be read tells so when it is asked.
+    pub(super) fn arrives(&mut self, assignment: &Assignment) -> bool {
+        let source = self.context.source_of(assignment.folder.as_ref());
+        let join = source.ok().and_then(|source| step::join(&assignment.state, &*source).ok());
+        let Some(join) = join.flatten() else { return false };
+        let judgement = Judgement::Arrived(Box::new(join));
+        self.report(Report { judgement, ..Report::empty(assignment.turn.clone()) });
+        true
+    }
+
+    /// What came of those an agent has waited for, as its prompt can have it.
+    pub(super) fn results(&self, assignment: &Assignment) -> Option<Results> {
+        let list = assignment.results.clone()?;
+        Some(Results { list, file: self.file_of_results(assignment).display().to_string() })
+    }
+
+    /// Writes it into the file that the prompt may name; it is written anew each time the turn begins, and
+    /// so is right after a crash.
+    pub(super) fn keep_results(&self, assignment: &Assignment) -> Result<(), store::Error> {
+        let Some(list) = &assignment.results else { return Ok(()) };
+        let file = self.file_of_results(assignment);
+        make_dir(&self.context.results)?;
+        replace(&file, list.as_bytes())
+    }
+
+    fn file_of_results(&self, assignment: &Assignment) -> PathBuf {
+        let name = format!("{}-{}.json", self.id.file_name(), assignment.turn.step);
+        self.context.results.join(name)
+    }
+
+    /// Starts a turn once the worktree is there that it runs in.
+    pub(super) fn start_in_worktree(
+        &mut self,
+        tree: AgentId,
+        input: StepInput,
+        terms: Terms,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let (turn, base) = (input.turn.clone(), terms.base.clone());
+        let performer = Rc::clone(&self.context.performer);
+        let making = async move { performer.worktree(tree, base).await };
+        let asking = ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
+            Found::Done(Ok(())) => this.launch_turn(input, terms, ctx),
+            Found::Done(Err(why)) => {
+                this.report(Report::failed(input.turn, Failure::new(Cause::Workflow, why)));
+            }
+            Found::Ended => this.report(Report::empty(input.turn)),
+        }));
+        self.work = Work::Consulting { turn, asking };
+    }
+}

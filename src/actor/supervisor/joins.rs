@@ -1,0 +1,67 @@
+//! The supervisor and those who wait for agents they have forked, and those whom nobody needs any more.
+
+use std::collections::HashSet;
+
+use actix::Context as Ctx;
+
+use super::Supervisor;
+use crate::actor::clock::now;
+use crate::actor::message::{Recall, Retire};
+use crate::domain::decide::{Report, joined};
+use crate::domain::id::AgentId;
+use crate::domain::turn::{Cause, Failure};
+
+impl Supervisor {
+    /// An agent waits for those it has forked: until enough of them have ended, or until it is too late.
+    /// No process is kept for it.
+    pub(super) fn await_forks(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        let Some(joining) = &agent.join else { return };
+        let until = joining.until();
+        let holders: HashSet<&AgentId> = self.admission.holders().collect();
+        let events = joined(&self.run, agent, now(), &|agent| holders.contains(agent));
+        if !events.is_empty() {
+            return self.commit_all(events, ctx);
+        }
+        self.context.runner.keep(id, &|_| false);
+        if let Some(until) = until {
+            self.wake(id, until, ctx);
+        }
+    }
+
+    /// Ends what runs for an agent that was ended. Its actor stays until its turn has told its cost.
+    pub(super) fn discard(&mut self, id: &AgentId) {
+        self.context.registry.forget(id);
+        if self.admission.holders().any(|holder| holder == id) {
+            self.context.runner.stop(id);
+            if let Some(address) = self.agents.get(id) {
+                address.do_send(Recall);
+            }
+            return;
+        }
+        self.admission.release(id);
+        self.context.runner.keep(id, &|_| false);
+        if !self.walking.contains(id) {
+            self.dismiss(id);
+        }
+    }
+
+    /// The actor of an agent that has ended goes.
+    pub(super) fn dismiss(&mut self, id: &AgentId) {
+        if let Some(address) = self.agents.remove(id) {
+            address.do_send(Retire);
+        }
+    }
+
+    /// Counts the turns of agents that were ended, whose runtime died before they had told their cost.
+    pub(super) fn settle_discarded(&mut self, ctx: &mut Ctx<Self>) {
+        let ended = self.run.finished.iter().filter(|ended| ended.cause == Some(Cause::Unneeded));
+        let owed: Vec<_> =
+            ended.filter_map(|ended| Some(ended.owes.as_ref()?.turn.clone())).collect();
+        for turn in owed {
+            let why = "its runtime died before the turn had told its cost";
+            let failure = Failure { unsettled: true, ..Failure::new(Cause::Lost, why) };
+            self.settle(&Report::failed(turn, failure), ctx);
+        }
+    }
+}

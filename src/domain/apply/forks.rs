@@ -1,0 +1,162 @@
+//! Agents that are forked: how they are born, and what their parent is told of their ends.
+
+use super::money::leave_shares;
+use super::{Refused, due};
+use crate::domain::agent::{Agent, Birth};
+use crate::domain::effect::Effect;
+use crate::domain::event::{JoinBegun, Joined, StepFinished, Stopped};
+use crate::domain::fan_out::{Brood, Newborn};
+use crate::domain::id::{AgentId, SessionId};
+use crate::domain::join::{Forks, Joining, Outcomes, Status};
+use crate::domain::run::{Ending, Finished, Forked, Owed, Run};
+use crate::domain::time::Timestamp;
+use crate::domain::transition::Transition;
+use crate::domain::turn::Cause;
+
+/// Gives birth to what a step forks; `opened` is the session of an agent that is forked alone.
+pub(super) fn born(
+    agent: &mut Agent,
+    event: &StepFinished,
+    opened: SessionId,
+    at: Timestamp,
+) -> Vec<Agent> {
+    let alone: [Brood; 1];
+    let broods = if let (true, Transition::Fork { target, variables, .. }) =
+        (event.born.is_empty(), &event.transition)
+    {
+        let agents = vec![Newborn { session: opened, cwd: None, variables: variables.clone() }];
+        let terms = (*event.terms).clone();
+        alone = [Brood { state: target.clone(), terms, base: None, not_before: None, agents }];
+        &alone[..]
+    } else {
+        &event.born
+    };
+    let depth = agent.stack.len();
+    let mut children = Vec::with_capacity(crate::domain::fan_out::size(broods));
+    for brood in broods {
+        for (index, newborn) in brood.agents.iter().enumerate() {
+            agent.children = agent.children.saturating_add(1);
+            agent.forks.add(agent.children, depth);
+            let birth = Birth {
+                folder: agent.birth.folder.clone(),
+                home: agent.birth.home.below(newborn.cwd.as_ref()),
+                base: brood.base.clone(),
+                variables: newborn.variables.clone(),
+                terms: brood.terms.clone(),
+                ..Birth::plain(brood.state.clone())
+            };
+            let id = agent.id.child(agent.children);
+            let mut child = Agent::born(id, birth, newborn.session.clone(), at);
+            child.not_before = brood.not_before.filter(|_| index > 0);
+            children.push(child);
+        }
+    }
+    children
+}
+
+/// What a parent has to know of an agent that has ended, if it has forked it and lives; and the parent's
+/// id, if it waited for just that.
+pub(super) fn counted(
+    run: &mut Run,
+    ended: Option<&Agent>,
+    ending: &Ending,
+) -> (Option<Box<Forked>>, Option<AgentId>) {
+    let parent = ended.and_then(|agent| {
+        let parent = AgentId::parse(agent.id.parent()?).ok()?;
+        run.agents.get_mut(&parent).map(|parent| (agent, parent))
+    });
+    let Some((agent, parent)) = parent else { return (None, None) };
+    let number = agent.id.number();
+    if !parent.forks.contains(number) {
+        return (None, None);
+    }
+    parent.forks.ended(number, matches!(ending, Ending::Result(_)));
+    let forked =
+        Forked { state: agent.birth.state.clone(), variables: agent.birth.variables.clone() };
+    let tally = parent.forks.tally(parent.stack.len());
+    let is_decided =
+        parent.join.as_ref().is_some_and(|joining| joining.join.verdict(tally).is_some());
+    (Some(Box::new(forked)), is_decided.then(|| parent.id.clone()))
+}
+
+pub(super) fn join_begun(
+    run: &mut Run,
+    event: &JoinBegun,
+    at: Timestamp,
+) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    if agent.join.is_some() || agent.results.is_some() {
+        return Err(Refused::Join(format!("{} has come to it already", agent.id)));
+    }
+    agent.join = Some(Box::new(Joining { join: event.join.clone(), since: at }));
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+pub(super) fn joined(run: &mut Run, event: &Joined) -> Result<Vec<Effect>, Refused> {
+    let agent = due(run, &event.turn)?;
+    if agent.join.take().is_none() {
+        return Err(Refused::Join(format!("{} waits for nobody", agent.id)));
+    }
+    let forks = agent.forks.take(agent.stack.len());
+    let parent = agent.id.clone();
+    let results = results(run, &parent, &forks, &event.stopped);
+    let agent = due(run, &event.turn)?;
+    agent.results = Some(results.into());
+    if let Some(state) = &event.enters {
+        agent.current_state = state.clone();
+    }
+    for ended in run.finished.iter_mut().filter(|ended| is_one(&ended.id, &parent, &forks)) {
+        ended.told = true;
+        ended.forked = None;
+    }
+    let mut effects = stop(run, &parent, &event.stopped);
+    effects.push(Effect::Proceed(parent));
+    Ok(effects)
+}
+
+fn is_one(id: &AgentId, parent: &AgentId, forks: &Forks) -> bool {
+    id.parent() == Some(parent.as_str()) && forks.contains(id.number())
+}
+
+/// The list of what came of the agents that were waited for.
+fn results(run: &Run, parent: &AgentId, forks: &Forks, stopped: &[Stopped]) -> String {
+    let mut outcomes = Outcomes::default();
+    let ended = run.finished.iter().filter(|ended| is_one(&ended.id, parent, forks));
+    for Finished { id, ending, forked, .. } in ended {
+        let Some(forked) = forked else { continue };
+        let status = match ending {
+            Ending::Result(result) => Status::Result { result },
+            Ending::Error(error) => Status::Error { error },
+        };
+        outcomes.add(id, &forked.state, status, &forked.variables);
+    }
+    for number in forks.numbers(0) {
+        let Some(agent) = run.agents.get(&parent.child(number)) else { continue };
+        let status = if stopped.is_empty() { Status::Running } else { Status::Stopped };
+        outcomes.add(&agent.id, &agent.birth.state, status, &agent.birth.variables);
+    }
+    outcomes.listed()
+}
+
+/// Ends agents that nobody needs any more.
+fn stop(run: &mut Run, parent: &AgentId, stopped: &[Stopped]) -> Vec<Effect> {
+    let mut effects = Vec::with_capacity(stopped.len());
+    for Stopped { agent: id, at_work } in stopped {
+        let Some(agent) = run.agents.remove(id) else { continue };
+        leave_shares(run, id);
+        let state = &agent.current_state;
+        run.finished.push(Finished {
+            ending: Ending::Error(format!(
+                "stopped in {state}: {parent} goes on without it (rest: stop)"
+            )),
+            cause: Some(Cause::Unneeded),
+            cost_usd: agent.cost_usd,
+            owes: at_work.then(|| Owed { turn: agent.turn_id(), state: agent.prompt().clone() }),
+            forked: None,
+            told: true,
+            id: agent.id,
+        });
+        effects.push(Effect::Discard(id.clone()));
+    }
+    effects
+}

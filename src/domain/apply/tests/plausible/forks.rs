@@ -1,0 +1,69 @@
+//! Agents that are forked together and waited for.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::{Journal, states};
+use crate::domain::agent::Terms;
+use crate::domain::apply::tests::scene;
+use crate::domain::decide::joined;
+use crate::domain::fan_out::{Brood, Newborn};
+use crate::domain::id::{Folder, SessionId};
+use crate::domain::join::{Join, Need, Otherwise, Rest};
+
+pub(super) fn joins() -> impl Strategy<Value = Join> {
+    let otherwise = || {
+        prop_oneof![
+            Just(Otherwise::Fail),
+            Just(Otherwise::Keep),
+            states().prop_map(Otherwise::State)
+        ]
+    };
+    let need = select(&[Need::All, Need::Any, Need::Count(1), Need::Count(2)][..]);
+    let rest = select(&[Rest::Leave, Rest::Stop][..]);
+    let timeout = proptest::option::of(0u64..5000);
+    (need, timeout, otherwise(), otherwise(), rest).prop_map(
+        |(need, timeout_ms, on_timeout, on_failure, rest)| Join {
+            need,
+            timeout_ms,
+            on_timeout,
+            on_failure,
+            rest,
+        },
+    )
+}
+
+impl Journal {
+    /// Those who are born of a fork that is more than plain.
+    pub(super) fn births(&self, cents: u32) -> Vec<Brood> {
+        let newborn = |state: &str, number: u32| Newborn {
+            session: SessionId::new(&format!("b{}-{state}-{number}", self.run.seq + 1)),
+            cwd: number.is_multiple_of(2).then(|| Folder::parse("x/y").expect("a folder")),
+            variables: scene::variables(&[("item", &number.to_string())]),
+        };
+        let brood = |state: &str, many: u32| Brood {
+            state: scene::state(state),
+            terms: Terms { worktree: many == 2, ..Terms::default() },
+            base: None,
+            not_before: None,
+            agents: (0..many).map(|number| newborn(state, number)).collect(),
+        };
+        match cents % 5 {
+            0 => vec![brood("A.md", 3)],
+            1 => vec![brood("A.md", 2), brood("B.md", 1)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Lets all go on that have waited long enough for those they have forked.
+    pub(super) fn join(&mut self, chance: f64) {
+        let waiting = self.run.agents.values().filter(|agent| agent.join.is_some());
+        let waiting: Vec<_> = waiting.map(|agent| agent.id.clone()).collect();
+        for id in waiting {
+            let Some(agent) = self.run.agents.get(&id) else { continue };
+            for event in joined(&self.run, agent, self.now(), &|_| chance < 0.5) {
+                self.record(event);
+            }
+        }
+    }
+}

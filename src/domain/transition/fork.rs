@@ -1,0 +1,237 @@
+//! What a `<fork>` says beyond its target: a list with an entry for each agent, and a directory.
+//!
+//! `each` and `cwd` are part of its structure, so they are never variables; `as` is, where there is a list.
+//! The tags of one reply are one transition: its first tag, and those that come [`also`](Transition::Fork).
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{InvalidTransition, Transition, Variables, escape_attribute};
+use crate::domain::id::{Folder, StateName};
+
+/// What a policy says of `each` where it leaves the list to the agent.
+pub const ANY_LIST: &str = "any";
+
+/// The variable that has an entry, if the tag names none.
+const ITEM: &str = "item";
+
+/// A list, and under which name an agent sees its entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Each {
+    /// A file below the directory of the agent that forks, or the list itself as JSON.
+    #[serde(rename = "each")]
+    pub list: String,
+    /// The variable that has the entry.
+    #[serde(rename = "as", default = "item", skip_serializing_if = "is_item")]
+    pub name: String,
+}
+
+/// One `<fork>` tag: what is born of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Forked {
+    /// The state the new agent is born in.
+    pub target: StateName,
+    /// The list that has an entry for each of several agents.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
+    pub each: Option<Each>,
+    /// The directory the new agent works in, below that of its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Values for the placeholders of `target`.
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub variables: Variables,
+}
+
+fn item() -> String {
+    ITEM.to_owned()
+}
+
+fn is_item(name: &str) -> bool {
+    name == ITEM
+}
+
+impl Each {
+    /// Whether it is the list itself.
+    #[must_use]
+    pub fn is_inline(&self) -> bool {
+        self.list.starts_with('[')
+    }
+}
+
+/// The list of a fork, taken out of its attributes.
+pub(super) fn each(variables: &mut Variables) -> Result<Option<Each>, InvalidTransition> {
+    let Some(list) = variables.remove("each") else { return Ok(None) };
+    let list = list.trim().to_owned();
+    if list.is_empty() {
+        let why = "each needs a file, such as each=\"items.json\", or a JSON list";
+        return Err(InvalidTransition::Fork(why.to_owned()));
+    }
+    let name = variables.remove("as").unwrap_or_else(item);
+    if !is_placeholder(&name) {
+        let why = format!("as=\"{name}\" is no name for a placeholder; write as=\"item\"");
+        return Err(InvalidTransition::Fork(why));
+    }
+    Ok(Some(Each { list, name }))
+}
+
+/// Whether a prompt can have a placeholder of that name.
+fn is_placeholder(name: &str) -> bool {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    begins && name.len() <= 64 && name.chars().all(rest)
+}
+
+/// The directory of a fork, taken out of its attributes. It may have placeholders for the entry of a list.
+pub(super) fn directory(variables: &mut Variables) -> Result<Option<String>, InvalidTransition> {
+    let Some(directory) = variables.remove("cwd") else { return Ok(None) };
+    let directory = directory.trim().trim_start_matches("./").to_owned();
+    if !directory.contains("{{") && Folder::parse(&directory).is_err() {
+        let why = format!(
+            "cwd=\"{directory}\" is no directory below that of the agent; name one without a leading / and without `..`"
+        );
+        return Err(InvalidTransition::Fork(why));
+    }
+    Ok(Some(directory))
+}
+
+impl Transition {
+    /// What is forked, tag by tag.
+    #[must_use]
+    pub fn forked(&self) -> Vec<Forked> {
+        let Self::Fork { target, each, cwd, variables, also, .. } = self else { return Vec::new() };
+        let first = Forked {
+            target: target.clone(),
+            each: each.clone(),
+            cwd: cwd.clone(),
+            variables: variables.clone(),
+        };
+        std::iter::once(first).chain(also.iter().cloned()).collect()
+    }
+
+    /// Whether it forks just one agent, in its parent's directory.
+    #[must_use]
+    pub fn is_plain_fork(&self) -> bool {
+        matches!(self, Self::Fork { each: None, cwd: None, also, .. } if also.is_empty())
+    }
+
+    /// One transition of several tags that fork, if they are that and lead to the same state.
+    #[must_use]
+    pub fn together(tags: &[Self]) -> Option<Self> {
+        let (first, others) = tags.split_first()?;
+        let mut whole = first.clone();
+        let Self::Fork { next, also, .. } = &mut whole else { return None };
+        for other in others {
+            if other.continuation() != Some(&*next) {
+                return None;
+            }
+            also.extend(other.forked());
+        }
+        Some(whole)
+    }
+}
+
+/// Each tag as an agent would write it.
+pub(super) fn shown(transition: &Transition, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Some(next) = transition.continuation() else { return Ok(()) };
+    for (index, forked) in transition.forked().iter().enumerate() {
+        if index > 0 {
+            f.write_str(" ")?;
+        }
+        one(forked, next, f)?;
+    }
+    Ok(())
+}
+
+fn one(forked: &Forked, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "<fork next=\"{next}\"")?;
+    if let Some(Each { list, name }) = &forked.each {
+        write!(f, " each=\"{}\"", escape_attribute(list))?;
+        if !is_item(name) {
+            write!(f, " as=\"{name}\"")?;
+        }
+    }
+    if let Some(directory) = &forked.cwd {
+        write!(f, " cwd=\"{}\"", escape_attribute(directory))?;
+    }
+    for (name, value) in &forked.variables {
+        write!(f, " {name}=\"{}\"", escape_attribute(value))?;
+    }
+    write!(f, ">{}</fork>", forked.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::transition::Tag;
+
+    fn fork(attributes: &[(&str, &str)], body: &str) -> Result<Transition, InvalidTransition> {
+        let owned =
+            attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Transition::from_parts(Tag::Fork, owned, body)
+    }
+
+    #[test]
+    fn a_list_and_a_directory_are_no_variables() {
+        let attributes = [("next", "N.md"), ("each", "a.json"), ("cwd", "./x/y"), ("kind", "k")];
+        let whole = fork(&attributes, "W.md").expect("a fork");
+        let [forked] = whole.forked().try_into().expect("one tag");
+        let each = Each { list: "a.json".to_owned(), name: "item".to_owned() };
+        assert_eq!(forked.each, Some(each));
+        assert_eq!(forked.cwd.as_deref(), Some("x/y"));
+        assert_eq!(forked.variables.keys().collect::<Vec<_>>(), ["kind"]);
+        assert!(!whole.is_plain_fork());
+        assert_eq!(
+            whole.to_string(),
+            "<fork next=\"N.md\" each=\"a.json\" cwd=\"x/y\" kind=\"k\">W.md</fork>"
+        );
+        let json = serde_json::to_string(&whole).expect("written");
+        assert_eq!(
+            json,
+            r#"{"tag":"fork","target":"W.md","next":"N.md","each":"a.json","cwd":"x/y","variables":{"kind":"k"}}"#
+        );
+        assert_eq!(serde_json::from_str::<Transition>(&json).expect("read"), whole);
+    }
+
+    #[test]
+    fn without_a_list_the_other_words_mean_nothing() {
+        let plain = fork(&[("next", "N.md"), ("as", "x")], "W.md").expect("a fork");
+        assert!(plain.is_plain_fork());
+        assert_eq!(plain.variables().get("as").map(String::as_str), Some("x"));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        let wrong = |attribute: (&str, &str)| {
+            let attributes = [("next", "N.md"), ("each", "a.json"), attribute];
+            fork(&attributes, "W.md").expect_err("wrong").to_string()
+        };
+        assert_eq!(
+            wrong(("as", "a b")),
+            "<fork>: as=\"a b\" is no name for a placeholder; write as=\"item\""
+        );
+        for directory in ["/etc", "../x", "", "a/../b"] {
+            assert!(wrong(("cwd", directory)).contains("below that of the agent"), "{directory}");
+        }
+        let empty = fork(&[("next", "N.md"), ("each", " ")], "W.md").expect_err("wrong");
+        assert!(empty.to_string().contains("each needs a file"), "{empty}");
+    }
+
+    #[test]
+    fn several_tags_are_one_if_they_lead_to_the_same_state() {
+        let to = |next: &str, item: &str| {
+            fork(&[("next", next), ("item", item)], "W.md").expect("a fork")
+        };
+        let whole = Transition::together(&[to("N.md", "a"), to("N.md", "b")]).expect("one");
+        assert_eq!(whole.forked().len(), 2);
+        assert!(!whole.is_plain_fork());
+        assert_eq!(
+            whole.to_string(),
+            "<fork next=\"N.md\" item=\"a\">W.md</fork> <fork next=\"N.md\" item=\"b\">W.md</fork>"
+        );
+        assert_eq!(Transition::together(&[to("N.md", "a"), to("M.md", "b")]), None);
+        let goto = Transition::from_parts(Tag::Goto, [], "N.md").expect("a goto");
+        assert_eq!(Transition::together(&[to("N.md", "a"), goto]), None);
+    }
+}

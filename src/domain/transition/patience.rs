@@ -1,0 +1,38 @@
+//! How long a question waits for its answer: `timeout` and `timeout_next` of an `<ask>`, both or neither.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{InvalidTransition, Tag, Variables};
+use crate::domain::id::StateName;
+use crate::domain::time::millis;
+
+/// How long an answer is waited for, and what follows then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Patience {
+    /// So long, in milliseconds.
+    pub timeout_ms: u64,
+    /// The state that is entered if no answer came.
+    pub timeout_next: StateName,
+}
+
+/// How long an `<ask>` waits, taken out of its attributes.
+pub(super) fn of(variables: &mut Variables) -> Result<Option<Patience>, InvalidTransition> {
+    let half = |missing, given| {
+        InvalidTransition::Patience(format!(
+            "{given} needs {missing} beside it, and the other way round"
+        ))
+    };
+    match (variables.remove("timeout"), variables.remove("timeout_next")) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(half("timeout_next=\"FILE.md\"", "timeout")),
+        (None, Some(_)) => Err(half("timeout=\"24h\"", "timeout_next")),
+        (Some(timeout), Some(next)) => {
+            let timeout_ms = millis(&timeout)
+                .map_err(|why| InvalidTransition::Patience(format!("timeout: {why}")))?;
+            let timeout_next = StateName::parse(&next)
+                .map_err(|error| InvalidTransition::Target { tag: Tag::Ask, error })?;
+            Ok(Some(Patience { timeout_ms, timeout_next }))
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The list of a fan-out: an entry for each agent, and what the agent sees of it.
+//!
+//! How a file is read is told by its name alone, so that nothing is guessed: `.json` is a JSON list, `.jsonl`
+//! and `.ndjson` have a JSON value on each line, and of every other file each line that is not blank is an
+//! entry. A list in the tag itself is JSON. A text is seen as it stands, any other value as JSON; the fields
+//! of an object are variables besides, before those that the tag gives.
+
+use serde_json::Value;
+
+use crate::domain::transition::{Each, Variables};
+
+/// The largest list, in bytes.
+pub const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// How a list is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    List,
+    Lines,
+    Texts,
+}
+
+/// What each of the agents is given: the tag's own `variables`, and over them those of its entry.
+///
+/// # Errors
+/// What is wrong with the list, where, and what would be right.
+pub fn entries(each: &Each, text: &str, variables: &Variables) -> Result<Vec<Variables>, String> {
+    let name = if each.is_inline() { "the list in the tag" } else { &each.list };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let values = match form(each) {
+        Form::List => list(name, text)?,
+        Form::Lines => lines(name, text)?,
+        Form::Texts => texts(text),
+    };
+    if values.is_empty() {
+        return Err(format!("{name} has no entry, so nobody would be born; write at least one"));
+    }
+    Ok(values.into_iter().map(|value| seen(value, &each.name, variables)).collect())
+}
+
+fn form(each: &Each) -> Form {
+    let ending = each.list.rsplit_once('.').map_or("", |(_, ending)| ending);
+    match ending.to_ascii_lowercase().as_str() {
+        _ if each.is_inline() => Form::List,
+        "json" => Form::List,
+        "jsonl" | "ndjson" => Form::Lines,
+        _ => Form::Texts,
+    }
+}
+
+fn list(name: &str, text: &str) -> Result<Vec<Value>, String> {
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| format!("{name} is no JSON: {}", placed(&error, 0)))?;
+    match value {
+        Value::Array(values) => Ok(values),
+        other => Err(format!(
+            "{name} holds {}, where a list is needed, such as [\"a\", \"b\"] or [{{\"file\": \"a\"}}]",
+            kind(&other)
+        )),
+    }
+}
+
+fn lines(name: &str, text: &str) -> Result<Vec<Value>, String> {
+    let filled = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    filled
+        .map(|(before, line)| {
+            serde_json::from_str(line).map_err(|error| {
+                format!(
+                    "{name} is no JSON on each line: {}; lines of plain text belong into a .txt",
+                    placed(&error, before)
+                )
+            })
+        })
+        .collect()
+}
+
+fn texts(text: &str) -> Vec<Value> {
+    let lines = text.lines().map(str::trim_end).filter(|line| !line.trim().is_empty());
+    lines.map(Value::from).collect()
+}
+
+/// What is wrong, and where in the file, of which so many lines come before.
+fn placed(error: &serde_json::Error, before: usize) -> String {
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or(&said);
+    format!("{}:{}: {said}", error.line() + before, error.column())
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// What an agent sees of its entry.
+fn seen(value: Value, name: &str, variables: &Variables) -> Variables {
+    let mut seen = variables.clone();
+    let whole = shown(&value);
+    if let Value::Object(fields) = value {
+        seen.extend(fields.into_iter().map(|(field, value)| {
+            let shown = shown(&value);
+            (field, shown)
+        }));
+    }
+    seen.insert(name.to_owned(), whole);
+    seen
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn each(list: &str) -> Each {
+        Each { list: list.to_owned(), name: "item".to_owned() }
+    }
+
+    fn read(list: &str, text: &str) -> Vec<Vec<(String, String)>> {
+        let read = entries(&each(list), text, &Variables::new()).expect("a list");
+        read.into_iter().map(|one| one.into_iter().collect()).collect()
+    }
+
+    fn items(list: &str, text: &str) -> Vec<String> {
+        read(list, text).into_iter().map(|one| one[0].1.clone()).collect()
+    }
+
+    fn wrong(list: &str, text: &str) -> String {
+        entries(&each(list), text, &Variables::new()).expect_err("wrong")
+    }
+
+    #[test]
+    fn the_name_tells_how_it_is_read() {
+        assert_eq!(items("a.json", " [\"a\", 1, [2, 3], null]\n"), ["a", "1", "[2,3]", "null"]);
+        assert_eq!(items("a.JSONL", "\"a\"\n\n[1]\n"), ["a", "[1]"]);
+        assert_eq!(items("a.txt", "one\r\n\n  two \n[\"three\"]"), ["one", "  two", "[\"three\"]"]);
+        assert_eq!(items("list", "\u{feff}x"), ["x"]);
+        assert_eq!(items("[\"x.txt\"]", "[\"x.txt\"]"), ["x.txt"]);
+    }
+
+    #[test]
+    fn the_fields_of_an_object_are_variables() {
+        let [one] = read("a.json", r#"[{"file": "a.rs", "lines": 3}]"#).try_into().expect("one");
+        let expected = [("file", "a.rs"), ("item", r#"{"file":"a.rs","lines":3}"#), ("lines", "3")];
+        assert_eq!(one, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let shared = [("file", "shared"), ("item", "shared"), ("kind", "k")];
+        let shared: Variables =
+            shared.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let own = entries(&each("a.json"), r#"[{"file": "a.rs"}, "b"]"#, &shared).expect("a list");
+        assert_eq!((own[0]["file"].as_str(), own[0]["kind"].as_str()), ("a.rs", "k"));
+        assert_eq!((own[1]["file"].as_str(), own[1]["item"].as_str()), ("shared", "b"));
+    }
+
+    #[test]
+    fn a_mistake_has_its_place() {
+        assert_eq!(wrong("a.json", "[\"a\",\n  oops]"), "a.json is no JSON: 2:3: expected value");
+        assert_eq!(
+            wrong("a.json", "{\"a\": 1}"),
+            "a.json holds an object, where a list is needed, such as [\"a\", \"b\"] or [{\"file\": \"a\"}]"
+        );
+        assert_eq!(
+            wrong("a.ndjson", "1\n\nplain text\n"),
+            "a.ndjson is no JSON on each line: 3:1: expected value; lines of plain text belong into a .txt"
+        );
+        for (list, text) in [("a.json", "[]"), ("a.txt", " \n\n"), ("a.jsonl", "")] {
+            let message =
+                format!("{list} has no entry, so nobody would be born; write at least one");
+            assert_eq!(wrong(list, text), message);
+        }
+        assert!(wrong("[1", "[1").starts_with("the list in the tag is no JSON: 1:2: EOF"));
+    }
+}

@@ -1,0 +1,198 @@
+//! What frontmatter says about forks and joins.
+//!
+//! ```yaml
+//! forks: many             # several <fork> tags in one reply are one step
+//! max_fan_out: 200        # how many agents one reply may fork
+//! stagger: 3s             # how long the first of them starts ahead of the others
+//! ```
+//!
+//! ```yaml
+//! join: all               # all, any, or how many have to end well
+//! timeout: 2h
+//! on_timeout: fail        # fail, keep or STATE.md
+//! on_failure: keep        # fail, keep or STATE.md
+//! rest: leave             # leave or stop: those that still live then
+//! ```
+
+use serde_yaml::Spanned;
+
+use crate::domain::id::StateName;
+use crate::domain::join::{Join, Need, Otherwise, Rest};
+use crate::language::hint::closest;
+use crate::language::supervision::some_time;
+use crate::language::yaml::{Error, Errors, value};
+
+/// The keys of a join as they are written.
+pub(super) struct RawJoin {
+    pub(super) join: Option<Spanned<String>>,
+    pub(super) timeout: Option<Spanned<String>>,
+    pub(super) on_timeout: Option<Spanned<String>>,
+    pub(super) on_failure: Option<Spanned<String>>,
+    pub(super) rest: Option<Spanned<String>>,
+}
+
+impl RawJoin {
+    /// What they mean; the keys that need a `join` are wrong without one.
+    pub(super) fn read(self, errors: &mut Errors) -> Option<Join> {
+        let Self { join, timeout, on_timeout, on_failure, rest } = self;
+        if join.is_none() {
+            let keys = [
+                ("timeout", &timeout),
+                ("on_timeout", &on_timeout),
+                ("on_failure", &on_failure),
+                ("rest", &rest),
+            ];
+            for (key, written) in keys {
+                if let Some(written) = written {
+                    let message = format!(
+                        "`{key}` says how long or how a join waits; it needs `join: all`, `any` or a number beside it{}",
+                        if key == "timeout" {
+                            "; how long a turn may take is `supervision: { timeout: … }`"
+                        } else {
+                            ""
+                        }
+                    );
+                    errors.keep::<()>(Err(Error::at(written.referenced, message)));
+                }
+            }
+            return None;
+        }
+        if let (Some(late), None) = (&on_timeout, &timeout) {
+            let message = "`on_timeout` needs a `timeout` beside it, such as 2h".to_owned();
+            errors.keep::<()>(Err(Error::at(late.referenced, message)));
+        }
+        let need = errors.keep(value(join, need)).flatten();
+        let timeout_ms = errors.keep(value(timeout, some_time)).flatten();
+        let on_timeout = errors.keep(value(on_timeout, otherwise)).flatten();
+        let on_failure = errors.keep(value(on_failure, otherwise)).flatten();
+        let rest = errors.keep(value(rest, what_of_the_rest)).flatten();
+        Some(Join {
+            need: need?,
+            timeout_ms,
+            on_timeout: on_timeout.unwrap_or_default(),
+            on_failure: on_failure.unwrap_or_default(),
+            rest: rest.unwrap_or_default(),
+        })
+    }
+}
+
+fn need(text: &str) -> Result<Need, String> {
+    match (text, text.parse()) {
+        ("all", _) => Ok(Need::All),
+        ("any", _) => Ok(Need::Any),
+        (_, Ok(count)) if count > 0 => Ok(Need::Count(count)),
+        _ => Err(format!(
+            "`{text}` is no number of agents; write all, any, or how many of them have to end well"
+        )),
+    }
+}
+
+fn otherwise(text: &str) -> Result<Otherwise, String> {
+    match text {
+        "fail" => return Ok(Otherwise::Fail),
+        "keep" => return Ok(Otherwise::Keep),
+        _ => {}
+    }
+    let state = StateName::parse(text).map_err(|error| error.to_string())?;
+    if state.is_prompt() || state.is_graph() || state.is_program() {
+        return Ok(Otherwise::State(state));
+    }
+    let meant = closest(text, ["fail", "keep"]).map(|word| format!("; did you mean `{word}`?"));
+    let meant = meant.unwrap_or_else(|| "; write fail, keep, or a file such as LATE.md".to_owned());
+    Err(format!("`{text}` is no way on{meant}"))
+}
+
+fn what_of_the_rest(text: &str) -> Result<Rest, String> {
+    match text {
+        "leave" => Ok(Rest::Leave),
+        "stop" => Ok(Rest::Stop),
+        _ => Err(format!(
+            "`{text}` cannot become of the agents that still live; write leave or stop"
+        )),
+    }
+}
+
+/// Whether one reply may have several `<fork>` tags.
+pub(super) fn forks(text: &str) -> Result<bool, String> {
+    match text {
+        "many" => Ok(true),
+        "one" => Ok(false),
+        _ => Err(format!("`{text}` is not how often a reply may fork; write many, or one")),
+    }
+}
+
+/// Reads how many agents there may be.
+///
+/// # Errors
+/// A text that says what is expected.
+pub fn count(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err("write how many agents there may be at the most, such as 200".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::frontmatter::parse;
+    use super::*;
+    use crate::domain::fan_out::ForkRules;
+
+    fn wrong(yaml: &str) -> String {
+        parse(yaml).expect_err("wrong").to_string()
+    }
+
+    #[test]
+    fn a_state_says_how_it_forks() {
+        let read = parse("forks: many\nmax_fan_out: 20\nstagger: 1500ms\n").expect("valid");
+        assert!(read.policy.many_forks);
+        let rules = ForkRules { max_fan_out: Some(20), stagger_ms: Some(1500) };
+        assert_eq!(read.forks, rules);
+        assert_eq!(
+            wrong("forks: lots\n"),
+            "1:8: `lots` is not how often a reply may fork; write many, or one"
+        );
+        assert_eq!(
+            wrong("max_fan_out: 0\n"),
+            "1:14: write how many agents there may be at the most, such as 200"
+        );
+    }
+
+    #[test]
+    fn a_state_says_what_it_waits_for() {
+        let read = |yaml: &str| parse(yaml).expect("valid").join.expect("a join");
+        let plain = read("join: all\n");
+        assert_eq!((plain.need, plain.timeout_ms), (Need::All, None));
+        assert_eq!((plain.on_failure, plain.rest), (Otherwise::Fail, Rest::Leave));
+        let whole =
+            read("join: 7\ntimeout: 2h\non_timeout: LATE.md\non_failure: keep\nrest: stop\n");
+        assert_eq!((whole.need, whole.timeout_ms), (Need::Count(7), Some(7_200_000)));
+        let late = StateName::parse("LATE.md").expect("a state");
+        assert_eq!(whole.on_timeout, Otherwise::State(late));
+        assert_eq!((whole.on_failure, whole.rest), (Otherwise::Keep, Rest::Stop));
+        assert_eq!(read("join: any\n").need, Need::Any);
+    }
+
+    #[test]
+    fn a_join_that_cannot_be_meant_has_its_place() {
+        assert_eq!(
+            wrong("join: most\n"),
+            "1:7: `most` is no number of agents; write all, any, or how many of them have to end well"
+        );
+        assert!(wrong("join: 0\n").starts_with("1:7: `0` is no number"));
+        assert_eq!(
+            wrong("join: all\non_timeout: keep\n"),
+            "2:13: `on_timeout` needs a `timeout` beside it, such as 2h"
+        );
+        assert_eq!(
+            wrong("join: all\non_failure: kep\n"),
+            "2:13: `kep` is no way on; did you mean `keep`?"
+        );
+        assert_eq!(
+            wrong("join: all\nrest: kill\n"),
+            "2:7: `kill` cannot become of the agents that still live; write leave or stop"
+        );
+        assert!(wrong("on_failure: keep\n").contains("needs `join: all`, `any` or a number"));
+        assert!(wrong("timeout: 1h\n").contains("supervision: { timeout: … }"));
+    }
+}

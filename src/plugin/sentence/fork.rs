@@ -1,0 +1,57 @@
+//! Agents that are forked and waited for, as lines for people.
+
+use crate::domain::event::{Event, JoinBegun, Joined, StepFinished};
+use crate::domain::fan_out::size;
+use crate::domain::join::{Join, Need, Tally, Verdict};
+
+/// Who is born of a step.
+pub(super) fn born(event: &StepFinished) -> String {
+    let Some(first) = event.born.first() else {
+        let target = event.transition.target().map_or("", |target| target.as_str());
+        return format!("a new agent at {target}");
+    };
+    let mut states: Vec<&str> = event.born.iter().map(|brood| brood.state.as_str()).collect();
+    states.dedup();
+    match size(&event.born) {
+        1 => format!("a new agent at {}", first.state),
+        many => format!("{many} new agents at {}", states.join(", ")),
+    }
+}
+
+/// That an agent waits for those it has forked, or goes on.
+pub(super) fn joins(event: &Event) -> String {
+    match event {
+        Event::JoinBegun(begun) => {
+            let JoinBegun { turn, state, join } = &**begun;
+            format!("{}  {state}: waits for {}", turn.agent, wanted(join))
+        }
+        Event::Joined(joined) => over(joined),
+        _ => String::new(),
+    }
+}
+
+fn wanted(join: &Join) -> String {
+    match join.need {
+        Need::All => "all agents it has forked".to_owned(),
+        Need::Any => "any of the agents it has forked".to_owned(),
+        Need::Count(count) => format!("{count} of the agents it has forked"),
+    }
+}
+
+fn over(joined: &Joined) -> String {
+    let Joined { turn, state, verdict, tally, enters, stopped } = joined;
+    let Tally { count, done, failed } = tally;
+    let how = match verdict {
+        Verdict::Met => "goes on",
+        Verdict::Missed => "too many failed",
+        Verdict::Late => "waited too long",
+    };
+    let failures = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+    let to = enters.as_ref().map_or(String::new(), |state| format!("; goes on at {state}"));
+    let stopped = match stopped.len() {
+        0 => String::new(),
+        1 => "; one agent is stopped".to_owned(),
+        many => format!("; {many} agents are stopped"),
+    };
+    format!("{}  {state}: {how}: {done} of {count} ended well{failures}{to}{stopped}", turn.agent)
+}

@@ -6,7 +6,7 @@
 //! they are nothing at all.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 29] = [
+pub const POINTS: [&str; 32] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -36,6 +36,9 @@ pub const POINTS: [&str; 29] = [
     "dataspace.marked",
     "dataspace.noted",
     "dataspace.moved",
+    "worktree.noted",
+    "worktree.added",
+    "worktree.unlocked",
 ];
 
 /// Comes to a boundary.

@@ -67,8 +67,8 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
-/// The points that such a run does not come to: those of graphs, of commands, and of facts.
-const OTHERS: [&str; 9] = [
+/// The points that such a run does not come to: those of graphs, of commands, of facts, and of worktrees.
+const OTHERS: [&str; 12] = [
     "operation.before",
     "operation.after",
     "errand.before",
@@ -78,6 +78,9 @@ const OTHERS: [&str; 9] = [
     "dataspace.marked",
     "dataspace.noted",
     "dataspace.moved",
+    "worktree.noted",
+    "worktree.added",
+    "worktree.unlocked",
 ];
 
 /// A run that is killed.

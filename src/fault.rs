@@ -6,7 +6,7 @@
 //! they are nothing at all.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 32] = [
+pub const POINTS: [&str; 36] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -39,6 +39,10 @@ pub const POINTS: [&str; 32] = [
     "worktree.noted",
     "worktree.added",
     "worktree.unlocked",
+    "worktree.kept",
+    "worktree.going",
+    "worktree.removed",
+    "worktree.branch",
 ];
 
 /// Comes to a boundary.

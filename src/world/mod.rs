@@ -30,7 +30,7 @@ pub mod registry;
 mod shared;
 mod sparing;
 mod tools;
-mod trees;
+pub mod trees;
 mod web;
 mod work;
 

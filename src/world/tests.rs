@@ -96,7 +96,8 @@ fn world_with(base: &Path, homes: Homes, own: Registry, variables: &[(&str, &str
         ("GIT_DIR", "/nowhere/of/a/hook"),
         ("ANTHROPIC_API_KEY", "secret"),
     ];
-    let variables = fixed.iter().chain(variables);
+    let is_fixed = |(name, _): &&(&str, &str)| !variables.iter().any(|(other, _)| other == name);
+    let variables = fixed.iter().filter(is_fixed).chain(variables);
     World::new(Place {
         homes,
         environment: variables

@@ -68,7 +68,7 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
 }
 
 /// The points that such a run does not come to: those of graphs, of commands, of facts, and of worktrees.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 16] = [
     "operation.before",
     "operation.after",
     "errand.before",
@@ -81,6 +81,10 @@ const OTHERS: [&str; 12] = [
     "worktree.noted",
     "worktree.added",
     "worktree.unlocked",
+    "worktree.kept",
+    "worktree.going",
+    "worktree.removed",
+    "worktree.branch",
 ];
 
 /// A run that is killed.

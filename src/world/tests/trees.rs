@@ -320,7 +320,7 @@ async fn git_dies_in_the_middle_and_is_started_again() {
     let mortal = format!("if [ -e {alive} ]; then cat; else kill -9 0; fi");
     ground.git("root", &["config", "filter.mortal.smudge", &mortal]);
     let why = ground.refused("main.1").await;
-    assert!(why.contains("`git worktree` was ended by signal 9"), "{why}");
+    assert!(why.contains("`git worktree` was killed by signal 9"), "{why}");
     ground.assert_sound(&[]);
     assert_eq!(ground.git("root", &["branch", "--list", "raymond/*"]), "");
     std::fs::write(&alive, "").expect("written");

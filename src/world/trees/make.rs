@@ -189,7 +189,7 @@ fn private(path: &Path) -> IoResult<()> {
 
 /// Removes a directory that was to be a worktree, and what the repository knows of it: git itself removes
 /// neither one that is locked nor one it had not finished.
-fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
+pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
     let unless_missing = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Ok(()),
         _ => Err(error),

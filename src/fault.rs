@@ -6,7 +6,7 @@
 //! they are nothing at all.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 29] = [
+pub const POINTS: [&str; 36] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -36,6 +36,13 @@ pub const POINTS: [&str; 29] = [
     "dataspace.marked",
     "dataspace.noted",
     "dataspace.moved",
+    "worktree.noted",
+    "worktree.added",
+    "worktree.unlocked",
+    "worktree.kept",
+    "worktree.going",
+    "worktree.removed",
+    "worktree.branch",
 ];
 
 /// Comes to a boundary.

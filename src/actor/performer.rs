@@ -69,6 +69,11 @@ pub trait Performer {
     /// the agent's parent is at.
     fn worktree(self: Rc<Self>, agent: AgentId, base: Option<String>) -> Local<Found<()>>;
 
+    /// The path of an agent's home, for a graph that asks where it is.
+    fn whereabouts(&self, _home: &Home) -> Option<String> {
+        None
+    }
+
     /// How the facts with these labels have changed against those that are known.
     ///
     /// # Errors

@@ -47,3 +47,4 @@ pub mod tree;
 pub mod turn;
 pub mod usage;
 pub mod walk;
+pub mod worktree;

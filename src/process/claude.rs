@@ -18,6 +18,7 @@ use tokio::task::spawn_local;
 use super::census::Census;
 use super::command::Marker;
 use super::follow::{End, Stop, Waits, follow};
+use super::home::Homes;
 use super::leftover;
 use super::machine::{self, Gauge};
 use super::notice::Notice;
@@ -45,6 +46,7 @@ const FIRST_SIGN: Duration = Duration::from_secs(10);
 pub struct Claude {
     pub(super) program: PathBuf,
     pub(super) settings: Settings,
+    pub(super) homes: Homes,
     pub(super) steps: PathBuf,
     pub(super) marker: Marker,
     pub(super) pool: Rc<Pool>,
@@ -69,7 +71,13 @@ pub(super) struct Turn {
 impl Claude {
     /// Claude Code under a run's settings; `steps` is where the turns' files go.
     #[must_use]
-    pub fn new(program: PathBuf, settings: Settings, steps: PathBuf, marker: Marker) -> Self {
+    pub fn new(
+        program: PathBuf,
+        settings: Settings,
+        homes: Homes,
+        steps: PathBuf,
+        marker: Marker,
+    ) -> Self {
         let gauge = Gauge::default();
         let capacity = match settings.max_procs {
             MaxProcs::Auto => capacity::processes(machine::cores(), gauge.memory()),
@@ -78,6 +86,7 @@ impl Claude {
         Self {
             program,
             settings,
+            homes,
             steps,
             marker,
             pool: Rc::new(Pool::new(capacity)),

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
@@ -15,7 +15,7 @@ use super::pool::Slot;
 use super::transcript::ProcessFiles;
 use super::worker::Worker;
 use crate::domain::home::Home;
-use crate::domain::id::{AgentId, Folder, SessionId};
+use crate::domain::id::{AgentId, SessionId};
 use crate::domain::money::Usd;
 use crate::domain::session::Session;
 use crate::domain::settings::Model;
@@ -56,10 +56,13 @@ impl Claude {
         let number = launch.slot.as_ref().map_or(usize::MAX, Slot::number);
         let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
         let told = launch.prompt.is_none();
+        let cwd = self.homes.directory(&launch.home);
+        let cwd = cwd.map_err(|why| Failure::new(Cause::Workflow, why))?;
         let start = Start {
             program: self.program.clone(),
             arguments: arguments(launch.session, launch.model, &self.settings, told, launch.most),
-            cwd: self.working_directory(launch.home.cwd.as_ref())?,
+            in_tree: launch.home.tree.is_some(),
+            cwd: cwd.clone(),
             environment: self.marker.variables(&launch.name, launch.agent),
         };
         let started = if self.pool.is_busy() {
@@ -72,7 +75,7 @@ impl Claude {
         };
         let process = started.map_err(|unstarted| match unstarted {
             Unstarted::Files(path, error) => unwritable(&path, &error),
-            Unstarted::Process(error) => self.not_started(&error),
+            Unstarted::Process(error) => self.not_started(&error, &cwd),
         })?;
         let stream = files.stream.clone();
         let mut worker =
@@ -81,26 +84,6 @@ impl Claude {
         worker.model = launch.model;
         worker.life = Some(self.census.born());
         Ok(worker)
-    }
-
-    /// The directory a process works in: that of the run, or one below.
-    fn working_directory(&self, below: Option<&Folder>) -> Result<PathBuf, Failure> {
-        let root = PathBuf::from(&self.settings.cwd);
-        let Some(below) = below else { return Ok(root) };
-        let unusable = |why: String| {
-            let path = root.join(below.as_str());
-            let message = format!("the working directory {} {why}", path.display());
-            Failure::new(Cause::Workflow, message)
-        };
-        let directory = root.join(below.as_str()).canonicalize().map_err(|error| {
-            unusable(format!("cannot be used: {error}; make it, or name another in :cwd"))
-        })?;
-        let top =
-            root.canonicalize().map_err(|error| unusable(format!("cannot be used: {error}")))?;
-        if directory.starts_with(&top) && directory.is_dir() {
-            return Ok(directory);
-        }
-        Err(unusable(format!("is not a directory below {}; name one in :cwd", top.display())))
     }
 
     /// Starts processes ahead of fresh turns, where there is room for them.
@@ -144,8 +127,8 @@ impl Claude {
     }
 
     /// A program that is not there keeps every agent from working; a machine that is full does not.
-    fn not_started(&self, error: &std::io::Error) -> Failure {
-        let (program, cwd) = (self.program.display(), &self.settings.cwd);
+    fn not_started(&self, error: &std::io::Error, cwd: &Path) -> Failure {
+        let (program, cwd) = (self.program.display(), cwd.display());
         let lasting = matches!(
             error.kind(),
             ErrorKind::NotFound

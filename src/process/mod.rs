@@ -15,6 +15,7 @@ pub mod companion;
 pub mod environment;
 pub mod follow;
 pub mod group;
+pub mod home;
 pub mod hook;
 mod launch;
 pub mod leftover;

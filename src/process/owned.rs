@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::process::{Child, ChildStdin, Command};
 
+use super::home::REPOSITORY;
 use super::leftover::{self, Leftover};
 use super::transcript::Opened;
 use super::verdict::Exit;
@@ -38,6 +39,8 @@ pub struct Start {
     pub arguments: Vec<String>,
     /// The directory it works in.
     pub cwd: PathBuf,
+    /// Whether that is in a worktree of an agent's own.
+    pub in_tree: bool,
     /// What is added to the caller's environment.
     pub environment: [(&'static str, String); 5],
 }
@@ -50,6 +53,12 @@ impl Process {
     /// What the system said.
     pub fn start(start: Start, files: Opened) -> std::io::Result<Self> {
         let mut command = Command::new(start.program);
+        if start.in_tree {
+            for name in REPOSITORY {
+                command.env_remove(name);
+            }
+            command.env("PWD", &start.cwd);
+        }
         command
             .args(start.arguments)
             .current_dir(start.cwd)

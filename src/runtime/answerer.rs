@@ -14,6 +14,7 @@ use crate::language::replies::{self, Replies};
 use crate::language::source::{self, Source};
 use crate::process::claude::Claude;
 use crate::process::command::{Marker, locate};
+use crate::process::home::Homes;
 use crate::store::layout::Root;
 use crate::store::workflow::Directory;
 
@@ -25,8 +26,7 @@ pub fn runner_for(
     settings: &Settings,
     scope: &Directory,
     steps: PathBuf,
-    root: &Root,
-    run: &RunId,
+    (root, run): (&Root, &RunId),
 ) -> Result<Rc<dyn StepRunner>, Error> {
     match settings.answerer {
         Answerer::Scripted => {
@@ -48,7 +48,8 @@ pub fn runner_for(
                 .ok_or_else(|| no_claude(&settings.claude))?;
             let program = std::path::absolute(&program).unwrap_or(program);
             let marker = Marker { run: run.clone(), dir: root.path().to_owned() };
-            Ok(Rc::new(Claude::new(program, settings.clone(), steps, marker)))
+            let homes = Homes::new(&settings.cwd, root.worktrees(run));
+            Ok(Rc::new(Claude::new(program, settings.clone(), homes, steps, marker)))
         }
     }
 }

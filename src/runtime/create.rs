@@ -54,7 +54,7 @@ pub fn create(
         first::look(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     if asks {
-        runner_for(&settings, scope, PathBuf::new(), root, &workflow_id)?;
+        runner_for(&settings, scope, PathBuf::new(), (root, &workflow_id))?;
     }
     companions::check(
         &settings,

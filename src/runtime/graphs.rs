@@ -14,6 +14,7 @@ use crate::domain::settings::Settings;
 use crate::language::graph::vocabulary::{Own, Role, Taken, Vocabulary};
 use crate::process::command::Marker;
 use crate::process::environment::passed_on;
+use crate::process::home::Homes;
 use crate::store::dataspace::Dataspace;
 use crate::world::perform::World;
 use crate::world::place::Place;
@@ -72,14 +73,14 @@ impl Graphs {
     /// The world of a run, whose notes go into `steps`.
     pub(super) fn world(
         &self,
-        settings: &Settings,
+        homes: Homes,
         steps: PathBuf,
         marker: Marker,
         space: Dataspace,
     ) -> Rc<dyn Performer> {
         let run = marker.run.clone();
         let world = World::new(Place {
-            root: PathBuf::from(&settings.cwd),
+            homes,
             environment: passed_on(std::env::vars_os()).collect(),
             steps,
             marker,

@@ -86,48 +86,82 @@ fn changed(
     Ok(Fetched::Done)
 }
 
+fn found<T>(looked: Looked<T>) -> Found<T> {
+    match looked {
+        Looked::Done(outcome) => Found::Done(outcome),
+        Looked::Interrupted => Found::Ended,
+    }
+}
+
 impl Performer for Ours {
     fn perform(
         self: Rc<Self>,
         name: String,
-        _home: Home,
+        home: Home,
         operation: Operation,
         again: bool,
     ) -> Local<Performed> {
-        Box::pin(async move { self.world.perform(&name, &operation, again).await })
+        Box::pin(async move {
+            match self.world.at(&home) {
+                Ok(world) => world.perform(&name, &operation, again).await,
+                Err(why) => Performed::Done(Err(why)),
+            }
+        })
     }
 
-    fn text(self: Rc<Self>, _home: Home, _file: String, _most: u64) -> Local<Found<String>> {
-        Box::pin(async move { todo!() })
+    fn text(self: Rc<Self>, home: Home, file: String, most: u64) -> Local<Found<String>> {
+        Box::pin(async move {
+            match self.world.at(&home) {
+                Ok(world) => found(world.text(&file, most).await),
+                Err(why) => Found::Done(Err(why)),
+            }
+        })
     }
 
-    fn directory(self: Rc<Self>, _home: Home) -> Local<Found<()>> {
-        Box::pin(async move { todo!() })
+    fn directory(self: Rc<Self>, home: Home) -> Local<Found<()>> {
+        Box::pin(async move { Found::Done(self.world.at(&home).map(drop)) })
     }
 
-    fn commit(self: Rc<Self>, _name: String, _home: Home) -> Local<Found<String>> {
-        Box::pin(async move { todo!() })
+    fn commit(self: Rc<Self>, name: String, home: Home) -> Local<Found<String>> {
+        Box::pin(async move {
+            match self.world.at(&home) {
+                Ok(world) => found(world.head(&name).await),
+                Err(why) => Found::Done(Err(why)),
+            }
+        })
     }
 
-    fn worktree(self: Rc<Self>, _agent: AgentId, _base: Option<String>) -> Local<Found<()>> {
-        Box::pin(async move { todo!() })
+    fn worktree(self: Rc<Self>, agent: AgentId, base: Option<String>) -> Local<Found<()>> {
+        Box::pin(async move { found(self.world.worktree(&agent, base.as_deref()).await) })
+    }
+
+    fn whereabouts(&self, home: &Home) -> Option<String> {
+        let world = self.world.at(home).ok()?;
+        Some(world.root().display().to_string())
     }
 
     fn fetch(
         self: Rc<Self>,
         turn: TurnId,
-        _home: Home,
+        home: Home,
         errand: Errand,
         again: bool,
     ) -> Local<Errands> {
         Box::pin(async move {
             let stem = turn.stem();
+            if !matches!(errand, Errand::Bases { .. } | Errand::Changes { .. }) {
+                return self.change(&turn, errand).await;
+            }
+            let world = match self.world.at(&home) {
+                Ok(world) => world,
+                Err(why) => return Errands::Done(Err(why)),
+            };
             let looked = match &errand {
                 Errand::Bases { directories, branch } => {
-                    self.world.bases(&stem, directories, branch.as_deref(), again).await
+                    world.bases(&stem, directories, branch.as_deref(), again).await
                 }
                 Errand::Changes { directory, base } => {
-                    self.world.changes(&stem, directory, base, again).await
+                    world.changes(&stem, directory, base, again).await
                 }
                 _ => return self.change(&turn, errand).await,
             };

@@ -23,6 +23,7 @@ use crate::plugin::debug::Debug;
 use crate::plugin::external::Place;
 use crate::process::command::Marker;
 use crate::process::companion;
+use crate::process::home::Homes;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
@@ -88,7 +89,8 @@ pub async fn supervised(
     let settings = start.settings(&run).clone();
     let scope = scope_of(&run, &settings)?;
     let steps = store.dir().steps();
-    let runner = match runner_for(&settings, &scope, steps.clone(), root, &run.workflow_id) {
+    let homes = Homes::new(&settings.cwd, root.worktrees(&run.workflow_id));
+    let runner = match runner_for(&settings, &scope, steps.clone(), (root, &run.workflow_id)) {
         Ok(runner) => runner,
         Err(error) if asks_nobody_yet(&run) => Rc::new(Absent(error.to_string())),
         Err(error) => return Err(error),
@@ -104,8 +106,7 @@ pub async fn supervised(
     let id = run.workflow_id.clone();
     let (builtins, programs) = (builtins(&settings), graphs.programs());
     let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
-    let performer =
-        graphs.world(&settings, store.dir().steps(), marker.clone(), Dataspace::of(root));
+    let performer = graphs.world(homes, store.dir().steps(), marker.clone(), Dataspace::of(root));
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {
         companion::sweep(&marker).await;

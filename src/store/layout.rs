@@ -4,6 +4,7 @@
 //! .raymond/runs/<run id>/   state.json  journal.jsonl  lock  steps/  inbox/  output.log
 //! .raymond/debug/
 //! .raymond/dataspace/
+//! .raymond/worktrees/<run id>/<agent id>/
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -43,6 +44,12 @@ impl Root {
     #[must_use]
     pub fn dataspace(&self) -> PathBuf {
         self.0.join("dataspace")
+    }
+
+    /// The directory of the worktrees of one run's agents. They outlive the run's own directory.
+    #[must_use]
+    pub fn worktrees(&self, id: &RunId) -> PathBuf {
+        self.0.join("worktrees").join(id.as_str())
     }
 
     /// The directory of one run.

@@ -25,8 +25,13 @@ pub(super) fn is_directory(root: &Path, given: &str) -> Result<bool, String> {
 
 /// The text of a file.
 pub(super) fn read(root: &Path, given: &str) -> Result<String, String> {
+    read_at_most(root, given, LONGEST)
+}
+
+/// The text of a file of no more than so many bytes.
+pub(super) fn read_at_most(root: &Path, given: &str, most: u64) -> Result<String, String> {
     let path = resolve(root, given, Use::Read)?;
-    match read_at(&path) {
+    match text_at(&path, most) {
         Ok(Some(text)) => Ok(text),
         Ok(None) => Err(format!("there is no file `{given}` in {}", root.display())),
         Err(why) => Err(format!("cannot read `{given}` in {}: {why}", root.display())),
@@ -35,6 +40,10 @@ pub(super) fn read(root: &Path, given: &str) -> Result<String, String> {
 
 /// The text of a file, or none if there is none.
 pub(super) fn read_at(path: &Path) -> Result<Option<String>, String> {
+    text_at(path, LONGEST)
+}
+
+fn text_at(path: &Path, most: u64) -> Result<Option<String>, String> {
     let found = match std::fs::metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error.to_string()),
@@ -44,17 +53,26 @@ pub(super) fn read_at(path: &Path) -> Result<Option<String>, String> {
     if !found.is_file() {
         return Err(if found.is_dir() { "it is a directory" } else { "it is no file" }.to_owned());
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(found.len().min(LONGEST)).unwrap_or(0) + 1);
+    let mut bytes = Vec::with_capacity(usize::try_from(found.len().min(most)).unwrap_or(0) + 1);
     let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(format!("it is larger than {} MiB", LONGEST >> 20));
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > most {
+        return Err(format!("it is larger than {}", size(most)));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         format!("it is not UTF-8 text: byte {valid} belongs to no character")
     })?;
     Ok(Some(text))
+}
+
+/// A number of bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        mebi if mebi > 0 && mebi.trailing_zeros() >= 20 => format!("{} MiB", mebi >> 20),
+        kibi if kibi > 0 && kibi.trailing_zeros() >= 10 => format!("{} KiB", kibi >> 10),
+        few => format!("{few} bytes"),
+    }
 }
 
 /// Writes a file with its directories. `stem` names the draft, which one try leaves to the next.

@@ -61,6 +61,11 @@ pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &Ended) -> String {
     format!("`git {name}` {}{said}", ended.exit)
 }
 
+/// Whether it is the name of an object, and no option.
+pub(super) fn is_object(name: &str) -> bool {
+    matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// One who runs git for an operation.
 #[derive(Clone, Copy)]
 pub(super) struct Git<'git> {
@@ -104,6 +109,45 @@ impl Git<'_> {
         };
         let _permit = self.shared.permit().await?;
         self.shared.run(run).await
+    }
+
+    /// Runs git to look at something in a directory, whose repository may begin above.
+    pub(super) async fn look(
+        &self,
+        cwd: &Path,
+        words: &[impl AsRef<OsStr>],
+    ) -> Result<Ended, Trouble> {
+        self.ended(cwd, words, self.surroundings(), KEPT).await
+    }
+
+    /// What git says when it has nothing to complain of, without its last line's end.
+    pub(super) async fn ask(
+        &self,
+        cwd: &Path,
+        words: &[impl AsRef<OsStr>],
+    ) -> Result<String, Trouble> {
+        let ended = self.look(cwd, words).await?;
+        match ended.exit {
+            Exit::Code(0) => Ok(ended.stdout.text().trim_end().to_owned()),
+            _ => Err(refusal(words, &ended).into()),
+        }
+    }
+
+    /// The commit of a name, if it names one.
+    pub(super) async fn commit(&self, cwd: &Path, name: &str) -> Result<Option<String>, Trouble> {
+        let wanted = format!("{name}^{{commit}}");
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
+        let ended = self.look(cwd, &words).await?;
+        let commit = ended.stdout.text().trim_end().to_owned();
+        Ok(Some(commit).filter(|commit| ended.exit == Exit::Code(0) && is_object(commit)))
+    }
+
+    /// In which words git complains, and how far up it may look for a repository: not out of a worktree, and
+    /// else as far as the user says.
+    pub(super) fn surroundings(&self) -> impl Iterator<Item = (OsString, OsString)> + use<> {
+        let ceiling = self.shared.ceiling();
+        let ceiling = ceiling.map(|value| ("GIT_CEILING_DIRECTORIES".into(), value.to_owned()));
+        [("LC_ALL".into(), "C".into())].into_iter().chain(ceiling)
     }
 
     fn environment(&self) -> Vec<(OsString, OsString)> {

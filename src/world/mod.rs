@@ -30,6 +30,7 @@ pub mod registry;
 mod shared;
 mod sparing;
 mod tools;
+pub mod trees;
 mod web;
 mod work;
 

@@ -16,11 +16,11 @@ pub enum Performed {
     Interrupted,
 }
 
-/// How a look at work came to its end.
+/// How a look at work, or at an agent's home, came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Looked {
+pub enum Looked<T = Fetched> {
     /// What there is to see, or why nothing can be seen.
-    Done(Result<Fetched, String>),
+    Done(Result<T, String>),
     /// The world was stopped in the middle of it.
     Interrupted,
 }
@@ -56,8 +56,8 @@ impl From<Result<Value, Trouble>> for Performed {
     }
 }
 
-impl From<Result<Fetched, Trouble>> for Looked {
-    fn from(outcome: Result<Fetched, Trouble>) -> Self {
+impl<T> From<Result<T, Trouble>> for Looked<T> {
+    fn from(outcome: Result<T, Trouble>) -> Self {
         match outcome {
             Ok(fetched) => Self::Done(Ok(fetched)),
             Err(Trouble::Failed(why) | Trouble::Lost(why)) => Self::Done(Err(why)),

@@ -1,5 +1,6 @@
 //! The world: it carries out what a graph asks for.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use super::place::Place;
 use super::shared::{Shared, blocking};
 use super::sparing::spare;
 use super::{append, tools, web, work};
+use crate::domain::home::Home;
 use crate::domain::instance::Fetched;
 use crate::domain::operation::{Class, Operation};
 use crate::process::leftover;
@@ -30,17 +32,38 @@ const SMALL: u64 = 64 * 1024;
 const LONGEST: Duration = Duration::from_mins(30);
 
 /// The workspace, with what is done in it.
-#[derive(Debug)]
-pub struct World(Arc<Shared>);
+#[derive(Debug, Clone)]
+pub struct World(pub(super) Arc<Shared>);
 
 impl World {
     /// One at a place. Its root is taken as it leads there, without links.
     #[must_use]
-    pub fn new(mut place: Place) -> Self {
-        if let Ok(root) = place.root.canonicalize() {
-            place.root = root;
-        }
+    pub fn new(place: Place) -> Self {
         Self(Arc::new(Shared::new(place)))
+    }
+
+    /// The same world as it is from an agent's home, to which all that is done there is confined.
+    ///
+    /// # Errors
+    /// Why nothing can be done there, and what to do.
+    pub fn at(&self, home: &Home) -> Result<Self, String> {
+        if home.is_usual() { Ok(self.clone()) } else { Ok(Self(Arc::new(self.0.at(home)?))) }
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.0.root()
+    }
+
+    /// The text of a file, of no more than so many bytes.
+    pub async fn text(&self, file: &str, most: u64) -> Looked<String> {
+        let file = file.to_owned();
+        let read = move |shared: &Shared| files::read_at_most(shared.root(), &file, most);
+        match blocking(&self.0, read).await {
+            Ok(text) => Looked::Done(text),
+            Err(trouble) => Err(trouble).into(),
+        }
     }
 
     /// Carries out an operation. `stem` is the name of this very one, fit for a file, and the same after
@@ -49,8 +72,7 @@ impl World {
         if self.0.is_stopped() {
             return Performed::Interrupted;
         }
-        let place = &self.0.place;
-        if let Err(why) = spare(&place.root, &place.marker.dir.join("runs"), operation) {
+        if let Err(why) = spare(self.0.root(), &self.0.place.marker.dir, operation) {
             return Trouble::Failed(why).into();
         }
         if let Some(quick) = quick(&self.0, operation) {

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use super::registry::Registry;
 use crate::process::command::Marker;
+use crate::process::home::Homes;
 
 /// What a [`World`](super::perform::World) is made from.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The workspace root. Nothing outside it is read or written.
-    pub root: PathBuf,
+    /// The homes of the agents: the workspace, and their worktrees. Nothing outside an agent's own is read or
+    /// written.
+    pub homes: Homes,
     /// The environment of the programs it runs, and of its requests' proxies. Keys of the account are
     /// left out of it: see [`passed_on`](crate::process::environment::passed_on).
     pub environment: Vec<(OsString, OsString)>,

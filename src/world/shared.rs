@@ -1,6 +1,6 @@
 //! What all operations of a world have in common: the place, whose turn it is, and the end.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,9 @@ use super::address::masked;
 use super::locks::Locks;
 use super::outcome::Trouble;
 use super::place::Place;
+use crate::domain::home::Home;
 use crate::process::command::locate;
+use crate::process::home::REPOSITORY;
 use crate::process::program::{Ended, Failure, Program, Said, environment};
 
 /// How many programs run, and pages are fetched, at a time.
@@ -24,9 +26,19 @@ const LINES: usize = 5;
 /// What the operations share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) place: Place,
+    pub(super) place: Arc<Place>,
+    /// The directory nothing outside of which is read or written.
+    root: PathBuf,
+    /// Whether that is in a worktree of an agent's own.
+    in_tree: bool,
+    common: Arc<Common>,
+}
+
+/// What all agents of a run share, wherever they are at home.
+#[derive(Debug)]
+struct Common {
     locks: Locks,
-    pub(super) client: OnceCell<reqwest::Client>,
+    client: OnceCell<reqwest::Client>,
     permits: Semaphore,
     stopped: watch::Sender<bool>,
 }
@@ -47,31 +59,62 @@ pub(super) struct Run<'run> {
 
 impl Shared {
     pub(super) fn new(place: Place) -> Self {
-        Self {
-            place,
+        let root = place.homes.root();
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let common = Common {
             locks: Locks::default(),
             client: OnceCell::new(),
             permits: Semaphore::new(AT_A_TIME),
             stopped: watch::Sender::new(false),
-        }
+        };
+        Self { place: Arc::new(place), root, in_tree: false, common: Arc::new(common) }
+    }
+
+    /// The same for an agent's home.
+    pub(super) fn at(&self, home: &Home) -> Result<Self, String> {
+        let root = self.place.homes.directory(home)?;
+        let root = root.canonicalize().unwrap_or(root);
+        let (place, common) = (Arc::clone(&self.place), Arc::clone(&self.common));
+        Ok(Self { place, root, in_tree: home.tree.is_some(), common })
     }
 
     pub(super) fn root(&self) -> &Path {
-        &self.place.root
+        &self.root
+    }
+
+    /// The client for requests, made when it is first asked for.
+    pub(super) fn client(&self) -> &OnceCell<reqwest::Client> {
+        &self.common.client
+    }
+
+    /// Above which directories git is not to look for a repository.
+    pub(super) fn ceiling(&self) -> Option<&OsStr> {
+        if self.in_tree {
+            return Some(self.place.homes.trees().as_os_str());
+        }
+        self.place.variable("GIT_CEILING_DIRECTORIES")
+    }
+
+    /// The environment of its programs, but for the run's mark.
+    pub(super) fn environment(&self) -> Vec<(OsString, OsString)> {
+        let leads_elsewhere =
+            |name: &OsString| self.in_tree && REPOSITORY.iter().any(|known| name == known);
+        let callers = self.place.environment.iter();
+        callers.filter(|(name, _)| !leads_elsewhere(name)).cloned().collect()
     }
 
     /// Brings everything to its end.
     pub(super) fn stop(&self) {
-        self.stopped.send_replace(true);
+        self.common.stopped.send_replace(true);
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        *self.stopped.borrow()
+        *self.common.stopped.borrow()
     }
 
     /// Comes to pass when everything is to end.
     pub(super) async fn stopped(&self) {
-        let _ = self.stopped.subscribe().wait_for(|stopped| *stopped).await;
+        let _ = self.common.stopped.subscribe().wait_for(|stopped| *stopped).await;
     }
 
     /// What comes of `work`, unless everything is to end before.
@@ -88,12 +131,12 @@ impl Shared {
 
     /// Waits until nobody else is at a place.
     pub(super) async fn turn(&self, path: &Path) -> Result<OwnedMutexGuard<()>, Trouble> {
-        self.unless_stopped(self.locks.of(path)).await
+        self.unless_stopped(self.common.locks.of(path)).await
     }
 
     /// Waits until not too many others are at work.
     pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, Trouble> {
-        let permit = self.unless_stopped(self.permits.acquire()).await?;
+        let permit = self.unless_stopped(self.common.permits.acquire()).await?;
         permit.map_err(|_| Trouble::Interrupted)
     }
 

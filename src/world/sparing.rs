@@ -1,22 +1,31 @@
-//! What no graph may change: the directory of the runs, wherever it is.
+//! What no graph may change: the directory of the runs, and that of the worktrees, wherever they are.
 //!
-//! A journal that a workflow could write into would promise nothing.
+//! A journal that a workflow could write into would promise nothing, and a worktree is the home of one
+//! agent. That one works in it as any other does in the workspace.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::paths::{Use, resolve};
 use crate::domain::operation::Operation;
 
-/// Refuses an operation that would change something in the directory of the runs.
-pub(super) fn spare(root: &Path, runs: &Path, operation: &Operation) -> Result<(), String> {
+/// What raymond keeps in its directory, and how.
+const KEPT: [(&str, &str); 2] =
+    [("runs", "its runs in"), ("worktrees", "the worktrees of agents in")];
+
+/// Refuses an operation that would change something in those directories of `dir`.
+pub(super) fn spare(root: &Path, dir: &Path, operation: &Operation) -> Result<(), String> {
     let Some((given, wanted)) = changes(operation) else { return Ok(()) };
     let path = resolve(root, given, wanted)?;
-    let runs: PathBuf = runs.canonicalize().unwrap_or_else(|_| runs.to_owned());
-    if path.starts_with(&runs) || (wanted != Use::Read && runs.starts_with(&path)) {
-        return Err(format!(
-            "the path `{given}` is in {}, which raymond keeps its runs in: write elsewhere",
-            runs.display()
-        ));
+    for (name, what) in KEPT {
+        let kept = dir.join(name);
+        let kept = kept.canonicalize().unwrap_or(kept);
+        let inside = path.starts_with(&kept) && !root.starts_with(&kept);
+        if inside || (wanted != Use::Read && kept.starts_with(&path)) {
+            return Err(format!(
+                "the path `{given}` is in {}, which raymond keeps {what}: write elsewhere",
+                kept.display()
+            ));
+        }
     }
     Ok(())
 }
@@ -40,21 +49,39 @@ fn changes(operation: &Operation) -> Option<(&str, Use)> {
 mod tests {
     use super::*;
 
+    fn write(path: &str) -> Operation {
+        Operation::WriteFile { path: path.to_owned(), content: String::new() }
+    }
+
     #[test]
     fn a_journal_is_not_a_graphs_to_write() {
         let kept = tempfile::tempdir().expect("a directory");
         let root = kept.path().canonicalize().expect("it is there");
-        let runs = root.join("mine");
-        std::fs::create_dir_all(runs.join("runs/z")).expect("made");
-        let write = |path: &str| {
-            let (path, content) = (path.to_owned(), String::new());
-            spare(&root, &runs, &Operation::WriteFile { path, content })
-        };
+        let mine = root.join("mine");
+        std::fs::create_dir_all(mine.join("runs/z")).expect("made");
+        let write = |path: &str| spare(&root, &mine, &write(path));
         let refused = write("mine/runs/z/journal.jsonl").expect_err("refused");
         assert!(refused.ends_with("which raymond keeps its runs in: write elsewhere"), "{refused}");
         assert_eq!(write("minerals/x"), Ok(()));
         let delete = Operation::DeleteFile { path: "mine/runs/z/state.json".into() };
-        assert!(spare(&root, &runs, &delete).is_err());
-        assert_eq!(spare(&root, &runs, &Operation::ConfigExists), Ok(()));
+        assert!(spare(&root, &mine, &delete).is_err());
+        assert_eq!(spare(&root, &mine, &Operation::ConfigExists), Ok(()));
+    }
+
+    #[test]
+    fn a_worktree_is_its_own_agents_to_write() {
+        let kept = tempfile::tempdir().expect("a directory");
+        let root = kept.path().canonicalize().expect("it is there");
+        let mine = root.join("mine");
+        let tree = mine.join("worktrees/z/main.1");
+        std::fs::create_dir_all(&tree).expect("made");
+        for path in ["mine/worktrees/z/main.1/x", "mine/worktrees/z/main.1.json"] {
+            let refused = spare(&root, &mine, &write(path)).expect_err("refused");
+            assert!(refused.contains("keeps the worktrees of agents in"), "{refused}");
+        }
+        assert_eq!(spare(&tree, &mine, &write("x")), Ok(()));
+        for path in ["../main.1.json", "../main.2/x"] {
+            assert!(spare(&tree, &mine, &write(path)).is_err(), "{path} was taken");
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod files;
 mod git;
 mod programs;
+mod trees;
 mod web;
 mod work;
 
@@ -18,6 +19,7 @@ use super::registry::Registry;
 use crate::domain::id::RunId;
 use crate::domain::operation::{Done, Operation};
 use crate::process::command::Marker;
+use crate::process::home::Homes;
 
 /// A workspace with its world.
 struct Ground {
@@ -82,6 +84,11 @@ impl Ground {
 }
 
 fn world_at(base: &Path, own: Registry, variables: &[(&str, &str)]) -> World {
+    let homes = Homes::new(base.join("root"), base.join("worktrees/world"));
+    world_with(base, homes, own, variables)
+}
+
+fn world_with(base: &Path, homes: Homes, own: Registry, variables: &[(&str, &str)]) -> World {
     let fixed = [
         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -89,9 +96,10 @@ fn world_at(base: &Path, own: Registry, variables: &[(&str, &str)]) -> World {
         ("GIT_DIR", "/nowhere/of/a/hook"),
         ("ANTHROPIC_API_KEY", "secret"),
     ];
-    let variables = fixed.iter().chain(variables);
+    let is_fixed = |(name, _): &&(&str, &str)| !variables.iter().any(|(other, _)| other == name);
+    let variables = fixed.iter().filter(is_fixed).chain(variables);
     World::new(Place {
-        root: base.join("root"),
+        homes,
         environment: variables
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect(),

@@ -73,7 +73,7 @@ pub(super) async fn has_module(
         program: "python3",
         arguments: ["-c", FIND, module].map(Into::into).into(),
         cwd: shared.root().to_owned(),
-        environment: shared.place.environment.clone(),
+        environment: shared.environment(),
         longest: LOOK,
         kept: 0,
     };
@@ -105,7 +105,7 @@ pub(super) async fn shell(
         program: "sh",
         arguments: ["-c", command].map(Into::into).into(),
         cwd: shared.root().to_owned(),
-        environment: shared.place.environment.clone(),
+        environment: shared.environment(),
         longest: LONGEST,
         kept: KEPT,
     };

@@ -4,6 +4,7 @@
 //! for it. Proxies are those of the environment that the world was given. No cookies are kept.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::redirect::Policy;
@@ -36,7 +37,7 @@ pub(super) async fn fetch(
 ) -> Result<Value, Trouble> {
     let url = check(given)?;
     let _permit = shared.permit().await?;
-    let client = shared.client.get_or_try_init(|| client(shared.place.clone())).await?;
+    let client = shared.client().get_or_try_init(|| client(Arc::clone(&shared.place))).await?;
     let page = shared.unless_stopped(get(client, url)).await?;
     let shown = masked(given);
     match page {
@@ -105,7 +106,7 @@ fn check(given: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-async fn client(place: Place) -> Result<Client, Trouble> {
+async fn client(place: Arc<Place>) -> Result<Client, Trouble> {
     // Certificates are read from the disk.
     let made = tokio::task::spawn_blocking(move || make_client(&place)).await;
     let made = made.map_err(|error| error.to_string()).and_then(|made| made);

@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::git::{Git, refusal};
+use super::git::{Git, is_object, refusal};
 use super::outcome::Trouble;
 use super::paths::{Use, resolve};
 use super::shared::{Shared, blocking};
@@ -64,7 +64,7 @@ const DIFF: [&str; 8] = [
 ];
 
 /// What raymond keeps in a directory of runs that is not called as usual.
-const OWN: [&str; 3] = ["runs", "dataspace", "debug"];
+const OWN: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
 
 /// The commits of directories.
 pub(super) async fn bases(
@@ -86,7 +86,7 @@ pub(super) async fn bases(
 
 async fn base(git: Git<'_>, path: &Path, branch: Option<&str>) -> Result<Option<String>, Trouble> {
     let words = ["rev-parse", "--is-inside-work-tree"];
-    let ended = look(git, path, &words).await?;
+    let ended = git.look(path, &words).await?;
     if ended.exit != Exit::Code(0) {
         let said = ended.stderr.last_lines(1);
         let is_none = said.contains("not a git repository");
@@ -97,11 +97,11 @@ async fn base(git: Git<'_>, path: &Path, branch: Option<&str>) -> Result<Option<
     }
     let names = branch.into_iter().flat_map(|name| [format!("refs/heads/{name}"), name.to_owned()]);
     for name in names {
-        if let Some(commit) = commit(git, path, &name).await? {
+        if let Some(commit) = git.commit(path, &name).await? {
             return Ok(Some(commit));
         }
     }
-    match (commit(git, path, "HEAD").await?, branch) {
+    match (git.commit(path, "HEAD").await?, branch) {
         (Some(head), None) => return Ok(Some(head)),
         (Some(_), Some(name)) => {
             let why = format!(
@@ -112,21 +112,7 @@ async fn base(git: Git<'_>, path: &Path, branch: Option<&str>) -> Result<Option<
         (None, _) => {}
     }
     let words = ["hash-object", "-t", "tree", "/dev/null"];
-    succeeded(&words, &look(git, path, &words).await?).map(Some)
-}
-
-/// The commit of a name, if it names one.
-async fn commit(git: Git<'_>, path: &Path, name: &str) -> Result<Option<String>, Trouble> {
-    let wanted = format!("{name}^{{commit}}");
-    let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
-    let ended = look(git, path, &words).await?;
-    let commit = ended.stdout.text().trim_end().to_owned();
-    Ok(Some(commit).filter(|commit| ended.exit == Exit::Code(0) && is_object(commit)))
-}
-
-/// Whether it is the name of an object, and no option.
-fn is_object(name: &str) -> bool {
-    matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    git.ask(path, &words).await.map(Some)
 }
 
 /// What has changed.
@@ -173,7 +159,7 @@ impl Changes<'_> {
     }
 
     async fn ask(&self, path: &Path, words: &[&str]) -> Result<String, Trouble> {
-        succeeded(words, &look(self.git, path, words).await?)
+        self.git.ask(path, words).await
     }
 
     async fn diff(&self, path: &Path, copy: &Copy) -> Result<String, Trouble> {
@@ -218,28 +204,9 @@ impl Changes<'_> {
         let own = own.map(|(name, value)| (OsString::from(name), value));
         let settings = LOOK.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
         let words: Vec<OsString> = settings.chain(words.iter().cloned()).collect();
-        let own = surroundings(self.git.shared).chain(own);
+        let own = self.git.surroundings().chain(own);
         self.git.ended(path, &words, own, kept).await
     }
-}
-
-/// Runs git to look at something.
-async fn look(git: Git<'_>, path: &Path, words: &[&str]) -> Result<Ended, Trouble> {
-    git.ended(path, words, surroundings(git.shared), KEPT).await
-}
-
-fn succeeded(words: &[&str], ended: &Ended) -> Result<String, Trouble> {
-    match ended.exit {
-        Exit::Code(0) => Ok(ended.stdout.text().trim_end().to_owned()),
-        _ => Err(refusal(words, ended).into()),
-    }
-}
-
-/// In which words git complains, and how far up it may look for a repository, if the user says so.
-fn surroundings(shared: &Shared) -> impl Iterator<Item = (OsString, OsString)> {
-    let ceiling = shared.place.variable("GIT_CEILING_DIRECTORIES");
-    let ceiling = ceiling.map(|value| ("GIT_CEILING_DIRECTORIES".into(), value.to_owned()));
-    [("LC_ALL".into(), "C".into())].into_iter().chain(ceiling)
 }
 
 fn resolve_directory(root: &Path, given: &str) -> Result<PathBuf, String> {

@@ -67,8 +67,8 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
-/// The points that such a run does not come to: those of graphs, of commands, and of facts.
-const OTHERS: [&str; 9] = [
+/// The points that such a run does not come to: those of graphs, of commands, of facts, and of worktrees.
+const OTHERS: [&str; 16] = [
     "operation.before",
     "operation.after",
     "errand.before",
@@ -78,6 +78,13 @@ const OTHERS: [&str; 9] = [
     "dataspace.marked",
     "dataspace.noted",
     "dataspace.moved",
+    "worktree.noted",
+    "worktree.added",
+    "worktree.unlocked",
+    "worktree.kept",
+    "worktree.going",
+    "worktree.removed",
+    "worktree.branch",
 ];
 
 /// A run that is killed.

@@ -104,7 +104,7 @@ const TABLE: &[Row] = &[
     // What graphs ask for: files, git, the web; programs are started by the room that owns that.
     Row {
         room: "world",
-        rooms: &["domain", "process"],
+        rooms: &["domain", "fault", "process"],
         crates: &[
             "encoding_rs",
             "globset",

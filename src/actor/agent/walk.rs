@@ -143,6 +143,11 @@ fn around(context: &Context, assignment: &Assignment) -> Around {
     variables.extend(assignment.variables.clone());
     let arguments = variables.remove("input").unwrap_or_default();
     builtins.insert("arguments".to_owned(), arguments.into());
+    if !assignment.home.is_usual()
+        && let Some(directory) = context.performer.whereabouts(&assignment.home)
+    {
+        builtins.insert("PWD".to_owned(), directory.into());
+    }
     Around {
         file: assignment.state.clone(),
         folder: assignment.folder.clone(),

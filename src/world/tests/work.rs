@@ -10,7 +10,7 @@ const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 impl Ground {
     /// A workspace that is a repository with a file and a commit.
-    fn repository() -> Self {
+    pub(super) fn repository() -> Self {
         let ground = Self::new();
         ground.git("root", &["init", "-q", "-b", "main"]);
         ground.put("file", "one\n");
@@ -19,7 +19,7 @@ impl Ground {
         ground
     }
 
-    fn commit_all(&self) {
+    pub(super) fn commit_all(&self) {
         self.git("root", &["add", "-A"]);
         self.git("root", &["commit", "-q", "-m", "x"]);
     }

@@ -124,7 +124,9 @@ fn killed_anywhere_a_graph_comes_to_the_same() {
         .iter()
         .filter(|(_, count)| *count == 0)
         .map(|(point, _)| *point)
-        .filter(|point| !(point.starts_with("dataspace.") || point.starts_with("errand.")))
+        .filter(|point| {
+            !["dataspace.", "errand.", "worktree."].iter().any(|other| point.starts_with(other))
+        })
         .collect();
     assert_eq!(lived, ["passage.noted", "passage.asked", "inbox.before"]);
 }

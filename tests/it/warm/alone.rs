@@ -14,6 +14,7 @@ use raymond::domain::transition::Variables;
 use raymond::domain::turn::{Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
 use raymond::process::claude::Claude;
 use raymond::process::command::Marker;
+use raymond::process::home::Homes;
 
 use super::three;
 use crate::support::{Test, when};
@@ -41,7 +42,8 @@ fn room(test: &Test, steps: &Path) -> Claude {
         ..Settings::default()
     };
     let marker = Marker { run: RunId::parse("t").expect("an id"), dir: test.dir() };
-    Claude::new(claude(test), settings, steps.to_owned(), marker)
+    let homes = Homes::new(test.flow(), test.dir().join("worktrees/t"));
+    Claude::new(claude(test), settings, homes, steps.to_owned(), marker)
 }
 
 fn turn(step: u64, session: Session, prompt: &str) -> StepInput {

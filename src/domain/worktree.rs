@@ -1,0 +1,196 @@
+//! The worktrees of a run's agents: what their branches are called, and when one may go.
+//!
+//! Nobody's work may be lost, so a tree goes only where all of it is somewhere else: in a commit that
+//! another branch holds, or, where that is asked for, in one that was made to keep it.
+
+use super::id::{AgentId, RunId};
+
+/// The namespace of the branches, and of the refs that keep what a removed worktree held.
+const SPACE: &str = "raymond";
+
+/// The branch of an agent's worktree.
+///
+/// # Errors
+/// Why git would not take a branch of the run's name, and what to do.
+pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
+    let id = run.as_str();
+    let wrong = if id.contains("..") {
+        "has `..` in it"
+    } else if id.ends_with(".lock") {
+        "ends in `.lock`"
+    } else {
+        return Ok(format!("{SPACE}/{id}/{}", last(agent)));
+    };
+    Err(format!(
+        "git takes no branch {SPACE}/{id}/{agent}, because the run's id {wrong}: choose another --id"
+    ))
+}
+
+/// The ref that keeps what an agent's worktree held when it was removed; `number` counts those before it.
+#[must_use]
+pub fn keeping(run: &RunId, agent: &AgentId, number: u32) -> String {
+    let name = format!("refs/{SPACE}/{run}/{}", last(agent));
+    if number == 0 { name } else { format!("{name}-{number}") }
+}
+
+/// An agent as the last part of a branch's name, which has no `~` in it.
+fn last(agent: &AgentId) -> String {
+    agent.file_name().replace('~', "-")
+}
+
+/// What is seen of a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// It was not finished, and nobody has worked in it.
+    Begun,
+    /// Its removal was not finished.
+    Going,
+    /// Its directory is not there any more, for whatever reason; perhaps its branch is.
+    Gone {
+        /// How many commits of its branch are on no other.
+        unmerged: u64,
+    },
+    /// It is there.
+    There {
+        /// How many commits are its own.
+        ahead: u64,
+        /// How many of them are on no other branch.
+        unmerged: u64,
+        /// How many files differ from the last of them.
+        uncommitted: usize,
+        /// Why it is locked, if it is.
+        locked: Option<String>,
+    },
+}
+
+/// Why a worktree stays.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Stay {
+    /// Somebody works in it.
+    #[error("its agent, or one that works in it too, is not at its end")]
+    Live,
+    /// Somebody locked it.
+    #[error("it is locked{}; unlock it with `git worktree unlock`", if .0.is_empty() { String::new() } else { format!(" ({})", .0) })]
+    Locked(String),
+    /// Not everything in it is in a commit.
+    #[error("{0} {are} not committed; commit {them}, or have {them} kept with --prune --all", are = if *.0 == 1 { "file is" } else { "files are" }, them = if *.0 == 1 { "it" } else { "them" })]
+    Uncommitted(usize),
+    /// Not every commit of it is on another branch.
+    #[error("{0} {are} on no other branch; merge its branch, or remove the worktree alone with --prune --all", are = if *.0 == 1 { "commit is" } else { "commits are" })]
+    Unmerged(u64),
+    /// Git has something against it.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Whether a worktree may go, and whether its branch may; `live` says that somebody works in it, and `all` that
+/// it may also go where a commit has to be made to keep what is in it.
+///
+/// # Errors
+/// Why it stays.
+pub fn may_go(condition: &Condition, live: bool, all: bool) -> Result<WithBranch, Stay> {
+    if live {
+        return Err(Stay::Live);
+    }
+    let (unmerged, uncommitted) = match condition {
+        Condition::Begun | Condition::Going => return Ok(WithBranch::IfMerged),
+        Condition::Gone { unmerged } => (*unmerged, 0),
+        Condition::There { locked: Some(why), .. } => return Err(Stay::Locked(why.clone())),
+        Condition::There { unmerged, uncommitted, .. } => (*unmerged, *uncommitted),
+    };
+    if uncommitted > 0 && !all {
+        return Err(Stay::Uncommitted(uncommitted));
+    }
+    if unmerged > 0 && !all {
+        return Err(Stay::Unmerged(unmerged));
+    }
+    Ok(if unmerged == 0 { WithBranch::IfMerged } else { WithBranch::No })
+}
+
+/// Whether a branch goes with its worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WithBranch {
+    /// It goes, if git finds its commits on another.
+    IfMerged,
+    /// It stays.
+    No,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn there(unmerged: u64, uncommitted: usize) -> Condition {
+        Condition::There { ahead: unmerged, unmerged, uncommitted, locked: None }
+    }
+
+    #[test]
+    fn a_tree_goes_when_all_of_it_is_somewhere_else() {
+        let clean = there(0, 0);
+        assert_eq!(may_go(&clean, false, false), Ok(WithBranch::IfMerged));
+        assert_eq!(
+            may_go(&Condition::Gone { unmerged: 0 }, false, false),
+            Ok(WithBranch::IfMerged)
+        );
+        assert_eq!(may_go(&Condition::Begun, false, false), Ok(WithBranch::IfMerged));
+        for condition in [&clean, &Condition::Begun, &Condition::Going] {
+            assert_eq!(may_go(condition, true, true), Err(Stay::Live));
+        }
+        assert_eq!(may_go(&there(2, 3), false, false), Err(Stay::Uncommitted(3)));
+        assert_eq!(may_go(&there(2, 0), false, false), Err(Stay::Unmerged(2)));
+        assert_eq!(may_go(&Condition::Gone { unmerged: 1 }, false, false), Err(Stay::Unmerged(1)));
+        assert_eq!(may_go(&there(2, 3), false, true), Ok(WithBranch::No));
+        assert_eq!(may_go(&there(0, 3), false, true), Ok(WithBranch::IfMerged));
+    }
+
+    #[test]
+    fn one_that_is_locked_never_goes() {
+        let locked = Condition::There {
+            ahead: 0,
+            unmerged: 0,
+            uncommitted: 0,
+            locked: Some("on a stick".into()),
+        };
+        let stay = may_go(&locked, false, true).expect_err("it stays");
+        assert_eq!(
+            stay.to_string(),
+            "it is locked (on a stick); unlock it with `git worktree unlock`"
+        );
+    }
+
+    #[test]
+    fn it_is_said_why_one_stays_and_what_to_do() {
+        assert_eq!(
+            Stay::Uncommitted(1).to_string(),
+            "1 file is not committed; commit it, or have it kept with --prune --all"
+        );
+        assert_eq!(
+            Stay::Unmerged(2).to_string(),
+            "2 commits are on no other branch; merge its branch, or remove the worktree alone with --prune --all"
+        );
+    }
+
+    fn run(id: &str) -> RunId {
+        RunId::parse(id).expect("an id")
+    }
+
+    #[test]
+    fn a_branch_has_the_names_of_the_run_and_of_the_agent() {
+        let agent = AgentId::main().child(2);
+        assert_eq!(branch(&run("tour-1.x"), &agent), Ok("raymond/tour-1.x/main.2".to_owned()));
+        let far = (0..200).fold(AgentId::main(), |agent, _| agent.child(1));
+        let name = branch(&run("r"), &far).expect("a branch");
+        assert!(!name.contains('~') && name.len() < 120, "{name}");
+        for (id, wrong) in [("a..b", "has `..` in it"), ("a.lock", "ends in `.lock`")] {
+            let why = branch(&run(id), &agent).expect_err("refused");
+            assert!(why.contains(wrong) && why.ends_with("choose another --id"), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_again_has_a_ref_of_its_own() {
+        let keeping = |number| keeping(&run("r"), &AgentId::main(), number);
+        assert_eq!(keeping(0), "refs/raymond/r/main");
+        assert_eq!(keeping(2), "refs/raymond/r/main-2");
+    }
+}

@@ -1,0 +1,183 @@
+//! Where the homes of a run's agents are on this machine: the run's own directory, directories below it,
+//! and worktrees.
+//!
+//! A worktree stands in the directory of the run's worktrees under its agent's name, with a
+//! [`Mark`] beside it. If the run works in a subdirectory of its repository, so does the agent in its
+//! worktree. Nothing here makes a directory, and whatever links there are: a home lies in its worktree, or
+//! in the run's directory.
+
+mod mark;
+
+use std::path::{Path, PathBuf};
+
+pub use self::mark::{Mark, Stage};
+use crate::domain::home::Home;
+use crate::domain::id::AgentId;
+
+/// The variables by which git is told of a repository. They are there when raymond was started by a hook of
+/// one, and in a worktree they would lead to the wrong one.
+pub const REPOSITORY: [&str; 11] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// The homes of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Homes {
+    root: PathBuf,
+    trees: PathBuf,
+}
+
+impl Homes {
+    /// Those of a run that works in `root` and has its worktrees in `trees`.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, trees: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), trees: trees.into() }
+    }
+
+    /// The run's own directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The directory of the worktrees.
+    #[must_use]
+    pub fn trees(&self) -> &Path {
+        &self.trees
+    }
+
+    /// An agent's worktree.
+    #[must_use]
+    pub fn tree(&self, agent: &AgentId) -> PathBuf {
+        self.trees.join(agent.file_name())
+    }
+
+    /// The directory an agent's turns run in.
+    ///
+    /// # Errors
+    /// Why it cannot be used, and what to do.
+    pub fn directory(&self, home: &Home) -> Result<PathBuf, String> {
+        if home.is_usual() {
+            return Ok(self.root.clone());
+        }
+        let top = match &home.tree {
+            Some(agent) => self.within(agent)?,
+            None => self.root.clone(),
+        };
+        let Some(below) = &home.cwd else { return Ok(top) };
+        let path = top.join(below.as_str());
+        let unusable = |why: String| format!("the working directory {} {why}", path.display());
+        let directory = path.canonicalize().map_err(|error| {
+            unusable(format!("cannot be used: {error}; make it, or name another with cwd"))
+        })?;
+        let top =
+            top.canonicalize().map_err(|error| unusable(format!("cannot be used: {error}")))?;
+        if directory.starts_with(&top) && directory.is_dir() {
+            return Ok(directory);
+        }
+        Err(unusable(format!("is not a directory below {}; name one with cwd", top.display())))
+    }
+
+    /// The directory in an agent's worktree that is there what the run's is in its repository.
+    fn within(&self, agent: &AgentId) -> Result<PathBuf, String> {
+        let tree = self.tree(agent);
+        let mark = self.mark(agent)?.filter(|mark| mark.stage == Stage::Ready);
+        let mark = mark.ok_or_else(|| {
+            format!("the worktree of the agent {agent}, {}, was never made", tree.display())
+        })?;
+        self.is_there(&mark)?;
+        let real = |path: &Path| {
+            path.canonicalize().map_err(|error| {
+                format!(
+                    "the directory {} of the worktree of the agent {agent} cannot be used: {error}; make it again",
+                    path.display()
+                )
+            })
+        };
+        let (tree, directory) = (real(&tree)?, real(&tree.join(&mark.prefix))?);
+        if directory.starts_with(&tree) && directory.is_dir() {
+            return Ok(directory);
+        }
+        Err(format!(
+            "the agent {agent} cannot work in {}, which is no directory of its worktree {}",
+            directory.display(),
+            tree.display()
+        ))
+    }
+
+    /// Whether a worktree that was made is there still.
+    ///
+    /// # Errors
+    /// That it is not, and how to get it back.
+    pub fn is_there(&self, mark: &Mark) -> Result<(), String> {
+        let tree = self.tree(&mark.agent);
+        if tree.join(".git").is_file() {
+            return Ok(());
+        }
+        let (agent, branch, tree) = (&mark.agent, &mark.branch, tree.display());
+        Err(format!(
+            "the worktree of the agent {agent}, {tree}, has been removed since it was made: get it back with `git worktree add -f {tree} {branch}`"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::domain::id::Folder;
+
+    #[test]
+    fn a_home_is_a_directory_and_leads_nowhere_else() {
+        let kept = tempfile::tempdir().expect("a directory");
+        let base = kept.path().canonicalize().expect("it is there");
+        let (root, trees) = (base.join("root"), base.join("trees"));
+        std::fs::create_dir_all(root.join("a/b")).expect("made");
+        symlink(&base, root.join("out")).expect("linked");
+        std::fs::create_dir_all(trees.join("main.1/web/deep")).expect("made");
+        symlink(&base, trees.join("main.1/away")).expect("linked");
+        let homes = Homes::new(&root, &trees);
+        let agent = AgentId::main().child(1);
+        let at = |tree: bool, cwd: &str| {
+            let cwd = (!cwd.is_empty()).then(|| Folder::parse(cwd).expect("a folder"));
+            homes.directory(&Home { tree: tree.then(|| agent.clone()), cwd })
+        };
+        assert_eq!(at(false, ""), Ok(root.clone()));
+        assert_eq!(at(false, "a/b"), Ok(root.join("a/b")));
+        let why = at(false, "c").expect_err("it is not there");
+        assert!(why.ends_with("make it, or name another with cwd"), "{why}");
+        let why = at(false, "out/trees").expect_err("it is outside");
+        assert!(why.ends_with(&format!("below {}; name one with cwd", root.display())), "{why}");
+
+        assert!(at(true, "").expect_err("no mark").ends_with("trees/main.1, was never made"));
+        let mark = |prefix: &str, stage| Mark {
+            agent: agent.clone(),
+            branch: "b".into(),
+            base: "0".into(),
+            prefix: prefix.into(),
+            stage,
+        };
+        homes.note(&mark("web", Stage::Begun)).expect("noted");
+        assert!(at(true, "").is_err());
+        homes.note(&mark("web", Stage::Ready)).expect("noted");
+        let why = at(true, "").expect_err("no .git");
+        assert!(why.contains("has been removed since"), "{why}");
+        std::fs::write(trees.join("main.1/.git"), "gitdir: x").expect("written");
+        assert_eq!(at(true, ""), Ok(trees.join("main.1/web")));
+        assert_eq!(at(true, "deep"), Ok(trees.join("main.1/web/deep")));
+        homes.note(&mark("away", Stage::Ready)).expect("noted");
+        let why = at(true, "").expect_err("a link to elsewhere");
+        assert!(why.contains("which is no directory of its worktree"), "{why}");
+    }
+}

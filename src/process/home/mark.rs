@@ -1,0 +1,206 @@
+//! What is noted of a worktree: it is written before git begins with one, so that whoever comes after a
+//! crash knows what of the repository is raymond's own.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Result as IoResult, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Homes;
+use crate::domain::id::AgentId;
+
+/// The ending of a mark's file.
+const ENDING: &str = ".json";
+
+/// What git is to show of the directory of worktrees: nothing.
+const IGNORED: &[u8] = b"*\n";
+
+/// A worktree as it is noted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Whose it is.
+    pub agent: AgentId,
+    /// Its branch, of which there was none before.
+    pub branch: String,
+    /// The commit the branch begins at.
+    pub base: String,
+    /// Where in its repository the run works: empty, or a path.
+    pub prefix: String,
+    /// How far it has come.
+    #[serde(flatten)]
+    pub stage: Stage,
+}
+
+/// How far a worktree has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "stage", rename_all = "snake_case")]
+pub enum Stage {
+    /// It is being made. What there is of it is raymond's, and nobody has worked in it.
+    Begun,
+    /// It is there.
+    Ready,
+    /// It is being removed.
+    Going {
+        /// The commit that holds all that was in it.
+        kept: String,
+        /// The ref by which that commit is found, if it was made for that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        found_by: Option<String>,
+    },
+}
+
+impl Homes {
+    /// The file of a mark.
+    #[must_use]
+    pub fn mark_file(&self, agent: &AgentId) -> PathBuf {
+        self.trees().join(format!("{}{ENDING}", agent.file_name()))
+    }
+
+    /// What is noted of an agent's worktree, if there is one.
+    ///
+    /// # Errors
+    /// That the mark cannot be read.
+    pub fn mark(&self, agent: &AgentId) -> Result<Option<Mark>, String> {
+        let path = self.mark_file(agent);
+        let unreadable = |why: String| {
+            format!("cannot read {}, which tells of a worktree: {why}", path.display())
+        };
+        match std::fs::read(&path) {
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unreadable(error.to_string())),
+        }
+    }
+
+    /// The agents of which a worktree is noted, in order.
+    ///
+    /// # Errors
+    /// That the marks cannot be read.
+    pub fn marks(&self) -> Result<Vec<Mark>, String> {
+        let unreadable = |why: &dyn std::fmt::Display| {
+            format!("cannot read {}, where the worktrees are: {why}", self.trees().display())
+        };
+        let entries = match std::fs::read_dir(self.trees()) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(unreadable(&error)),
+        };
+        let mut marks = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(|error| unreadable(&error))?.path();
+            if path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes()) {
+                let bytes = std::fs::read(&path).map_err(|error| unreadable(&error))?;
+                let mark: Mark = serde_json::from_slice(&bytes)
+                    .map_err(|error| unreadable(&format!("{}: {error}", path.display())))?;
+                marks.push(mark);
+            }
+        }
+        marks.sort_by(|a: &Mark, b| order(&a.agent).cmp(order(&b.agent)));
+        Ok(marks)
+    }
+
+    /// Notes something of a worktree; it is durable when this returns.
+    ///
+    /// # Errors
+    /// That it cannot be written.
+    pub fn note(&self, mark: &Mark) -> Result<(), String> {
+        let path = self.mark_file(&mark.agent);
+        let bytes = serde_json::to_vec_pretty(mark).map_err(|error| error.to_string())?;
+        let written = self.prepare().and_then(|()| replace(&path, &bytes));
+        written.map_err(|error| format!("cannot write {}: {error}", path.display()))
+    }
+
+    /// Forgets a worktree.
+    ///
+    /// # Errors
+    /// That its mark cannot be removed.
+    pub fn forget(&self, agent: &AgentId) -> Result<(), String> {
+        let path = self.mark_file(agent);
+        let removed = match std::fs::remove_file(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+            Ok(()) => sync(self.trees()),
+        };
+        removed.map_err(|error| format!("cannot remove {}: {error}", path.display()))
+    }
+
+    /// Makes the directory of the worktrees, which git does not show to whom it lies in a repository of.
+    fn prepare(&self) -> IoResult<()> {
+        if self.trees().is_dir() {
+            return Ok(());
+        }
+        let private = |path: &Path| DirBuilder::new().mode(0o700).recursive(true).create(path);
+        if let Some(all) = self.trees().parent() {
+            private(all)?;
+            replace(&all.join(".gitignore"), IGNORED)?;
+        }
+        private(self.trees())
+    }
+}
+
+/// The order in which agents are shown: each number of an id as one.
+fn order(agent: &AgentId) -> impl Iterator<Item = u64> {
+    agent.as_str().split('.').map(|part| part.parse().unwrap_or_default())
+}
+
+/// Puts a file of this user only in place as a whole.
+fn replace(path: &Path, content: &[u8]) -> IoResult<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(format!(".{}.new", std::process::id()));
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    file.write_all(content)?;
+    file.sync_all()?;
+    std::fs::rename(&draft, path)?;
+    path.parent().map_or(Ok(()), sync)
+}
+
+fn sync(directory: &Path) -> IoResult<()> {
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read_back_in_the_order_of_the_agents() {
+        let place = tempfile::tempdir().expect("a directory");
+        let homes = Homes::new("/x", place.path().join("ray/worktrees/r"));
+        assert_eq!(homes.marks(), Ok(Vec::new()));
+        let mark = |agent: &str, stage| Mark {
+            agent: AgentId::parse(agent).expect("an id"),
+            branch: format!("raymond/r/{agent}"),
+            base: "1".repeat(40),
+            prefix: String::new(),
+            stage,
+        };
+        let marks = [
+            mark("main", Stage::Ready),
+            mark("main.2", Stage::Begun),
+            mark("main.10", Stage::Going { kept: "2".repeat(40), found_by: None }),
+        ];
+        for mark in marks.iter().rev() {
+            homes.note(mark).expect("noted");
+        }
+        assert_eq!(homes.marks(), Ok(marks.to_vec()));
+        assert_eq!(homes.mark(&marks[2].agent), Ok(Some(marks[2].clone())));
+        homes.forget(&marks[2].agent).expect("forgotten");
+        homes.forget(&marks[2].agent).expect("there is none");
+        assert_eq!(homes.mark(&marks[2].agent), Ok(None));
+        let all = place.path().join("ray/worktrees");
+        assert_eq!(std::fs::read(all.join(".gitignore")).expect("there"), IGNORED);
+        let mode = |path: &Path| path.metadata().expect("there").permissions().mode() & 0o777;
+        assert_eq!((mode(&all), mode(homes.trees())), (0o700, 0o700));
+        assert_eq!(mode(&homes.mark_file(&marks[0].agent)), 0o600);
+        std::fs::write(homes.mark_file(&marks[0].agent), "{").expect("written");
+        let why = homes.mark(&marks[0].agent).expect_err("it is broken");
+        assert!(why.contains("main.json, which tells of a worktree"), "{why}");
+    }
+}

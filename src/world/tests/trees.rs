@@ -1,0 +1,352 @@
+//! Worktrees of agents, with the real git: made, made again after a kill, and refused.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use super::*;
+use crate::domain::home::Home;
+use crate::domain::id::{AgentId, Folder};
+use crate::process::home::{Homes, Mark, Stage};
+use crate::world::outcome::Looked;
+
+fn agent(id: &str) -> AgentId {
+    AgentId::parse(id).expect("an id")
+}
+
+fn home(id: &str) -> Home {
+    Home { tree: Some(agent(id)), cwd: None }
+}
+
+impl Ground {
+    fn homes(&self) -> Homes {
+        Homes::new(self.root(), self.base().join("worktrees/world"))
+    }
+
+    fn tree(&self, id: &str) -> PathBuf {
+        self.homes().tree(&agent(id))
+    }
+
+    async fn make(&self, id: &str, base: Option<&str>) -> Result<(), String> {
+        match self.world.worktree(&agent(id), base).await {
+            Looked::Done(made) => made,
+            Looked::Interrupted => panic!("interrupted"),
+        }
+    }
+
+    async fn refused(&self, id: &str) -> String {
+        let why = self.make(id, None).await.expect_err("it cannot be made");
+        let tree = self.tree(id);
+        let about = format!("cannot make the worktree of the agent {id} at {}: ", tree.display());
+        why.strip_prefix(&about).unwrap_or_else(|| panic!("{why}")).to_owned()
+    }
+
+    fn head(&self, place: &str) -> String {
+        self.git(place, &["rev-parse", "HEAD"])
+    }
+
+    /// Nothing is wrong with the repository, nothing is locked, and it knows of these worktrees.
+    #[track_caller]
+    pub(super) fn assert_sound(&self, agents: &[&str]) {
+        assert_eq!(self.git("root", &["fsck", "--no-dangling", "--no-progress"]), "");
+        assert_eq!(self.git("root", &["worktree", "prune", "--dry-run", "--verbose"]), "");
+        let listed = self.git("root", &["worktree", "list", "--porcelain"]);
+        assert!(!listed.contains("locked"), "{listed}");
+        let mut known: Vec<&str> =
+            listed.lines().filter_map(|line| line.strip_prefix("worktree ")).skip(1).collect();
+        known.sort_unstable();
+        let trees: Vec<String> =
+            agents.iter().map(|id| self.tree(id).display().to_string()).collect();
+        assert_eq!(known, trees);
+        let admin = std::fs::read_dir(self.root().join(".git/worktrees"));
+        assert_eq!(admin.map_or(0, Iterator::count), agents.len());
+    }
+}
+
+#[tokio::test]
+async fn a_worktree_is_made_once_on_a_branch_of_its_own() {
+    let ground = Ground::repository();
+    ground.make("main.1", None).await.expect("made");
+    let tree = ground.tree("main.1");
+    assert_eq!(std::fs::read_to_string(tree.join("file")).expect("there"), "one\n");
+    assert_eq!(
+        ground.git("worktrees/world/main.1", &["branch", "--show-current"]),
+        "raymond/world/main.1"
+    );
+    assert_eq!(tree.metadata().expect("there").permissions().mode() & 0o777, 0o700);
+    std::fs::write(tree.join("new"), "x").expect("written");
+    ground.make("main.1", None).await.expect("it is there");
+    assert!(tree.join("new").exists(), "nobody has touched it");
+    ground.assert_sound(&["main.1"]);
+}
+
+#[tokio::test]
+async fn it_begins_where_it_is_said_or_where_the_nearest_ancestor_is() {
+    let ground = Ground::repository();
+    let first = ground.head("root");
+    ground.put("file", "two\n");
+    ground.commit_all();
+    let second = ground.head("root");
+    ground.make("main", Some(&first)).await.expect("made");
+    assert_eq!(ground.head("worktrees/world/main"), first);
+    ground.make("main.1.1", None).await.expect("made");
+    assert_eq!(ground.head("worktrees/world/main.1.1"), first, "main.1 has none of its own");
+    std::fs::remove_file(ground.homes().mark_file(&agent("main"))).expect("removed");
+    ground.make("main.2", None).await.expect("made");
+    assert_eq!(ground.head("worktrees/world/main.2"), second);
+    let why = ground.make("main.3", Some(&"1".repeat(40))).await.expect_err("no such commit");
+    assert!(why.contains("has no commit 1111"), "{why}");
+    let why = ground.make("main.3", Some("--help")).await.expect_err("no such commit");
+    assert!(why.contains("has no commit --help"), "{why}");
+}
+
+#[tokio::test]
+async fn many_are_made_at_once() {
+    let ground = Ground::repository();
+    let ids: Vec<String> = (1..=12).map(|number| format!("main.{number}")).collect();
+    let mut made = tokio::task::JoinSet::new();
+    for id in &ids {
+        let (world, id) = (ground.world.clone(), agent(id));
+        made.spawn(async move { world.worktree(&id, None).await });
+    }
+    while let Some(made) = made.join_next().await {
+        assert_eq!(made.expect("it came to an end"), Looked::Done(Ok(())));
+    }
+    let mut ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    ids.sort_unstable();
+    ground.assert_sound(&ids);
+}
+
+#[tokio::test]
+async fn where_the_run_works_below_the_top_so_does_the_agent() {
+    let mut ground = Ground::repository();
+    ground.put(".gitignore", "new\n");
+    ground.put("new/deep/x", "x");
+    ground.commit_all();
+    for (below, at) in [("web", "main.1/web"), ("new/deep", "main.2/new/deep")] {
+        let id = &at[..6];
+        ground.world = world_in(&ground, below, &[]);
+        ground.make(id, None).await.expect("made");
+        let world = ground.world.at(&home(id)).expect("a home");
+        assert_eq!(world.root(), ground.homes().trees().join(at));
+    }
+    let world = ground.world.at(&home("main.1")).expect("a home");
+    assert_eq!(world.text("page", 10).await, Looked::Done(Ok("old\n".to_owned())));
+    let Looked::Done(Err(why)) = world.text("page", 3).await else { panic!("it is too long") };
+    assert!(why.ends_with("it is larger than 3 bytes"), "{why}");
+    let Looked::Done(Err(why)) = world.text("../file", 10).await else { panic!("outside") };
+    assert!(why.contains("leads out of the workspace"), "{why}");
+}
+
+fn world_in(ground: &Ground, below: &str, variables: &[(&str, &str)]) -> World {
+    let homes = Homes::new(ground.root().join(below), ground.homes().trees());
+    world_with(ground.kept.path(), homes, Registry::default(), variables)
+}
+
+#[tokio::test]
+async fn what_an_agent_does_in_its_worktree_stays_there() {
+    let mut ground = Ground::repository();
+    ground.world = world_in(&ground, "", &[("GIT_INDEX_FILE", "/nowhere/index")]);
+    ground.make("main.1", None).await.expect("made");
+    let first = ground.head("root");
+    let world = ground.world.at(&home("main.1")).expect("a home");
+    let done = async |operation: Value| {
+        let operation = serde_json::from_value(operation).expect("an operation");
+        match world.perform("main.1.1", &operation, false).await {
+            Performed::Done(done) => done,
+            other => panic!("{other:?}"),
+        }
+    };
+    let write = |path: &str| json!({"type": "write_file", "path": path, "content": "mine"});
+    done(write("web/page")).await.expect("written");
+    let script = "pwd; git add -A && git -c user.name=A -c user.email=a@example.org commit -q -m mine && git rev-parse HEAD";
+    let said = done(json!({"type": "bash_exec", "command": script})).await.expect("it ran");
+    let said = said["stdout"].as_str().expect("a text").to_owned();
+    let (pwd, head) = said.trim_end().split_once('\n').expect("two lines");
+    assert_eq!(Path::new(pwd), ground.tree("main.1"));
+    assert_eq!(done(json!({"type": "get_sha", "repo_path": "."})).await, Ok(head.into()));
+    assert_eq!(world.head("main.1.2").await, Looked::Done(Ok(head.to_owned())));
+    assert_eq!((ground.head("root"), ground.text("web/page")), (first, "old\n".to_owned()));
+    for path in ["../main.1.json", "../../../root/file"] {
+        let why = done(write(path)).await.expect_err("it is outside");
+        assert!(why.contains("leads out of the workspace"), "{why}");
+    }
+    let below = Home { cwd: Folder::parse("web").ok(), ..home("main.1") };
+    let world = ground.world.at(&below).expect("a home");
+    assert_eq!(world.text("page", 10).await, Looked::Done(Ok("mine".to_owned())));
+}
+
+#[tokio::test]
+async fn what_cannot_be_made_is_named_with_what_to_do() {
+    let ground = Ground::new();
+    let why = ground.refused("main").await;
+    assert!(why.contains("is in no git repository: make one with `git init`"), "{why}");
+    let none = Looked::Done(Err(why));
+    assert_eq!(ground.world.head("x").await, none);
+    ground.git("root", &["init", "-q", "-b", "main"]);
+    let why = ground.refused("main").await;
+    assert!(why.contains("has no commit yet") && why.contains("`git commit`"), "{why}");
+    ground.put("file", "one\n");
+    ground.commit_all();
+    ground.git("root", &["branch", "raymond/world/main"]);
+    let why = ground.refused("main").await;
+    let expected = "there is a branch raymond/world/main already, at ";
+    assert!(why.starts_with(expected) && why.contains("git branch -m"), "{why}");
+    ground.git("root", &["branch", "-m", "raymond/world/main", "raymond"]);
+    let why = ground.refused("main").await;
+    assert!(why.contains("'refs/heads/raymond' exists"), "{why}");
+    ground.git("root", &["branch", "-D", "raymond"]);
+    std::fs::create_dir_all(ground.tree("main")).expect("made");
+    std::fs::write(ground.tree("main").join("x"), "").expect("written");
+    let why = ground.refused("main").await;
+    assert!(why.contains("something else of that name: move it away"), "{why}");
+    std::fs::remove_file(ground.tree("main").join("x")).expect("removed");
+    assert_eq!(ground.homes().mark(&agent("main")), Ok(None), "nothing is left of a refusal");
+    ground.assert_sound(&[]);
+    ground.make("main", None).await.expect("now it can");
+
+    let without = Ground::with(Registry::default(), &[("PATH", "/nowhere")]);
+    let why = without.refused("main").await;
+    assert!(why.contains("there is no program `git` on the PATH: install it"), "{why}");
+    let mut bare = Ground::new();
+    bare.git("root", &["init", "-q", "--bare", "x.git"]);
+    bare.world = world_in(&bare, "x.git", &[]);
+    let why = bare.refused("main").await;
+    assert!(why.contains("x.git is a bare repository: run in a clone"), "{why}");
+}
+
+#[tokio::test]
+async fn one_that_was_removed_by_somebody_is_not_made_behind_their_back() {
+    let ground = Ground::repository();
+    ground.make("main.1", None).await.expect("made");
+    let tree = ground.tree("main.1").display().to_string();
+    ground.git("root", &["worktree", "lock", &tree]);
+    ground.make("main.1", None).await.expect("one that is locked can be worked in");
+    ground.git("root", &["worktree", "remove", "-f", "-f", &tree]);
+    let why = ground.refused("main.1").await;
+    assert!(
+        why.contains("has been removed since it was made: get it back with `git worktree add"),
+        "{why}"
+    );
+    assert_eq!(ground.world.at(&home("main.1")).expect_err("it is gone"), why);
+    ground.git("root", &["worktree", "add", "-f", &tree, "raymond/world/main.1"]);
+    ground.make("main.1", None).await.expect("it is there again");
+    ground.assert_sound(&["main.1"]);
+}
+
+/// A mark as it is before git begins.
+fn begun(ground: &Ground, id: &str) -> Mark {
+    let branch = format!("raymond/world/{id}");
+    let (base, prefix) = (ground.head("root"), String::new());
+    Mark { agent: agent(id), branch, base, prefix, stage: Stage::Begun }
+}
+
+#[tokio::test]
+async fn what_a_git_that_was_killed_left_is_made_again() {
+    let ground = Ground::repository();
+    let mark = begun(&ground, "main.1");
+    let tree = ground.tree("main.1");
+    let shown = tree.display().to_string();
+    let reason = format!("raymond is making {shown}");
+    let known = ground.root().join(".git/worktrees/main.1");
+    let add = ["worktree", "add", "--lock", "--reason", &reason, "-b", &mark.branch, &shown];
+    type Left<'left> = (&'left str, Box<dyn Fn() + 'left>);
+    let lefts: [Left<'_>; 6] = [
+        ("nothing", Box::new(|| {})),
+        ("a branch", Box::new(|| drop(ground.git("root", &["branch", &mark.branch])))),
+        (
+            "half of a directory",
+            Box::new(|| {
+                ground.git("root", &add);
+                std::fs::remove_file(tree.join("file")).expect("removed");
+                std::fs::write(known.join("index.lock"), "").expect("written");
+            }),
+        ),
+        (
+            "a directory that git does not know",
+            Box::new(|| {
+                ground.git("root", &["branch", &mark.branch]);
+                std::fs::create_dir_all(tree.join("web")).expect("made");
+            }),
+        ),
+        (
+            "only what git knows, and not where",
+            Box::new(|| {
+                ground.git("root", &["branch", &mark.branch]);
+                std::fs::create_dir_all(&known).expect("made");
+                std::fs::write(known.join("locked"), &reason).expect("written");
+            }),
+        ),
+        (
+            "all of it, unlocked",
+            Box::new(|| {
+                ground.git("root", &add);
+                ground.git("root", &["worktree", "unlock", &shown]);
+            }),
+        ),
+    ];
+    for (what, leave) in lefts {
+        ground.homes().note(&mark).expect("noted");
+        leave();
+        ground.make("main.1", None).await.unwrap_or_else(|why| panic!("{what}: {why}"));
+        ground.assert_sound(&["main.1"]);
+        assert_eq!(ground.git("worktrees/world/main.1", &["status", "--porcelain"]), "", "{what}");
+        ground.git("root", &["worktree", "remove", &shown]);
+        ground.git("root", &["branch", "-D", &mark.branch]);
+        ground.homes().forget(&mark.agent).expect("forgotten");
+    }
+}
+
+#[tokio::test]
+async fn a_branch_that_moved_while_nobody_looked_is_not_taken_back() {
+    let ground = Ground::repository();
+    let mark = begun(&ground, "main.1");
+    ground.homes().note(&mark).expect("noted");
+    ground.put("file", "two\n");
+    ground.commit_all();
+    ground.git("root", &["branch", &mark.branch]);
+    let why = ground.refused("main.1").await;
+    assert!(why.contains("is not at") && why.contains("git branch -m"), "{why}");
+}
+
+#[tokio::test]
+async fn git_dies_in_the_middle_and_is_started_again() {
+    let ground = Ground::repository();
+    ground.put(".gitattributes", "late filter=mortal\n");
+    ground.put("late", "x\n");
+    ground.commit_all();
+    let alive = ground.base().join("alive").display().to_string();
+    // Ends git with all it has started, as a kill of raymond's processes does.
+    let mortal = format!("if [ -e {alive} ]; then cat; else kill -9 0; fi");
+    ground.git("root", &["config", "filter.mortal.smudge", &mortal]);
+    let why = ground.refused("main.1").await;
+    assert!(why.contains("`git worktree` was killed by signal 9"), "{why}");
+    ground.assert_sound(&[]);
+    assert_eq!(ground.git("root", &["branch", "--list", "raymond/*"]), "");
+    std::fs::write(&alive, "").expect("written");
+    ground.make("main.1", None).await.expect("made");
+    ground.assert_sound(&["main.1"]);
+}
+
+#[tokio::test]
+async fn no_hook_runs_and_no_branch_follows_another() {
+    let ground = Ground::repository();
+    let ran = ground.base().join("ran");
+    let hook = ground.root().join(".git/hooks/post-checkout");
+    std::fs::create_dir_all(hook.parent().expect("one")).expect("made");
+    std::fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", ran.display())).expect("written");
+    std::fs::set_permissions(&hook, PermissionsExt::from_mode(0o755)).expect("set");
+    ground.git("root", &["config", "branch.autoSetupMerge", "always"]);
+    ground.git("root", &["config", "worktree.useRelativePaths", "true"]);
+    ground.make("main.1", None).await.expect("made");
+    assert!(!ran.exists());
+    assert!(!ground.git("root", &["config", "--list"]).contains("branch.raymond"));
+}
+
+#[tokio::test]
+async fn a_world_that_is_stopped_makes_none() {
+    let ground = Ground::repository();
+    ground.world.stop();
+    assert_eq!(ground.world.worktree(&agent("main"), None).await, Looked::Interrupted);
+    assert_eq!(ground.world.head("x").await, Looked::Interrupted);
+}

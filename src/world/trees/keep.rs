@@ -1,0 +1,204 @@
+//! Keeping what is in a worktree and in no commit: as a commit of its own, under a ref by which it is found.
+//!
+//! It is made with an index of its own, so nothing of the worktree changes. What was added to the worktree's
+//! index and then changed again is kept too, as that commit's second parent.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use super::look::known;
+use super::well;
+use crate::domain::worktree::keeping;
+use crate::process::home::Mark;
+use crate::process::verdict::Exit;
+use crate::world::git::Git;
+use crate::world::outcome::Trouble;
+use crate::world::shared::blocking;
+
+/// How much is kept of what git says.
+const KEPT: usize = 1024 * 1024;
+
+/// How files are added, whatever the configurations say; all of it is to be on the disk when it is said to
+/// be there.
+const SETTINGS: [&str; 12] = [
+    "-c",
+    "advice.addEmbeddedRepo=false",
+    "-c",
+    "core.safecrlf=false",
+    "-c",
+    "core.splitIndex=false",
+    "-c",
+    "core.fsync=all",
+    "-c",
+    "core.fsyncMethod=fsync",
+    "-c",
+    "add.ignoreErrors=false",
+];
+
+/// Who makes such a commit: the user may have no name.
+const WHO: [(&str, &str); 4] = [
+    ("GIT_AUTHOR_NAME", "raymond"),
+    ("GIT_AUTHOR_EMAIL", "raymond@localhost"),
+    ("GIT_COMMITTER_NAME", "raymond"),
+    ("GIT_COMMITTER_EMAIL", "raymond@localhost"),
+];
+
+/// A worktree whose content is kept.
+pub(super) struct Keeping<'keep> {
+    pub(super) git: Git<'keep>,
+    pub(super) mark: &'keep Mark,
+    /// The commit it is at.
+    pub(super) head: &'keep str,
+}
+
+/// What keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// The commit that has all of it.
+    pub(super) commit: String,
+    /// The ref it is found by, if it was made for that.
+    pub(super) found_by: Option<String>,
+}
+
+impl Keeping<'_> {
+    fn tree(&self) -> PathBuf {
+        self.git.shared.place.homes.tree(&self.mark.agent)
+    }
+
+    /// Where its own index is.
+    fn index(&self) -> PathBuf {
+        let mut path = self.tree().into_os_string();
+        path.push(".index");
+        path.into()
+    }
+
+    /// Keeps what is there.
+    pub(super) async fn keep(&self) -> Result<Kept, Trouble> {
+        let held = self.ask(&["rev-parse", &format!("{}^{{tree}}", self.head)]).await?;
+        let (staged, all) = self.trees().await?;
+        let staged = staged.filter(|staged| *staged != held && *staged != all);
+        if all == held && staged.is_none() {
+            return Ok(Kept { commit: self.head.to_owned(), found_by: None });
+        }
+        self.refuse_repositories(&held, &all).await?;
+        let branch = &self.mark.branch;
+        let mut parents = vec![self.head.to_owned()];
+        if let Some(staged) = staged {
+            let message = format!("What was staged in the worktree of {branch}");
+            parents.push(self.commit(&staged, &parents, &message).await?);
+        }
+        let message = format!("What was not committed in the worktree of {branch}");
+        let commit = self.commit(&all, &parents, &message).await?;
+        let found_by = Some(self.name(&commit, &all).await?);
+        Ok(Kept { commit, found_by })
+    }
+
+    /// Whether all that is there is in a commit, too.
+    pub(super) async fn is_within(&self, commit: &str) -> Result<bool, Trouble> {
+        let (_, all) = self.trees().await?;
+        let words = ["diff-tree", "-r", "--quiet", "--no-renames", "--diff-filter=d", commit, &all];
+        Ok(self.ended(&words).await?.exit == Exit::Code(0))
+    }
+
+    /// The tree of what is staged, if nothing is in conflict, and that of all files.
+    async fn trees(&self) -> Result<(Option<String>, String), Trouble> {
+        let (index, own) = (known(&self.tree()).map(|known| known.join("index")), self.index());
+        let copied = blocking(self.git.shared, move |_| copy(index.as_deref(), &own)).await?;
+        copied.map_err(|error| format!("cannot copy its index: {error}"))?;
+        let trees = async {
+            let staged = self.ended(&["write-tree"]).await?;
+            let staged = (staged.exit == Exit::Code(0)).then(|| staged.stdout.text());
+            self.ask(&["add", "--all", "--sparse"]).await?;
+            let all = self.ask(&["write-tree"]).await?;
+            Ok((staged.map(|tree| tree.trim_end().to_owned()), all))
+        };
+        let trees = trees.await;
+        let _ = std::fs::remove_file(self.index());
+        trees
+    }
+
+    /// A repository in the worktree would be kept as the name of a commit, and not what is in it.
+    async fn refuse_repositories(&self, held: &str, all: &str) -> Result<(), Trouble> {
+        let words = ["diff-tree", "-r", "--no-renames", "--diff-filter=d", "-z", held, all];
+        let said = well(&words, self.ended(&words).await?)?.stdout.text();
+        let mut fields = said.split('\0');
+        while let (Some(entry), Some(path)) = (fields.next(), fields.next()) {
+            let is_link = entry.split(' ').nth(1) == Some("160000");
+            if is_link && self.tree().join(path).join(".git").exists() {
+                return Err(format!(
+                    "there is a repository of its own in {}, which no commit of this one can keep: move it away, or remove it",
+                    self.tree().join(path).display()
+                )
+                .into());
+            }
+        }
+        Ok(())
+    }
+
+    async fn commit(&self, tree: &str, parents: &[String], what: &str) -> Result<String, Trouble> {
+        let mut words = vec!["commit-tree", tree, "-m", what];
+        words.extend(parents.iter().flat_map(|parent| ["-p", parent]));
+        self.ask(&words).await
+    }
+
+    /// Names a commit by a ref that was not there, unless one names the same content; and sees that it is there.
+    async fn name(&self, commit: &str, tree: &str) -> Result<String, Trouble> {
+        let run = &self.git.shared.place.marker.run;
+        let mut number = 0;
+        let name = loop {
+            let name = keeping(run, &self.mark.agent, number);
+            let Some(other) = self.git.commit(&self.tree(), &name).await? else { break name };
+            let of = |what: &str| format!("{other}{what}");
+            let [other_tree, other_parent] = [
+                self.ask(&["rev-parse", &of("^{tree}")]).await?,
+                self.ask(&["rev-parse", &of("^1")]).await?,
+            ];
+            if other_tree == tree && other_parent == self.head {
+                return Ok(name);
+            }
+            number += 1;
+        };
+        self.ask(&["update-ref", &name, commit, &"0".repeat(commit.len())]).await?;
+        if self.git.commit(&self.tree(), &name).await?.as_deref() == Some(commit) {
+            return Ok(name);
+        }
+        Err(format!("git has not kept {commit} as {name}").into())
+    }
+
+    async fn ask(&self, words: &[&str]) -> Result<String, Trouble> {
+        let said = well(words, self.ended(words).await?)?;
+        Ok(said.stdout.text().trim_end().to_owned())
+    }
+
+    async fn ended(&self, words: &[&str]) -> Result<crate::process::program::Ended, Trouble> {
+        let own = [("GIT_INDEX_FILE".into(), self.index().into_os_string())];
+        let who = WHO.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        // Never in a repository above, should the worktree have lost its link.
+        let ceiling = self.git.shared.place.homes.trees().as_os_str().to_owned();
+        let own = own
+            .into_iter()
+            .chain(who)
+            .chain([("LC_ALL".into(), "C".into()), ("GIT_CEILING_DIRECTORIES".into(), ceiling)]);
+        let words = [&SETTINGS, words].concat();
+        self.git.ended(&self.tree(), &words, own, KEPT).await
+    }
+}
+
+/// Copies an index, if there is one; the copy is as old, so that git looks at what was changed after it.
+fn copy(index: Option<&Path>, own: &Path) -> std::io::Result<()> {
+    let unless_missing = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    };
+    std::fs::remove_file(own).or_else(unless_missing)?;
+    let mut lock = own.as_os_str().to_owned();
+    lock.push(".lock");
+    std::fs::remove_file(lock).or_else(unless_missing)?;
+    let Some(index) = index else { return Ok(()) };
+    let copied = || {
+        let modified = index.metadata()?.modified()?;
+        std::fs::copy(index, own)?;
+        std::fs::File::options().write(true).open(own)?.set_modified(modified)
+    };
+    copied().or_else(unless_missing)
+}

@@ -1,0 +1,173 @@
+//! What is to be seen of a worktree: its commits, what is not committed, who else has its commits, whether it
+//! is locked.
+
+use std::path::{Path, PathBuf};
+
+use super::repository::Repository;
+use crate::domain::worktree::Condition;
+use crate::process::home::{Homes, Mark, Stage};
+use crate::world::git::Git;
+use crate::world::outcome::Trouble;
+
+/// How much is read of what git tells of the files of a tree.
+const STATUS: usize = 64 * 1024 * 1024;
+
+/// A worktree that is looked at.
+pub(super) struct Looking<'look> {
+    pub(super) git: Git<'look>,
+    pub(super) repository: &'look Repository,
+    pub(super) mark: &'look Mark,
+}
+
+/// What was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// What state it is in.
+    pub condition: Condition,
+    /// The commit it is at, or its branch is.
+    pub head: Option<String>,
+    /// The ref that has all its commits, if another than its own branch has.
+    pub merged_into: Option<String>,
+}
+
+impl Looking<'_> {
+    fn homes(&self) -> &Homes {
+        &self.git.shared.place.homes
+    }
+
+    fn tree(&self) -> PathBuf {
+        self.homes().tree(&self.mark.agent)
+    }
+
+    pub(super) async fn look(&self) -> Result<Sight, Trouble> {
+        let condition = match self.mark.stage {
+            Stage::Begun => Condition::Begun,
+            Stage::Going { .. } => Condition::Going,
+            Stage::Ready => return self.look_at_one_that_was_made().await,
+        };
+        let head = self.tip().await?;
+        Ok(Sight { condition, head, merged_into: None })
+    }
+
+    async fn look_at_one_that_was_made(&self) -> Result<Sight, Trouble> {
+        let tip = self.tip().await?;
+        let tree = self.tree();
+        if !tree.join(".git").is_file() {
+            let commits: Vec<&String> = tip.iter().collect();
+            let merged_into = self.merged_into(&commits).await?;
+            let unmerged = self.unmerged(&commits, merged_into.is_some()).await?;
+            return Ok(Sight { condition: Condition::Gone { unmerged }, head: tip, merged_into });
+        }
+        let repository = Repository::of(self.git, &tree).await?;
+        let head = repository.head(self.git).await?;
+        let mut commits = vec![&head];
+        commits.extend(tip.iter().filter(|&tip| *tip != head));
+        let merged_into = self.merged_into(&commits).await?;
+        let condition = Condition::There {
+            ahead: self.count(&[&format!("{}..{head}", self.mark.base)]).await?,
+            unmerged: self.unmerged(&commits, merged_into.is_some()).await?,
+            uncommitted: self.uncommitted(&tree).await?,
+            locked: lock(&tree),
+        };
+        Ok(Sight { condition, head: Some(head), merged_into })
+    }
+
+    /// The commit its branch is at.
+    async fn tip(&self) -> Result<Option<String>, Trouble> {
+        self.git.commit(&self.repository.at, &self.own()).await
+    }
+
+    /// Another branch that has all commits of its branch.
+    pub(super) async fn branch_is_in(&self) -> Result<Option<String>, Trouble> {
+        let tip = self.tip().await?;
+        self.merged_into(&tip.iter().collect::<Vec<_>>()).await
+    }
+
+    fn own(&self) -> String {
+        format!("refs/heads/{}", self.mark.branch)
+    }
+
+    /// A branch that has all these commits, or that where the run works has them.
+    async fn merged_into(&self, commits: &[&String]) -> Result<Option<String>, Trouble> {
+        let mut words = vec!["for-each-ref".to_owned(), "--format=%(refname)".to_owned()];
+        if commits.is_empty() {
+            return Ok(None);
+        }
+        words.extend(commits.iter().map(|commit| format!("--contains={commit}")));
+        words.extend(["refs/heads", "refs/remotes"].map(str::to_owned));
+        let own = self.own();
+        let said = self.git.ask(&self.repository.at, &words).await?;
+        let mut others = Vec::new();
+        for other in said.lines().filter(|&name| name != own) {
+            // With several commits a branch is named that has one of them.
+            let mut has_all = true;
+            for commit in commits {
+                has_all = has_all && self.is_in(commit, other).await?;
+            }
+            if has_all {
+                others.push(other);
+                break;
+            }
+        }
+        if let Some(other) = others.first() {
+            return Ok(Some((*other).to_owned()));
+        }
+        for commit in commits {
+            if !self.is_in(commit, "HEAD").await? {
+                return Ok(None);
+            }
+        }
+        Ok(Some("HEAD".to_owned()))
+    }
+
+    async fn is_in(&self, commit: &str, name: &str) -> Result<bool, Trouble> {
+        let missing = format!("{name}..{commit}");
+        Ok(self.count(&["--max-count=1", &missing]).await? == 0)
+    }
+
+    /// How many of these commits, and those before them, are on no other branch.
+    async fn unmerged(&self, commits: &[&String], merged: bool) -> Result<u64, Trouble> {
+        if merged || commits.is_empty() {
+            return Ok(0);
+        }
+        let exclude = format!("--exclude={}", self.own());
+        let mut words: Vec<&str> = commits.iter().map(|commit| commit.as_str()).collect();
+        words.extend(["--not", &exclude, "--branches", "--remotes", "HEAD"]);
+        Ok(self.count(&words).await?.max(1))
+    }
+
+    async fn count(&self, words: &[&str]) -> Result<u64, Trouble> {
+        let words = [&["rev-list", "--count"], words].concat();
+        let said = self.git.ask(&self.repository.at, &words).await?;
+        let unreadable = |error| format!("git counts {said:?} commits: {error}");
+        Ok(said.parse::<u64>().map_err(unreadable)?)
+    }
+
+    /// How many files are not as the last commit has them; those that git ignores do not count.
+    async fn uncommitted(&self, tree: &Path) -> Result<usize, Trouble> {
+        let words = [
+            "--no-optional-locks",
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--no-renames",
+            "--untracked-files=all",
+            "--ignore-submodules=none",
+        ];
+        let ended = self.git.ended(tree, &words, self.git.surroundings(), STATUS).await?;
+        let said = super::well(&words, ended)?;
+        Ok(said.stdout.text().bytes().filter(|&byte| byte == 0).count())
+    }
+}
+
+/// What git keeps of a worktree, as its link tells.
+pub(super) fn known(tree: &Path) -> Option<PathBuf> {
+    let link = std::fs::read_to_string(tree.join(".git")).ok()?;
+    Some(tree.join(link.strip_prefix("gitdir: ")?.trim_end()))
+}
+
+/// Why a worktree is locked, if it is.
+pub(super) fn lock(tree: &Path) -> Option<String> {
+    let why = std::fs::read(known(tree)?.join("locked")).ok()?;
+    Some(String::from_utf8_lossy(&why).trim().to_owned())
+}

@@ -1,0 +1,214 @@
+//! Making a worktree, also where a try before was killed in the middle.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io::{ErrorKind, Result as IoResult};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::reason;
+use super::repository::Repository;
+use crate::domain::id::AgentId;
+use crate::domain::worktree::branch;
+use crate::fault::point;
+use crate::process::home::{Homes, Mark, Stage};
+use crate::process::leftover;
+use crate::world::git::{Git, is_object};
+use crate::world::outcome::Trouble;
+use crate::world::shared::blocking;
+
+/// What is set for it, whatever the configurations say.
+const SETTINGS: [&str; 6] = [
+    "-c",
+    "worktree.useRelativePaths=false",
+    "-c",
+    "worktree.guessRemote=false",
+    "-c",
+    "branch.autoSetupMerge=false",
+];
+
+/// A worktree that is to be there.
+pub(super) struct Making<'making> {
+    pub(super) git: Git<'making>,
+    pub(super) agent: &'making AgentId,
+    pub(super) base: Option<&'making str>,
+}
+
+impl Making<'_> {
+    fn homes(&self) -> &Homes {
+        &self.git.shared.place.homes
+    }
+
+    /// Makes it, unless it is there.
+    pub(super) async fn make(&self) -> Result<(), Trouble> {
+        let _turn = self.git.shared.turn(&self.homes().mark_file(self.agent)).await?;
+        match self.homes().mark(self.agent)? {
+            Some(mark) if mark.stage == Stage::Ready => Ok(self.homes().is_there(&mark)?),
+            Some(mark) if mark.stage == Stage::Begun => self.take_up(mark).await,
+            Some(_) => {
+                Err("it is being removed: `raymond worktrees --prune` ends that".to_owned().into())
+            }
+            None => self.begin().await,
+        }
+    }
+
+    async fn begin(&self) -> Result<(), Trouble> {
+        let (git, homes) = (self.git, self.homes());
+        let branch = branch(&git.shared.place.marker.run, self.agent)?;
+        let repository = Repository::of(git, homes.root()).await?;
+        let base = self.found_base(&repository).await?;
+        let _turn = git.shared.turn(&repository.common).await?;
+        if let Some(commit) = git.commit(&repository.at, &format!("refs/heads/{branch}")).await? {
+            return Err(format!(
+                "there is a branch {branch} already, at {}, which this run did not make: rename it with `git branch -m {branch} NAME`, or choose another --id",
+                &commit[..12]
+            )
+            .into());
+        }
+        let tree = homes.tree(self.agent);
+        if !is_free(&tree).map_err(|error| error.to_string())? {
+            return Err("there is something else of that name: move it away".to_owned().into());
+        }
+        let prefix = repository.prefix.clone();
+        let mark = Mark { agent: self.agent.clone(), branch, base, prefix, stage: Stage::Begun };
+        homes.note(&mark)?;
+        point("worktree.noted");
+        self.add(&repository, mark, "-b").await
+    }
+
+    /// Makes one again that was begun before; nobody has worked in it.
+    async fn take_up(&self, mark: Mark) -> Result<(), Trouble> {
+        let git = self.git;
+        leftover::sweep(&git.shared.place.marker, |process| process == git.stem).await;
+        let repository = Repository::of(git, self.homes().root()).await?;
+        let _turn = git.shared.turn(&repository.common).await?;
+        let branch = format!("refs/heads/{}", mark.branch);
+        let is_moved = git.commit(&repository.at, &branch).await?.is_some_and(|at| at != mark.base);
+        if is_moved {
+            return Err(format!(
+                "its branch {} is not at {} any more, where it was to begin: rename it with `git branch -m {0} NAME`",
+                mark.branch, &mark.base[..12.min(mark.base.len())]
+            )
+            .into());
+        }
+        self.clear(&repository).await?;
+        self.add(&repository, mark, "-B").await
+    }
+
+    /// Where its branch begins.
+    async fn found_base(&self, repository: &Repository) -> Result<String, Trouble> {
+        if let Some(base) = self.base {
+            let found =
+                if is_object(base) { self.git.commit(&repository.at, base).await? } else { None };
+            let gone =
+                || format!("the repository of {} has no commit {base}", repository.at.display());
+            return Ok(found.ok_or_else(gone)?);
+        }
+        for ancestor in self.agent.lineage().skip(1) {
+            let ancestor = AgentId::parse(ancestor).map_err(|error| error.to_string())?;
+            let mark = self.homes().mark(&ancestor)?;
+            if mark.is_some_and(|mark| mark.stage == Stage::Ready) {
+                let tree = self.homes().tree(&ancestor);
+                return Ok(Repository::of(self.git, &tree).await?.head(self.git).await?);
+            }
+        }
+        repository.head(self.git).await
+    }
+
+    /// Has git make it. What git could not finish is removed again.
+    async fn add(&self, repository: &Repository, mark: Mark, new: &str) -> Result<(), Trouble> {
+        let (git, tree) = (self.git, self.homes().tree(self.agent));
+        let home = tree.join(&mark.prefix);
+        let fresh = tree.clone();
+        let made = blocking(git.shared, move |_| private(&fresh)).await?;
+        made.map_err(|error| error.to_string())?;
+        let reason = reason(&tree);
+        let words = SETTINGS.iter().copied();
+        let words = words.chain([
+            "worktree",
+            "add",
+            "--quiet",
+            "--lock",
+            "--reason",
+            &reason,
+            new,
+            &mark.branch,
+        ]);
+        let mut words: Vec<OsString> = words.map(OsString::from).collect();
+        words.extend([tree.clone().into(), mark.base.clone().into()]);
+        let added = git.ask(&repository.at, &words).await;
+        if let Err(Trouble::Failed(why)) = added {
+            self.undo(repository, &mark).await?;
+            return Err(why.into());
+        }
+        added?;
+        point("worktree.added");
+        let made = blocking(git.shared, move |_| std::fs::create_dir_all(home)).await?;
+        made.map_err(|error| error.to_string())?;
+        let words = ["worktree".as_ref(), "unlock".as_ref(), tree.as_os_str()];
+        git.ask(&repository.at, &words).await?;
+        point("worktree.unlocked");
+        Ok(self.homes().note(&Mark { stage: Stage::Ready, ..mark })?)
+    }
+
+    /// Leaves nothing of a worktree that cannot be made.
+    async fn undo(&self, repository: &Repository, mark: &Mark) -> Result<(), Trouble> {
+        self.clear(repository).await?;
+        let branch = format!("refs/heads/{}", mark.branch);
+        if self.git.commit(&repository.at, &branch).await?.as_ref() == Some(&mark.base) {
+            let words = ["update-ref", "-d", &branch, &mark.base];
+            self.git.ask(&repository.at, &words).await?;
+        }
+        Ok(self.homes().forget(self.agent)?)
+    }
+
+    /// Removes what is half made.
+    async fn clear(&self, repository: &Repository) -> Result<(), Trouble> {
+        let (common, tree) = (repository.common.clone(), self.homes().tree(self.agent));
+        let reason = reason(&tree);
+        let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
+        let failed = |error| format!("cannot remove what is half made of it: {error}");
+        Ok(cleared.map_err(failed)?)
+    }
+}
+
+/// Whether nothing is of that name, or an empty directory.
+fn is_free(path: &Path) -> IoResult<bool> {
+    match std::fs::read_dir(path) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a directory for this user only.
+fn private(path: &Path) -> IoResult<()> {
+    DirBuilder::new().mode(0o700).recursive(true).create(path)
+}
+
+/// Removes a directory that was to be a worktree, and what the repository knows of it: git itself removes
+/// neither one that is locked nor one it had not finished.
+pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
+    let unless_missing = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    };
+    std::fs::remove_dir_all(tree).or_else(unless_missing)?;
+    let link = tree.join(".git");
+    let entries = match std::fs::read_dir(common.join("worktrees")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let known: PathBuf = entry?.path();
+        let says = |file: &str, text: &[u8]| {
+            std::fs::read(known.join(file)).is_ok_and(|said| said.trim_ascii_end() == text)
+        };
+        if says("gitdir", link.as_os_str().as_encoded_bytes()) || says("locked", reason.as_bytes())
+        {
+            std::fs::remove_dir_all(&known).or_else(unless_missing)?;
+        }
+    }
+    Ok(())
+}

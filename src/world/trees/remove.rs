@@ -1,0 +1,220 @@
+//! Removing a worktree without losing what is in it.
+//!
+//! First all of it is in a commit, then it is noted that it goes, and the worktree is put at that commit: so git
+//! itself finds it clean and is never forced. If it was killed in the middle, what is left is compared with that
+//! commit before it goes on.
+
+use std::path::PathBuf;
+
+use super::keep::{Keeping, Kept};
+use super::look::{Looking, Sight, lock};
+use super::make::clear;
+use super::reason;
+use super::repository::Repository;
+use crate::domain::worktree::{Stay, WithBranch, may_go};
+use crate::fault::point;
+use crate::process::home::{Homes, Mark, Stage};
+use crate::world::git::Git;
+use crate::world::outcome::Trouble;
+use crate::world::shared::blocking;
+
+/// A worktree that may be removed.
+pub(super) struct Removing<'remove> {
+    pub(super) git: Git<'remove>,
+    pub(super) repository: &'remove Repository,
+    /// Whether somebody works in it.
+    pub(super) live: bool,
+    /// Whether it may go also where something has to be kept.
+    pub(super) all: bool,
+}
+
+/// A worktree that is not there any more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// The ref that keeps what was in no commit.
+    pub kept: Option<String>,
+    /// Its branch, if that is still there.
+    pub branch: Option<String>,
+}
+
+impl Removing<'_> {
+    fn homes(&self) -> &Homes {
+        &self.git.shared.place.homes
+    }
+
+    /// Removes it, if it may go.
+    pub(super) async fn remove(&self, mark: Mark) -> Result<Result<Removed, Stay>, Trouble> {
+        let look = Looking { git: self.git, repository: self.repository, mark: &mark };
+        let sight = look.look().await?;
+        let with_branch = match may_go(&sight.condition, self.live, self.all) {
+            Ok(with_branch) => with_branch,
+            Err(stay) => return Ok(Err(stay)),
+        };
+        let removed = match &mark.stage {
+            Stage::Begun => self.unmake(&mark).await,
+            Stage::Going { kept, found_by } => {
+                let kept = Kept { commit: kept.clone(), found_by: found_by.clone() };
+                match self.go_on(&mark, &kept).await? {
+                    true => Ok(kept.found_by),
+                    false => {
+                        let mark = Mark { stage: Stage::Ready, ..mark };
+                        self.homes().note(&mark)?;
+                        return Box::pin(self.remove(mark)).await;
+                    }
+                }
+            }
+            Stage::Ready => self.go(&mark, &sight).await,
+        };
+        let kept = match removed {
+            Ok(kept) => kept,
+            Err(Trouble::Failed(why)) => return Ok(Err(Stay::Refused(why))),
+            Err(trouble) => return Err(trouble),
+        };
+        let gone = with_branch == WithBranch::IfMerged && self.remove_branch(&mark, &sight).await?;
+        point("worktree.branch");
+        self.homes().forget(&mark.agent)?;
+        Ok(Ok(Removed { kept, branch: (!gone).then_some(mark.branch) }))
+    }
+
+    /// Removes what is half made.
+    async fn unmake(&self, mark: &Mark) -> Result<Option<String>, Trouble> {
+        let (common, tree) = (self.repository.common.clone(), self.homes().tree(&mark.agent));
+        let reason = reason(&tree);
+        let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
+        cleared.map_err(|error| format!("cannot remove what is half made of it: {error}"))?;
+        Ok(None)
+    }
+
+    /// Removes one that is there, once all of it is kept; the ref that keeps it.
+    async fn go(&self, mark: &Mark, sight: &Sight) -> Result<Option<String>, Trouble> {
+        let tree = self.homes().tree(&mark.agent);
+        let Some(head) = sight.head.as_deref().filter(|_| tree.join(".git").is_file()) else {
+            return Ok(None);
+        };
+        let kept = Keeping { git: self.git, mark, head }.keep().await?;
+        point("worktree.kept");
+        let (commit, found_by) = (kept.commit.clone(), kept.found_by.clone());
+        self.homes()
+            .note(&Mark { stage: Stage::Going { kept: commit, found_by }, ..mark.clone() })?;
+        point("worktree.going");
+        let gone = self.put_away(mark, &kept).await;
+        if let Err(Trouble::Failed(why)) = gone {
+            self.put_back(mark, head).await?;
+            let kept = kept
+                .found_by
+                .map(|name| format!("; what was not committed is also kept as {name}"));
+            return Err(format!("{why}{}", kept.unwrap_or_default()).into());
+        }
+        gone?;
+        Ok(kept.found_by)
+    }
+
+    /// Has git remove a worktree whose files are all in a commit.
+    async fn put_away(&self, mark: &Mark, kept: &Kept) -> Result<(), Trouble> {
+        let tree = self.homes().tree(&mark.agent);
+        if let Some(why) = lock(&tree) {
+            return Err(Stay::Locked(why).to_string().into());
+        }
+        if kept.found_by.is_some() {
+            self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
+            self.at(&tree, &["reset", "--quiet"]).await?;
+        }
+        let words = ["-c", "status.showUntrackedFiles=normal", "worktree", "remove"];
+        let words = words.map(AsRef::as_ref).into_iter().chain([tree.as_os_str()]);
+        let words: Vec<&std::ffi::OsStr> = words.collect();
+        self.git.ask(&self.repository.at, &words).await?;
+        point("worktree.removed");
+        Ok(())
+    }
+
+    /// Leaves one that git does not remove as it was.
+    async fn put_back(&self, mark: &Mark, head: &str) -> Result<(), Trouble> {
+        let tree = self.homes().tree(&mark.agent);
+        let branch = format!("refs/heads/{}", mark.branch);
+        if tree.join(".git").is_file() {
+            let is_own = self.git.commit(&tree, &branch).await?.as_deref() == Some(head);
+            if is_own {
+                self.at(&tree, &["symbolic-ref", "HEAD", &branch]).await?;
+            } else {
+                self.at(&tree, &["update-ref", "--no-deref", "HEAD", head]).await?;
+            }
+            self.at(&tree, &["reset", "--quiet"]).await?;
+        }
+        Ok(self.homes().note(&Mark { stage: Stage::Ready, ..mark.clone() })?)
+    }
+
+    /// Goes on with a removal that came to no end; false, if something is there that is not kept.
+    async fn go_on(&self, mark: &Mark, kept: &Kept) -> Result<bool, Trouble> {
+        let tree = self.homes().tree(&mark.agent);
+        let left = std::fs::read_dir(&tree).map_or(0, Iterator::count);
+        let known = self.known(mark)?;
+        let Some(known) = known.filter(|_| left > 0) else {
+            if left > 0 {
+                let tree = tree.display();
+                return Err(format!("git does not know {tree} any more, and it is not empty: see what is in it, and remove it").into());
+            }
+            self.unmake(mark).await?;
+            return Ok(true);
+        };
+        let link = tree.join(".git");
+        if !link.exists() {
+            let text = format!("gitdir: {}\n", known.display());
+            std::fs::write(&link, text)
+                .map_err(|error| format!("cannot write {}: {error}", link.display()))?;
+        }
+        let keeping = Keeping { git: self.git, mark, head: &kept.commit };
+        if !keeping.is_within(&kept.commit).await? {
+            return Ok(false);
+        }
+        self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
+        self.at(&tree, &["reset", "--quiet", "--hard"]).await?;
+        self.put_away(mark, &Kept { found_by: None, ..kept.clone() }).await?;
+        Ok(true)
+    }
+
+    /// What git keeps of the worktree, if it does.
+    fn known(&self, mark: &Mark) -> Result<Option<PathBuf>, String> {
+        let link = self.homes().tree(&mark.agent).join(".git");
+        let all = self.repository.common.join("worktrees");
+        let Ok(entries) = std::fs::read_dir(&all) else { return Ok(None) };
+        for entry in entries {
+            let known =
+                entry.map_err(|error| format!("cannot read {}: {error}", all.display()))?.path();
+            let place = std::fs::read(known.join("gitdir")).unwrap_or_default();
+            if place.trim_ascii_end() == link.as_os_str().as_encoded_bytes() {
+                return Ok(Some(known));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Has git delete the branch, which it does only if another has its commits; whether it is gone.
+    async fn remove_branch(&self, mark: &Mark, sight: &Sight) -> Result<bool, Trouble> {
+        let (branch, at) = (&mark.branch, &self.repository.at);
+        let own = format!("refs/heads/{branch}");
+        if self.git.commit(at, &own).await?.is_none() {
+            return Ok(true);
+        }
+        let look = Looking { git: self.git, repository: self.repository, mark };
+        let into = match &sight.merged_into {
+            Some(into) => Some(into.clone()),
+            None => look.branch_is_in().await?,
+        };
+        let mut words = Vec::new();
+        if let Some(into) = into.filter(|into| into != "HEAD") {
+            // Then git compares it with that branch.
+            words.extend(["-c".to_owned(), format!("branch.{branch}.remote=.")]);
+            words.extend(["-c".to_owned(), format!("branch.{branch}.merge={into}")]);
+        }
+        words.extend(["branch", "--quiet", "-d", branch].map(str::to_owned));
+        match self.git.ask(at, &words).await {
+            Ok(_) => Ok(true),
+            Err(Trouble::Failed(_)) => Ok(false),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    async fn at(&self, tree: &std::path::Path, words: &[&str]) -> Result<(), Trouble> {
+        self.git.run(tree, words).await.map(drop)
+    }
+}

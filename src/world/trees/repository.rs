@@ -1,0 +1,69 @@
+//! The repository that a run works in, and why there may be none.
+
+use std::path::{Path, PathBuf};
+
+use crate::process::verdict::Exit;
+use crate::world::git::{Git, refusal};
+use crate::world::outcome::Trouble;
+
+/// What is asked of git; an answer a line.
+const QUESTIONS: [&str; 6] = [
+    "rev-parse",
+    "--is-bare-repository",
+    "--is-inside-work-tree",
+    "--path-format=absolute",
+    "--git-common-dir",
+    "--show-prefix",
+];
+
+/// A repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Repository {
+    /// The directory it was found from.
+    pub(super) at: PathBuf,
+    /// What all its worktrees share.
+    pub(super) common: PathBuf,
+    /// Where below its top that directory is: empty, or a path.
+    pub(super) prefix: String,
+}
+
+impl Repository {
+    /// The one that a directory is in.
+    pub(super) async fn of(git: Git<'_>, at: &Path) -> Result<Self, Trouble> {
+        let (shown, ended) = (at.display(), git.look(at, &QUESTIONS).await?);
+        if ended.exit != Exit::Code(0) {
+            return Err(if ended.stderr.text().contains("not a git repository") {
+                format!(
+                    "{shown} is in no git repository: make one with `git init`, or run elsewhere with --cwd"
+                )
+            } else {
+                refusal(&QUESTIONS, &ended)
+            }
+            .into());
+        }
+        let said = ended.stdout.text();
+        let mut lines = said.lines();
+        let mut next = || lines.next().unwrap_or_default();
+        let (bare, inside, common, prefix) = (next(), next(), next(), next());
+        if inside != "true" {
+            let what =
+                if bare == "true" { "is a bare repository" } else { "belongs to git itself" };
+            return Err(
+                format!("{shown} {what}: run in a clone or a worktree of it, with --cwd").into()
+            );
+        }
+        let prefix = prefix.trim_end_matches('/').to_owned();
+        Ok(Self { at: at.to_owned(), common: PathBuf::from(common), prefix })
+    }
+
+    /// The commit it is at.
+    pub(super) async fn head(&self, git: Git<'_>) -> Result<String, Trouble> {
+        let none = || {
+            let at = self.at.display();
+            format!(
+                "the repository of {at} has no commit yet, where a worktree could begin: make one with `git commit`"
+            )
+        };
+        Ok(git.commit(&self.at, "HEAD").await?.ok_or_else(none)?)
+    }
+}

@@ -94,6 +94,7 @@ async fn start_and_wait() -> std::io::Result<()> {
         program: FAKE.into(),
         arguments: vec!["--version".to_owned()],
         cwd: ".".into(),
+        in_tree: false,
         environment: ["FLOOR_A", "FLOOR_B", "FLOOR_C", "FLOOR_D", "FLOOR_E"].map(name),
     };
     Process::start(start, files)?.exited().await;

@@ -25,12 +25,25 @@ pub(crate) fn rounds(
     beside: usize,
     scale: &Scale,
 ) -> Fallible<Rounds> {
+    rounds_with(place, workflow, steps, beside, scale, &[])
+}
+
+/// The same with further options for raymond.
+pub(crate) fn rounds_with(
+    place: &Place,
+    workflow: &Workflow,
+    steps: usize,
+    beside: usize,
+    scale: &Scale,
+    options: &[&str],
+) -> Fallible<Rounds> {
     let started = Instant::now();
     let permits = beside.to_string();
     let mut pairs = Vec::new();
     while pairs.is_empty() || (pairs.len() < scale.rounds && started.elapsed() < scale.patience) {
         let below = floor(place, steps, beside)?;
-        let run = Run::new(place, workflow, &[], &["--max-procs", &permits])?;
+        let options: Vec<&str> = ["--max-procs", &permits].iter().chain(options).copied().collect();
+        let run = Run::new(place, workflow, &[], &options)?;
         pairs.push((below, run.finish(scale.limit)?));
     }
     let steps = u32::try_from(steps).map_or(f64::NAN, f64::from);

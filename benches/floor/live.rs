@@ -90,6 +90,11 @@ impl Live {
         read().ok_or_else(|| "the system does not tell the memory of a process".into())
     }
 
+    /// Where its journal is.
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.run.journal()
+    }
+
     /// What it has spent so far.
     pub(crate) fn cpu(&self) -> Option<Cpu> {
         Cpu::of(&self.child.id().to_string())

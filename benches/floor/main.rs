@@ -1,8 +1,8 @@
 //! The floor and raymond, side by side: what a durable, supervised step costs beyond the process.
 //!
 //! `cargo bench` takes less than eight minutes, `cargo bench --bench floor -- --quick` less than two
-//! minutes; names after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `nodes`,
-//! `conversation`, `tags`, `stream`, `spawns`, `warm`. `--dir=FOLDER` has the runs written there instead of into
+//! minutes; names after the options choose figures: `steps`, `syncs`, `agents`, `forks`, `fan-out`,
+//! `nodes`, `conversation`, `tags`, `stream`, `spawns`, `warm`. `--dir=FOLDER` has the runs written there instead of into
 //! the build's folder. At the end each goal stands beside what was measured. A figure that cannot
 //! be taken says why and does not stop the others: this measures, it does not judge. Nothing is
 //! subtracted from raymond's times.
@@ -13,6 +13,7 @@ mod chain;
 mod compare;
 mod conversation;
 mod dialogue;
+mod fan_out;
 mod forks;
 mod goals;
 mod live;
@@ -48,11 +49,12 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 
 type Figure = (&'static str, fn(&Place, &Scale, &mut Goals) -> Fallible<Vec<Table>>);
 
-const FIGURES: [Figure; 10] = [
+const FIGURES: [Figure; 11] = [
     ("steps", steps::figure),
     ("syncs", syncs::figure),
     ("agents", agents::figure),
     ("forks", forks::figure),
+    ("fan-out", fan_out::figure),
     ("nodes", nodes::figure),
     ("conversation", conversation::figure),
     ("tags", tags::figure),

@@ -25,6 +25,8 @@ pub(crate) struct Scale {
     pub(crate) kills: usize,
     /// How many agents one parent forks, and in how many rounds, one row each.
     pub(crate) forks: &'static [(usize, usize)],
+    /// How many agents one tag forks.
+    pub(crate) fan_out: usize,
     /// How many nodes of a graph are executed in a run.
     pub(crate) nodes: u32,
     /// How many turns a conversation has.
@@ -55,6 +57,7 @@ impl Scale {
             windows: 7,
             kills: 5,
             forks: &[(1_000, 3), (5_000, 1)],
+            fan_out: 10_000,
             nodes: 200_000,
             turns: 10_000,
             facts: 10_000,
@@ -76,6 +79,7 @@ impl Scale {
             windows: 3,
             kills: 2,
             forks: &[(200, 2), (1_000, 1)],
+            fan_out: 2_000,
             turns: 2_000,
             spawns: 100,
             repeats: 2,

@@ -68,14 +68,14 @@ pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallibl
         format!("{} MB", short(seen.memory.peak / 1e6)),
         ratio.shown(),
     ]);
-    table.note(
-        "Born: from the end of the turn that forks to the first end of a child's turn's record",
-    );
     table.note(format!(
-        "that can follow; its record has {} bytes. Join: after the last child's record. Prompt: the",
+        "Born: from the run's first record to the fork's ({} bytes), the turn that forks included.",
         whole(seen.record)
     ));
-    table.note("answer to it, its process included, after the join's record.");
+    table.note(
+        "First turn: after the fork's record. Join: after the last child's record. Prompt: its",
+    );
+    table.note("answer, the process included, after the join's record.");
     Ok(vec![table])
 }
 

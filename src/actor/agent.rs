@@ -28,7 +28,7 @@ use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::Policy;
 use crate::domain::turn::{Cause, Failure, STEP_VERSION, StepInput, StepOutcome, TurnId};
 use crate::language::prompt::evaluator::Evaluator;
-use crate::language::prompt::step::{self, Ask, Position, Unfilled};
+use crate::language::prompt::step::{self, Ask, Position, RESULTS_FILE, Unfilled};
 
 /// A live agent.
 pub struct Agent {
@@ -134,6 +134,8 @@ impl Agent {
         for Unfilled { name, place } in self.context.news_of(ask.unfilled) {
             tracing::warn!(agent = %self.id, "{place}: nothing fills {{{{{name}}}}}, it stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
         }
+        let file = ask.values.get(RESULTS_FILE).filter(|_| assignment.results.is_some());
+        let reads_results = file.is_some_and(|file| ask.prompt.contains(file.as_str()));
         let evaluator = assignment.proposal.as_ref().map(|proposal| proposal.evaluator.clone());
         let asked = evaluator.or_else(|| Some(assignment.task.as_ref()?.name.clone()));
         let terms = Terms {
@@ -154,6 +156,7 @@ impl Agent {
             state: asked.unwrap_or(assignment.state),
             folder: assignment.folder,
             home: assignment.home,
+            reads_results,
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or(self.context.model),

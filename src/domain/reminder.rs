@@ -4,7 +4,10 @@
 //! policy there is nothing to list, so there is no reminder.
 
 use super::policy::{Policy, Violation};
-use super::transition::Transition;
+use super::transition::{ANY_LIST, Transition};
+
+/// What stands for a list that is the agent's own.
+const YOUR_LIST: &str = "your file or JSON list";
 
 /// The reminder for a reply that broke the protocol; `None` if the state has no policy.
 #[must_use]
@@ -13,15 +16,23 @@ pub fn reminder(policy: &Policy, violation: &Violation) -> Option<String> {
         return None;
     }
     let allowed: Vec<String> = policy.allowed.iter().map(line).collect();
+    let several =
+        if policy.many_forks { ", or several <fork> tags with the same next" } else { "" };
     Some(format!(
         "Your last reply cannot be used: {violation}.\n\n\
-         Do not repeat your work. Reply again and end with exactly one of these tags:\n\n{}\n",
+         Do not repeat your work. Reply again and end with exactly one of these tags{several}:\n\n{}\n",
         allowed.join("\n")
     ))
 }
 
 fn line(entry: &Transition) -> String {
-    format!("- {entry}")
+    let mut shown = entry.clone();
+    if let Transition::Fork { each: Some(each), .. } = &mut shown
+        && each.list == ANY_LIST
+    {
+        YOUR_LIST.clone_into(&mut each.list);
+    }
+    format!("- {shown}")
         .replace(">…</result>", ">your result</result>")
         .replace(">…</ask>", ">your question to a person</ask>")
 }
@@ -49,6 +60,18 @@ mod tests {
         assert!(text.contains("the reply has no transition tag."), "{text}");
         assert!(text.contains(
             "- <goto>A.md</goto>\n- <fork next=\"N.md\">W.md</fork>\n- <result>your result</result>\n- <result verdict=\"good\">your result</result>"));
+    }
+
+    #[test]
+    fn it_says_how_to_fork_many() {
+        let each = [("next", "N.md"), ("each", ANY_LIST)];
+        let each = each.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let fork = Transition::from_parts(Tag::Fork, each, "W.md").expect("a fork");
+        let policy = Policy { allowed: vec![fork], many_forks: true };
+        let text =
+            reminder(&policy, &Violation::NoTag { near_misses: vec![] }).expect("a reminder");
+        assert!(text.contains(
+            "exactly one of these tags, or several <fork> tags with the same next:\n\n- <fork next=\"N.md\" each=\"your file or JSON list\">W.md</fork>"), "{text}");
     }
 
     #[test]

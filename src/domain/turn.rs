@@ -66,6 +66,9 @@ pub struct StepInput {
     /// Where it runs.
     #[serde(flatten)]
     pub home: Home,
+    /// Whether the prompt names the file with what came of the agents it has waited for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_results: bool,
     /// How many turns this agent has had in this state before.
     pub visit: u32,
     /// The session it runs in.

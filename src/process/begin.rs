@@ -120,6 +120,7 @@ impl Claude {
             session: &input.session,
             model: input.model,
             home: input.home.clone(),
+            reads_results: input.reads_results,
             most: input.most,
             prompt: (!told).then_some(&input.prompt),
         };
@@ -152,7 +153,8 @@ impl Claude {
 fn can_serve(worker: &Worker, input: &StepInput) -> bool {
     let ahead = input.session.origin == Origin::Fresh;
     let fits = !ahead || input.model.is_none() || input.model == worker.model;
-    fits && input.prompt.len() <= message::LONGEST_PROMPT
+    let sees = worker.reads_results || !input.reads_results;
+    fits && sees && input.prompt.len() <= message::LONGEST_PROMPT
 }
 
 /// How long a process may take to read what it is told.

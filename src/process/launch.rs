@@ -34,6 +34,8 @@ pub(super) struct Launch<'launch> {
     pub(super) model: Option<Model>,
     /// Where it runs.
     pub(super) home: Home,
+    /// Whether it may read what joins have brought, wherever it runs.
+    pub(super) reads_results: bool,
     /// What it may spend at the most.
     pub(super) most: Option<Usd>,
     /// What it reads; absent, if it is told things.
@@ -58,9 +60,15 @@ impl Claude {
         let told = launch.prompt.is_none();
         let cwd = self.homes.directory(&launch.home);
         let cwd = cwd.map_err(|why| Failure::new(Cause::Workflow, why))?;
+        let mut arguments =
+            arguments(launch.session, launch.model, &self.settings, told, launch.most);
+        if launch.reads_results {
+            let results = self.steps.with_file_name("results").display().to_string();
+            arguments.extend(["--add-dir".to_owned(), results]);
+        }
         let start = Start {
             program: self.program.clone(),
-            arguments: arguments(launch.session, launch.model, &self.settings, told, launch.most),
+            arguments,
             in_tree: launch.home.tree.is_some(),
             cwd: cwd.clone(),
             environment: self.marker.variables(&launch.name, launch.agent),
@@ -82,6 +90,7 @@ impl Claude {
             Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
         worker.slot = launch.slot;
         worker.model = launch.model;
+        worker.reads_results = launch.reads_results;
         worker.life = Some(self.census.born());
         Ok(worker)
     }
@@ -113,6 +122,7 @@ impl Claude {
             session: &session,
             model: self.settings.model,
             home: Home::default(),
+            reads_results: false,
             most: self.settings.budget_usd,
             prompt: None,
         };

@@ -33,6 +33,8 @@ pub struct Worker {
     pub follower: Follower,
     /// The model it was last told to use.
     pub model: Option<Model>,
+    /// Whether it may read what joins have brought.
+    pub reads_results: bool,
     /// What it has taken so far.
     pub spent: Spent,
     /// Whether it may have left processes behind that are out of reach of a signal to its group.
@@ -97,6 +99,7 @@ impl Worker {
             files,
             follower,
             model: None,
+            reads_results: false,
             spent: Spent::default(),
             may_leave_others: false,
             slot: None,

@@ -212,6 +212,9 @@ impl Handler<ErrandDone> for Supervisor {
     fn handle(&mut self, done: ErrandDone, ctx: &mut Self::Context) {
         let id = done.turn.agent.clone();
         self.walking.remove(&id);
+        if !self.run.agents.contains_key(&id) {
+            self.dismiss(&id);
+        }
         let due = self.run.agents.get(&id).filter(|agent| agent.turn_id() == done.turn);
         match done.outcome {
             Errands::Done(outcome) if due.is_some() => self.conduct(&id, Some(outcome), ctx),

@@ -303,8 +303,10 @@ impl Handler<AskPermit> for Supervisor {
     fn handle(&mut self, AskPermit(agent): AskPermit, ctx: &mut Self::Context) {
         if let Some(state) = self.run.agents.get(&agent).map(|agent| agent.prompt().clone()) {
             self.admission.ask(agent, state);
-            self.look_around(ctx);
+        } else if self.admission.is_reserved(&agent) {
+            self.admission.release(&agent);
         }
+        self.look_around(ctx);
     }
 }
 

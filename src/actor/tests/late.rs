@@ -238,6 +238,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         state: state("B.md"),
         folder: None,
         home: Home::default(),
+        reads_results: false,
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,

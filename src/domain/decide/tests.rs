@@ -4,6 +4,7 @@
 //! are restarted and end, `limits` what the API and the account allow.
 
 mod advice;
+mod forks;
 mod graph;
 mod limits;
 mod programs;

@@ -53,6 +53,7 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
         state: StateName::parse("START.md").expect("a name"),
         folder: None,
         home: Home::default(),
+        reads_results: false,
         visit: 0,
         session,
         model: None,

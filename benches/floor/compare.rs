@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::Fallible;
+use crate::disk::Disk;
 use crate::place::{Place, Workflow};
 use crate::raymond::Run;
 use crate::scale::Scale;
@@ -15,6 +16,8 @@ use crate::summary::Summary;
 pub(crate) struct Rounds {
     pub(crate) steps: f64,
     pairs: Vec<(Spent, Spent)>,
+    /// Before each of them.
+    disk: Vec<Disk>,
 }
 
 /// Floor, raymond, floor, raymond …
@@ -39,15 +42,16 @@ pub(crate) fn rounds_with(
 ) -> Fallible<Rounds> {
     let started = Instant::now();
     let permits = beside.to_string();
-    let mut pairs = Vec::new();
+    let (mut pairs, mut disk) = (Vec::new(), Vec::new());
     while pairs.is_empty() || (pairs.len() < scale.rounds && started.elapsed() < scale.patience) {
+        disk.push(Disk::now(place)?);
         let below = floor(place, steps, beside)?;
         let options: Vec<&str> = ["--max-procs", &permits].iter().chain(options).copied().collect();
         let run = Run::new(place, workflow, &[], &options)?;
         pairs.push((below, run.finish(scale.limit)?));
     }
     let steps = u32::try_from(steps).map_or(f64::NAN, f64::from);
-    Ok(Rounds { steps, pairs })
+    Ok(Rounds { steps, pairs, disk })
 }
 
 impl Rounds {
@@ -64,5 +68,10 @@ impl Rounds {
             Summary::of(numbers.iter().map(|&(_, raymond)| raymond)),
             Summary::of(numbers.iter().map(|&(below, raymond)| raymond / below)),
         ]
+    }
+
+    /// What the disk asked meanwhile.
+    pub(crate) fn disk(&self, number: impl Fn(&Disk) -> f64) -> Summary {
+        Summary::of(self.disk.iter().map(number))
     }
 }

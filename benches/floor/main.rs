@@ -13,6 +13,7 @@ mod chain;
 mod compare;
 mod conversation;
 mod dialogue;
+mod disk;
 mod fan_out;
 mod forks;
 mod goals;

@@ -51,6 +51,16 @@ fn speed(taken: &[(usize, Rounds)], single: &Rounds) -> Table {
         floor.shown()
     ));
     table.note("raymond's start and end, which are in the times above.");
+    for (agents, rounds) in taken {
+        let [file, flush] = [rounds.disk(|disk| disk.file), rounds.disk(|disk| disk.flush)];
+        table.note(format!(
+            "Beside {}: a new file took {} ms, a flush {} ms.",
+            named(*agents),
+            file.scaled(1e3).shown(),
+            flush.scaled(1e3).shown(),
+        ));
+    }
+    table.note("The floor makes two files a step; raymond makes one, and flushes.");
     table
 }
 

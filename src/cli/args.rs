@@ -6,7 +6,6 @@ pub mod programs;
 pub mod readers;
 pub mod workflows;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -283,20 +282,6 @@ pub struct RecoverArgs {
     pub logging: Logging,
 }
 
-/// Puts `run` in front of a command line that begins with a target or an option of `run`.
-#[must_use]
-pub fn with_default_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    use clap::CommandFactory;
-    let command = Cli::command();
-    let first = arguments.get(1).and_then(|first| first.to_str()).unwrap_or("--help").to_owned();
-    let known = command.get_subcommands().any(|known| known.get_name() == first)
-        || ["help", "-h", "--help", "-V", "--version"].contains(&first.as_str());
-    if !known {
-        arguments.insert(1, "run".into());
-    }
-    arguments
-}
-
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, _)) if RESERVED.contains(&key) => {
@@ -322,22 +307,6 @@ mod tests {
     fn the_grammar_is_sound() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn a_path_alone_means_run() {
-        let shown = |line: &str| {
-            let arguments = line.split(' ').map(OsString::from).collect();
-            with_default_command(arguments).join(&OsString::from(" ")).into_string().expect("text")
-        };
-        assert_eq!(
-            shown("raymond w/START.md --model sonnet"),
-            "raymond run w/START.md --model sonnet"
-        );
-        assert_eq!(shown("raymond --model opus w"), "raymond run --model opus w");
-        assert_eq!(shown("raymond status x"), "raymond status x");
-        assert_eq!(shown("raymond --help"), "raymond --help");
-        assert_eq!(shown("raymond"), "raymond");
     }
 
     #[test]

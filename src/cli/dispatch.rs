@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
-use super::args::{self, Cli, Command};
+use super::args::{Cli, Command};
 use super::exit::{Error, Exit};
 use super::{
     answer, check, costs, diagnostics, facts, graph, list, log, output, recover, run, schema, show,
@@ -15,7 +15,7 @@ use super::{
 /// Runs a command line, program name included, and gives its exit code.
 #[must_use]
 pub fn main(arguments: Vec<OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args::with_default_command(arguments)) {
+    let cli = match read(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
@@ -28,6 +28,25 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     });
     diagnostics::flush();
     exit.into()
+}
+
+/// The command line taken apart, by a grammar that is made only once: it is large.
+fn read(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut grammar = Cli::command();
+    let arguments = with_default_command(&grammar, arguments);
+    let mut matches = grammar.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))
+}
+
+/// Puts `run` in front of a command line that begins with a target or an option of `run`.
+fn with_default_command(grammar: &clap::Command, mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let first = arguments.get(1).and_then(|first| first.to_str()).unwrap_or("--help").to_owned();
+    let known = grammar.get_subcommands().any(|known| known.get_name() == first)
+        || ["help", "-h", "--help", "-V", "--version"].contains(&first.as_str());
+    if !known {
+        arguments.insert(1, "run".into());
+    }
+    arguments
 }
 
 /// Sees to what a command says besides what it does, before it does anything.
@@ -63,5 +82,27 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
             clap_complete::generate(shell, &mut Cli::command(), "raymond", &mut script);
             output::print(&String::from_utf8_lossy(&script))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_alone_means_run() {
+        let shown = |line: &str| {
+            let arguments = line.split(' ').map(OsString::from).collect();
+            let arguments = with_default_command(&Cli::command(), arguments);
+            arguments.join(&OsString::from(" ")).into_string().expect("text")
+        };
+        assert_eq!(
+            shown("raymond w/START.md --model sonnet"),
+            "raymond run w/START.md --model sonnet"
+        );
+        assert_eq!(shown("raymond --model opus w"), "raymond run --model opus w");
+        assert_eq!(shown("raymond status x"), "raymond status x");
+        assert_eq!(shown("raymond --help"), "raymond --help");
+        assert_eq!(shown("raymond"), "raymond");
     }
 }

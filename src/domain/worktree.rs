@@ -3,7 +3,10 @@
 //! Nobody's work may be lost, so a tree goes only where all of it is somewhere else: in a commit that
 //! another branch holds, or, where that is asked for, in one that was made to keep it.
 
+use std::collections::BTreeSet;
+
 use super::id::{AgentId, RunId};
+use super::run::Run;
 
 /// The namespace of the branches, and of the refs that keep what a removed worktree held.
 const SPACE: &str = "raymond";
@@ -105,6 +108,19 @@ pub fn may_go(condition: &Condition, live: bool, all: bool) -> Result<WithBranch
         return Err(Stay::Unmerged(unmerged));
     }
     Ok(if unmerged == 0 { WithBranch::IfMerged } else { WithBranch::No })
+}
+
+/// The ended agents in whose worktrees nobody works any more.
+#[must_use]
+pub fn deserted(run: &Run) -> BTreeSet<&AgentId> {
+    let mut ended: BTreeSet<&AgentId> = run.finished.iter().map(|agent| &agent.id).collect();
+    for agent in run.agents.values() {
+        ended.remove(&agent.id);
+        if let Some(tree) = &agent.birth.home.tree {
+            ended.remove(tree);
+        }
+    }
+    ended
 }
 
 /// Whether a branch goes with its worktree.

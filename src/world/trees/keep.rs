@@ -6,12 +6,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::look::known;
 use super::well;
 use crate::domain::worktree::keeping;
 use crate::process::home::Mark;
 use crate::process::verdict::Exit;
-use crate::world::git::Git;
+use crate::world::git::{Git, link};
 use crate::world::outcome::Trouble;
 use crate::world::shared::blocking;
 
@@ -102,7 +101,7 @@ impl Keeping<'_> {
 
     /// The tree of what is staged, if nothing is in conflict, and that of all files.
     async fn trees(&self) -> Result<(Option<String>, String), Trouble> {
-        let (index, own) = (known(&self.tree()).map(|known| known.join("index")), self.index());
+        let (index, own) = (link(&self.tree()).map(|known| known.join("index")), self.index());
         let copied = blocking(self.git.shared, move |_| copy(index.as_deref(), &own)).await?;
         copied.map_err(|error| format!("cannot copy its index: {error}"))?;
         let trees = async {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::repository::Repository;
 use crate::domain::worktree::Condition;
 use crate::process::home::{Homes, Mark, Stage};
-use crate::world::git::Git;
+use crate::world::git::{Git, link};
 use crate::world::outcome::Trouble;
 
 /// How much is read of what git tells of the files of a tree.
@@ -160,14 +160,8 @@ impl Looking<'_> {
     }
 }
 
-/// What git keeps of a worktree, as its link tells.
-pub(super) fn known(tree: &Path) -> Option<PathBuf> {
-    let link = std::fs::read_to_string(tree.join(".git")).ok()?;
-    Some(tree.join(link.strip_prefix("gitdir: ")?.trim_end()))
-}
-
 /// Why a worktree is locked, if it is.
 pub(super) fn lock(tree: &Path) -> Option<String> {
-    let why = std::fs::read(known(tree)?.join("locked")).ok()?;
+    let why = std::fs::read(link(tree)?.join("locked")).ok()?;
     Some(String::from_utf8_lossy(&why).trim().to_owned())
 }

@@ -162,12 +162,17 @@ impl Removing<'_> {
             std::fs::write(&link, text)
                 .map_err(|error| format!("cannot write {}: {error}", link.display()))?;
         }
+        self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
+        self.at(&tree, &["reset", "--quiet"]).await?;
+        // What was removed already comes back, and what is there is left alone, of which git complains.
+        let restored = self.at(&tree, &["checkout-index", "--all", "--quiet"]).await;
+        if let Err(trouble @ Trouble::Interrupted) = restored {
+            return Err(trouble);
+        }
         let keeping = Keeping { git: self.git, mark, head: &kept.commit };
         if !keeping.is_within(&kept.commit).await? {
             return Ok(false);
         }
-        self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
-        self.at(&tree, &["reset", "--quiet", "--hard"]).await?;
         self.put_away(mark, &Kept { found_by: None, ..kept.clone() }).await?;
         Ok(true)
     }

@@ -57,8 +57,11 @@ const COMMON_LOCKS: [&str; 2] = ["shallow.lock", "config.lock"];
 /// That git did not do what it was told.
 pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &Ended) -> String {
     let said = complaint(&ended.stderr);
-    let options = |word: &&OsStr| !word.as_encoded_bytes().starts_with(b"-");
-    let name = words.iter().map(AsRef::as_ref).find(options).unwrap_or_default().display();
+    let words = || words.iter().map(AsRef::as_ref);
+    let settings =
+        words().take_while(|word| *word == "-c" || word.as_encoded_bytes().contains(&b'='));
+    let option = |word: &&OsStr| !word.as_encoded_bytes().starts_with(b"-");
+    let name = words().skip(settings.count()).find(option).unwrap_or_default().display();
     format!("`git {name}` {}{said}", ended.exit)
 }
 

@@ -8,7 +8,8 @@ use crate::graph::git;
 use crate::support::{Outcome, Test, when};
 
 /// What the agent does in its worktree: something that it commits, and something that it does not.
-const WORK: &str = "echo mine > mine && git add mine && git commit -q -m mine && echo more > more";
+const WORK: &str =
+    "echo mine > mine && git add mine && git commit -q -m \"in $PWD\" && echo more > more";
 
 /// A repository with a workflow, whose first agent has a worktree; it commits a file and leaves another.
 fn place() -> Test {
@@ -120,7 +121,7 @@ fn what_is_in_the_way_of_a_removal_is_kept_when_all_go() {
     test.run(&["START.md"]).ok();
     let gone = worktrees(&test, &["--prune", "--all", "--json"]);
     let one = &gone.ok().json()["worktrees"][0];
-    let kept = "refs/raymond/t/main";
+    let kept = "refs/raymond/kept/t/main";
     assert_eq!(
         (&one["removed"], &one["kept"], &one["branch_kept"]),
         (&json!(true), &json!(kept), &json!(true))
@@ -213,15 +214,103 @@ fn killed_anywhere_a_removal_loses_nothing() {
         first.assert(first.killed(), point);
         let test = test.env("RAYMOND_FAILPOINT", "none:1");
         let flow = test.flow();
-        assert_eq!(git(&flow, &["show", "refs/raymond/t/main:more"]), "more", "{point}");
+        assert_eq!(git(&flow, &["show", "refs/raymond/kept/t/main:more"]), "more", "{point}");
         listed(&test);
         worktrees(&test, &["--prune", "--all"]).ok().stdout_has("main removed");
-        assert_eq!(git(&flow, &["show", "refs/raymond/t/main:more"]), "more", "{point}");
+        assert_eq!(git(&flow, &["show", "refs/raymond/kept/t/main:more"]), "more", "{point}");
         assert_eq!(git(&flow, &["show", "raymond/t/main:mine"]), "mine", "{point}");
         assert_eq!(
             git(&flow, &["for-each-ref", "--format=%(refname)", "refs/raymond"]),
-            "refs/raymond/t/main"
+            "refs/raymond/kept/t/main"
         );
         assert_sound(&test, 0);
     }
+}
+
+/// A worker an entry, each in a worktree of its own; when all have ended the first goes on.
+fn fan_out() -> Test {
+    place()
+        .prompt("FAN.md", "fan out")
+        .prompt("WORKER.md", "---\nworktree: true\n---\nwork on {{item}}")
+        .prompt("NEXT.md", "---\njoin: all\n---\n{{results}}")
+        .rule(
+            when("fan out")
+                .reply(r#"<fork next="NEXT.md" each='["a", "b", "c"]'>WORKER.md</fork>"#),
+        )
+        .rule(when("work on").reply("<goto>work.yaml</goto>"))
+        .rule(when("status").reply("<result>joined</result>"))
+}
+
+#[test]
+fn each_worker_of_a_fan_out_has_a_branch_from_its_parents_commit() {
+    let test = fan_out();
+    let ended = test.run(&["FAN.md", "--stagger", "0s"]);
+    ended.ok().ended("main", "joined").stderr_has("3 worktrees are left of the run");
+    let flow = test.flow();
+    let trees = listed(&test);
+    let agents: Vec<&Value> = trees.iter().map(|tree| &tree["agent"]).collect();
+    assert_eq!(agents, ["main.1", "main.2", "main.3"]);
+    let base = git(&flow, &["rev-parse", "HEAD"]);
+    assert!(trees.iter().all(|tree| tree["base"] == base.as_str() && tree["ahead"] == 1));
+    let mut at: Vec<String> =
+        test.calls_with("work on").iter().map(|call| call.cwd.clone()).collect();
+    at.sort();
+    let directories: Vec<&str> =
+        trees.iter().filter_map(|tree| tree["directory"].as_str()).collect();
+    assert_eq!(at, directories);
+    // One that has been merged into another's branch is in no way lost.
+    let second = test.dir().join("worktrees/t/main.2");
+    git(&second, &["merge", "-q", "raymond/t/main.1"]);
+    git(&test.dir().join("worktrees/t/main.1"), &["clean", "-qf"]);
+    worktrees(&test, &["--prune"])
+        .ok()
+        .stdout_has("main.1 removed with its branch raymond/t/main.1\n")
+        .stdout_has("main.2 stays: 2 files")
+        .stdout_has("main.3 stays: 2 files");
+    worktrees(&test, &["--prune", "--all"]).ok();
+    assert_eq!(git(&flow, &["branch", "--list", "raymond/*"]).lines().count(), 2);
+    assert_sound(&test, 0);
+}
+
+#[test]
+fn a_child_of_one_in_a_worktree_begins_where_that_one_is() {
+    let test = place_with("git commit -q --allow-empty -m mine")
+        .prompt("WORKER.md", "---\nworktree: true\n---\nwork")
+        .prompt("FAN.md", "fan out")
+        .prompt("END.md", "end");
+    test.script(&[
+        when("start").reply("<call return=\"FAN.md\">work.yaml</call>"),
+        when("fan out").reply("<fork next=\"END.md\">WORKER.md</fork>"),
+        when("work").hold_before("go").reply("<result>worked</result>"),
+        when("end").reply("<result>ended</result>"),
+    ]);
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(4);
+    let heads: Vec<String> = ["main", "main.1"]
+        .map(|agent| git(&test.dir().join("worktrees/t").join(agent), &["rev-parse", "HEAD"]))
+        .into();
+    assert_eq!(heads[0], heads[1]);
+    assert_ne!(heads[0], git(&test.flow(), &["rev-parse", "HEAD"]));
+    test.release("go");
+    live.wait().ok();
+}
+
+#[test]
+fn a_tree_stays_while_a_child_of_its_agent_works_in_it() {
+    let test = place().prompt("HELPER.md", "help").prompt("END.md", "end");
+    test.script(&[
+        when("start").reply("<fork next=\"END.md\">HELPER.md</fork>"),
+        when("help").hold_before("go").reply("<result>helped</result>"),
+        when("end").reply("<result>ended</result>"),
+    ]);
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(3);
+    live.wait_for("the end of the first agent", |test| {
+        test.status()["finished"].as_array().is_some_and(|ended| ended.len() == 1)
+    });
+    assert!(test.calls().iter().all(|call| PathBuf::from(&call.cwd) == tree(&test)));
+    worktrees(&test, &["--prune", "--all"]).ok().stdout_has("main stays: its agent, or one that");
+    test.release("go");
+    live.wait().ok();
+    worktrees(&test, &["--prune"]).ok().stdout_has("main removed with its branch");
 }

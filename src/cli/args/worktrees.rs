@@ -15,7 +15,7 @@ An agent that is born in a state with `worktree: true` works on the branch raymo
 
 --prune takes a worktree with its branch when all is committed and another branch has the commits, or where
 the run works has them; what git ignores goes with it. With --all, what is not committed becomes a commit
-under refs/raymond/RUN/AGENT first, and a branch that is not merged stays: `git show REF` shows the one, and
+under refs/raymond/kept/RUN/AGENT first, and a branch that is not merged stays: `git show REF` shows the one, and
 `git worktree add DIR BRANCH` brings the other back. A worktree that is locked, or in which an agent is not
 at its end, always stays.
 

@@ -122,7 +122,7 @@ async fn what_is_not_committed_is_kept_before_a_tree_goes() {
     assert_eq!(uncommitted, 4);
     assert_eq!(ground.removal(false).await, Err(Stay::Uncommitted(4)));
     let head = ground.head(MAIN_1);
-    let kept = "refs/raymond/world/main.1";
+    let kept = "refs/raymond/kept/world/main.1";
     assert_eq!(ground.removal(true).await, gone(Some(kept), None));
     assert!(!ground.tree("main.1").exists());
     let expected = [
@@ -152,9 +152,9 @@ async fn the_branch_of_an_unmerged_tree_is_kept() {
 #[tokio::test]
 async fn what_was_kept_before_is_not_written_over() {
     let ground = Ground::grove().await;
-    ground.git("root", &["update-ref", "refs/raymond/world/main.1", "HEAD"]);
+    ground.git("root", &["update-ref", "refs/raymond/kept/world/main.1", "HEAD"]);
     ground.put_in_tree("mine", "x");
-    let kept = "refs/raymond/world/main.1-1";
+    let kept = "refs/raymond/kept/world/main.1-1";
     assert_eq!(ground.removal(true).await, gone(Some(kept), None));
     assert_eq!(ground.files(kept)["mine"], "x");
 }
@@ -189,10 +189,10 @@ async fn a_repository_in_a_tree_is_not_lost_with_it() {
     ground.put_in_tree("more", "x");
     let head = ground.head(MAIN_1);
     let Err(Stay::Refused(why)) = ground.removal(true).await else { panic!("it is gone") };
-    assert!(why.contains("submodules") && why.contains("also kept as refs/raymond"), "{why}");
+    assert!(why.contains("submodules") && why.contains("also kept as refs/raymond/kept"), "{why}");
     assert_eq!(ground.head(MAIN_1), head);
     assert_eq!(ground.git(MAIN_1, &["branch", "--show-current"]), BRANCH);
-    assert_eq!(ground.git(MAIN_1, &["status", "--porcelain"]), "m nested\n?? more".trim());
+    assert_eq!(ground.git(MAIN_1, &["status", "--porcelain"]), "M nested\n?? more");
     assert_eq!(ground.mark().map(|mark| mark.stage), Some(Stage::Ready));
 }
 
@@ -209,7 +209,7 @@ async fn one_in_the_middle_of_a_merge_or_a_rebase_is_kept_whole() {
         .output();
     assert!(!merging.expect("git runs").status.success(), "there is a conflict");
     assert_eq!(ground.removal(false).await, Err(Stay::Uncommitted(1)));
-    let kept = "refs/raymond/world/main.1";
+    let kept = "refs/raymond/kept/world/main.1";
     assert_eq!(ground.removal(true).await, gone(Some(kept), Some(BRANCH)));
     assert!(ground.files(kept)["file"].contains("<<<<<<<"));
     assert_eq!(ground.git("root", &["rev-parse", &format!("{kept}^1")]), own);
@@ -251,7 +251,7 @@ async fn half_gone(files_gone: &[&str]) -> (Ground, String) {
     ground.git(MAIN_1, &["commit", "-q", "-m", "kept"]);
     let kept = ground.head(MAIN_1);
     ground.git(MAIN_1, &["reset", "-q", "HEAD~1"]);
-    let name = "refs/raymond/world/main.1".to_owned();
+    let name = "refs/raymond/kept/world/main.1".to_owned();
     ground.git("root", &["update-ref", &name, &kept]);
     let stage = Stage::Going { kept: kept.clone(), found_by: Some(name) };
     ground.homes().note(&Mark { stage, ..before }).expect("noted");
@@ -267,7 +267,7 @@ async fn a_removal_that_was_killed_comes_to_its_end() {
     let all: &[&str] = &[".git", ".gitignore", "file", "web", "mine"];
     for files_gone in [&[][..], &["file"], &[".git", "web"], &["mine", "web", "file"], all] {
         let (ground, kept) = half_gone(files_gone).await;
-        let name = "refs/raymond/world/main.1";
+        let name = "refs/raymond/kept/world/main.1";
         assert_eq!(ground.removal(false).await, gone(Some(name), None), "{files_gone:?}");
         assert_eq!(ground.git("root", &["rev-parse", name]), kept);
         assert!(!ground.tree("main.1").exists());
@@ -286,8 +286,21 @@ async fn what_came_into_a_tree_that_was_to_go_is_not_lost() {
     let (ground, _) = half_gone(&["web"]).await;
     ground.put_in_tree("later", "y");
     let Err(Stay::Uncommitted(_)) = ground.removal(false).await else { panic!("it is gone") };
-    let kept = "refs/raymond/world/main.1-1";
+    let kept = "refs/raymond/kept/world/main.1-1";
     assert_eq!(ground.removal(true).await, gone(Some(kept), None));
     assert_eq!(ground.files(kept)["later"], "y");
+    ground.assert_sound(&[]);
+}
+
+#[tokio::test]
+async fn commits_that_are_on_no_branch_at_all_are_kept() {
+    let ground = Ground::grove().await;
+    ground.git(MAIN_1, &["checkout", "-q", "--detach"]);
+    ground.put_in_tree("mine", "x");
+    let commit = ground.commit_in_tree();
+    assert_eq!(ground.removal(false).await, Err(Stay::Unmerged(1)));
+    let kept = "refs/raymond/kept/world/main.1";
+    assert_eq!(ground.removal(true).await, gone(Some(kept), None));
+    assert_eq!(ground.git("root", &["rev-parse", kept]), commit);
     ground.assert_sound(&[]);
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::domain::home::Home;
 use crate::domain::id::{AgentId, Folder};
-use crate::process::home::{Homes, Mark, Stage};
+use crate::process::home::Homes;
 use crate::world::outcome::Looked;
 
 pub(super) fn agent(id: &str) -> AgentId {

@@ -55,7 +55,7 @@
 //!   so it needs no runtime to finish what was paid for.
 //!
 //! Two things stand beside the rooms. [`fault`] names the places where a test may have the process
-//! die; store, process and actor come to them, and in a build without the tests' feature they are
+//! die; store, process, world and actor come to them, and in a build without the tests' feature they are
 //! nothing. And plug-ins see of the actors only what is meant for others: the messages, the live
 //! picture of [`actor::registry`], and the clock. `tests/rooms.rs` holds the whole table.
 //!
@@ -66,7 +66,9 @@
 //! expressions in [`language::expression`], names and `store_as` in [`language::graph::program`], types and
 //! their other names in [`language::graph::vocabulary`], where a walk is cut in [`language::graph::machine`],
 //! what a document has to answer in [`language::graph::contract`], crashes in [`domain::operation`], answers in
-//! [`domain::question`], and what the world refuses in [`world`]. For programs: their forms in
+//! [`domain::question`], and what the world refuses in [`world`]. For homes: where an agent works in
+//! [`domain::home`], how its worktree is made and what has to be kept before one goes in [`world::trees`] and
+//! [`domain::worktree`]. For programs: their forms in
 //! [`language::program::definition`], ends in [`domain::decide`], what came too late and which fact is taken in
 //! [`language::program::machine`], what a step changes once in [`store::dataspace`].
 

@@ -5,6 +5,7 @@ pub mod facts;
 pub mod programs;
 pub mod readers;
 pub mod workflows;
+pub mod worktrees;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ use self::readers::{
     TreeArgs,
 };
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
+use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
 use super::logging::Logging;
 use super::on_event::OnEvent;
 use super::options::Options;
@@ -83,6 +85,9 @@ pub enum Command {
     /// Watch what every agent does, on the whole screen
     #[command(after_help = TOP_HELP)]
     Top(TopArgs),
+    /// Show the git worktrees of a run's agents, or remove those that nobody needs
+    #[command(after_help = WORKTREES_HELP)]
+    Worktrees(WorktreesArgs),
     /// Ask a run to stop; it can go on later
     Stop(StopArgs),
     /// Show the runs that can go on, or let them all go on

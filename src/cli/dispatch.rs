@@ -9,7 +9,7 @@ use super::args::{Cli, Command};
 use super::exit::{Error, Exit};
 use super::{
     answer, check, costs, diagnostics, facts, graph, list, log, output, recover, run, schema, show,
-    signal, start, status, stop, top, tree, workflow,
+    signal, start, status, stop, top, tree, workflow, worktrees,
 };
 
 /// Runs a command line, program name included, and gives its exit code.
@@ -70,6 +70,7 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Tree(args) => tree::tree(&args),
         Command::Show(args) => show::show(&args),
         Command::Costs(args) => costs::costs(&args),
+        Command::Worktrees(args) => worktrees::worktrees(&args),
         Command::Stop(args) => stop::stop(&args),
         Command::Top(args) => top::top(&args),
         Command::Recover(args) => recover::recover(&args),

@@ -103,6 +103,9 @@ pub enum Error {
         /// One with a similar id.
         similar: Option<AgentId>,
     },
+    /// The worktrees of a run cannot be looked at, or not all of them.
+    #[error("{0}")]
+    Worktrees(String),
     /// A file of answers cannot be used.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Answers(Vec<Diagnostic>),
@@ -132,7 +135,7 @@ impl Error {
             Self::Usage(_) | Self::Name(_) | Self::NoSuchAgent { .. } => Exit::Usage,
             Self::Answers(_) => Exit::Invalid,
             Self::Runtime(error) => of_runtime(error),
-            Self::Io { .. } => Exit::Io,
+            Self::Io { .. } | Self::Worktrees(_) => Exit::Io,
             Self::Store(error) => of_store(error),
         }
     }

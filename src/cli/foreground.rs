@@ -11,7 +11,7 @@ use super::asking::{Asking, Person};
 use super::exit::{Error, Exit};
 use super::on_event::{self, OnEvent};
 use super::options::Options;
-use super::{diagnostics, output, plugins, questions, summary, telemetry};
+use super::{diagnostics, output, plugins, questions, summary, telemetry, worktrees};
 use crate::actor::registry::Registry;
 use crate::actor::stay::Stay;
 use crate::domain::run::Run;
@@ -56,6 +56,9 @@ pub(super) fn supervise_here(
         output::tell(open.trim_end());
     }
     output::tell(&summary::closing(&run));
+    if let Some(left) = worktrees::left(root, &run) {
+        output::tell(&left);
+    }
     Ok(Exit::of(&run))
 }
 

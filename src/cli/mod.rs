@@ -41,5 +41,6 @@ pub mod top;
 pub mod tree;
 pub mod whose;
 pub mod workflow;
+pub mod worktrees;
 
 pub use dispatch::main;

@@ -40,9 +40,27 @@ pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
 
 /// Nothing has this name: perhaps something similar does.
 fn nothing(target: &str, root: &Root) -> String {
-    const COMMANDS: [&str; 19] = [
-        "run", "top", "resume", "start", "status", "list", "log", "tree", "show", "costs", "stop",
-        "recover", "schema", "answer", "signal", "facts", "check", "graph", "workflow",
+    const COMMANDS: [&str; 20] = [
+        "run",
+        "top",
+        "resume",
+        "start",
+        "status",
+        "list",
+        "log",
+        "tree",
+        "show",
+        "costs",
+        "stop",
+        "recover",
+        "schema",
+        "answer",
+        "signal",
+        "facts",
+        "check",
+        "graph",
+        "workflow",
+        "worktrees",
     ];
     let ids = view::ids(root).unwrap_or_default();
     let folder = Path::new(target)

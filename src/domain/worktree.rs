@@ -3,7 +3,10 @@
 //! Nobody's work may be lost, so a tree goes only where all of it is somewhere else: in a commit that
 //! another branch holds, or, where that is asked for, in one that was made to keep it.
 
+use std::collections::BTreeSet;
+
 use super::id::{AgentId, RunId};
+use super::run::Run;
 
 /// The namespace of the branches, and of the refs that keep what a removed worktree held.
 const SPACE: &str = "raymond";
@@ -26,10 +29,11 @@ pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
     ))
 }
 
-/// The ref that keeps what an agent's worktree held when it was removed; `number` counts those before it.
+/// The ref that keeps what an agent's worktree held when it was removed; `number` counts those before it. Git must
+/// not take it for the branch where only the end of a name is given.
 #[must_use]
 pub fn keeping(run: &RunId, agent: &AgentId, number: u32) -> String {
-    let name = format!("refs/{SPACE}/{run}/{}", last(agent));
+    let name = format!("refs/{SPACE}/kept/{run}/{}", last(agent));
     if number == 0 { name } else { format!("{name}-{number}") }
 }
 
@@ -83,17 +87,17 @@ pub enum Stay {
     Refused(String),
 }
 
-/// Whether a worktree may go, and whether its branch may; `live` says that somebody works in it, and `all` that
+/// Whether a worktree may go; `live` says that somebody works in it, and `all` that
 /// it may also go where a commit has to be made to keep what is in it.
 ///
 /// # Errors
 /// Why it stays.
-pub fn may_go(condition: &Condition, live: bool, all: bool) -> Result<WithBranch, Stay> {
+pub fn may_go(condition: &Condition, live: bool, all: bool) -> Result<(), Stay> {
     if live {
         return Err(Stay::Live);
     }
     let (unmerged, uncommitted) = match condition {
-        Condition::Begun | Condition::Going => return Ok(WithBranch::IfMerged),
+        Condition::Begun | Condition::Going => return Ok(()),
         Condition::Gone { unmerged } => (*unmerged, 0),
         Condition::There { locked: Some(why), .. } => return Err(Stay::Locked(why.clone())),
         Condition::There { unmerged, uncommitted, .. } => (*unmerged, *uncommitted),
@@ -104,16 +108,20 @@ pub fn may_go(condition: &Condition, live: bool, all: bool) -> Result<WithBranch
     if unmerged > 0 && !all {
         return Err(Stay::Unmerged(unmerged));
     }
-    Ok(if unmerged == 0 { WithBranch::IfMerged } else { WithBranch::No })
+    Ok(())
 }
 
-/// Whether a branch goes with its worktree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WithBranch {
-    /// It goes, if git finds its commits on another.
-    IfMerged,
-    /// It stays.
-    No,
+/// The ended agents in whose worktrees nobody works any more.
+#[must_use]
+pub fn deserted(run: &Run) -> BTreeSet<&AgentId> {
+    let mut ended: BTreeSet<&AgentId> = run.finished.iter().map(|agent| &agent.id).collect();
+    for agent in run.agents.values() {
+        ended.remove(&agent.id);
+        if let Some(tree) = &agent.birth.home.tree {
+            ended.remove(tree);
+        }
+    }
+    ended
 }
 
 #[cfg(test)]
@@ -127,20 +135,17 @@ mod tests {
     #[test]
     fn a_tree_goes_when_all_of_it_is_somewhere_else() {
         let clean = there(0, 0);
-        assert_eq!(may_go(&clean, false, false), Ok(WithBranch::IfMerged));
-        assert_eq!(
-            may_go(&Condition::Gone { unmerged: 0 }, false, false),
-            Ok(WithBranch::IfMerged)
-        );
-        assert_eq!(may_go(&Condition::Begun, false, false), Ok(WithBranch::IfMerged));
+        assert_eq!(may_go(&clean, false, false), Ok(()));
+        assert_eq!(may_go(&Condition::Gone { unmerged: 0 }, false, false), Ok(()));
+        assert_eq!(may_go(&Condition::Begun, false, false), Ok(()));
         for condition in [&clean, &Condition::Begun, &Condition::Going] {
             assert_eq!(may_go(condition, true, true), Err(Stay::Live));
         }
         assert_eq!(may_go(&there(2, 3), false, false), Err(Stay::Uncommitted(3)));
         assert_eq!(may_go(&there(2, 0), false, false), Err(Stay::Unmerged(2)));
         assert_eq!(may_go(&Condition::Gone { unmerged: 1 }, false, false), Err(Stay::Unmerged(1)));
-        assert_eq!(may_go(&there(2, 3), false, true), Ok(WithBranch::No));
-        assert_eq!(may_go(&there(0, 3), false, true), Ok(WithBranch::IfMerged));
+        assert_eq!(may_go(&there(2, 3), false, true), Ok(()));
+        assert_eq!(may_go(&there(0, 3), false, true), Ok(()));
     }
 
     #[test]
@@ -190,7 +195,7 @@ mod tests {
     #[test]
     fn what_is_kept_again_has_a_ref_of_its_own() {
         let keeping = |number| keeping(&run("r"), &AgentId::main(), number);
-        assert_eq!(keeping(0), "refs/raymond/r/main");
-        assert_eq!(keeping(2), "refs/raymond/r/main-2");
+        assert_eq!(keeping(0), "refs/raymond/kept/r/main");
+        assert_eq!(keeping(2), "refs/raymond/kept/r/main-2");
     }
 }

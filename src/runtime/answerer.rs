@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::error::Error;
+use super::graphs::homes;
 use crate::actor::runner::StepRunner;
 use crate::actor::scripted::Scripted;
 use crate::domain::id::{RunId, StateName};
@@ -14,7 +15,6 @@ use crate::language::replies::{self, Replies};
 use crate::language::source::{self, Source};
 use crate::process::claude::Claude;
 use crate::process::command::{Marker, locate};
-use crate::process::home::Homes;
 use crate::store::layout::Root;
 use crate::store::workflow::Directory;
 
@@ -48,7 +48,7 @@ pub fn runner_for(
                 .ok_or_else(|| no_claude(&settings.claude))?;
             let program = std::path::absolute(&program).unwrap_or(program);
             let marker = Marker { run: run.clone(), dir: root.path().to_owned() };
-            let homes = Homes::new(&settings.cwd, root.worktrees(run));
+            let homes = homes(root, run, settings);
             Ok(Rc::new(Claude::new(program, settings.clone(), homes, steps, marker)))
         }
     }

@@ -9,6 +9,7 @@ use super::performer::Ours;
 use crate::actor::performer::Performer;
 use crate::actor::programs::Programs;
 use crate::actor::stay::Stay;
+use crate::domain::id::RunId;
 use crate::domain::operation::Class;
 use crate::domain::settings::Settings;
 use crate::language::graph::vocabulary::{Own, Role, Taken, Vocabulary};
@@ -16,6 +17,7 @@ use crate::process::command::Marker;
 use crate::process::environment::passed_on;
 use crate::process::home::Homes;
 use crate::store::dataspace::Dataspace;
+use crate::store::layout::Root;
 use crate::world::perform::World;
 use crate::world::place::Place;
 use crate::world::registry::{OwnType, Registry};
@@ -79,15 +81,26 @@ impl Graphs {
         space: Dataspace,
     ) -> Rc<dyn Performer> {
         let run = marker.run.clone();
-        let world = World::new(Place {
-            homes,
-            environment: passed_on(std::env::vars_os()).collect(),
-            steps,
-            marker,
-            own: self.own.clone(),
-        });
-        Rc::new(Ours::new(run, world, space))
+        Rc::new(Ours::new(run, world(homes, steps, marker, self.own.clone()), space))
     }
+}
+
+fn world(homes: Homes, steps: PathBuf, marker: Marker, own: Registry) -> World {
+    let environment = passed_on(std::env::vars_os()).collect();
+    World::new(Place { homes, environment, steps, marker, own })
+}
+
+/// The homes of a run's agents.
+#[must_use]
+pub fn homes(root: &Root, id: &RunId, settings: &Settings) -> Homes {
+    Homes::new(&settings.cwd, root.worktrees(id))
+}
+
+/// The world of a run's agents, for someone who looks after their worktrees.
+#[must_use]
+pub fn world_of(root: &Root, id: &RunId, settings: &Settings) -> World {
+    let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
+    world(homes(root, id, settings), root.run(id).steps(), marker, Registry::default())
 }
 
 /// What graphs know of their surroundings.

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::answerer::runner_for;
 use super::companions;
 use super::error::Error;
-use super::graphs::{Graphs, builtins};
+use super::graphs::{Graphs, builtins, homes};
 use super::plugins::PlugIns;
 use crate::actor::absent::Absent;
 use crate::actor::clock::now;
@@ -23,7 +23,6 @@ use crate::plugin::debug::Debug;
 use crate::plugin::external::Place;
 use crate::process::command::Marker;
 use crate::process::companion;
-use crate::process::home::Homes;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
@@ -89,7 +88,7 @@ pub async fn supervised(
     let settings = start.settings(&run).clone();
     let scope = scope_of(&run, &settings)?;
     let steps = store.dir().steps();
-    let homes = Homes::new(&settings.cwd, root.worktrees(&run.workflow_id));
+    let homes = homes(root, &run.workflow_id, &settings);
     let runner = match runner_for(&settings, &scope, steps.clone(), (root, &run.workflow_id)) {
         Ok(runner) => runner,
         Err(error) if asks_nobody_yet(&run) => Rc::new(Absent(error.to_string())),

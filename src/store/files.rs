@@ -27,6 +27,24 @@ pub fn make_dir(path: &Path) -> Result<(), Error> {
     }
 }
 
+/// Has git not show a directory of raymond's own in whose repository it lies, unless someone has said what
+/// git is to show of it. Only one of the usual name is raymond's alone for certain.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn hide(path: &Path) -> Result<(), Error> {
+    if path.file_name().is_none_or(|name| name != ".raymond") {
+        return Ok(());
+    }
+    let ignored = path.join(".gitignore");
+    match private().write(true).create_new(true).open(&ignored) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        file => {
+            file.and_then(|mut file| file.write_all(b"*\n")).map_err(Error::io("write", &ignored))
+        }
+    }
+}
+
 /// Options for a file of this user only.
 #[must_use]
 pub fn private() -> OpenOptions {

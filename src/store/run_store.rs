@@ -46,6 +46,8 @@ impl RunStore {
         if dir.path().exists() {
             return Err(Error::Exists { id: run.workflow_id });
         }
+        files::make_dir(root.path())?;
+        files::hide(root.path())?;
         let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
         let draft = RunDir(root.runs().join(name));
         let made = Self::fill(&draft, first, &run).and_then(|(lock, size)| {

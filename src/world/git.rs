@@ -50,20 +50,43 @@ const UNATTENDED: [(&str, &str); 6] = [
 /// a repository, which are there when raymond was started by a hook of one.
 const KEPT_VARIABLES: [&str; 5] = ["GIT_CONFIG_", "GIT_SSH", "GIT_SSL_", "GIT_HTTP_", "GIT_PROXY_"];
 
-/// What git left locked when it was killed in the middle.
-const LOCKS: [&str; 4] = ["index.lock", "HEAD.lock", "shallow.lock", "config.lock"];
+/// What git left locked when it was killed in the middle: of a worktree, and of what all have in common.
+const LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
+const COMMON_LOCKS: [&str; 2] = ["shallow.lock", "config.lock"];
 
 /// That git did not do what it was told.
 pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &Ended) -> String {
     let said = complaint(&ended.stderr);
-    let options = |word: &&OsStr| !word.as_encoded_bytes().starts_with(b"-");
-    let name = words.iter().map(AsRef::as_ref).find(options).unwrap_or_default().display();
+    let words = || words.iter().map(AsRef::as_ref);
+    let settings =
+        words().take_while(|word| *word == "-c" || word.as_encoded_bytes().contains(&b'='));
+    let option = |word: &&OsStr| !word.as_encoded_bytes().starts_with(b"-");
+    let name = words().skip(settings.count()).find(option).unwrap_or_default().display();
     format!("`git {name}` {}{said}", ended.exit)
 }
 
 /// Whether it is the name of an object, and no option.
 pub(super) fn is_object(name: &str) -> bool {
     matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Where a worktree that is not the only one of its repository says that git keeps what it knows of it.
+pub(super) fn link(tree: &Path) -> Option<PathBuf> {
+    let link = std::fs::read_to_string(tree.join(".git")).ok()?;
+    Some(tree.join(link.strip_prefix("gitdir: ")?.trim_end()))
+}
+
+/// Where git keeps what it knows of a worktree.
+fn directory(tree: &Path) -> PathBuf {
+    link(tree).unwrap_or_else(|| tree.join(".git"))
+}
+
+/// What a worktree has in common with the others of its repository.
+fn common(directory: &Path) -> PathBuf {
+    let common = std::fs::read_to_string(directory.join("commondir"));
+    let common = common.map(|common| directory.join(common.trim_end()));
+    let real = common.and_then(|common| common.canonicalize());
+    real.unwrap_or_else(|_| directory.to_owned())
 }
 
 /// One who runs git for an operation.
@@ -183,7 +206,7 @@ impl Git<'_> {
     /// Fetches.
     pub(super) async fn fetch(&self, given: &str) -> Result<Value, Trouble> {
         let path = self.repository(given)?;
-        let _turn = self.shared.turn(&path).await?;
+        let _turn = self.shared.turn(&common(&directory(&path))).await?;
         self.run(&path, &["fetch", "--quiet"]).await?;
         Ok(Value::Null)
     }
@@ -192,10 +215,14 @@ impl Git<'_> {
     /// left locked is unlocked first.
     pub(super) async fn pull(&self, given: &str, again: bool) -> Result<Value, Trouble> {
         let path = self.repository(given)?;
-        let _turn = self.shared.turn(&path).await?;
+        let own = directory(&path);
+        let common = common(&own);
+        let _turn = self.shared.turn(&common).await?;
         if again {
-            for lock in LOCKS {
-                let _ = std::fs::remove_file(path.join(".git").join(lock));
+            // What several worktrees have in common may be locked by another one.
+            let shared = COMMON_LOCKS.iter().filter(|_| common == own);
+            for lock in LOCKS.iter().chain(shared) {
+                let _ = std::fs::remove_file(own.join(lock));
             }
         }
         let words = ["pull", "--quiet", "--ff-only", "--no-rebase"];

@@ -23,6 +23,7 @@ use super::{append, tools, web, work};
 use crate::domain::home::Home;
 use crate::domain::instance::Fetched;
 use crate::domain::operation::{Class, Operation};
+use crate::process::home::Homes;
 use crate::process::leftover;
 
 /// Files up to this size are read where one stands: another thread would cost more.
@@ -54,6 +55,12 @@ impl World {
     #[must_use]
     pub fn root(&self) -> &Path {
         self.0.root()
+    }
+
+    /// The homes of all agents.
+    #[must_use]
+    pub fn homes(&self) -> &Homes {
+        &self.0.place.homes
     }
 
     /// The text of a file, of no more than so many bytes.

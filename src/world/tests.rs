@@ -1,8 +1,10 @@
 //! The world as a graph meets it: operations in a workspace of a test's own.
 
+mod again;
 mod files;
 mod git;
 mod programs;
+mod prune;
 mod trees;
 mod web;
 mod work;

@@ -53,3 +53,4 @@ mod top;
 mod tree;
 mod usage_limit;
 mod warm;
+mod worktrees;

@@ -196,3 +196,21 @@ fn a_run_that_cannot_be_made_leaves_nothing() {
     let left: Vec<_> = std::fs::read_dir(root.runs()).expect("read").collect();
     assert_eq!(left.len(), 1, "only what was in the way: {left:?}");
 }
+
+#[test]
+fn git_does_not_show_a_directory_that_is_called_as_usual() {
+    let place = tempfile::tempdir().expect("a directory");
+    for (name, hidden) in [(".raymond", true), ("mine", false)] {
+        let root = Root::new(place.path().join(name));
+        RunStore::create(&root, &first()).expect("created");
+        let ignored = root.path().join(".gitignore");
+        assert_eq!(std::fs::read(&ignored).ok(), hidden.then(|| b"*\n".to_vec()), "{name}");
+        files::hide(root.path()).expect("it is hidden already");
+        std::fs::remove_dir_all(root.runs()).expect("removed");
+        if hidden {
+            std::fs::write(&ignored, "debug\n").expect("written");
+        }
+        RunStore::create(&root, &first()).expect("created");
+        assert_eq!(std::fs::read(&ignored).ok(), hidden.then(|| b"debug\n".to_vec()), "{name}");
+    }
+}

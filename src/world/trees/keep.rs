@@ -6,12 +6,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::look::known;
 use super::well;
 use crate::domain::worktree::keeping;
 use crate::process::home::Mark;
 use crate::process::verdict::Exit;
-use crate::world::git::Git;
+use crate::world::git::{Git, link};
 use crate::world::outcome::Trouble;
 use crate::world::shared::blocking;
 
@@ -49,6 +48,8 @@ pub(super) struct Keeping<'keep> {
     pub(super) mark: &'keep Mark,
     /// The commit it is at.
     pub(super) head: &'keep str,
+    /// Whether no branch has that commit.
+    pub(super) is_alone: bool,
 }
 
 /// What keeps it.
@@ -78,7 +79,10 @@ impl Keeping<'_> {
         let (staged, all) = self.trees().await?;
         let staged = staged.filter(|staged| *staged != held && *staged != all);
         if all == held && staged.is_none() {
-            return Ok(Kept { commit: self.head.to_owned(), found_by: None });
+            let commit = self.head.to_owned();
+            let found_by =
+                if self.is_alone { Some(self.name(&commit, &all, &[]).await?) } else { None };
+            return Ok(Kept { commit, found_by });
         }
         self.refuse_repositories(&held, &all).await?;
         let branch = &self.mark.branch;
@@ -89,7 +93,7 @@ impl Keeping<'_> {
         }
         let message = format!("What was not committed in the worktree of {branch}");
         let commit = self.commit(&all, &parents, &message).await?;
-        let found_by = Some(self.name(&commit, &all).await?);
+        let found_by = Some(self.name(&commit, &all, &parents).await?);
         Ok(Kept { commit, found_by })
     }
 
@@ -102,7 +106,7 @@ impl Keeping<'_> {
 
     /// The tree of what is staged, if nothing is in conflict, and that of all files.
     async fn trees(&self) -> Result<(Option<String>, String), Trouble> {
-        let (index, own) = (known(&self.tree()).map(|known| known.join("index")), self.index());
+        let (index, own) = (link(&self.tree()).map(|known| known.join("index")), self.index());
         let copied = blocking(self.git.shared, move |_| copy(index.as_deref(), &own)).await?;
         copied.map_err(|error| format!("cannot copy its index: {error}"))?;
         let trees = async {
@@ -142,18 +146,19 @@ impl Keeping<'_> {
     }
 
     /// Names a commit by a ref that was not there, unless one names the same content; and sees that it is there.
-    async fn name(&self, commit: &str, tree: &str) -> Result<String, Trouble> {
+    async fn name(&self, commit: &str, tree: &str, parents: &[String]) -> Result<String, Trouble> {
         let run = &self.git.shared.place.marker.run;
         let mut number = 0;
         let name = loop {
             let name = keeping(run, &self.mark.agent, number);
             let Some(other) = self.git.commit(&self.tree(), &name).await? else { break name };
             let of = |what: &str| format!("{other}{what}");
-            let [other_tree, other_parent] = [
+            let [other_tree, other_parents] = [
                 self.ask(&["rev-parse", &of("^{tree}")]).await?,
-                self.ask(&["rev-parse", &of("^1")]).await?,
+                self.ask(&["rev-parse", &of("^@")]).await?,
             ];
-            if other_tree == tree && other_parent == self.head {
+            let is_same = other_tree == tree && other_parents.lines().eq(parents);
+            if other == commit || (is_same && !parents.is_empty()) {
                 return Ok(name);
             }
             number += 1;

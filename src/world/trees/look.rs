@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::repository::Repository;
 use crate::domain::worktree::Condition;
 use crate::process::home::{Homes, Mark, Stage};
-use crate::world::git::Git;
+use crate::world::git::{Git, link};
 use crate::world::outcome::Trouble;
 
 /// How much is read of what git tells of the files of a tree.
@@ -28,6 +28,8 @@ pub struct Sight {
     pub head: Option<String>,
     /// The ref that has all its commits, if another than its own branch has.
     pub merged_into: Option<String>,
+    /// Whether no branch has the commit it is at.
+    pub is_alone: bool,
 }
 
 impl Looking<'_> {
@@ -46,7 +48,7 @@ impl Looking<'_> {
             Stage::Ready => return self.look_at_one_that_was_made().await,
         };
         let head = self.tip().await?;
-        Ok(Sight { condition, head, merged_into: None })
+        Ok(Sight { condition, head, merged_into: None, is_alone: false })
     }
 
     async fn look_at_one_that_was_made(&self) -> Result<Sight, Trouble> {
@@ -56,7 +58,8 @@ impl Looking<'_> {
             let commits: Vec<&String> = tip.iter().collect();
             let merged_into = self.merged_into(&commits).await?;
             let unmerged = self.unmerged(&commits, merged_into.is_some()).await?;
-            return Ok(Sight { condition: Condition::Gone { unmerged }, head: tip, merged_into });
+            let condition = Condition::Gone { unmerged };
+            return Ok(Sight { condition, head: tip, merged_into, is_alone: false });
         }
         let repository = Repository::of(self.git, &tree).await?;
         let head = repository.head(self.git).await?;
@@ -69,11 +72,16 @@ impl Looking<'_> {
             uncommitted: self.uncommitted(&tree).await?,
             locked: lock(&tree),
         };
-        Ok(Sight { condition, head: Some(head), merged_into })
+        let has_own = match &tip {
+            Some(tip) => self.is_in(&head, tip).await?,
+            None => false,
+        };
+        let is_alone = !has_own && self.merged_into(&[&head]).await?.is_none();
+        Ok(Sight { condition, head: Some(head), merged_into, is_alone })
     }
 
     /// The commit its branch is at.
-    async fn tip(&self) -> Result<Option<String>, Trouble> {
+    pub(super) async fn tip(&self) -> Result<Option<String>, Trouble> {
         self.git.commit(&self.repository.at, &self.own()).await
     }
 
@@ -130,7 +138,7 @@ impl Looking<'_> {
         if merged || commits.is_empty() {
             return Ok(0);
         }
-        let exclude = format!("--exclude={}", self.own());
+        let exclude = format!("--exclude={}", self.mark.branch);
         let mut words: Vec<&str> = commits.iter().map(|commit| commit.as_str()).collect();
         words.extend(["--not", &exclude, "--branches", "--remotes", "HEAD"]);
         Ok(self.count(&words).await?.max(1))
@@ -160,14 +168,8 @@ impl Looking<'_> {
     }
 }
 
-/// What git keeps of a worktree, as its link tells.
-pub(super) fn known(tree: &Path) -> Option<PathBuf> {
-    let link = std::fs::read_to_string(tree.join(".git")).ok()?;
-    Some(tree.join(link.strip_prefix("gitdir: ")?.trim_end()))
-}
-
 /// Why a worktree is locked, if it is.
 pub(super) fn lock(tree: &Path) -> Option<String> {
-    let why = std::fs::read(known(tree)?.join("locked")).ok()?;
+    let why = std::fs::read(link(tree)?.join("locked")).ok()?;
     Some(String::from_utf8_lossy(&why).trim().to_owned())
 }

@@ -11,7 +11,7 @@ use super::look::{Looking, Sight, lock};
 use super::make::clear;
 use super::reason;
 use super::repository::Repository;
-use crate::domain::worktree::{Stay, WithBranch, may_go};
+use crate::domain::worktree::{Stay, may_go};
 use crate::fault::point;
 use crate::process::home::{Homes, Mark, Stage};
 use crate::world::git::Git;
@@ -46,10 +46,9 @@ impl Removing<'_> {
     pub(super) async fn remove(&self, mark: Mark) -> Result<Result<Removed, Stay>, Trouble> {
         let look = Looking { git: self.git, repository: self.repository, mark: &mark };
         let sight = look.look().await?;
-        let with_branch = match may_go(&sight.condition, self.live, self.all) {
-            Ok(with_branch) => with_branch,
-            Err(stay) => return Ok(Err(stay)),
-        };
+        if let Err(stay) = may_go(&sight.condition, self.live, self.all) {
+            return Ok(Err(stay));
+        }
         let removed = match &mark.stage {
             Stage::Begun => self.unmake(&mark).await,
             Stage::Going { kept, found_by } => {
@@ -70,7 +69,7 @@ impl Removing<'_> {
             Err(Trouble::Failed(why)) => return Ok(Err(Stay::Refused(why))),
             Err(trouble) => return Err(trouble),
         };
-        let gone = with_branch == WithBranch::IfMerged && self.remove_branch(&mark, &sight).await?;
+        let gone = self.remove_branch(&look).await?;
         point("worktree.branch");
         self.homes().forget(&mark.agent)?;
         Ok(Ok(Removed { kept, branch: (!gone).then_some(mark.branch) }))
@@ -91,7 +90,8 @@ impl Removing<'_> {
         let Some(head) = sight.head.as_deref().filter(|_| tree.join(".git").is_file()) else {
             return Ok(None);
         };
-        let kept = Keeping { git: self.git, mark, head }.keep().await?;
+        let is_alone = sight.is_alone;
+        let kept = Keeping { git: self.git, mark, head, is_alone }.keep().await?;
         point("worktree.kept");
         let (commit, found_by) = (kept.commit.clone(), kept.found_by.clone());
         self.homes()
@@ -162,12 +162,18 @@ impl Removing<'_> {
             std::fs::write(&link, text)
                 .map_err(|error| format!("cannot write {}: {error}", link.display()))?;
         }
-        let keeping = Keeping { git: self.git, mark, head: &kept.commit };
+        self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
+        self.at(&tree, &["reset", "--quiet"]).await?;
+        // What was removed already comes back, and what is there is left alone, of which git complains.
+        let restored = self.at(&tree, &["checkout-index", "--all", "--quiet"]).await;
+        if let Err(trouble @ Trouble::Interrupted) = restored {
+            return Err(trouble);
+        }
+        let head = &kept.commit;
+        let keeping = Keeping { git: self.git, mark, head, is_alone: false };
         if !keeping.is_within(&kept.commit).await? {
             return Ok(false);
         }
-        self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
-        self.at(&tree, &["reset", "--quiet", "--hard"]).await?;
         self.put_away(mark, &Kept { found_by: None, ..kept.clone() }).await?;
         Ok(true)
     }
@@ -189,19 +195,14 @@ impl Removing<'_> {
     }
 
     /// Has git delete the branch, which it does only if another has its commits; whether it is gone.
-    async fn remove_branch(&self, mark: &Mark, sight: &Sight) -> Result<bool, Trouble> {
-        let (branch, at) = (&mark.branch, &self.repository.at);
-        let own = format!("refs/heads/{branch}");
-        if self.git.commit(at, &own).await?.is_none() {
+    async fn remove_branch(&self, look: &Looking<'_>) -> Result<bool, Trouble> {
+        let (branch, at) = (&look.mark.branch, &self.repository.at);
+        if look.tip().await?.is_none() {
             return Ok(true);
         }
-        let look = Looking { git: self.git, repository: self.repository, mark };
-        let into = match &sight.merged_into {
-            Some(into) => Some(into.clone()),
-            None => look.branch_is_in().await?,
-        };
+        let Some(into) = look.branch_is_in().await? else { return Ok(false) };
         let mut words = Vec::new();
-        if let Some(into) = into.filter(|into| into != "HEAD") {
+        if into != "HEAD" {
             // Then git compares it with that branch.
             words.extend(["-c".to_owned(), format!("branch.{branch}.remote=.")]);
             words.extend(["-c".to_owned(), format!("branch.{branch}.merge={into}")]);

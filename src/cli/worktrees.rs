@@ -1,0 +1,277 @@
+//! `raymond worktrees`: the git worktrees of a run's agents, and the removal of those that nobody needs.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::args::worktrees::WorktreesArgs;
+use super::exit::{Error, Exit};
+use super::output;
+use crate::domain::id::{AgentId, RunId};
+use crate::domain::worktree::{Condition, Stay, deserted};
+use crate::plugin::sentence::printable;
+use crate::process::home::Mark;
+use crate::runtime::graphs::{homes, world_of};
+use crate::runtime::place;
+use crate::store::layout::Root;
+use crate::store::view::{View, look};
+use crate::world::outcome::Looked;
+use crate::world::perform::World;
+use crate::world::trees::{Removed, Sight};
+
+/// `raymond worktrees`
+///
+/// # Errors
+/// [`Error`] if the run or its repository cannot be read.
+pub fn worktrees(args: &WorktreesArgs) -> Result<Exit, Error> {
+    let root = place::root(&args.one.dir.dir)?;
+    let view = look(&root, &args.one.run)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Error::Io {
+        doing: "look at the worktrees of",
+        path: PathBuf::from(root.run(&args.one.run).path()),
+        error,
+    })?;
+    let grove = Grove {
+        world: world_of(&root, &args.one.run, &view.run.settings),
+        deserted: deserted(&view.run),
+        view: &view,
+        args,
+    };
+    runtime.block_on(if args.prune { futures(grove.prune()) } else { futures(grove.list()) })
+}
+
+type Told<'told> = std::pin::Pin<Box<dyn Future<Output = Result<Exit, Error>> + 'told>>;
+
+fn futures<'told>(told: impl Future<Output = Result<Exit, Error>> + 'told) -> Told<'told> {
+    Box::pin(told)
+}
+
+/// What is said at the end of a run of which worktrees are left.
+#[must_use]
+pub fn left(root: &Root, run: &crate::domain::run::Run) -> Option<String> {
+    let id: &RunId = &run.workflow_id;
+    let left = homes(root, id, &run.settings).marks().ok()?.len();
+    let (trees, them) = match left {
+        0 => return None,
+        1 => ("a worktree is".to_owned(), "it"),
+        many => (format!("{many} worktrees are"), "them"),
+    };
+    Some(format!("{trees} left of the run; `raymond worktrees {id}` shows what is in {them}"))
+}
+
+/// The worktrees of a run.
+struct Grove<'run> {
+    world: World,
+    /// The agents in whose worktrees nobody works any more.
+    deserted: BTreeSet<&'run AgentId>,
+    view: &'run View,
+    args: &'run WorktreesArgs,
+}
+
+/// A worktree, and what became of it.
+struct Pruned {
+    mark: Mark,
+    outcome: Result<Removed, Stay>,
+}
+
+impl Grove<'_> {
+    fn is_live(&self, agent: &AgentId) -> bool {
+        !self.deserted.contains(agent)
+    }
+
+    fn directory(&self, agent: &AgentId) -> PathBuf {
+        self.world.homes().tree(agent)
+    }
+
+    async fn list(&self) -> Result<Exit, Error> {
+        let trees = done(self.world.trees().await)?;
+        let exit =
+            if trees.iter().all(|(_, seen)| seen.is_ok()) { Exit::Success } else { Exit::Io };
+        if self.args.one.json {
+            let worktrees: Vec<Value> =
+                trees.iter().map(|(mark, seen)| self.as_json(mark, seen)).collect();
+            self.print_json(&worktrees)?;
+            return Ok(exit);
+        }
+        if trees.is_empty() {
+            self.tell_of_none();
+            return Ok(exit);
+        }
+        let head = ["agent", "", "branch", "ahead", "uncommitted", "merged", "directory"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        rows.extend(trees.iter().map(|(mark, seen)| self.row(mark, seen)));
+        output::print(&printable(&output::table(&rows)))?;
+        for (mark, seen) in &trees {
+            if let Err(why) = seen {
+                output::warn(&format!("{}: {why}", mark.agent));
+            }
+        }
+        if trees.iter().any(|(mark, _)| !self.is_live(&mark.agent)) {
+            let id = &self.view.run.workflow_id;
+            output::tell(&format!(
+                "`raymond worktrees {id} --prune` removes those of ended agents that are clean and merged"
+            ));
+        }
+        Ok(exit)
+    }
+
+    async fn prune(&self) -> Result<Exit, Error> {
+        let marks = self.world.homes().marks().map_err(Error::Worktrees)?;
+        let mut pruned = Vec::new();
+        for mark in marks {
+            let live = self.is_live(&mark.agent);
+            let removal = self.world.remove_tree(&mark.agent, live, self.args.all).await;
+            let outcome = match done(removal) {
+                Ok(outcome) => outcome,
+                Err(error) => Err(Stay::Refused(error.to_string())),
+            };
+            let one = Pruned { mark, outcome };
+            if !self.args.one.json {
+                output::print(&printable(&self.sentence(&one)))?;
+            }
+            pruned.push(one);
+        }
+        if self.args.one.json {
+            let worktrees: Vec<Value> = pruned.iter().map(|one| self.pruned_as_json(one)).collect();
+            self.print_json(&worktrees)?;
+        } else if pruned.is_empty() {
+            self.tell_of_none();
+        }
+        let refused = |one: &Pruned| matches!(one.outcome, Err(Stay::Refused(_)));
+        Ok(if pruned.iter().any(refused) { Exit::Io } else { Exit::Success })
+    }
+
+    fn tell_of_none(&self) {
+        let id = &self.view.run.workflow_id;
+        output::tell(&format!(
+            "{id} has no worktrees; an agent has one if the state it is born in says `worktree: true`"
+        ));
+    }
+
+    fn row(&self, mark: &Mark, seen: &Result<Sight, String>) -> Vec<String> {
+        let mut row = vec![
+            mark.agent.to_string(),
+            if self.is_live(&mark.agent) { "live" } else { "ended" }.to_owned(),
+            mark.branch.clone(),
+        ];
+        let merged = |sight: &Sight| match &sight.merged_into {
+            Some(into) => format!("in {}", short(into)),
+            None => "no".to_owned(),
+        };
+        let cells = match seen {
+            Err(_) => ["?", "?", "?"].map(str::to_owned),
+            Ok(sight) => match &sight.condition {
+                Condition::Begun => ["", "not finished", ""].map(str::to_owned),
+                Condition::Going => ["", "half removed", ""].map(str::to_owned),
+                Condition::Gone { .. } => ["".to_owned(), "removed".to_owned(), merged(sight)],
+                Condition::There { ahead, uncommitted, .. } => {
+                    [ahead.to_string(), uncommitted.to_string(), merged(sight)]
+                }
+            },
+        };
+        row.extend(cells);
+        let mut place = below_here(&self.directory(&mark.agent));
+        if let Ok(Sight { condition: Condition::There { locked: Some(why), .. }, .. }) = seen {
+            let _ = write!(place, "  locked{}{why}", if why.is_empty() { "" } else { ": " });
+        }
+        row.push(place);
+        row
+    }
+
+    fn as_json(&self, mark: &Mark, seen: &Result<Sight, String>) -> Value {
+        let mut value = json!({
+            "agent": mark.agent,
+            "live": self.is_live(&mark.agent),
+            "branch": mark.branch,
+            "directory": self.directory(&mark.agent),
+            "base": mark.base,
+        });
+        let sight = match seen {
+            Ok(sight) => sight,
+            Err(why) => {
+                value["error"] = json!(why);
+                return value;
+            }
+        };
+        value["head"] = json!(sight.head);
+        value["condition"] = json!(match &sight.condition {
+            Condition::Begun => "begun",
+            Condition::Going => "going",
+            Condition::Gone { unmerged } => {
+                value["unmerged"] = json!(unmerged);
+                "gone"
+            }
+            Condition::There { ahead, unmerged, uncommitted, locked } => {
+                value["ahead"] = json!(ahead);
+                value["unmerged"] = json!(unmerged);
+                value["uncommitted"] = json!(uncommitted);
+                value["locked"] = json!(locked);
+                "there"
+            }
+        });
+        if matches!(sight.condition, Condition::Gone { .. } | Condition::There { .. }) {
+            value["merged"] = json!(sight.merged_into.is_some());
+            value["merged_into"] = json!(sight.merged_into);
+        }
+        value
+    }
+
+    fn pruned_as_json(&self, one: &Pruned) -> Value {
+        let removed = one.outcome.as_ref().ok();
+        json!({
+            "agent": one.mark.agent,
+            "branch": one.mark.branch,
+            "directory": self.directory(&one.mark.agent),
+            "removed": removed.is_some(),
+            "kept": removed.and_then(|removed| removed.kept.as_ref()),
+            "branch_kept": removed.is_none_or(|removed| removed.branch.is_some()),
+            "why": one.outcome.as_ref().err().map(ToString::to_string),
+        })
+    }
+
+    /// What became of a worktree, as a line.
+    fn sentence(&self, one: &Pruned) -> String {
+        let agent = &one.mark.agent;
+        let place = below_here(&self.directory(agent));
+        match &one.outcome {
+            Err(stay) => format!("{agent} stays: {stay} ({place})\n"),
+            Ok(Removed { kept, branch }) => {
+                let kept = kept
+                    .as_ref()
+                    .map(|name| format!("; what was not committed is kept: git show {name}"));
+                let branch = match branch {
+                    Some(branch) => format!("; its branch {branch} is kept"),
+                    None => format!(" with its branch {}", one.mark.branch),
+                };
+                format!("{agent} removed{branch}{}\n", kept.unwrap_or_default())
+            }
+        }
+    }
+
+    fn print_json(&self, worktrees: &[Value]) -> Result<Exit, Error> {
+        let id = &self.view.run.workflow_id;
+        output::print_json(&json!({ "workflow_id": id, "worktrees": worktrees }))
+    }
+}
+
+fn done<T>(looked: Looked<T>) -> Result<T, Error> {
+    match looked {
+        Looked::Done(outcome) => outcome.map_err(Error::Worktrees),
+        Looked::Interrupted => Err(Error::Worktrees("it was interrupted".to_owned())),
+    }
+}
+
+/// The name of a branch as git shows it.
+fn short(name: &str) -> &str {
+    let local = name.strip_prefix("refs/heads/");
+    local.or_else(|| name.strip_prefix("refs/remotes/")).unwrap_or(name)
+}
+
+/// A path as one would name it from here.
+fn below_here(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(&here).unwrap_or(path).display().to_string()
+}

@@ -1,0 +1,99 @@
+//! Worktrees that were begun and came to no end, with the real git: they are made again.
+
+use super::trees::agent;
+use super::*;
+use crate::process::home::{Mark, Stage};
+
+/// A mark as it is before git begins.
+fn begun(ground: &Ground, id: &str) -> Mark {
+    let branch = format!("raymond/world/{id}");
+    let (base, prefix) = (ground.head("root"), String::new());
+    Mark { agent: agent(id), branch, base, prefix, stage: Stage::Begun }
+}
+
+#[tokio::test]
+async fn what_a_git_that_was_killed_left_is_made_again() {
+    let ground = Ground::repository();
+    let mark = begun(&ground, "main.1");
+    let tree = ground.tree("main.1");
+    let shown = tree.display().to_string();
+    let reason = format!("raymond is making {shown}");
+    let known = ground.root().join(".git/worktrees/main.1");
+    let add = ["worktree", "add", "--lock", "--reason", &reason, "-b", &mark.branch, &shown];
+    type Left<'left> = (&'left str, Box<dyn Fn() + 'left>);
+    let lefts: [Left<'_>; 6] = [
+        ("nothing", Box::new(|| {})),
+        ("a branch", Box::new(|| drop(ground.git("root", &["branch", &mark.branch])))),
+        (
+            "half of a directory",
+            Box::new(|| {
+                ground.git("root", &add);
+                std::fs::remove_file(tree.join("file")).expect("removed");
+                std::fs::write(known.join("index.lock"), "").expect("written");
+            }),
+        ),
+        (
+            "a directory that git does not know",
+            Box::new(|| {
+                ground.git("root", &["branch", &mark.branch]);
+                std::fs::create_dir_all(tree.join("web")).expect("made");
+            }),
+        ),
+        (
+            "only what git knows, and not where",
+            Box::new(|| {
+                ground.git("root", &["branch", &mark.branch]);
+                std::fs::create_dir_all(&known).expect("made");
+                std::fs::write(known.join("locked"), &reason).expect("written");
+            }),
+        ),
+        (
+            "all of it, unlocked",
+            Box::new(|| {
+                ground.git("root", &add);
+                ground.git("root", &["worktree", "unlock", &shown]);
+            }),
+        ),
+    ];
+    for (what, leave) in lefts {
+        ground.homes().note(&mark).expect("noted");
+        leave();
+        ground.make("main.1", None).await.unwrap_or_else(|why| panic!("{what}: {why}"));
+        ground.assert_sound(&["main.1"]);
+        assert_eq!(ground.git("worktrees/world/main.1", &["status", "--porcelain"]), "", "{what}");
+        ground.git("root", &["worktree", "remove", &shown]);
+        ground.git("root", &["branch", "-D", &mark.branch]);
+        ground.homes().forget(&mark.agent).expect("forgotten");
+    }
+}
+
+#[tokio::test]
+async fn a_branch_that_moved_while_nobody_looked_is_not_taken_back() {
+    let ground = Ground::repository();
+    let mark = begun(&ground, "main.1");
+    ground.homes().note(&mark).expect("noted");
+    ground.put("file", "two\n");
+    ground.commit_all();
+    ground.git("root", &["branch", &mark.branch]);
+    let why = ground.refused("main.1").await;
+    assert!(why.contains("is not at") && why.contains("git branch -m"), "{why}");
+}
+
+#[tokio::test]
+async fn git_dies_in_the_middle_and_is_started_again() {
+    let ground = Ground::repository();
+    ground.put(".gitattributes", "late filter=mortal\n");
+    ground.put("late", "x\n");
+    ground.commit_all();
+    let alive = ground.base().join("alive").display().to_string();
+    // Ends git with all it has started, as a kill of raymond's processes does.
+    let mortal = format!("if [ -e {alive} ]; then cat; else kill -9 0; fi");
+    ground.git("root", &["config", "filter.mortal.smudge", &mortal]);
+    let why = ground.refused("main.1").await;
+    assert!(why.contains("`git worktree` was killed by signal 9"), "{why}");
+    ground.assert_sound(&[]);
+    assert_eq!(ground.git("root", &["branch", "--list", "raymond/*"]), "");
+    std::fs::write(&alive, "").expect("written");
+    ground.make("main.1", None).await.expect("made");
+    ground.assert_sound(&["main.1"]);
+}

@@ -1,0 +1,316 @@
+//! Worktrees, end to end: an agent works on a branch of its own, and nobody's work is lost, whoever is killed.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::graph::git;
+use crate::support::{Outcome, Test, when};
+
+/// What the agent does in its worktree: something that it commits, and something that it does not.
+const WORK: &str =
+    "echo mine > mine && git add mine && git commit -q -m \"in $PWD\" && echo more > more";
+
+/// A repository with a workflow, whose first agent has a worktree; it commits a file and leaves another.
+fn place() -> Test {
+    place_with(WORK)
+}
+
+fn place_with(work: &str) -> Test {
+    let graph = json!({
+        "name": "work", "version": "1.0.0", "description": "work", "entry_preconditions": [],
+        "initial_state": {}, "start_node": "start",
+        "nodes": {"start": {
+            "type": "action", "on_success": "done", "on_failure": "failed",
+            "actions": [
+                {"type": "bash_exec", "command": work},
+                {"type": "write_file", "path": "where", "content": "${PWD}"},
+            ],
+        }},
+        "endings": {
+            "done": {"type": "success", "message": "done"},
+            "failed": {"type": "error", "message": "${computed.last_error}"},
+        },
+    });
+    let test = Test::new()
+        .prompt("START.md", "---\nworktree: true\n---\nstart")
+        .prompt("web/page", "x")
+        .file("work.yaml", graph.to_string().as_bytes())
+        .rule(when("start").reply("<goto>work.yaml</goto>"));
+    git(&test.flow(), &["init", "-q", "-b", "main"]);
+    git(&test.flow(), &["add", "."]);
+    git(&test.flow(), &["commit", "-q", "-m", "one"]);
+    let who = ["AUTHOR", "COMMITTER"];
+    who.iter().fold(test, |test, role| {
+        test.env(&format!("GIT_{role}_NAME"), "a").env(&format!("GIT_{role}_EMAIL"), "a@b")
+    })
+}
+
+fn tree(test: &Test) -> PathBuf {
+    test.dir().join("worktrees/t/main")
+}
+
+fn worktrees(test: &Test, options: &[&str]) -> Outcome {
+    test.raymond(&[&["worktrees", "t"], options].concat())
+}
+
+fn listed(test: &Test) -> Vec<Value> {
+    let listed = worktrees(test, &["--json"]);
+    let listed = listed.ok().json();
+    assert_eq!(listed["workflow_id"], "t");
+    listed["worktrees"].as_array().expect("a list").clone()
+}
+
+#[track_caller]
+fn assert_sound(test: &Test, trees: usize) {
+    let flow = test.flow();
+    assert_eq!(git(&flow, &["fsck", "--no-dangling", "--no-progress"]), "");
+    assert_eq!(git(&flow, &["worktree", "prune", "--dry-run", "--verbose"]), "");
+    let list = git(&flow, &["worktree", "list", "--porcelain"]);
+    assert!(!list.contains("locked"), "{list}");
+    assert_eq!(list.matches("worktree ").count(), 1 + trees, "{list}");
+}
+
+#[test]
+fn an_agent_works_on_a_branch_of_its_own_until_it_is_merged() {
+    let test = place();
+    let ended = test.run(&["START.md"]);
+    ended
+        .ok()
+        .stderr_has("a worktree is left of the run; `raymond worktrees t` shows what is in it");
+    let (flow, tree) = (test.flow(), tree(&test));
+    assert_eq!(PathBuf::from(&test.calls()[0].cwd), tree);
+    let place = std::fs::read_to_string(tree.join("where")).expect("there");
+    assert_eq!(PathBuf::from(place), tree);
+    assert!(!flow.join("mine").exists() && !flow.join("where").exists());
+    assert_eq!(git(&flow, &["show", "raymond/t/main:mine"]), "mine");
+    assert_eq!(git(&flow, &["status", "--porcelain"]), "");
+
+    let one = &listed(&test)[0];
+    for (name, value) in [
+        ("agent", json!("main")),
+        ("live", json!(false)),
+        ("branch", json!("raymond/t/main")),
+        ("directory", json!(tree)),
+        ("condition", json!("there")),
+        ("ahead", json!(1)),
+        ("unmerged", json!(1)),
+        ("uncommitted", json!(2)),
+        ("merged", json!(false)),
+        ("locked", Value::Null),
+    ] {
+        assert_eq!(one[name], value, "{name} of {one}");
+    }
+    worktrees(&test, &[]).ok().stdout_has("raymond/t/main").stderr_has("--prune` removes those");
+    worktrees(&test, &["--prune"])
+        .ok()
+        .stdout_has("main stays: 2 files are not committed; commit them, or have them kept with");
+    git(&tree, &["add", "-A"]);
+    git(&tree, &["commit", "-q", "-m", "more"]);
+    worktrees(&test, &["--prune"]).ok().stdout_has("main stays: 2 commits are on no other branch");
+    git(&flow, &["merge", "-q", "raymond/t/main"]);
+    worktrees(&test, &["--prune"]).ok().stdout_has("main removed with its branch raymond/t/main\n");
+    worktrees(&test, &[]).ok().stderr_has("t has no worktrees");
+    assert_eq!(git(&flow, &["branch", "--list", "raymond/*"]), "");
+    assert_sound(&test, 0);
+}
+
+#[test]
+fn what_is_in_the_way_of_a_removal_is_kept_when_all_go() {
+    let test = place();
+    test.run(&["START.md"]).ok();
+    let gone = worktrees(&test, &["--prune", "--all", "--json"]);
+    let one = &gone.ok().json()["worktrees"][0];
+    let kept = "refs/raymond/kept/t/main";
+    assert_eq!(
+        (&one["removed"], &one["kept"], &one["branch_kept"]),
+        (&json!(true), &json!(kept), &json!(true))
+    );
+    let flow = test.flow();
+    assert_eq!(git(&flow, &["show", &format!("{kept}:more")]), "more");
+    assert_eq!(
+        git(&flow, &["rev-parse", &format!("{kept}^")]),
+        git(&flow, &["rev-parse", "raymond/t/main"])
+    );
+    assert!(!tree(&test).exists());
+    assert_sound(&test, 0);
+}
+
+#[test]
+fn a_tree_in_which_an_agent_is_not_at_its_end_stays() {
+    let test = place();
+    test.script(&[when("start").hold_before("go").reply("<goto>work.yaml</goto>")]);
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    assert_eq!(listed(&test)[0]["live"], true);
+    worktrees(&test, &["--prune", "--all"]).ok().stdout_has("main stays: its agent, or one that");
+    test.release("go");
+    live.wait().ok();
+    git(&test.flow(), &["worktree", "lock", &tree(&test).display().to_string()]);
+    worktrees(&test, &["--prune", "--all"]).ok().stdout_has("main stays: it is locked; unlock it");
+    worktrees(&test, &[]).ok().stdout_has("locked");
+}
+
+#[test]
+fn git_shows_nothing_of_what_lies_in_its_repository() {
+    let test = place();
+    let flow = test.flow();
+    let test = test.env("RAYMOND_DIR", flow.join(".raymond"));
+    test.run(&["START.md"]).ok();
+    assert!(flow.join(".raymond/worktrees/t/main/more").exists());
+    assert_eq!(git(&flow, &["status", "--porcelain"]), "");
+    git(&flow, &["add", "-A"]);
+    assert_eq!(git(&flow, &["status", "--porcelain"]), "");
+    let seen = git(&flow.join(".raymond/worktrees/t/main"), &["status", "--porcelain"]);
+    assert_eq!(seen, "?? more\n?? where");
+}
+
+#[test]
+fn below_the_top_of_a_repository_so_is_the_agent() {
+    let test = place();
+    let web = test.flow().join("web").display().to_string();
+    test.run(&["START.md", "--cwd", &web]).ok();
+    assert!(tree(&test).join("web/more").exists());
+    assert_eq!(PathBuf::from(&test.calls()[0].cwd), tree(&test).join("web"));
+}
+
+#[test]
+fn where_none_can_be_made_the_agent_fails_and_it_is_said_why() {
+    let test = place();
+    std::fs::rename(test.flow().join(".git"), test.root().join("git")).expect("moved");
+    let failed = test.run(&["START.md"]);
+    let why = failed.code(1).failed("main").to_owned();
+    failed.assert(why.contains("is in no git repository: make one with `git init`"), "why");
+    assert!(test.calls().is_empty(), "nobody was asked");
+    worktrees(&test, &[]).ok().stderr_has("t has no worktrees");
+    worktrees(&test, &["--all"]).code(64).stderr_has("--prune");
+    test.raymond(&["worktrees", "u"]).code(64).stderr_has("no run u");
+}
+
+#[test]
+fn killed_anywhere_a_worktree_is_made_once() {
+    for point in ["worktree.noted", "worktree.added", "worktree.unlocked"] {
+        let test = place().env("RAYMOND_FAILPOINT", format!("{point}:1"));
+        let first = test.run(&["START.md"]);
+        first.assert(first.killed(), point);
+        let test = test.env("RAYMOND_FAILPOINT", "none:1");
+        if point == "worktree.noted" {
+            assert_eq!(listed(&test)[0]["condition"], "begun");
+        }
+        test.again(&[]).ok();
+        assert_eq!(git(&test.flow(), &["show", "raymond/t/main:mine"]), "mine", "{point}");
+        assert_sound(&test, 1);
+        test.assert_no_survivors();
+    }
+}
+
+#[test]
+fn killed_anywhere_a_removal_loses_nothing() {
+    for point in ["worktree.kept", "worktree.going", "worktree.removed", "worktree.branch"] {
+        let test = place();
+        test.run(&["START.md"]).ok();
+        let test = test.env("RAYMOND_FAILPOINT", format!("{point}:1"));
+        let first = worktrees(&test, &["--prune", "--all"]);
+        first.assert(first.killed(), point);
+        let test = test.env("RAYMOND_FAILPOINT", "none:1");
+        let flow = test.flow();
+        assert_eq!(git(&flow, &["show", "refs/raymond/kept/t/main:more"]), "more", "{point}");
+        listed(&test);
+        worktrees(&test, &["--prune", "--all"]).ok().stdout_has("main removed");
+        assert_eq!(git(&flow, &["show", "refs/raymond/kept/t/main:more"]), "more", "{point}");
+        assert_eq!(git(&flow, &["show", "raymond/t/main:mine"]), "mine", "{point}");
+        assert_eq!(
+            git(&flow, &["for-each-ref", "--format=%(refname)", "refs/raymond"]),
+            "refs/raymond/kept/t/main"
+        );
+        assert_sound(&test, 0);
+    }
+}
+
+/// A worker an entry, each in a worktree of its own; when all have ended the first goes on.
+fn fan_out() -> Test {
+    place()
+        .prompt("FAN.md", "fan out")
+        .prompt("WORKER.md", "---\nworktree: true\n---\nwork on {{item}}")
+        .prompt("NEXT.md", "---\njoin: all\n---\n{{results}}")
+        .rule(
+            when("fan out")
+                .reply(r#"<fork next="NEXT.md" each='["a", "b", "c"]'>WORKER.md</fork>"#),
+        )
+        .rule(when("work on").reply("<goto>work.yaml</goto>"))
+        .rule(when("status").reply("<result>joined</result>"))
+}
+
+#[test]
+fn each_worker_of_a_fan_out_has_a_branch_from_its_parents_commit() {
+    let test = fan_out();
+    let ended = test.run(&["FAN.md", "--stagger", "0s"]);
+    ended.ok().ended("main", "joined").stderr_has("3 worktrees are left of the run");
+    let flow = test.flow();
+    let trees = listed(&test);
+    let agents: Vec<&Value> = trees.iter().map(|tree| &tree["agent"]).collect();
+    assert_eq!(agents, ["main.1", "main.2", "main.3"]);
+    let base = git(&flow, &["rev-parse", "HEAD"]);
+    assert!(trees.iter().all(|tree| tree["base"] == base.as_str() && tree["ahead"] == 1));
+    let mut at: Vec<String> =
+        test.calls_with("work on").iter().map(|call| call.cwd.clone()).collect();
+    at.sort();
+    let directories: Vec<&str> =
+        trees.iter().filter_map(|tree| tree["directory"].as_str()).collect();
+    assert_eq!(at, directories);
+    // One that has been merged into another's branch is in no way lost.
+    let second = test.dir().join("worktrees/t/main.2");
+    git(&second, &["merge", "-q", "raymond/t/main.1"]);
+    git(&test.dir().join("worktrees/t/main.1"), &["clean", "-qf"]);
+    worktrees(&test, &["--prune"])
+        .ok()
+        .stdout_has("main.1 removed with its branch raymond/t/main.1\n")
+        .stdout_has("main.2 stays: 2 files")
+        .stdout_has("main.3 stays: 2 files");
+    worktrees(&test, &["--prune", "--all"]).ok();
+    assert_eq!(git(&flow, &["branch", "--list", "raymond/*"]).lines().count(), 2);
+    assert_sound(&test, 0);
+}
+
+#[test]
+fn a_child_of_one_in_a_worktree_begins_where_that_one_is() {
+    let test = place_with("git commit -q --allow-empty -m mine")
+        .prompt("WORKER.md", "---\nworktree: true\n---\nwork")
+        .prompt("FAN.md", "fan out")
+        .prompt("END.md", "end");
+    test.script(&[
+        when("start").reply("<call return=\"FAN.md\">work.yaml</call>"),
+        when("fan out").reply("<fork next=\"END.md\">WORKER.md</fork>"),
+        when("work").hold_before("go").reply("<result>worked</result>"),
+        when("end").reply("<result>ended</result>"),
+    ]);
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(4);
+    let heads: Vec<String> = ["main", "main.1"]
+        .map(|agent| git(&test.dir().join("worktrees/t").join(agent), &["rev-parse", "HEAD"]))
+        .into();
+    assert_eq!(heads[0], heads[1]);
+    assert_ne!(heads[0], git(&test.flow(), &["rev-parse", "HEAD"]));
+    test.release("go");
+    live.wait().ok();
+}
+
+#[test]
+fn a_tree_stays_while_a_child_of_its_agent_works_in_it() {
+    let test = place().prompt("HELPER.md", "help").prompt("END.md", "end");
+    test.script(&[
+        when("start").reply("<fork next=\"END.md\">HELPER.md</fork>"),
+        when("help").hold_before("go").reply("<result>helped</result>"),
+        when("end").reply("<result>ended</result>"),
+    ]);
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(3);
+    live.wait_for("the end of the first agent", |test| {
+        test.status()["finished"].as_array().is_some_and(|ended| ended.len() == 1)
+    });
+    assert!(test.calls().iter().all(|call| PathBuf::from(&call.cwd) == tree(&test)));
+    worktrees(&test, &["--prune", "--all"]).ok().stdout_has("main stays: its agent, or one that");
+    test.release("go");
+    live.wait().ok();
+    worktrees(&test, &["--prune"]).ok().stdout_has("main removed with its branch");
+}

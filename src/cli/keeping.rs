@@ -55,26 +55,32 @@ pub fn sentence(keeps: Keeps<'_>) -> String {
         }
         Keeps::Agent(other) => format!("waits for {other}"),
         Keeps::Program(awaiting) => format!("waits for {}", one_line(awaiting)),
-        other => in_common(other),
-    }
-}
-
-/// The same without what differs from agent to agent.
-#[must_use]
-pub fn in_common(keeps: Keeps<'_>) -> String {
-    match keeps {
         Keeps::AtWork => "at work".to_owned(),
         Keeps::Permit => "waits for a free process".to_owned(),
         Keeps::Limit(until) => format!("waits for the usage limit until {}", date(until)),
-        Keeps::Backoff(_) => "run again after a pause".to_owned(),
-        Keeps::Plugin(..) => "held by a plug-in".to_owned(),
-        Keeps::Person(_) => "waits for someone".to_owned(),
-        Keeps::Answer { .. } => "waits for an answer".to_owned(),
-        Keeps::Agent(_) => "waits for another agent".to_owned(),
-        Keeps::Program(_) => "waits as its program says".to_owned(),
         Keeps::Unasked => "idle".to_owned(),
         Keeps::Due | Keeps::Run => String::new(),
     }
+}
+
+/// What many do that the same keeps, behind how many they are.
+#[must_use]
+pub fn of_many(keeps: Keeps<'_>) -> String {
+    let what = match keeps {
+        Keeps::AtWork => "at work",
+        Keeps::Permit => "wait for a free process",
+        Keeps::Due => "at work or due",
+        Keeps::Limit(_) => "wait for the usage limit",
+        Keeps::Backoff(_) => "run again after a pause",
+        Keeps::Plugin(..) => "held by a plug-in",
+        Keeps::Person(_) => "wait for someone",
+        Keeps::Answer { .. } => "wait for an answer",
+        Keeps::Agent(_) => "wait for another agent",
+        Keeps::Program(_) => "wait as their programs say",
+        Keeps::Unasked => "idle",
+        Keeps::Run => "hold still with the run",
+    };
+    what.to_owned()
 }
 
 /// The same for programs.

@@ -83,7 +83,7 @@ pub(super) enum Why {
 }
 
 /// What an agent does, whenever it began and however long it lasts.
-pub(super) type Class = (Discriminant<Doing>, Option<Discriminant<Why>>);
+type Class = (Discriminant<Doing>, Option<Discriminant<Why>>);
 
 /// The kinds of agents that can be shown alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -126,9 +126,14 @@ impl Doing {
         (discriminant(&self), why)
     }
 
-    /// Whether many of it say no more than one: each turn that runs is another.
-    pub(super) fn folds(self) -> bool {
-        !matches!(self, Self::Silent | Self::Running)
+    /// Of which kind it is among those that are not to be overlooked in a row of many.
+    pub(super) fn stands_out(self) -> Option<u8> {
+        match self.kind() {
+            Kind::Stuck => Some(0),
+            Kind::Running => Some(1),
+            Kind::Failed => Some(2),
+            Kind::Waiting | Kind::Ended => None,
+        }
     }
 }
 
@@ -137,6 +142,8 @@ impl Doing {
 pub(super) struct Entry {
     /// Its id.
     pub(super) id: AgentId,
+    /// The state it began in, if that is known.
+    pub(super) began: Option<StateName>,
     /// The state it is in; none, if it has ended.
     pub(super) state: Option<StateName>,
     /// What it does.
@@ -177,10 +184,10 @@ impl<'run> Money<'run> {
     }
 }
 
-/// All agents of a run, those that have ended too.
+/// All agents of a run, those that live in no order, those that have ended too.
 pub(super) fn entries(known: Known<'_>) -> Vec<Entry> {
     let mut money = Money::of(known);
-    let live = known.run.agents.values().map(|agent| live(known, &mut money, agent));
+    let live = known.run.agents.unordered().map(|agent| live(known, &mut money, agent));
     let ended = known.run.finished.iter().enumerate().map(|(place, agent)| ended(place, agent));
     live.chain(ended).collect()
 }
@@ -195,6 +202,7 @@ fn live<'run>(known: Known<'run>, money: &mut Money<'run>, agent: &'run Agent) -
     let progressed = seen.filter(|_| turns).map(|seen| seen.progressed);
     Entry {
         id: agent.id.clone(),
+        began: Some(agent.birth.state.clone()),
         state: Some(agent.place()),
         doing,
         since: Some(progressed.map_or(agent.since, |progressed| progressed.max(agent.since))),
@@ -206,6 +214,7 @@ fn live<'run>(known: Known<'run>, money: &mut Money<'run>, agent: &'run Agent) -
 fn ended(place: usize, agent: &Finished) -> Entry {
     Entry {
         id: agent.id.clone(),
+        began: agent.state.clone(),
         state: None,
         doing: match agent.ending {
             Ending::Error(_) => Doing::Failed,

@@ -1,10 +1,16 @@
 //! What the screen says: the headline, and a row for those agents that are seen. Pure.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
 use super::agents::{Doing, Entry, Kind, Known, Why};
-use super::rows::{Filter, Row};
+use super::rows::Filter;
 use crate::cli::status::standing;
+use crate::domain::id::StateName;
+use crate::domain::money::Usd;
 use crate::domain::run::{Ending, Status};
 use crate::domain::time::Timestamp;
+use crate::domain::tree::fold::{Of, Row};
 use crate::plugin::screen::clock;
 use crate::plugin::sentence::{date, one_line, printable, waiting};
 
@@ -55,11 +61,9 @@ const KINDS: [(Kind, &str); 5] = [
 /// The run, how many agents do what, and what is spent.
 pub(super) fn headline(known: Known<'_>, entries: &[Entry]) -> String {
     let run = known.run;
-    let counts = KINDS.iter().filter_map(|&(kind, word)| {
-        let count = entries.iter().filter(|entry| entry.doing.kind() == kind).count();
-        (count > 0 || kind == Kind::Running).then(|| format!("{count} {word}"))
-    });
-    let counts: Vec<String> = counts.collect();
+    let counts = counted(entries.iter().map(|entry| entry.doing.kind()));
+    let counts = counts.filter(|&(kind, count, _)| count > 0 || kind == Kind::Running);
+    let counts: Vec<String> = counts.map(|(_, count, word)| format!("{count} {word}")).collect();
     let spent = match run.settings.budget_usd {
         Some(budget) => format!("{} of {budget}", run.total_cost_usd),
         None => run.total_cost_usd.to_string(),
@@ -95,22 +99,61 @@ pub(super) fn situation(known: Known<'_>, filter: &Filter, shown: usize) -> Stri
 
 /// A row.
 pub(super) fn cells(known: Known<'_>, entries: &[Entry], row: &Row) -> Cells {
-    match row {
-        Row::Agent { entry, depth } => agent(known, &entries[*entry], *depth),
-        Row::Many { count, entry, open, depth, .. } => {
-            let first = &entries[*entry];
-            let mark = if *open { '▾' } else { '▸' };
-            Cells {
-                name: format!("{}{mark} {count} agents", indented(*depth)),
-                what: what_many(first.doing).to_owned(),
-                tone: tone(first.doing),
-                quiet: String::new(),
-                tokens: String::new(),
-                spent: String::new(),
-                state: state(first),
-            }
+    match &row.of {
+        Of::One(entry) => agent(known, &entries[*entry], row.depth),
+        Of::Many { members, open, .. } => {
+            let members: Vec<&Entry> = members.iter().map(|&entry| &entries[entry]).collect();
+            many(&members, *open, row.depth)
         }
     }
+}
+
+fn many(members: &[&Entry], open: bool, depth: usize) -> Cells {
+    let mark = if open { '▾' } else { '▸' };
+    let spent = members.iter().fold(Usd::ZERO, |sum, entry| sum.saturating_add(entry.spent));
+    Cells {
+        name: format!("{}{mark} {} agents", indented(depth), members.len()),
+        state: states(members),
+        what: what_many(members),
+        tone: members.first().map_or(Tone::Plain, |first| tone(first.doing)),
+        spent: spent.to_string(),
+        quiet: String::new(),
+        tokens: String::new(),
+    }
+}
+
+/// The state that most of those are in that live, or that in which all began.
+fn states(members: &[&Entry]) -> String {
+    let mut counts: HashMap<&StateName, usize> = HashMap::new();
+    for state in members.iter().filter_map(|entry| entry.state.as_ref()) {
+        *counts.entry(state).or_default() += 1;
+    }
+    let more = if counts.len() > 1 { ", …" } else { "" };
+    let most = counts.into_iter().max_by_key(|&(state, count)| (count, Reverse(state)));
+    let began = || members.first().and_then(|first| first.began.as_ref());
+    most.map(|(state, _)| state)
+        .or_else(began)
+        .map(|state| format!("{state}{more}"))
+        .unwrap_or_default()
+}
+
+/// What all of them do, or how many do what.
+fn what_many(members: &[&Entry]) -> String {
+    let Some(first) = members.first() else { return String::new() };
+    if members.iter().all(|entry| entry.doing.class() == first.doing.class()) {
+        return all_of(first.doing).to_owned();
+    }
+    let counts = counted(members.iter().map(|entry| entry.doing.kind()));
+    let counts = counts.filter(|&(_, count, _)| count > 0);
+    let counts: Vec<String> = counts.map(|(_, count, word)| format!("{count} {word}")).collect();
+    counts.join(" · ")
+}
+
+/// How many there are of each kind, and the word for it.
+fn counted(kinds: impl Iterator<Item = Kind>) -> impl Iterator<Item = (Kind, usize, &'static str)> {
+    let mut counts = [0; KINDS.len()];
+    kinds.for_each(|kind| counts[kind as usize] += 1);
+    KINDS.iter().map(move |&(kind, word)| (kind, counts[kind as usize], word))
 }
 
 fn agent(known: Known<'_>, entry: &Entry, depth: usize) -> Cells {
@@ -224,7 +267,7 @@ fn wait(why: Why, now: Timestamp) -> String {
     }
 }
 
-fn what_many(doing: Doing) -> &'static str {
+fn all_of(doing: Doing) -> &'static str {
     match doing {
         Doing::Silent | Doing::Running => "run",
         Doing::Someone => "wait for someone",

@@ -1,7 +1,6 @@
 //! What is said of an agent, case by case.
 
 use super::*;
-use crate::cli::top::rows::Row;
 use crate::cli::top::text::{cells, headline, what};
 use crate::domain::apply::tests::scene::{Scene, agent_id, tag};
 use crate::domain::budget::Share;
@@ -10,6 +9,7 @@ use crate::domain::money::Usd;
 use crate::domain::run::Pause;
 use crate::domain::supervision::Supervision;
 use crate::domain::transition::Tag;
+use crate::domain::tree::fold::{Of, Row};
 
 const MINUTE: u64 = 60_000;
 
@@ -119,6 +119,6 @@ fn money_that_is_reserved_is_waited_for_and_a_share_is_shown() {
     let known = Known { run: &scene.run, held: true, seen: &seen, now };
     let entries = entries(known);
     let place = entries.iter().position(|entry| entry.id.as_str() == "main.1").expect("there");
-    let row = cells(known, &entries, &Row::Agent { entry: place, depth: 0 });
+    let row = cells(known, &entries, &Row { depth: 0, of: Of::One(place), cut: false });
     assert_eq!((&*row.spent, &*row.tokens), ("$0.50 of $2.00", "7"));
 }

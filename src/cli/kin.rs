@@ -1,0 +1,176 @@
+//! The agents of a run as rows for people: each in its own, or a family of many in one.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::keeping;
+use crate::domain::agent::Agent;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::keeps::Keeps;
+use crate::domain::money::Usd;
+use crate::domain::run::{Ending, Finished};
+use crate::domain::tree::fold::{Look, MANY, Of, Row};
+use crate::domain::tree::{Member, Node, Tree};
+use crate::plugin::sentence::one_line;
+
+/// So many of the states are named that the agents of a row are in.
+const STATES: usize = 2;
+
+/// The kinds that are not to be overlooked, and what is said of those that are too many.
+const OUTSTANDING: [(u8, &str); 2] = [(0, "wait for someone"), (1, "failed")];
+
+/// The agents of a run, and what keeps those that live.
+pub(super) struct Kin<'run> {
+    tree: Tree<'run>,
+    keeps: Vec<Option<Keeps<'run>>>,
+}
+
+impl<'run> Kin<'run> {
+    /// Of a tree.
+    pub(super) fn of(tree: Tree<'run>, keeps: impl Fn(&'run Agent) -> Keeps<'run>) -> Self {
+        let of = |node: &Node<'run>| match node.member {
+            Member::Live(agent) => Some(keeps(agent)),
+            Member::Ended(_) => None,
+        };
+        Self { keeps: tree.nodes().iter().map(of).collect(), tree }
+    }
+
+    /// Each agent with what keeps it, if it lives, after its parent.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&Node<'run>, Option<Keeps<'run>>)> {
+        self.tree.nodes().iter().zip(self.keeps.iter().copied())
+    }
+
+    /// The rows: one for each agent, or one for each family of many.
+    pub(super) fn rows(&self, all: bool) -> Vec<Row> {
+        if all { self.tree.rows() } else { self.tree.folded(self) }
+    }
+
+    /// The agents of a row.
+    pub(super) fn members<'kin>(
+        &'kin self,
+        row: &'kin Row,
+    ) -> impl Iterator<Item = &'kin Node<'run>> {
+        row.of.members().iter().map(|&place| &self.tree.nodes()[place])
+    }
+
+    /// What all of them have in sum.
+    pub(super) fn sum(&self, row: &Row, amount: impl Fn(&Node<'_>) -> Usd) -> Usd {
+        self.members(row).fold(Usd::ZERO, |sum, node| sum.saturating_add(amount(node)))
+    }
+
+    /// Whose row it is.
+    pub(super) fn name(&self, row: &Row) -> String {
+        let id = |place: usize| self.tree.nodes()[place].id;
+        match row.of.members() {
+            [first, .., last] => {
+                format!("{} agents, {} … {}", row.of.members().len(), id(*first), id(*last))
+            }
+            one => one.iter().map(|&place| id(place).to_string()).collect(),
+        }
+    }
+
+    /// Where its agents are, or where they began; of one that has ended, that it has.
+    pub(super) fn place(&self, row: &Row) -> String {
+        let Of::Many { members, .. } = &row.of else {
+            return self.members(row).map(|node| place(node.member)).collect();
+        };
+        let mut places: BTreeMap<StateName, usize> = BTreeMap::new();
+        for node in self.members(row) {
+            if let Member::Live(agent) = node.member {
+                *places.entry(agent.place()).or_default() += 1;
+            }
+        }
+        let mut places: Vec<(StateName, usize)> = places.into_iter().collect();
+        places.sort_by_key(|(_, count)| Reverse(*count));
+        let more = if places.len() > STATES { ", …" } else { "" };
+        let named = places.iter().take(STATES).map(|(place, _)| place.to_string());
+        let named = named.collect::<Vec<_>>().join(", ") + more;
+        let began = || members.first().and_then(|&place| self.began(place));
+        if named.is_empty() { began().map(ToString::to_string).unwrap_or_default() } else { named }
+    }
+
+    /// What keeps an agent, or what it ended with; how many of a family do what.
+    pub(super) fn what(&self, row: &Row) -> String {
+        match &row.of {
+            Of::One(place) => match (self.tree.nodes()[*place].member, self.keeps[*place]) {
+                (Member::Ended(agent), _) => {
+                    let (Ending::Result(text) | Ending::Error(text)) = &agent.ending;
+                    one_line(text)
+                }
+                (Member::Live(_), keeps) => keeps.map(keeping::sentence).unwrap_or_default(),
+            },
+            Of::Many { members, .. } => self.counts(members),
+        }
+    }
+
+    fn counts(&self, members: &[usize]) -> String {
+        let mut counts: BTreeMap<(u8, String), usize> = BTreeMap::new();
+        let mut kinds = [0; OUTSTANDING.len()];
+        for &place in members {
+            let told = match (self.tree.nodes()[place].member, self.keeps[place]) {
+                (Member::Ended(agent), _) => (ending_rank(agent), ending(agent)),
+                (Member::Live(_), keeps) => keeps.map(in_many).unwrap_or_default(),
+            };
+            *counts.entry(told).or_default() += 1;
+            for ((kind, _), count) in OUTSTANDING.iter().zip(&mut kinds) {
+                *count += usize::from(self.stands_out(place) == Some(*kind));
+            }
+        }
+        let mut counts: Vec<((u8, String), usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|((rank, _), count)| (*rank, Reverse(*count)));
+        let told = counts.iter().map(|((_, what), count)| format!("{count} {what}"));
+        let mut text = told.collect::<Vec<_>>().join(" · ");
+        for ((_, what), count) in OUTSTANDING.iter().zip(kinds).filter(|(_, count)| *count > MANY) {
+            text += &format!("; below are the first {MANY} of {count} that {what}");
+        }
+        text
+    }
+}
+
+impl Look for Kin<'_> {
+    fn id(&self, place: usize) -> &AgentId {
+        self.tree.nodes()[place].id
+    }
+
+    fn began(&self, place: usize) -> Option<&StateName> {
+        self.tree.nodes()[place].member.began()
+    }
+
+    fn stands_out(&self, place: usize) -> Option<u8> {
+        match (self.tree.nodes()[place].member, self.keeps[place]) {
+            (_, Some(Keeps::Person(_) | Keeps::Answer { .. })) => Some(OUTSTANDING[0].0),
+            (Member::Ended(Finished { ending: Ending::Error(_), .. }), _) => Some(OUTSTANDING[1].0),
+            _ => None,
+        }
+    }
+}
+
+fn place(member: Member<'_>) -> String {
+    match member {
+        Member::Live(agent) => agent.place().to_string(),
+        Member::Ended(agent) => ending(agent),
+    }
+}
+
+fn ending(agent: &Finished) -> String {
+    match (&agent.ending, agent.cause) {
+        (Ending::Result(_), _) => "ended".to_owned(),
+        (Ending::Error(_), None) => "failed".to_owned(),
+        (Ending::Error(_), Some(cause)) => format!("failed ({cause})"),
+    }
+}
+
+/// Where they are told among what the others do: those that live first, the urgent before the others.
+fn ending_rank(agent: &Finished) -> u8 {
+    if matches!(agent.ending, Ending::Error(_)) { 3 } else { 4 }
+}
+
+/// The same of one that lives, and what it does, as one of many.
+fn in_many(keeps: Keeps<'_>) -> (u8, String) {
+    let rank = match keeps {
+        Keeps::Person(_) | Keeps::Answer { .. } => 0,
+        Keeps::AtWork => 1,
+        _ => 2,
+    };
+    (rank, keeping::of_many(keeps))
+}

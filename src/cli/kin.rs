@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 
 use super::keeping;
 use crate::domain::agent::Agent;
-use crate::domain::id::{AgentId, StateName};
+use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::keeps::Keeps;
 use crate::domain::money::Usd;
 use crate::domain::run::{Ending, Finished};
 use crate::domain::tree::fold::{Look, MANY, Of, Row};
 use crate::domain::tree::{Member, Node, Tree};
 use crate::plugin::sentence::one_line;
+
+/// Where each agent is shown.
+const EACH: &str = "raymond tree --all shows them";
 
 /// So many of the states are named that the agents of a row are in.
 const STATES: usize = 2;
@@ -43,6 +46,13 @@ impl<'run> Kin<'run> {
     /// The rows: one for each agent, or one for each family of many.
     pub(super) fn rows(&self, all: bool) -> Vec<Row> {
         if all { self.tree.rows() } else { self.tree.folded(self) }
+    }
+
+    /// Where those are shown that are folded in these rows; nothing, if none is.
+    pub(super) fn hint(rows: &[Row], run: &RunId) -> String {
+        let folded = rows.iter().any(|row| row.cut || matches!(row.of, Of::Many { .. }));
+        let hint = format!("each agent in a line of its own: raymond tree {run} --all\n");
+        if folded { hint } else { String::new() }
     }
 
     /// The agents of a row.
@@ -89,8 +99,18 @@ impl<'run> Kin<'run> {
         if named.is_empty() { began().map(ToString::to_string).unwrap_or_default() } else { named }
     }
 
-    /// What keeps an agent, or what it ended with; how many of a family do what.
+    /// What keeps an agent, or what it ended with; how many of a family do what; and that there is more below.
     pub(super) fn what(&self, row: &Row) -> String {
+        let own = self.own(row);
+        if !row.cut {
+            return own;
+        }
+        let below: usize = self.members(row).map(|node| node.descendants).sum();
+        let more = format!("with {below} descendants ({EACH})");
+        if own.is_empty() { more } else { format!("{own}; {more}") }
+    }
+
+    fn own(&self, row: &Row) -> String {
         match &row.of {
             Of::One(place) => match (self.tree.nodes()[*place].member, self.keeps[*place]) {
                 (Member::Ended(agent), _) => {

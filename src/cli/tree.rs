@@ -31,9 +31,10 @@ pub fn tree(args: &TreeArgs) -> Result<Exit, Error> {
     }
     let head = ["agent", "state", "step", "cost", "with descendants", ""].map(str::to_owned);
     let rows = kin.rows(args.all);
-    let rows = rows.iter().map(|row| as_row(&kin, row));
-    let table: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();
-    output::print(&printable(&(status::headline(&view) + &output::table(&table))))
+    let cells = rows.iter().map(|row| as_row(&kin, row));
+    let table: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(cells).collect();
+    let hint = Kin::hint(&rows, &view.run.workflow_id);
+    output::print(&printable(&(status::headline(&view) + &output::table(&table) + &hint)))
 }
 
 fn as_row(kin: &Kin<'_>, row: &Row) -> Vec<String> {
@@ -42,16 +43,11 @@ fn as_row(kin: &Kin<'_>, row: &Row) -> Vec<String> {
         [_] => kin.members(row).map(step).collect(),
         _ => String::new(),
     };
-    let mut what = kin.what(row);
-    if row.cut {
-        let more = format!("with {below} descendants (--all shows them)");
-        what = if what.is_empty() { more } else { format!("{what}; {more}") };
-    }
     let name = format!("{}{}", "  ".repeat(row.depth.min(INDENTED)), kin.name(row));
     let cost = kin.sum(row, |node| node.cost).to_string();
     let total = kin.sum(row, |node| node.total_cost);
     let total = if below > 0 { total.to_string() } else { String::new() };
-    vec![name, kin.place(row), step, cost, total, what]
+    vec![name, kin.place(row), step, cost, total, kin.what(row)]
 }
 
 fn step(node: &Node<'_>) -> String {

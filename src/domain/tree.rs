@@ -92,6 +92,12 @@ impl<'run> Tree<'run> {
         Self::with(run.agents.values().map(Member::Live).collect())
     }
 
+    /// The same of those that have ended.
+    #[must_use]
+    pub fn of_the_ended(run: &'run Run) -> Self {
+        Self::with(run.finished.iter().map(Member::Ended).collect())
+    }
+
     fn with(members: Vec<Member<'run>>) -> Self {
         let branches = Branches::of(members.iter().map(|member| member.id()));
         let order = branches.in_order();

@@ -1,13 +1,10 @@
 //! What the screen says: the headline, and a row for those agents that are seen. Pure.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
+mod many;
 
 use super::agents::{Doing, Entry, Kind, Known, Why};
 use super::rows::Filter;
 use crate::cli::status::standing;
-use crate::domain::id::StateName;
-use crate::domain::money::Usd;
 use crate::domain::run::{Ending, Status};
 use crate::domain::time::Timestamp;
 use crate::domain::tree::fold::{Of, Row};
@@ -103,50 +100,9 @@ pub(super) fn cells(known: Known<'_>, entries: &[Entry], row: &Row) -> Cells {
         Of::One(entry) => agent(known, &entries[*entry], row.depth),
         Of::Many { members, open, .. } => {
             let members: Vec<&Entry> = members.iter().map(|&entry| &entries[entry]).collect();
-            many(&members, *open, row.depth)
+            many::cells(&members, *open, row.depth)
         }
     }
-}
-
-fn many(members: &[&Entry], open: bool, depth: usize) -> Cells {
-    let mark = if open { '▾' } else { '▸' };
-    let spent = members.iter().fold(Usd::ZERO, |sum, entry| sum.saturating_add(entry.spent));
-    Cells {
-        name: format!("{}{mark} {} agents", indented(depth), members.len()),
-        state: states(members),
-        what: what_many(members),
-        tone: members.first().map_or(Tone::Plain, |first| tone(first.doing)),
-        spent: spent.to_string(),
-        quiet: String::new(),
-        tokens: String::new(),
-    }
-}
-
-/// The state that most of those are in that live, or that in which all began.
-fn states(members: &[&Entry]) -> String {
-    let mut counts: HashMap<&StateName, usize> = HashMap::new();
-    for state in members.iter().filter_map(|entry| entry.state.as_ref()) {
-        *counts.entry(state).or_default() += 1;
-    }
-    let more = if counts.len() > 1 { ", …" } else { "" };
-    let most = counts.into_iter().max_by_key(|&(state, count)| (count, Reverse(state)));
-    let began = || members.first().and_then(|first| first.began.as_ref());
-    most.map(|(state, _)| state)
-        .or_else(began)
-        .map(|state| format!("{state}{more}"))
-        .unwrap_or_default()
-}
-
-/// What all of them do, or how many do what.
-fn what_many(members: &[&Entry]) -> String {
-    let Some(first) = members.first() else { return String::new() };
-    if members.iter().all(|entry| entry.doing.class() == first.doing.class()) {
-        return all_of(first.doing).to_owned();
-    }
-    let counts = counted(members.iter().map(|entry| entry.doing.kind()));
-    let counts = counts.filter(|&(_, count, _)| count > 0);
-    let counts: Vec<String> = counts.map(|(_, count, word)| format!("{count} {word}")).collect();
-    counts.join(" · ")
 }
 
 /// How many there are of each kind, and the word for it.
@@ -264,25 +220,6 @@ fn wait(why: Why, now: Timestamp) -> String {
         Why::UsageLimit(until) => format!("waits for the usage limit until {}", date(until)),
         Why::Paused => "waits: the run is paused".to_owned(),
         Why::Nobody => "waits for a raymond".to_owned(),
-    }
-}
-
-fn all_of(doing: Doing) -> &'static str {
-    match doing {
-        Doing::Silent | Doing::Running => "run",
-        Doing::Someone => "wait for someone",
-        Doing::Left => "were at work when their raymond ended",
-        Doing::Waiting(Why::Permit) => "wait for a permit",
-        Doing::Waiting(Why::Agent) => "wait for another agent",
-        Doing::Waiting(Why::Script) => "a script answers them",
-        Doing::Waiting(Why::Budget) => "wait for money that running turns have reserved",
-        Doing::Waiting(Why::PlugIn(_)) => "held by a plug-in",
-        Doing::Waiting(Why::Backoff(_)) => "are run again",
-        Doing::Waiting(Why::UsageLimit(_)) => "wait for the usage limit",
-        Doing::Waiting(Why::Paused) => "wait: the run is paused",
-        Doing::Waiting(Why::Nobody) => "wait for a raymond",
-        Doing::Failed => "have failed",
-        Doing::Ended => "have ended well",
     }
 }
 

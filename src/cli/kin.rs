@@ -139,11 +139,11 @@ impl<'run> Kin<'run> {
         let mut counts: Vec<((u8, String), usize)> = counts.into_iter().collect();
         counts.sort_by_key(|((rank, _), count)| (*rank, Reverse(*count)));
         let told = counts.iter().map(|((_, what), count)| format!("{count} {what}"));
-        let mut text = told.collect::<Vec<_>>().join(" · ");
-        for ((_, what), count) in OUTSTANDING.iter().zip(kinds).filter(|(_, count)| *count > MANY) {
-            text += &format!("; below are the first {MANY} of {count} that {what}");
-        }
-        text
+        let many = OUTSTANDING.iter().zip(kinds).filter(|(_, count)| *count > MANY);
+        let many = many.map(|((_, what), count)| {
+            format!("; below are the first {MANY} of {count} that {what}")
+        });
+        told.collect::<Vec<_>>().join(" · ") + &many.collect::<String>()
     }
 }
 
@@ -193,4 +193,64 @@ fn in_many(keeps: Keeps<'_>) -> (u8, String) {
         _ => 2,
     };
     (rank, keeping::of_many(keeps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, goto, result, tag};
+    use crate::domain::event::{AgentParked, Event};
+    use crate::domain::keeps::Seen;
+    use crate::domain::time::Timestamp;
+    use crate::domain::transition::Tag;
+
+    /// What is said of all, row by row: whose it is, where they are, what they do.
+    fn said(scene: &Scene) -> Vec<String> {
+        let seen = Seen { now: Timestamp(0), held: true };
+        let of = |agent| Keeps::of(&scene.run, agent, seen, Some(false));
+        let kin = Kin::of(Tree::of(&scene.run), of);
+        let row = |row: &Row| format!("{} | {} | {}", kin.name(row), kin.place(row), kin.what(row));
+        kin.rows(false).iter().map(row).collect()
+    }
+
+    fn crowd(workers: u32) -> Scene {
+        let mut scene = Scene::begin();
+        (0..workers).for_each(|_| {
+            scene.take("main", tag(Tag::Fork, "NEXT.md", "WORK.md"));
+        });
+        scene
+    }
+
+    #[test]
+    fn a_row_of_many_tells_where_they_are_and_how_many_do_what() {
+        let mut scene = crowd(20);
+        (1..=5).for_each(|one| {
+            scene.take(&format!("main.{one}"), result("done"));
+        });
+        let line = "20 agents, main.1 … main.20 | WORK.md | 15 wait for a free process · 5 ended";
+        assert_eq!(said(&scene)[1], line);
+        scene.take("main.6", goto("B.md"));
+        let (turn, state) = (scene.turn("main.7"), scene.agent("main.7").current_state.clone());
+        let because = "it crashed".to_owned();
+        scene.happens(Event::AgentParked(AgentParked { turn, state, because }));
+        scene.happens(Event::AgentFailed(scene.end_badly("main.8")));
+        let rows = said(&scene);
+        assert_eq!(
+            rows[1],
+            "20 agents, main.1 … main.20 | WORK.md, B.md | 1 wait for someone · 13 wait for a free process · 1 failed (unusable output) · 5 ended"
+        );
+        assert_eq!(rows[2], "main.7 | WORK.md | waits for someone: it crashed");
+        assert_eq!(rows[3], "main.8 | failed (unusable output) | unusable");
+    }
+
+    #[test]
+    fn that_not_all_that_stand_out_are_shown_is_said() {
+        let mut scene = crowd(30);
+        (1..=20).for_each(|one| {
+            scene.happens(Event::AgentFailed(scene.end_badly(&format!("main.{one}"))));
+        });
+        let rows = said(&scene);
+        assert_eq!(rows.len(), 2 + MANY);
+        assert!(rows[1].ends_with("; below are the first 12 of 20 that failed"), "{}", rows[1]);
+    }
 }

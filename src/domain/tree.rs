@@ -83,22 +83,22 @@ impl<'run> Tree<'run> {
     #[must_use]
     pub fn of(run: &'run Run) -> Self {
         let live = run.agents.values().map(Member::Live);
-        Self::with(live.chain(run.finished.iter().map(Member::Ended)).collect())
+        Self::with(&live.chain(run.finished.iter().map(Member::Ended)).collect::<Vec<_>>())
     }
 
     /// The same of those that live.
     #[must_use]
     pub fn of_the_living(run: &'run Run) -> Self {
-        Self::with(run.agents.values().map(Member::Live).collect())
+        Self::with(&run.agents.values().map(Member::Live).collect::<Vec<_>>())
     }
 
     /// The same of those that have ended.
     #[must_use]
     pub fn of_the_ended(run: &'run Run) -> Self {
-        Self::with(run.finished.iter().map(Member::Ended).collect())
+        Self::with(&run.finished.iter().map(Member::Ended).collect::<Vec<_>>())
     }
 
-    fn with(members: Vec<Member<'run>>) -> Self {
+    fn with(members: &[Member<'run>]) -> Self {
         let branches = Branches::of(members.iter().map(|member| member.id()));
         let order = branches.in_order();
         let branches = branches.reordered(&order);

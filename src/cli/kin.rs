@@ -11,6 +11,7 @@ use crate::domain::money::Usd;
 use crate::domain::run::{Ending, Finished};
 use crate::domain::tree::fold::{Look, MANY, Of, Row};
 use crate::domain::tree::{Member, Node, Tree};
+use crate::domain::turn::Cause;
 use crate::plugin::sentence::one_line;
 
 /// Where each agent is shown.
@@ -159,7 +160,7 @@ impl Look for Kin<'_> {
     fn stands_out(&self, place: usize) -> Option<u8> {
         match (self.tree.nodes()[place].member, self.keeps[place]) {
             (_, Some(Keeps::Person(_) | Keeps::Answer { .. })) => Some(OUTSTANDING[0].0),
-            (Member::Ended(Finished { ending: Ending::Error(_), .. }), _) => Some(OUTSTANDING[1].0),
+            (Member::Ended(agent), _) if has_failed(agent) => Some(OUTSTANDING[1].0),
             _ => None,
         }
     }
@@ -176,13 +177,19 @@ fn ending(agent: &Finished) -> String {
     match (&agent.ending, agent.cause) {
         (Ending::Result(_), _) => "ended".to_owned(),
         (Ending::Error(_), None) => "failed".to_owned(),
+        (Ending::Error(_), Some(Cause::Unneeded)) => "stopped".to_owned(),
         (Ending::Error(_), Some(cause)) => format!("failed ({cause})"),
     }
 }
 
 /// Where they are told among what the others do: those that live first, the urgent before the others.
 fn ending_rank(agent: &Finished) -> u8 {
-    if matches!(agent.ending, Ending::Error(_)) { 3 } else { 4 }
+    if has_failed(agent) { 3 } else { 4 }
+}
+
+/// Whether it did not end well, unless it was only no longer needed.
+fn has_failed(agent: &Finished) -> bool {
+    matches!(agent.ending, Ending::Error(_)) && agent.cause != Some(Cause::Unneeded)
 }
 
 /// The same of one that lives, and what it does, as one of many.

@@ -66,6 +66,42 @@ fn each_agent_stands_below_its_parent_with_what_keeps_it() {
 }
 
 #[test]
+fn who_waits_for_those_it_has_forked_says_for_how_many() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "---\njoin: all\ntimeout: 2h\n---\nnext {{results}}")
+        .prompt("WORKER.md", "work on {{item}}")
+        .rule(when("next").reply("<result>led</result>"))
+        .rule(
+            when("start").reply(r#"<fork next="NEXT.md" each='["a", "b", "c"]'>WORKER.md</fork>"#),
+        )
+        .rule(when("work on a").reply("<result>done</result>"))
+        .rule(when("work").hold_before("go").reply("<result>done at last</result>"));
+    let mut live = test.spawn(&["START.md", "--stagger", "0s", "--max-procs", "4"]);
+    live.wait_event("join_begun", 1).wait_event("step_finished", 2);
+    live.wait_for("the held turns", |test| test.calls_with("work").len() == 3);
+
+    let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
+    let keeps = &agent(&tree, "main")["keeps"];
+    assert_eq!(
+        (&keeps["by"], &keeps["more"], &keeps["of"]),
+        (&json!("join"), &json!(2), &json!(3))
+    );
+    assert_eq!((&keeps["done"], &keeps["failed"]), (&json!(1), &json!(0)));
+    assert!(keeps["until"].is_u64() || keeps["until"].is_string(), "{keeps}");
+    let waits = "waits for 2 more of 3 agents, until ";
+    for command in [&["tree", "t"][..], &["status", "t"], &["show", "t", "main"]] {
+        test.raymond(command).ok().stdout_has(waits);
+    }
+    let mut screen = test.on_screen(&["top"], (24, 110));
+    screen.wait_for(&["· main ", "waits for 2 more of 3 agents", "▶ main.2 "]).keys("q");
+    assert_eq!(screen.left(), Some(0));
+    test.release("go");
+    live.wait().ok();
+    test.raymond(&["tree", "t"]).ok().stdout_has("led").stdout_lacks("waits for");
+}
+
+#[test]
 fn of_a_run_that_nobody_carries_on_it_says_so() {
     let test = family();
     let mut live = test.spawn(&["START.md"]);

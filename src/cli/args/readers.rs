@@ -17,8 +17,8 @@ failed have lines of their own below it, the first twelve of each.
 
 --json prints { workflow_id, status, total_cost_usd, agents }: all agents, each after its parent, with
 id, parent, live, cost_usd, cost_with_descendants_usd, descendants; those that live with state, step
-and keeps (by: at_work, permit, due, backoff, plug_in, usage_limit, person or run), the others with
-result, or error and cause.";
+and keeps (by: at_work, permit, due, backoff, stagger, plug_in, usage_limit, person, answer, agent, join,
+program, nothing or run; a join with more, of, done and failed), the others with result, or error and cause.";
 
 pub(super) const SHOW_HELP: &str = "Examples:
   raymond show RUN main                  each step of an agent: what it was asked, answered, cost

@@ -13,6 +13,7 @@ use crate::domain::money::Usd;
 use crate::domain::run::{Ending, Finished, Run, Status};
 use crate::domain::settings::Answerer;
 use crate::domain::time::Timestamp;
+use crate::domain::turn::Cause;
 
 /// What is seen of a turn that has been begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub(super) enum Doing {
     Failed,
     /// It ended with a result.
     Ended,
+    /// It was ended, because the agent that waited for it went on without it.
+    Unneeded,
 }
 
 /// Why an agent waits.
@@ -64,14 +67,16 @@ pub(super) enum Doing {
 pub(super) enum Why {
     /// For one of the run's permits.
     Permit,
-    /// For another agent's end.
-    Agent,
+    /// For the end of other agents.
+    Agents,
     /// For a permit, or it is at work: a script's turns leave no trace.
     Script,
     /// What is left of a budget is reserved by turns that run.
     Budget,
     /// Until its turn is run again.
     Backoff(Timestamp),
+    /// Until the first of those it was forked with is ahead of it.
+    Stagger(Timestamp),
     /// A plug-in holds it back until then.
     PlugIn(Timestamp),
     /// Until the account's usage limit resets.
@@ -103,7 +108,7 @@ impl Doing {
             Self::Running => Kind::Running,
             Self::Left | Self::Waiting(_) => Kind::Waiting,
             Self::Failed => Kind::Failed,
-            Self::Ended => Kind::Ended,
+            Self::Ended | Self::Unneeded => Kind::Ended,
         }
     }
 
@@ -116,7 +121,7 @@ impl Doing {
             Self::Waiting(Why::Backoff(_) | Why::PlugIn(_)) => 3,
             Self::Waiting(_) => 4,
             Self::Failed => 5,
-            Self::Ended => 6,
+            Self::Ended | Self::Unneeded => 6,
         }
     }
 
@@ -216,9 +221,10 @@ fn ended(place: usize, agent: &Finished) -> Entry {
         id: agent.id.clone(),
         began: agent.state.clone(),
         state: None,
-        doing: match agent.ending {
-            Ending::Error(_) => Doing::Failed,
-            Ending::Result(_) => Doing::Ended,
+        doing: match (&agent.ending, agent.cause) {
+            (Ending::Error(_), Some(Cause::Unneeded)) => Doing::Unneeded,
+            (Ending::Error(_), _) => Doing::Failed,
+            (Ending::Result(_), _) => Doing::Ended,
         },
         since: None,
         spent: agent.cost_usd,
@@ -231,15 +237,18 @@ fn doing(known: Known<'_>, agent: &Agent, seen: Option<&Seen>) -> Doing {
     if agent.parked.is_some() || agent.asked.is_some() {
         return Doing::Someone;
     }
-    if agent.awaits.is_some() {
-        return Doing::Waiting(Why::Agent);
+    if agent.awaits.is_some() || agent.join.is_some() {
+        return Doing::Waiting(Why::Agents);
     }
     if agent.walks() && held && run.status == Status::Running {
         return Doing::Running;
     }
     if let Some(until) = agent.not_before.filter(|&until| held && until > now) {
-        let plug_in = agent.held.is_some();
-        return Doing::Waiting(if plug_in { Why::PlugIn(until) } else { Why::Backoff(until) });
+        return Doing::Waiting(match &agent.held {
+            Some(_) => Why::PlugIn(until),
+            None if agent.is_new() => Why::Stagger(until),
+            None => Why::Backoff(until),
+        });
     }
     match seen {
         Some(seen) if held && is_silent(run, agent, seen, now) => return Doing::Silent,

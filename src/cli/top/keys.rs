@@ -31,7 +31,7 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("", ""),
     ("!", "stuck: it waits for someone, or has been silent for half of the time it may be"),
     ("▶ ·", "its turn runs; it waits"),
-    ("✗ ✓", "it has failed; it has ended well"),
+    ("✗ ✓ –", "it has failed; it has ended well; it was stopped, as it was no longer needed"),
     (
         "▸ ▾",
         "many that began in the same state, folded and opened; below a folded row are those of",

@@ -4,7 +4,9 @@ mod many;
 
 use super::agents::{Doing, Entry, Kind, Known, Why};
 use super::rows::Filter;
+use crate::cli::keeping;
 use crate::cli::status::standing;
+use crate::domain::agent::Agent;
 use crate::domain::run::{Ending, Status};
 use crate::domain::time::Timestamp;
 use crate::domain::tree::fold::{Of, Row};
@@ -144,6 +146,7 @@ fn state(entry: &Entry) -> String {
 
 fn mark(doing: Doing) -> char {
     match doing.kind() {
+        Kind::Ended if doing == Doing::Unneeded => '–',
         Kind::Stuck => '!',
         Kind::Running => '▶',
         Kind::Waiting => '·',
@@ -173,9 +176,7 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
         Doing::Running if agent.is_some_and(|agent| agent.proposal.is_some()) => {
             format!("is evaluated: {}", doing())
         }
-        Doing::Running if agent.is_some_and(crate::domain::agent::Agent::walks) => {
-            "walks the graph".to_owned()
-        }
+        Doing::Running if agent.is_some_and(Agent::walks) => "walks the graph".to_owned(),
         Doing::Running => doing(),
         Doing::Someone => {
             let asked = agent.and_then(|agent| agent.asked.as_ref());
@@ -191,12 +192,13 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
             let by = agent.and_then(|agent| agent.held.as_deref()).unwrap_or("a plug-in");
             format!("held by {} until {}", one_line(by), date(until))
         }
-        Doing::Waiting(Why::Agent) => {
+        Doing::Waiting(Why::Agents) => {
             let other = agent.and_then(|agent| agent.awaits.as_ref());
-            other.map_or_else(|| wait(Why::Agent, known.now), |other| format!("waits for {other}"))
+            let other = other.map(|other| format!("waits for {other}"));
+            other.or_else(|| agent.and_then(forked)).unwrap_or_else(|| wait(Why::Agents, known.now))
         }
         Doing::Waiting(why) => wait(why, known.now),
-        Doing::Failed | Doing::Ended => {
+        Doing::Failed | Doing::Ended | Doing::Unneeded => {
             let Some(ended) = entry.ended.and_then(|place| known.run.finished.get(place)) else {
                 return String::new();
             };
@@ -209,14 +211,21 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
     }
 }
 
+/// How many more it waits for of the agents it has forked.
+fn forked(agent: &Agent) -> Option<String> {
+    let tally = agent.forks.tally(agent.stack.len());
+    agent.join.as_ref().map(|joining| keeping::join(joining.more(tally), tally.count))
+}
+
 fn wait(why: Why, now: Timestamp) -> String {
     match why {
         Why::Permit => "waits for a permit".to_owned(),
-        Why::Agent => "waits for another agent".to_owned(),
+        Why::Agents => "waits for other agents".to_owned(),
         Why::Script => "a script answers it".to_owned(),
         Why::Budget => "waits for money that running turns have reserved".to_owned(),
         Why::PlugIn(until) => format!("held by a plug-in until {}", date(until)),
         Why::Backoff(until) => format!("is run again in {}", clock(until.since(now))),
+        Why::Stagger(until) => format!("starts in {}", clock(until.since(now))),
         Why::UsageLimit(until) => format!("waits for the usage limit until {}", date(until)),
         Why::Paused => "waits: the run is paused".to_owned(),
         Why::Nobody => "waits for a raymond".to_owned(),

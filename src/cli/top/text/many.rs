@@ -56,15 +56,17 @@ fn all_of(doing: Doing) -> &'static str {
         Doing::Someone => "wait for someone",
         Doing::Left => "were at work when their raymond ended",
         Doing::Waiting(Why::Permit) => "wait for a permit",
-        Doing::Waiting(Why::Agent) => "wait for another agent",
+        Doing::Waiting(Why::Agents) => "wait for other agents",
         Doing::Waiting(Why::Script) => "a script answers them",
         Doing::Waiting(Why::Budget) => "wait for money that running turns have reserved",
         Doing::Waiting(Why::PlugIn(_)) => "held by a plug-in",
         Doing::Waiting(Why::Backoff(_)) => "are run again",
+        Doing::Waiting(Why::Stagger(_)) => "start in a moment",
         Doing::Waiting(Why::UsageLimit(_)) => "wait for the usage limit",
         Doing::Waiting(Why::Paused) => "wait: the run is paused",
         Doing::Waiting(Why::Nobody) => "wait for a raymond",
         Doing::Failed => "have failed",
         Doing::Ended => "have ended well",
+        Doing::Unneeded => "were stopped",
     }
 }

@@ -90,17 +90,18 @@ fn as_text(view: &View) -> String {
     let run = &view.run;
     let mut text = headline(view);
     let seen = Seen { now: now(), held: view.held };
+    let mut hint = String::new();
     if !run.agents.is_empty() {
         let kin = Kin::of(Tree::of_the_living(run), |agent| Keeps::of(run, agent, seen, None));
         let rows = kin.rows(false);
         let head = ["agent", "state", "step", "stack", "cost", ""].map(str::to_owned).to_vec();
         let cells = rows.iter().map(|row| as_row(&kin, row));
         text.push_str(&output::table(&std::iter::once(head).chain(cells).collect::<Vec<_>>()));
-        text.push_str(&Kin::hint(&rows, &run.workflow_id));
+        hint = Kin::hint(&rows, &run.workflow_id);
     }
     text.push_str(&questions::as_text(run, &questions::open(run)));
-    text.push_str(&summary::endings_in_short(run));
-    text
+    let (endings, another) = summary::endings_in_short(run);
+    text + &endings + if hint.is_empty() { &another } else { &hint }
 }
 
 fn as_row(kin: &Kin<'_>, row: &Row) -> Vec<String> {

@@ -16,11 +16,11 @@ pub fn endings(run: &Run) -> String {
     fit(run.finished.iter().map(ending).collect())
 }
 
-/// The same with a line for each family of many.
+/// The same with a line for each family of many, and where each agent is shown, if one is folded.
 #[must_use]
-pub(super) fn endings_in_short(run: &Run) -> String {
+pub(super) fn endings_in_short(run: &Run) -> (String, String) {
     if run.finished.len() <= MANY {
-        return endings(run);
+        return (endings(run), String::new());
     }
     let kin = Kin::of(Tree::of_the_ended(run), |_| Keeps::Run);
     let rows = kin.rows(false);
@@ -28,7 +28,7 @@ pub(super) fn endings_in_short(run: &Run) -> String {
         (Of::One(_), Some(Member::Ended(agent))) if !row.cut => ending(agent),
         _ => format!("{}: {}\n", kin.name(row), kin.what(row)),
     };
-    fit(rows.iter().map(line).collect::<String>() + &Kin::hint(&rows, &run.workflow_id))
+    (fit(rows.iter().map(line).collect()), Kin::hint(&rows, &run.workflow_id))
 }
 
 fn ending(agent: &Finished) -> String {

@@ -37,6 +37,11 @@ pub enum Phase {
         /// Until then.
         until: Timestamp,
     },
+    /// It waits before its first turn, because the first of those it was forked with starts ahead.
+    Staggered {
+        /// Until then.
+        until: Timestamp,
+    },
     /// A plug-in holds its turn back.
     Held {
         /// Until then.
@@ -51,6 +56,13 @@ pub enum Phase {
     },
     /// It waits for another agent's end.
     Awaiting(AgentId),
+    /// It waits for agents it has forked.
+    Joining {
+        /// How many of them have to end well.
+        needs: u32,
+        /// How many it has forked.
+        of: u32,
+    },
     /// Its program waits for this.
     Blocked {
         /// What for, as the program says it.
@@ -95,6 +107,10 @@ impl Phase {
         if let Some(other) = &agent.awaits {
             return Self::Awaiting(other.clone());
         }
+        if let Some(joining) = &agent.join {
+            let of = agent.forks.tally(agent.stack.len()).count;
+            return Self::Joining { needs: joining.join.needs(of), of };
+        }
         let wait = agent.program.as_ref().and_then(|instance| instance.stand.wait.as_ref());
         if let Some(wait) = wait {
             return Self::Blocked { awaiting: wait.awaiting.clone() };
@@ -105,6 +121,7 @@ impl Phase {
         match (&agent.parked, agent.not_before, &agent.held) {
             (Some(_), _, _) => Self::Parked,
             (None, Some(until), Some(by)) => Self::Held { until, by: by.clone() },
+            (None, Some(until), None) if agent.is_new() => Self::Staggered { until },
             (None, Some(until), None) => Self::Delayed { until },
             (None, None, _) if agent.walks() => Self::Walking,
             (None, None, _) => Self::Waiting,

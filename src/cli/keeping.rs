@@ -46,6 +46,7 @@ impl<'run> Keeping<'run> {
 pub fn sentence(keeps: Keeps<'_>) -> String {
     match keeps {
         Keeps::Backoff(until) => format!("is run again {}", date(until)),
+        Keeps::Stagger(until) => format!("starts {}", date(until)),
         Keeps::Plugin(held, until) => {
             format!("held until {} by the plug-in {}", date(until), one_line(held))
         }
@@ -54,27 +55,46 @@ pub fn sentence(keeps: Keeps<'_>) -> String {
             format!("waits for an answer to {node}: {}", one_line(question))
         }
         Keeps::Agent(other) => format!("waits for {other}"),
+        Keeps::Join { more, of, failed, until, .. } => {
+            let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+            let until = until.map(|until| format!(", until {}", date(until))).unwrap_or_default();
+            format!("{}{failed}{until}", join(more, of))
+        }
         Keeps::Program(awaiting) => format!("waits for {}", one_line(awaiting)),
-        other => in_common(other),
-    }
-}
-
-/// The same without what differs from agent to agent.
-#[must_use]
-pub fn in_common(keeps: Keeps<'_>) -> String {
-    match keeps {
         Keeps::AtWork => "at work".to_owned(),
         Keeps::Permit => "waits for a free process".to_owned(),
         Keeps::Limit(until) => format!("waits for the usage limit until {}", date(until)),
-        Keeps::Backoff(_) => "run again after a pause".to_owned(),
-        Keeps::Plugin(..) => "held by a plug-in".to_owned(),
-        Keeps::Person(_) => "waits for someone".to_owned(),
-        Keeps::Answer { .. } => "waits for an answer".to_owned(),
-        Keeps::Agent(_) => "waits for another agent".to_owned(),
-        Keeps::Program(_) => "waits as its program says".to_owned(),
         Keeps::Unasked => "idle".to_owned(),
         Keeps::Due | Keeps::Run => String::new(),
     }
+}
+
+/// That more of so many agents are waited for.
+#[must_use]
+pub fn join(more: u32, of: u32) -> String {
+    format!("waits for {more} more of {of} agent{}", if of == 1 { "" } else { "s" })
+}
+
+/// What many do that the same keeps, behind how many they are.
+#[must_use]
+pub fn of_many(keeps: Keeps<'_>) -> String {
+    let what = match keeps {
+        Keeps::AtWork => "at work",
+        Keeps::Permit => "wait for a free process",
+        Keeps::Due => "at work or due",
+        Keeps::Limit(_) => "wait for the usage limit",
+        Keeps::Backoff(_) => "run again after a pause",
+        Keeps::Stagger(_) => "start in a moment",
+        Keeps::Plugin(..) => "held by a plug-in",
+        Keeps::Person(_) => "wait for someone",
+        Keeps::Answer { .. } => "wait for an answer",
+        Keeps::Agent(_) => "wait for another agent",
+        Keeps::Join { .. } => "wait for agents they have forked",
+        Keeps::Program(_) => "wait as their programs say",
+        Keeps::Unasked => "idle",
+        Keeps::Run => "hold still with the run",
+    };
+    what.to_owned()
 }
 
 /// The same for programs.
@@ -82,7 +102,9 @@ pub fn in_common(keeps: Keeps<'_>) -> String {
 pub fn as_json(keeps: Keeps<'_>) -> Value {
     let mut value = json!({ "by": keeps.name() });
     match keeps {
-        Keeps::Backoff(until) | Keeps::Limit(until) => value["until"] = json!(until),
+        Keeps::Backoff(until) | Keeps::Stagger(until) | Keeps::Limit(until) => {
+            value["until"] = json!(until);
+        }
         Keeps::Plugin(because, until) => {
             value["until"] = json!(until);
             value["because"] = json!(because);
@@ -93,6 +115,13 @@ pub fn as_json(keeps: Keeps<'_>) -> Value {
             value["question"] = json!(question);
         }
         Keeps::Agent(other) => value["agent"] = json!(other),
+        Keeps::Join { more, of, done, failed, until } => {
+            value["more"] = json!(more);
+            value["of"] = json!(of);
+            value["done"] = json!(done);
+            value["failed"] = json!(failed);
+            value["until"] = json!(until);
+        }
         Keeps::Program(awaiting) => value["awaiting"] = json!(awaiting),
         Keeps::AtWork | Keeps::Permit | Keeps::Due | Keeps::Unasked | Keeps::Run => {}
     }

@@ -15,6 +15,7 @@ pub mod facts;
 mod foreground;
 pub mod graph;
 pub mod keeping;
+mod kin;
 pub mod list;
 pub mod log;
 mod log_line;

@@ -4,10 +4,13 @@ use serde_json::{Value, json};
 
 use super::args::OneRun;
 use super::exit::{Error, Exit};
-use super::{keeping, output, questions, summary};
+use super::kin::Kin;
+use super::{output, questions, summary};
 use crate::actor::clock::now;
 use crate::domain::keeps::{Keeps, Seen};
 use crate::domain::run::Status;
+use crate::domain::tree::fold::Row;
+use crate::domain::tree::{Member, Tree};
 use crate::plugin::sentence::waiting;
 use crate::process::command::Marker;
 use crate::process::leftover;
@@ -87,23 +90,30 @@ fn as_text(view: &View) -> String {
     let run = &view.run;
     let mut text = headline(view);
     let seen = Seen { now: now(), held: view.held };
+    let mut hint = String::new();
     if !run.agents.is_empty() {
+        let kin = Kin::of(Tree::of_the_living(run), |agent| Keeps::of(run, agent, seen, None));
+        let rows = kin.rows(false);
         let head = ["agent", "state", "step", "stack", "cost", ""].map(str::to_owned).to_vec();
-        let rows = run.agents.values().map(|agent| {
-            vec![
-                agent.id.to_string(),
-                agent.place().to_string(),
-                agent.step.to_string(),
-                agent.stack.len().to_string(),
-                agent.cost_usd.to_string(),
-                keeping::sentence(Keeps::of(run, agent, seen, None)),
-            ]
-        });
-        text.push_str(&output::table(&std::iter::once(head).chain(rows).collect::<Vec<_>>()));
+        let cells = rows.iter().map(|row| as_row(&kin, row));
+        text.push_str(&output::table(&std::iter::once(head).chain(cells).collect::<Vec<_>>()));
+        hint = Kin::hint(&rows, &run.workflow_id);
     }
     text.push_str(&questions::as_text(run, &questions::open(run)));
-    text.push_str(&summary::endings(run));
-    text
+    let (endings, another) = summary::endings_in_short(run);
+    text + &endings + if hint.is_empty() { &another } else { &hint }
+}
+
+fn as_row(kin: &Kin<'_>, row: &Row) -> Vec<String> {
+    let mut members = kin.members(row).map(|node| node.member);
+    let [step, stack] = match (members.next(), members.next()) {
+        (Some(Member::Live(agent)), None) => {
+            [agent.step.to_string(), agent.stack.len().to_string()]
+        }
+        _ => [String::new(), String::new()],
+    };
+    let cost = kin.sum(row, |node| node.cost).to_string();
+    vec![kin.name(row), kin.place(row), step, stack, cost, kin.what(row)]
 }
 
 /// That processes of a run still run though no raymond holds it, as after a kill; empty if none does.

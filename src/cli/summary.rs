@@ -1,29 +1,47 @@
 //! How a run is summed up when it has ended or holds still.
 
-use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-use crate::domain::run::{Ending, Pause, Run, Status};
+use super::kin::Kin;
+use crate::domain::keeps::Keeps;
+use crate::domain::run::{Ending, Finished, Pause, Run, Status};
+use crate::domain::tree::fold::{MANY, Of, Row};
+use crate::domain::tree::{Member, Tree};
 use crate::plugin::sentence::{date, printable};
 
 /// A line for each agent that has ended. Results stand there as they are, but on a terminal without
 /// what would steer it.
 #[must_use]
 pub fn endings(run: &Run) -> String {
-    let text = all_endings(run);
-    if std::io::stdout().is_terminal() { printable(&text) } else { text }
+    fit(run.finished.iter().map(ending).collect())
 }
 
-fn all_endings(run: &Run) -> String {
-    run.finished.iter().fold(String::new(), |mut text, agent| {
-        let _ = match &agent.ending {
-            Ending::Result(payload) => {
-                writeln!(text, "Agent {} terminated with result: {payload}", agent.id)
-            }
-            Ending::Error(error) => writeln!(text, "Agent {} failed: {error}", agent.id),
-        };
-        text
-    })
+/// The same with a line for each family of many, and where each agent is shown, if one is folded.
+#[must_use]
+pub(super) fn endings_in_short(run: &Run) -> (String, String) {
+    if run.finished.len() <= MANY {
+        return (endings(run), String::new());
+    }
+    let kin = Kin::of(Tree::of_the_ended(run), |_| Keeps::Run);
+    let rows = kin.rows(false);
+    let line = |row: &Row| match (&row.of, kin.members(row).next().map(|node| node.member)) {
+        (Of::One(_), Some(Member::Ended(agent))) if !row.cut => ending(agent),
+        _ => format!("{}: {}\n", kin.name(row), kin.what(row)),
+    };
+    (fit(rows.iter().map(line).collect()), Kin::hint(&rows, &run.workflow_id))
+}
+
+fn ending(agent: &Finished) -> String {
+    match &agent.ending {
+        Ending::Result(payload) => {
+            format!("Agent {} terminated with result: {payload}\n", agent.id)
+        }
+        Ending::Error(error) => format!("Agent {} failed: {error}\n", agent.id),
+    }
+}
+
+fn fit(text: String) -> String {
+    if std::io::stdout().is_terminal() { printable(&text) } else { text }
 }
 
 /// What it comes to, and how to go on.

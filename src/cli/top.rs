@@ -26,13 +26,14 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 use self::agents::{Entry, entries};
 use self::draw::{Picture, draw, room};
 use self::keys::{Order, press};
-use self::rows::{Row, rows};
+use self::rows::rows;
 use self::screen::{Screen, View};
-use self::text::Tone;
+use self::text::{Tone, headline};
 use self::watch::Watch;
 use super::args::readers::TopArgs;
 use super::exit::{Error, Exit};
 use super::stop;
+use crate::domain::tree::fold::Row;
 use crate::store::layout::Root;
 
 /// How often it is looked whether something has changed.
@@ -65,9 +66,11 @@ pub fn top(args: &TopArgs) -> Result<Exit, Error> {
     let top = Top {
         watch,
         screen: Screen::telling(notice),
+        headline: String::new(),
         entries: Vec::new(),
         rows: Vec::new(),
         messages: Vec::new(),
+        made: None,
         drawn: None,
     };
     let terminal = ratatui::try_init().map_err(failed)?;
@@ -94,9 +97,13 @@ fn leave_when_told(told: Arc<AtomicBool>) {
 struct Top {
     watch: Watch,
     screen: Screen,
+    headline: String,
     entries: Vec<Entry>,
     rows: Vec<Row>,
     messages: Vec<(Tone, String)>,
+    /// When the rows were made, unless something has changed since.
+    made: Option<Instant>,
+    /// When they were drawn, unless something has changed since.
     drawn: Option<Instant>,
 }
 
@@ -108,7 +115,7 @@ impl Top {
             if looked.elapsed() >= LOOK {
                 looked = Instant::now();
                 if self.watch.look()? {
-                    self.drawn = None;
+                    (self.made, self.drawn) = (None, None);
                     if !self.watch.known().held {
                         self.screen.notice = None;
                     }
@@ -134,13 +141,12 @@ impl Top {
         let Some(key) = event.as_key_event().filter(|key| key.kind != KeyEventKind::Release) else {
             return Ok(None);
         };
-        let filter = self.screen.filter.clone();
-        let opened = self.screen.opened.len();
+        let (filter, opened) = (self.screen.filter.clone(), self.screen.opened.clone());
         let order = press(&mut self.screen, key, &self.entries, &self.rows);
         if order == Some(Order::Stop) {
             self.screen.notice = Some(self.stop()?);
         }
-        if filter != self.screen.filter || opened != self.screen.opened.len() {
+        if filter != self.screen.filter || opened != self.screen.opened {
             self.rows = rows(&self.entries, &self.screen.filter, &self.screen.opened);
         }
         self.watch.read_messages_of(match &self.screen.view {
@@ -159,19 +165,30 @@ impl Top {
         Ok("it is asked to stop: its running turns may finish".to_owned())
     }
 
+    /// Makes the rows anew where something has changed, or time may have changed something. What a row
+    /// says is made where it is drawn.
+    fn make(&mut self) {
+        if self.made.is_none_or(|made| made.elapsed() >= REDRAW) {
+            let known = self.watch.known();
+            self.entries = entries(known);
+            self.headline = headline(known, &self.entries);
+            self.rows = rows(&self.entries, &self.screen.filter, &self.screen.opened);
+            self.made = Some(Instant::now());
+        }
+    }
+
     fn draw(&mut self, terminal: &mut DefaultTerminal) -> Result<(), Error> {
         let size = terminal.size().map_err(failed)?;
-        let known = self.watch.known();
+        self.make();
         self.screen.room = room(size.height);
-        self.entries = entries(known);
-        self.rows = rows(&self.entries, &self.screen.filter, &self.screen.opened);
         self.screen.settle(&self.entries, &self.rows);
         self.messages = messages::lines(self.watch.messages(), size.width.into());
         if let View::Messages { back, .. } = &mut self.screen.view {
             *back = (*back).min(self.messages.len().saturating_sub(self.screen.room));
         }
         let picture = Picture {
-            known,
+            known: self.watch.known(),
+            headline: &self.headline,
             entries: &self.entries,
             rows: &self.rows,
             messages: &self.messages,

@@ -228,6 +228,12 @@ impl Agent {
             || self.serves.as_ref().is_some_and(|service| service.current.is_none())
     }
 
+    /// Whether its first turn is still due.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        (self.step, self.turn) == (1, 0)
+    }
+
     /// How many turns it has had with that prompt.
     #[must_use]
     pub fn visit(&self) -> u32 {

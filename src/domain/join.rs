@@ -95,6 +95,14 @@ pub struct Joining {
 }
 
 impl Joining {
+    /// How many more of the agents it waits for have to end, as far as that is open.
+    #[must_use]
+    pub fn more(&self, tally: Tally) -> u32 {
+        let Tally { count, done, failed } = tally;
+        let live = count.saturating_sub(done).saturating_sub(failed);
+        self.join.needs(count).saturating_sub(done).min(live)
+    }
+
     /// Until when it waits, if not for ever.
     #[must_use]
     pub fn until(&self) -> Option<Timestamp> {

@@ -5,6 +5,7 @@
 
 use super::agent::Agent;
 use super::id::AgentId;
+use super::join::{Joining, Tally};
 use super::run::{Run, Status};
 use super::time::Timestamp;
 
@@ -19,6 +20,8 @@ pub enum Keeps<'run> {
     Due,
     /// The pause before it is run again.
     Backoff(Timestamp),
+    /// The moment by which the first of those it was forked with starts ahead of it.
+    Stagger(Timestamp),
     /// A plug-in, with its reason.
     Plugin(&'run str, Timestamp),
     /// The usage limit.
@@ -34,6 +37,19 @@ pub enum Keeps<'run> {
     },
     /// The end of this agent.
     Agent(&'run AgentId),
+    /// The ends of agents it has forked.
+    Join {
+        /// How many more have to end.
+        more: u32,
+        /// How many it has forked.
+        of: u32,
+        /// How many of those have ended with a result.
+        done: u32,
+        /// How many of those have ended with an error.
+        failed: u32,
+        /// Until when it waits.
+        until: Option<Timestamp>,
+    },
     /// What its program waits for, as the program says it.
     Program(&'run str),
     /// Nothing: its program asks it nothing.
@@ -63,6 +79,9 @@ impl<'run> Keeps<'run> {
         if let Some(other) = &agent.awaits {
             return Self::Agent(other);
         }
+        if let Some(keeps) = agent.join.as_ref().and_then(|joining| Self::join(agent, joining)) {
+            return keeps;
+        }
         let instance = agent.program.as_ref();
         if let Some(wait) = instance.and_then(|instance| instance.stand.wait.as_ref()) {
             return Self::Program(&wait.awaiting);
@@ -81,12 +100,22 @@ impl<'run> Keeps<'run> {
             _ if run.status != Status::Running || !seen.held => Self::Run,
             (_, _, _, Some(until), _) => match &agent.held {
                 Some(held) => Self::Plugin(held, until),
+                None if agent.is_new() => Self::Stagger(until),
                 None => Self::Backoff(until),
             },
             (_, _, _, _, Some(until)) => Self::Limit(until),
             (_, _, Some(_), ..) => Self::Permit,
             (_, _, None, ..) => Self::Due,
         }
+    }
+
+    /// What keeps an agent that waits for those it has forked; nothing, once it is settled.
+    fn join(agent: &Agent, joining: &Joining) -> Option<Self> {
+        let tally = agent.forks.tally(agent.stack.len());
+        let Tally { count: of, done, failed } = tally;
+        let more = joining.more(tally);
+        let open = joining.join.verdict(tally).is_none();
+        open.then(|| Self::Join { more, of, done, failed, until: joining.until() })
     }
 
     /// Its name for programs.
@@ -97,11 +126,13 @@ impl<'run> Keeps<'run> {
             Self::Permit => "permit",
             Self::Due => "due",
             Self::Backoff(_) => "backoff",
+            Self::Stagger(_) => "stagger",
             Self::Plugin(..) => "plug_in",
             Self::Limit(_) => "usage_limit",
             Self::Person(_) => "person",
             Self::Answer { .. } => "answer",
             Self::Agent(_) => "agent",
+            Self::Join { .. } => "join",
             Self::Program(_) => "program",
             Self::Unasked => "nothing",
             Self::Run => "run",
@@ -112,8 +143,11 @@ impl<'run> Keeps<'run> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::apply::tests::scene::Scene;
+    use crate::domain::apply::tests::scene::{Scene, result, tag};
+    use crate::domain::event::Event;
+    use crate::domain::join::Need;
     use crate::domain::run::Pause;
+    use crate::domain::transition::Tag;
 
     const NOW: Seen = Seen { now: Timestamp(100_000), held: true };
 
@@ -131,12 +165,42 @@ mod tests {
         scene.run.limited_until = Some(Timestamp(200_000));
         assert_eq!(keeps(&scene, NOW), ["at_work", "usage_limit", "usage_limit"]);
         let failure = scene.failure("main");
-        scene.happens(crate::domain::event::Event::TurnFailed(failure));
+        scene.happens(Event::TurnFailed(failure));
         let early = Seen { now: Timestamp(2000), ..NOW };
         assert_eq!(keeps(&scene, early), ["at_work", "backoff", "backoff"]);
-        scene.happens(crate::domain::event::Event::RunPaused { pause: Pause::Stopped });
+        scene.happens(Event::RunPaused { pause: Pause::Stopped });
         let running_turns_end_first = ["at_work", "run", "run"];
         assert_eq!(keeps(&scene, NOW), running_turns_end_first);
+    }
+
+    #[test]
+    fn a_join_tells_how_many_more_have_to_end() {
+        let mut scene = Scene::begin();
+        (0..5).for_each(|_| {
+            scene.take("main", tag(Tag::Fork, "NEXT.md", "WORK.md"));
+        });
+        scene.joins("main", Need::Count(3));
+        scene.take("main.1", result("done"));
+        scene.happens(Event::AgentFailed(scene.end_badly("main.2")));
+        let keeps = |scene: &Scene| Keeps::of(&scene.run, scene.agent("main"), NOW, None).name();
+        let agent = scene.agent("main");
+        let until = agent.join.as_ref().and_then(|joining| joining.until());
+        let expected = Keeps::Join { more: 2, of: 5, done: 1, failed: 1, until };
+        assert_eq!(Keeps::of(&scene.run, agent, NOW, None), expected);
+        scene.take("main.3", result("done"));
+        scene.take("main.4", result("done"));
+        assert_eq!(keeps(&scene), "due", "that is enough");
+    }
+
+    #[test]
+    fn who_has_had_no_turn_yet_is_not_run_again() {
+        let scene = Scene::begin();
+        let agent = scene.agent("main").clone();
+        let staggered = Agent { not_before: Some(Timestamp(200_000)), ..agent };
+        let keeps = |agent| Keeps::of(&scene.run, agent, NOW, Some(false));
+        assert_eq!(keeps(&staggered), Keeps::Stagger(Timestamp(200_000)));
+        let again = Agent { turn: 1, ..staggered.clone() };
+        assert_eq!(keeps(&again), Keeps::Backoff(Timestamp(200_000)));
     }
 
     #[test]
@@ -145,7 +209,7 @@ mod tests {
         let (turn, state) = (scene.turn("main"), scene.agent("main").current_state.clone());
         let because = "crashed".to_owned();
         let parked = crate::domain::event::AgentParked { turn, state, because };
-        scene.happens(crate::domain::event::Event::AgentParked(parked));
+        scene.happens(Event::AgentParked(parked));
         assert_eq!(keeps(&scene, Seen { held: false, ..NOW }), ["person"; 3]);
     }
 }

@@ -167,6 +167,9 @@ pub enum Pause {
 pub struct Finished {
     /// Its id.
     pub id: AgentId,
+    /// The state it began in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateName>,
     /// How it ended.
     #[serde(flatten)]
     pub ending: Ending,

@@ -2,29 +2,29 @@
 //! with all descendants.
 //!
 //! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next;
-//! so nothing here calls itself, and siblings that are many and alike can be [folded](Tree::folded).
+//! so nothing here calls itself, and families of many are [folded](fold).
 
-use std::collections::HashMap;
+pub mod branches;
+pub mod fold;
 
+use self::branches::Branches;
+use self::fold::{Folding, Look, MANY, Of, Row, rows};
 use super::agent::Agent;
-use super::id::AgentId;
+use super::id::{AgentId, StateName};
 use super::money::Usd;
 use super::run::{Finished, Run};
 
-/// So many alike siblings stand for themselves; more are folded into one.
-const FEW: usize = 5;
-
-/// A tree that is folded has more rows only if it has no two siblings that are alike.
+/// A tree that is folded has more rows only where no two siblings began in the same state.
 const MANY_ROWS: usize = 100;
 
-/// Deeper than this, what is folded stands for whole families.
+/// Deeper than this a tree that is folded is cut off.
 const DEEPEST: usize = 24;
 
 /// The agents of a run, each after its parent and its elder siblings' families.
 #[derive(Debug)]
 pub struct Tree<'run> {
     nodes: Vec<Node<'run>>,
-    roots: Vec<usize>,
+    branches: Branches,
 }
 
 /// An agent with its place.
@@ -42,7 +42,6 @@ pub struct Node<'run> {
     pub total_cost: Usd,
     /// How many descendants it has.
     pub descendants: usize,
-    children: Vec<usize>,
 }
 
 /// A live agent, or how one ended.
@@ -54,18 +53,16 @@ pub enum Member<'run> {
     Ended(&'run Finished),
 }
 
-/// A row of a folded tree.
-#[derive(Debug)]
-pub struct Row<'tree, 'run> {
-    /// How far it is indented.
-    pub depth: usize,
-    /// One agent, or many that are alike.
-    pub members: Vec<&'tree Node<'run>>,
-    /// Whether their descendants are not shown below them.
-    pub closed: bool,
-}
-
 impl<'run> Member<'run> {
+    /// The state it began in; of those that ended in a run of an earlier version it is not known.
+    #[must_use]
+    pub fn began(self) -> Option<&'run StateName> {
+        match self {
+            Self::Live(agent) => Some(&agent.birth.state),
+            Self::Ended(agent) => agent.state.as_ref(),
+        }
+    }
+
     fn id(self) -> &'run AgentId {
         match self {
             Self::Live(agent) => &agent.id,
@@ -86,49 +83,37 @@ impl<'run> Tree<'run> {
     #[must_use]
     pub fn of(run: &'run Run) -> Self {
         let live = run.agents.values().map(Member::Live);
-        let members: Vec<Member<'run>> =
-            live.chain(run.finished.iter().map(Member::Ended)).collect();
-        let places: HashMap<&str, usize> = members
-            .iter()
-            .enumerate()
-            .map(|(place, member)| (member.id().as_str(), place))
-            .collect();
-        let mut children: Vec<Vec<usize>> = vec![Vec::new(); members.len()];
-        let mut roots = Vec::new();
-        for (place, member) in members.iter().enumerate() {
-            match member.id().parent().and_then(|parent| places.get(parent)) {
-                Some(&parent) => children[parent].push(place),
-                None => roots.push(place),
-            }
-        }
-        for siblings in &mut children {
-            siblings.sort_unstable_by_key(|&place| members[place].id().number());
-        }
-        Self::in_order(&members, &children, roots)
+        Self::with(&live.chain(run.finished.iter().map(Member::Ended)).collect::<Vec<_>>())
     }
 
-    fn in_order(members: &[Member<'run>], children: &[Vec<usize>], roots: Vec<usize>) -> Self {
-        let mut tree = Self { nodes: Vec::with_capacity(members.len()), roots: Vec::new() };
-        let mut parents: Vec<Option<usize>> = Vec::with_capacity(members.len());
-        let mut open: Vec<(usize, Option<usize>)> =
-            roots.into_iter().rev().map(|root| (root, None)).collect();
-        while let Some((place, parent)) = open.pop() {
-            let here = tree.nodes.len();
-            let depth = parent.map_or(0, |parent| tree.nodes[parent].depth + 1);
-            let siblings =
-                parent.map_or(&mut tree.roots, |parent| &mut tree.nodes[parent].children);
-            siblings.push(here);
-            tree.nodes.push(Node::new(members[place], depth));
-            parents.push(parent);
-            open.extend(children[place].iter().rev().map(|&child| (child, Some(here))));
+    /// The same of those that live.
+    #[must_use]
+    pub fn of_the_living(run: &'run Run) -> Self {
+        Self::with(&run.agents.values().map(Member::Live).collect::<Vec<_>>())
+    }
+
+    /// The same of those that have ended.
+    #[must_use]
+    pub fn of_the_ended(run: &'run Run) -> Self {
+        Self::with(&run.finished.iter().map(Member::Ended).collect::<Vec<_>>())
+    }
+
+    fn with(members: &[Member<'run>]) -> Self {
+        let branches = Branches::of(members.iter().map(|member| member.id()));
+        let order = branches.in_order();
+        let branches = branches.reordered(&order);
+        let mut nodes: Vec<Node<'run>> =
+            order.into_iter().map(|place| Node::of(members[place])).collect();
+        for place in 0..nodes.len() {
+            nodes[place].depth = branches.parent(place).map_or(0, |parent| nodes[parent].depth + 1);
         }
-        for (place, parent) in parents.into_iter().enumerate().rev() {
-            let Some(parent) = parent else { continue };
-            let Node { total_cost, descendants, .. } = tree.nodes[place];
-            tree.nodes[parent].total_cost += total_cost;
-            tree.nodes[parent].descendants += descendants + 1;
+        for place in (0..nodes.len()).rev() {
+            let Some(parent) = branches.parent(place) else { continue };
+            let Node { total_cost, descendants, .. } = nodes[place];
+            nodes[parent].total_cost += total_cost;
+            nodes[parent].descendants += descendants + 1;
         }
-        tree
+        Self { nodes, branches }
     }
 
     /// All agents, each before its descendants.
@@ -139,75 +124,29 @@ impl<'run> Tree<'run> {
 
     /// Every agent in a row of its own.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row<'_, 'run>> {
-        let rows = self.nodes.iter();
-        rows.map(|node| Row { depth: node.depth, members: vec![node], closed: false }).collect()
+    pub fn rows(&self) -> Vec<Row> {
+        let row = |(place, node): (usize, &Node<'_>)| Row {
+            depth: node.depth,
+            of: Of::One(place),
+            cut: false,
+        };
+        self.nodes.iter().enumerate().map(row).collect()
     }
 
-    /// The same with one row for siblings that are many and `alike`; the children of such are
-    /// siblings, too. In a tree that stays large, as one does in which all have two children, any two
-    /// that are alike are many.
+    /// The same with a row for each family of many. In a tree that stays large, as one does in which
+    /// all have two children, any two of a family are many.
     #[must_use]
-    pub fn folded<K: PartialEq>(&self, alike: impl Fn(&Node<'run>) -> K) -> Vec<Row<'_, 'run>> {
-        let rows = self.folded_beyond(FEW, &alike);
-        if rows.len() > MANY_ROWS { self.folded_beyond(1, &alike) } else { rows }
-    }
-
-    fn folded_beyond<K: PartialEq>(
-        &self,
-        few: usize,
-        alike: &impl Fn(&Node<'run>) -> K,
-    ) -> Vec<Row<'_, 'run>> {
-        let mut rows = Vec::new();
-        let mut open: Vec<(usize, Vec<usize>)> = self.groups(&self.roots, 0, few, alike);
-        while let Some((depth, places)) = open.pop() {
-            let members: Vec<&Node<'run>> =
-                places.iter().map(|&place| &self.nodes[place]).collect();
-            let children: Vec<usize> =
-                members.iter().flat_map(|node| node.children.iter().copied()).collect();
-            let closed = depth >= DEEPEST && !children.is_empty();
-            if !closed {
-                open.extend(self.groups(&children, depth + 1, few, alike));
-            }
-            rows.push(Row { depth, members, closed });
-        }
-        rows
-    }
-
-    /// Siblings by likeness, the last first, as a stack has them.
-    fn groups<K: PartialEq>(
-        &self,
-        siblings: &[usize],
-        depth: usize,
-        few: usize,
-        alike: &impl Fn(&Node<'run>) -> K,
-    ) -> Vec<(usize, Vec<usize>)> {
-        let mut groups: Vec<(K, Vec<usize>)> = Vec::new();
-        for &place in siblings {
-            let key = alike(&self.nodes[place]);
-            match groups.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, members)) => members.push(place),
-                None => groups.push((key, vec![place])),
-            }
-        }
-        let mut rows: Vec<(usize, Vec<usize>)> = Vec::new();
-        for (_, members) in groups {
-            if members.len() > few {
-                rows.push((depth, members));
-            } else {
-                rows.extend(members.into_iter().map(|place| (depth, vec![place])));
-            }
-        }
-        rows.sort_by_key(|(_, members)| std::cmp::Reverse(members.first().copied()));
-        rows
+    pub fn folded(&self, look: &impl Look) -> Vec<Row> {
+        let beyond = |many| Folding { many, deepest: DEEPEST, opened: None };
+        let folded = rows(&self.branches, look, beyond(MANY));
+        if folded.len() > MANY_ROWS { rows(&self.branches, look, beyond(1)) } else { folded }
     }
 }
 
 impl<'run> Node<'run> {
-    fn new(member: Member<'run>, depth: usize) -> Self {
+    fn of(member: Member<'run>) -> Self {
         let cost = member.cost();
-        let (id, children) = (member.id(), Vec::new());
-        Self { id, member, depth, cost, total_cost: cost, descendants: 0, children }
+        Self { id: member.id(), member, depth: 0, cost, total_cost: cost, descendants: 0 }
     }
 }
 

@@ -91,11 +91,20 @@ fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &
         Phase::Parked => ("waiting for someone".to_owned(), String::new()),
         Phase::Asking { node } => (format!("waiting for an answer to {node}"), String::new()),
         Phase::Awaiting(other) => (format!("waiting for {other}"), String::new()),
+        Phase::Joining { needs, of } if needs == of => {
+            (format!("waiting for {of} agents"), String::new())
+        }
+        Phase::Joining { needs, of } => {
+            (format!("waiting for {needs} of {of} agents"), String::new())
+        }
         Phase::Blocked { awaiting } => (format!("waiting for {awaiting}"), String::new()),
         Phase::Idle => ("idle".to_owned(), String::new()),
         Phase::Walking => ("walking the graph".to_owned(), String::new()),
         Phase::Delayed { until } => {
             ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))
+        }
+        Phase::Staggered { until } => {
+            ("waiting to start".to_owned(), format!("in {}", clock(until.since(now))))
         }
         Phase::Held { until, by } => {
             (format!("held by {by}"), format!("in {}", clock(until.since(now))))
@@ -159,14 +168,20 @@ mod tests {
             view(1, Phase::Running { since: Timestamp(60_000), activity: "Bash".into() }),
             view(12, Phase::Waiting),
             view(13, Phase::Delayed { until: Timestamp(67_000) }),
+            view(14, Phase::Staggered { until: Timestamp(67_000) }),
+            view(15, Phase::Joining { needs: 3, of: 5 }),
+            view(16, Phase::Joining { needs: 5, of: 5 }),
         ];
         assert_eq!(
             rows(&headline(), &views, Timestamp(65_000), (24, 100)),
             [
-                "tour · 1 running, 2 waiting, 3 ended, 1 failed · $0.25 of $1.00 · 1:05",
+                "tour · 1 running, 5 waiting, 3 ended, 1 failed · $0.25 of $1.00 · 1:05",
                 "  main.1   WORKER.md    0:05     $0.02  Bash",
                 "  main.12  WORKER.md             $0.02  waiting for a free process",
                 "  main.13  WORKER.md  in 0:02     $0.02  waiting to be run again",
+                "  main.14  WORKER.md  in 0:02     $0.02  waiting to start",
+                "  main.15  WORKER.md             $0.02  waiting for 3 of 5 agents",
+                "  main.16  WORKER.md             $0.02  waiting for 5 agents",
             ]
         );
     }

@@ -2,11 +2,13 @@
 
 use rustix::process::Signal;
 
-use crate::support::{Test, always, held, pair, when};
+use crate::support::{Test, always, crowd, held, pair, when};
 
 const SIZE: (u16, u16) = (24, 100);
 const ENTER: &str = "\r";
 const ESCAPE: &str = "\u{1b}";
+const LEFT: &str = "\u{1b}[D";
+const RIGHT: &str = "\u{1b}[C";
 const CONTROL_C: &str = "\u{3}";
 
 /// An agent whose tool works, and one whose turn has said nothing yet; both until `go`.
@@ -59,6 +61,30 @@ fn a_filter_leaves_only_what_was_asked_for() {
     assert_eq!(screen.left(), Some(0));
     test.release("go");
     live.wait().ok();
+}
+
+#[test]
+fn many_siblings_are_a_row_that_is_opened_and_closed() {
+    let test = crowd();
+    let mut live = test.spawn(&["START.md", "--max-procs", "16"]);
+    live.wait_crowd();
+    let mut screen = test.on_screen(&["top"], (30, 120));
+    let row = "▸ 14 agents";
+    screen.wait_for(&[row, "1 stuck · 1 running · 1 failed · 11 ended", "$0.11"]);
+    let folded = |text: &str| text.contains(row) && !text.contains("main.14");
+    screen.wait_until("those that stand out", |text| {
+        folded(text) && ["! main.3 ", "▶ main.7 ", "✗ main.5 "].iter().all(|one| text.contains(one))
+    });
+    screen.keys("j").keys(ENTER).wait_for(&["▾ 14 agents", "✓ main.1 ", "✓ main.14"]);
+    screen.keys("jj").keys(LEFT).keys(LEFT).wait_until("folded again", folded);
+    screen.keys(RIGHT).wait_for(&["▾ 14 agents", "✓ main.14"]).keys("j").keys(ENTER);
+    screen.wait_for(&["the last messages of main.3"]).keys(ESCAPE).wait_for(&["▾ 14 agents"]);
+    let each = |text: &str| text.contains("✓ main.14") && !text.contains("14 agents");
+    screen.keys("k").keys(ENTER).wait_until("folded", folded).keys("o").wait_until("each", each);
+    screen.keys("o").wait_until("folded at last", folded).keys("q");
+    assert_eq!(screen.left(), Some(0));
+    test.release("go");
+    live.wait().code(2);
 }
 
 #[test]

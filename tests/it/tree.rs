@@ -8,7 +8,7 @@ use raymond::domain::time::Timestamp;
 use raymond::store::record;
 use serde_json::{Value, json};
 
-use crate::support::{Test, pair, when};
+use crate::support::{Test, crowd, pair, when};
 
 /// START forks a worker that is held, and calls for someone it cannot have.
 fn family() -> Test {
@@ -66,6 +66,42 @@ fn each_agent_stands_below_its_parent_with_what_keeps_it() {
 }
 
 #[test]
+fn who_waits_for_those_it_has_forked_says_for_how_many() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "---\njoin: all\ntimeout: 2h\n---\nnext {{results}}")
+        .prompt("WORKER.md", "work on {{item}}")
+        .rule(when("next").reply("<result>led</result>"))
+        .rule(
+            when("start").reply(r#"<fork next="NEXT.md" each='["a", "b", "c"]'>WORKER.md</fork>"#),
+        )
+        .rule(when("work on a").reply("<result>done</result>"))
+        .rule(when("work").hold_before("go").reply("<result>done at last</result>"));
+    let mut live = test.spawn(&["START.md", "--stagger", "0s", "--max-procs", "4"]);
+    live.wait_event("join_begun", 1).wait_event("step_finished", 2);
+    live.wait_for("the held turns", |test| test.calls_with("work").len() == 3);
+
+    let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
+    let keeps = &agent(&tree, "main")["keeps"];
+    assert_eq!(
+        (&keeps["by"], &keeps["more"], &keeps["of"]),
+        (&json!("join"), &json!(2), &json!(3))
+    );
+    assert_eq!((&keeps["done"], &keeps["failed"]), (&json!(1), &json!(0)));
+    assert!(keeps["until"].is_u64() || keeps["until"].is_string(), "{keeps}");
+    let waits = "waits for 2 more of 3 agents, until ";
+    for command in [&["tree", "t"][..], &["status", "t"], &["show", "t", "main"]] {
+        test.raymond(command).ok().stdout_has(waits);
+    }
+    let mut screen = test.on_screen(&["top"], (24, 110));
+    screen.wait_for(&["· main ", "waits for 2 more of 3 agents", "▶ main.2 "]).keys("q");
+    assert_eq!(screen.left(), Some(0));
+    test.release("go");
+    live.wait().ok();
+    test.raymond(&["tree", "t"]).ok().stdout_has("led").stdout_lacks("waits for");
+}
+
+#[test]
 fn of_a_run_that_nobody_carries_on_it_says_so() {
     let test = family();
     let mut live = test.spawn(&["START.md"]);
@@ -112,14 +148,50 @@ fn grow(test: &Test, workers: usize) {
 }
 
 #[test]
+fn of_many_siblings_one_line_tells_who_does_what_and_nobody_is_overlooked() {
+    let test = crowd();
+    let mut live = test.spawn(&["START.md", "--max-procs", "16"]);
+    live.wait_crowd();
+    let folded = test.raymond(&["tree", "t"]);
+    let lines: Vec<&str> = folded.ok().stdout.lines().collect();
+    assert_eq!(lines.len(), 7, "{lines:#?}");
+    let line = lines[3];
+    assert!(line.starts_with("  14 agents, main.1 … main.14  WORKER.md  "), "{line}");
+    assert!(line.contains("$0.11"), "what they have cost in sum: {line}");
+    let counts = "1 wait for someone · 1 at work · 1 failed (protocol) · 11 ended";
+    assert!(line.ends_with(counts), "{line}");
+    assert!(lines[4].starts_with("    main.3  "), "{lines:#?}");
+    assert!(lines[4].contains("waits for someone: "), "{lines:#?}");
+    assert!(lines[5].starts_with("    main.5  ") && lines[5].contains("failed (protocol)"));
+    assert!(lines[6].ends_with("raymond tree t --all"), "{lines:#?}");
+
+    let all = test.raymond(&["tree", "t", "--all"]);
+    all.ok().stdout_has("  main.14  ended").stdout_lacks("14 agents").stdout_lacks("--all");
+    let json = test.raymond(&["tree", "t", "--json"]).ok().json();
+    assert_eq!(json["agents"].as_array().map(Vec::len), Some(15));
+    test.release("go");
+    live.wait().code(2);
+    test.raymond(&["status", "t"])
+        .ok()
+        .stdout_has("waits for someone: ")
+        .stdout_has("13 agents, main.1 … main.14: 1 failed (protocol) · 12 ended")
+        .stdout_has("Agent main.5 failed: ")
+        .stdout_has("Agent main terminated with result: led")
+        .stdout_lacks("Agent main.14");
+}
+
+#[test]
 fn ten_thousand_that_are_alike_are_one_line() {
     let test = pair();
     test.run(&["START.md"]).ok();
     grow(&test, 10_000);
-    let folded = test.raymond(&["tree", "t"]);
-    let lines: Vec<&str> = folded.ok().stdout.lines().collect();
-    assert!(lines.len() < 9, "{lines:#?}");
-    folded.stdout_has("10000 agents, main.1 to main.10000").stdout_has("$10.00");
+    for command in ["tree", "status"] {
+        let folded = test.raymond(&[command, "t"]);
+        let lines: Vec<&str> = folded.ok().stdout.lines().collect();
+        assert!(lines.len() < 9, "{lines:#?}");
+        folded.stdout_has("10000 agents, main.1 … main.10000").stdout_has("10000 hold still with");
+    }
+    test.raymond(&["tree", "t"]).ok().stdout_has("$10.00");
     let all = test.raymond(&["tree", "t", "--all"]);
     let workers = all.ok().stdout.lines().filter(|line| line.starts_with("  main.")).count();
     assert_eq!(workers, 10_000);

@@ -8,13 +8,17 @@ use crate::domain::id::{AgentId, RunId};
 
 pub(super) const TREE_HELP: &str = "Examples:
   raymond tree RUN                       who forked whom, where each is, what it cost and waits for
-  raymond tree RUN --all                 each of many that are alike in a line of its own
+  raymond tree RUN --all                 each agent in a line of its own
   raymond tree RUN --json | jq '.agents[] | select(.keeps.by == \"person\") | .id'
+
+More than twelve agents that were forked by the same one, or by those of one line, and began in the same
+state are one line, which tells how many of them do what. Those of them that wait for a person or have
+failed have lines of their own below it, the first twelve of each.
 
 --json prints { workflow_id, status, total_cost_usd, agents }: all agents, each after its parent, with
 id, parent, live, cost_usd, cost_with_descendants_usd, descendants; those that live with state, step
-and keeps (by: at_work, permit, due, backoff, plug_in, usage_limit, person or run), the others with
-result, or error and cause.";
+and keeps (by: at_work, permit, due, backoff, stagger, plug_in, usage_limit, person, answer, agent, join,
+program, nothing or run; a join with more, of, done and failed), the others with result, or error and cause.";
 
 pub(super) const SHOW_HELP: &str = "Examples:
   raymond show RUN main                  each step of an agent: what it was asked, answered, cost
@@ -44,9 +48,10 @@ pub(super) const LOG_HELP: &str = "Examples:
   raymond log RUN --agent 'main.2.*'     the same, and those of all its descendants
   raymond log RUN --json                 the records as the journal has them, a line each";
 
-pub(super) const TOP_HELP: &str = "The stuck come first, then those that run. Many that do the same are one row: Enter opens it.
-Keys: arrows choose, Enter shows an agent's last messages, / filters, s stops the run after a
-question, ? tells all of them, q leaves. It only reads, so it works on a run that nobody holds, too.";
+pub(super) const TOP_HELP: &str = "The stuck come first, then those that run. More than twelve agents that were forked by the same one and
+began in the same state are one row: Enter opens it, and o opens all such rows. Keys: arrows choose, Enter
+shows an agent's last messages, / filters, s stops the run after a question, ? tells all of them, q leaves.
+It only reads, so it works on a run that nobody holds, too.";
 
 /// Options of `log`.
 #[derive(Debug, Clone, Args)]
@@ -79,7 +84,7 @@ pub struct TreeArgs {
     /// Which run.
     #[command(flatten)]
     pub one: OneRun,
-    /// Show each agent, also of many siblings that are alike
+    /// Show each agent in a line of its own
     #[arg(long)]
     pub all: bool,
 }

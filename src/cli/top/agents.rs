@@ -13,6 +13,7 @@ use crate::domain::money::Usd;
 use crate::domain::run::{Ending, Finished, Run, Status};
 use crate::domain::settings::Answerer;
 use crate::domain::time::Timestamp;
+use crate::domain::turn::Cause;
 
 /// What is seen of a turn that has been begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub(super) enum Doing {
     Failed,
     /// It ended with a result.
     Ended,
+    /// It was ended, because the agent that waited for it went on without it.
+    Unneeded,
 }
 
 /// Why an agent waits.
@@ -64,14 +67,16 @@ pub(super) enum Doing {
 pub(super) enum Why {
     /// For one of the run's permits.
     Permit,
-    /// For another agent's end.
-    Agent,
+    /// For the end of other agents.
+    Agents,
     /// For a permit, or it is at work: a script's turns leave no trace.
     Script,
     /// What is left of a budget is reserved by turns that run.
     Budget,
     /// Until its turn is run again.
     Backoff(Timestamp),
+    /// Until the first of those it was forked with is ahead of it.
+    Stagger(Timestamp),
     /// A plug-in holds it back until then.
     PlugIn(Timestamp),
     /// Until the account's usage limit resets.
@@ -83,7 +88,7 @@ pub(super) enum Why {
 }
 
 /// What an agent does, whenever it began and however long it lasts.
-pub(super) type Class = (Discriminant<Doing>, Option<Discriminant<Why>>);
+type Class = (Discriminant<Doing>, Option<Discriminant<Why>>);
 
 /// The kinds of agents that can be shown alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -103,7 +108,7 @@ impl Doing {
             Self::Running => Kind::Running,
             Self::Left | Self::Waiting(_) => Kind::Waiting,
             Self::Failed => Kind::Failed,
-            Self::Ended => Kind::Ended,
+            Self::Ended | Self::Unneeded => Kind::Ended,
         }
     }
 
@@ -116,7 +121,7 @@ impl Doing {
             Self::Waiting(Why::Backoff(_) | Why::PlugIn(_)) => 3,
             Self::Waiting(_) => 4,
             Self::Failed => 5,
-            Self::Ended => 6,
+            Self::Ended | Self::Unneeded => 6,
         }
     }
 
@@ -126,9 +131,14 @@ impl Doing {
         (discriminant(&self), why)
     }
 
-    /// Whether many of it say no more than one: each turn that runs is another.
-    pub(super) fn folds(self) -> bool {
-        !matches!(self, Self::Silent | Self::Running)
+    /// Of which kind it is among those that are not to be overlooked in a row of many.
+    pub(super) fn stands_out(self) -> Option<u8> {
+        match self.kind() {
+            Kind::Stuck => Some(0),
+            Kind::Running => Some(1),
+            Kind::Failed => Some(2),
+            Kind::Waiting | Kind::Ended => None,
+        }
     }
 }
 
@@ -137,6 +147,8 @@ impl Doing {
 pub(super) struct Entry {
     /// Its id.
     pub(super) id: AgentId,
+    /// The state it began in, if that is known.
+    pub(super) began: Option<StateName>,
     /// The state it is in; none, if it has ended.
     pub(super) state: Option<StateName>,
     /// What it does.
@@ -177,10 +189,10 @@ impl<'run> Money<'run> {
     }
 }
 
-/// All agents of a run, those that have ended too.
+/// All agents of a run, those that live in no order, those that have ended too.
 pub(super) fn entries(known: Known<'_>) -> Vec<Entry> {
     let mut money = Money::of(known);
-    let live = known.run.agents.values().map(|agent| live(known, &mut money, agent));
+    let live = known.run.agents.unordered().map(|agent| live(known, &mut money, agent));
     let ended = known.run.finished.iter().enumerate().map(|(place, agent)| ended(place, agent));
     live.chain(ended).collect()
 }
@@ -195,6 +207,7 @@ fn live<'run>(known: Known<'run>, money: &mut Money<'run>, agent: &'run Agent) -
     let progressed = seen.filter(|_| turns).map(|seen| seen.progressed);
     Entry {
         id: agent.id.clone(),
+        began: Some(agent.birth.state.clone()),
         state: Some(agent.place()),
         doing,
         since: Some(progressed.map_or(agent.since, |progressed| progressed.max(agent.since))),
@@ -206,10 +219,12 @@ fn live<'run>(known: Known<'run>, money: &mut Money<'run>, agent: &'run Agent) -
 fn ended(place: usize, agent: &Finished) -> Entry {
     Entry {
         id: agent.id.clone(),
+        began: agent.state.clone(),
         state: None,
-        doing: match agent.ending {
-            Ending::Error(_) => Doing::Failed,
-            Ending::Result(_) => Doing::Ended,
+        doing: match (&agent.ending, agent.cause) {
+            (Ending::Error(_), Some(Cause::Unneeded)) => Doing::Unneeded,
+            (Ending::Error(_), _) => Doing::Failed,
+            (Ending::Result(_), _) => Doing::Ended,
         },
         since: None,
         spent: agent.cost_usd,
@@ -222,15 +237,18 @@ fn doing(known: Known<'_>, agent: &Agent, seen: Option<&Seen>) -> Doing {
     if agent.parked.is_some() || agent.asked.is_some() {
         return Doing::Someone;
     }
-    if agent.awaits.is_some() {
-        return Doing::Waiting(Why::Agent);
+    if agent.awaits.is_some() || agent.join.is_some() {
+        return Doing::Waiting(Why::Agents);
     }
     if agent.walks() && held && run.status == Status::Running {
         return Doing::Running;
     }
     if let Some(until) = agent.not_before.filter(|&until| held && until > now) {
-        let plug_in = agent.held.is_some();
-        return Doing::Waiting(if plug_in { Why::PlugIn(until) } else { Why::Backoff(until) });
+        return Doing::Waiting(match &agent.held {
+            Some(_) => Why::PlugIn(until),
+            None if agent.is_new() => Why::Stagger(until),
+            None => Why::Backoff(until),
+        });
     }
     match seen {
         Some(seen) if held && is_silent(run, agent, seen, now) => return Doing::Silent,

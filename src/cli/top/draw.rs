@@ -8,14 +8,16 @@ use ratatui::text::Line;
 
 use super::agents::{Entry, Known};
 use super::keys::HELP;
-use super::rows::Row;
 use super::screen::{Screen, View};
-use super::text::{Cells, Tone, cells, headline, situation};
+use super::text::{Cells, Tone, cells, situation};
+use crate::domain::tree::fold::Row;
 
 /// What is drawn.
 pub(super) struct Picture<'run> {
     /// What is known of the run.
     pub(super) known: Known<'run>,
+    /// The line about the whole.
+    pub(super) headline: &'run str,
     /// Its agents.
     pub(super) entries: &'run [Entry],
     /// The rows of all of them.
@@ -44,7 +46,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture<'_>, screen: &Screen
     let area = frame.area();
     let mut place = Place { frame, area, colours: picture.colours };
     let known = picture.known;
-    place.line(0, &headline(known, picture.entries), Style::new().add_modifier(Modifier::BOLD));
+    place.line(0, picture.headline, Style::new().add_modifier(Modifier::BOLD));
     let told = screen
         .notice
         .clone()
@@ -151,7 +153,7 @@ impl Place<'_, '_> {
             View::Messages { .. } => "↑ ↓ scroll   q Esc back".to_owned(),
             View::Help => "any key: back".to_owned(),
             View::Agents => {
-                "↑↓ choose  Enter messages  / filter  r w u f a kinds  s stop  ? help  q leave"
+                "↑↓ choose  Enter opens  o all  / filter  r w u f a kinds  s stop  ? help  q leave"
                     .to_owned()
             }
         };

@@ -3,8 +3,9 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::agents::{Entry, Kind};
-use super::rows::{Filter, Row};
+use super::rows::Filter;
 use super::screen::{Screen, View};
+use crate::domain::tree::fold::{Of, Row};
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,9 @@ pub(super) enum Order {
 /// The keys, as they are explained.
 pub(super) const HELP: &[(&str, &str)] = &[
     ("↑ ↓  j k", "choose a row; PgUp PgDn by a page; g and Home the first, G and End the last"),
-    ("Enter", "the last messages of an agent; opens and closes a row of many"),
+    ("Enter", "the last messages of an agent; opens a row of many, and closes it again"),
+    ("→ ←  l h", "opens a row of many; closes it, or leads to the row that this one stands below"),
+    ("o", "opens all rows of many, and closes them again"),
     ("/", "type a part of an id or a state: only such agents are shown; Esc shows all again"),
     ("r w u f", "only those that run, wait, are stuck, have failed"),
     ("a", "all agents again"),
@@ -28,8 +31,12 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("", ""),
     ("!", "stuck: it waits for someone, or has been silent for half of the time it may be"),
     ("▶ ·", "its turn runs; it waits"),
-    ("✗ ✓", "it has failed; it has ended well"),
-    ("▸ ▾", "many that do the same, folded and opened"),
+    ("✗ ✓ –", "it has failed; it has ended well; it was stopped, as it was no longer needed"),
+    (
+        "▸ ▾",
+        "many that began in the same state, folded and opened; below a folded row are those of",
+    ),
+    ("", "them that are stuck, run or have failed, the first twelve of each"),
 ];
 
 /// Presses a key.
@@ -77,7 +84,10 @@ fn in_agents(screen: &mut Screen, key: KeyCode, entries: &[Entry], rows: &[Row])
         KeyCode::PageDown => screen.go(entries, rows, page),
         KeyCode::Home | KeyCode::Char('g') => screen.go_to_top(),
         KeyCode::End | KeyCode::Char('G') => screen.go(entries, rows, isize::MAX),
-        KeyCode::Enter => open(screen, entries, rows),
+        KeyCode::Enter => enter(screen, entries, rows),
+        KeyCode::Right | KeyCode::Char('l') => screen.open(rows, true),
+        KeyCode::Left | KeyCode::Char('h') => out(screen, entries, rows),
+        KeyCode::Char('o') => screen.opened.all = !screen.opened.all,
         KeyCode::Char('/') => screen.view = View::Typing,
         KeyCode::Char('?') => screen.view = View::Help,
         KeyCode::Char('s' | 'p') => screen.view = View::Asking,
@@ -95,18 +105,20 @@ fn only(screen: &mut Screen, kind: Option<Kind>) {
     screen.show(Filter { kind, ..screen.filter.clone() });
 }
 
-fn open(screen: &mut Screen, entries: &[Entry], rows: &[Row]) {
-    match rows.get(screen.at) {
-        Some(Row::Agent { entry, .. }) => {
+fn enter(screen: &mut Screen, entries: &[Entry], rows: &[Row]) {
+    match rows.get(screen.at).map(|row| &row.of) {
+        Some(Of::One(entry)) => {
             screen.view = View::Messages { agent: entries[*entry].id.clone(), back: 0 };
         }
-        Some(Row::Many { alike, .. }) => {
-            if !screen.opened.remove(alike) {
-                screen.opened.insert(alike.clone());
-            }
-            screen.go(entries, rows, 0);
-        }
+        Some(Of::Many { open, .. }) => screen.open(rows, !open),
         None => {}
+    }
+}
+
+fn out(screen: &mut Screen, entries: &[Entry], rows: &[Row]) {
+    match rows.get(screen.at).map(|row| &row.of) {
+        Some(Of::Many { open: true, .. }) => screen.open(rows, false),
+        _ => screen.go_out(entries, rows),
     }
 }
 

@@ -3,11 +3,10 @@
 //! A row is chosen by what it is, not by where it stands, so that it stays chosen when others come
 //! and go; before anything is chosen, the first row is.
 
-use std::collections::HashSet;
-
 use super::agents::Entry;
-use super::rows::{Alike, Filter, Row};
+use super::rows::{Filter, Opened};
 use crate::domain::id::AgentId;
+use crate::domain::tree::fold::{Family, Of, Row};
 
 /// The view.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,8 +34,8 @@ pub(super) enum View {
 pub(super) enum Chosen {
     /// An agent.
     Agent(AgentId),
-    /// Agents that do the same.
-    Many(Alike),
+    /// A family in one row.
+    Many(Family),
 }
 
 /// The screen.
@@ -47,7 +46,7 @@ pub(super) struct Screen {
     /// Which agents are shown.
     pub(super) filter: Filter,
     /// Whose rows are shown one by one.
-    pub(super) opened: HashSet<Alike>,
+    pub(super) opened: Opened,
     /// What is chosen.
     chosen: Option<Chosen>,
     /// The place of the chosen row, and of the first that is seen.
@@ -61,16 +60,16 @@ pub(super) struct Screen {
 
 impl Chosen {
     fn of(entries: &[Entry], row: &Row) -> Self {
-        match row {
-            Row::Agent { entry, .. } => Self::Agent(entries[*entry].id.clone()),
-            Row::Many { alike, .. } => Self::Many(alike.clone()),
+        match &row.of {
+            Of::One(entry) => Self::Agent(entries[*entry].id.clone()),
+            Of::Many { family, .. } => Self::Many(family.clone()),
         }
     }
 
     fn is(&self, entries: &[Entry], row: &Row) -> bool {
-        match (self, row) {
-            (Self::Agent(id), Row::Agent { entry, .. }) => entries[*entry].id == *id,
-            (Self::Many(one), Row::Many { alike, .. }) => one == alike,
+        match (self, &row.of) {
+            (Self::Agent(id), Of::One(entry)) => entries[*entry].id == *id,
+            (Self::Many(one), Of::Many { family, .. }) => one == family,
             _ => false,
         }
     }
@@ -105,6 +104,27 @@ impl Screen {
         let last = rows.len().saturating_sub(1);
         self.choose(entries, rows, self.at.saturating_add_signed(by).min(last));
         self.scroll(last);
+    }
+
+    /// Opens the chosen row of many, or closes it.
+    pub(super) fn open(&mut self, rows: &[Row], open: bool) {
+        if let Some(Row { of: Of::Many { family, .. }, .. }) = rows.get(self.at) {
+            if open {
+                self.opened.families.insert(family.clone());
+            } else {
+                self.opened.families.remove(family);
+            }
+            self.chosen = Some(Chosen::Many(family.clone()));
+        }
+    }
+
+    /// Chooses the row below which the chosen one stands.
+    pub(super) fn go_out(&mut self, entries: &[Entry], rows: &[Row]) {
+        let Some(depth) = rows.get(self.at).map(|row| row.depth) else { return };
+        if let Some(at) = rows[..self.at].iter().rposition(|row| row.depth < depth) {
+            self.choose(entries, rows, at);
+            self.scroll(rows.len().saturating_sub(1));
+        }
     }
 
     /// Chooses the first row, whatever will stand there.

@@ -1,10 +1,15 @@
 //! What the screen says: the headline, and a row for those agents that are seen. Pure.
 
+mod many;
+
 use super::agents::{Doing, Entry, Kind, Known, Why};
-use super::rows::{Filter, Row};
+use super::rows::Filter;
+use crate::cli::keeping;
 use crate::cli::status::standing;
+use crate::domain::agent::Agent;
 use crate::domain::run::{Ending, Status};
 use crate::domain::time::Timestamp;
+use crate::domain::tree::fold::{Of, Row};
 use crate::plugin::screen::clock;
 use crate::plugin::sentence::{date, one_line, printable, waiting};
 
@@ -55,11 +60,9 @@ const KINDS: [(Kind, &str); 5] = [
 /// The run, how many agents do what, and what is spent.
 pub(super) fn headline(known: Known<'_>, entries: &[Entry]) -> String {
     let run = known.run;
-    let counts = KINDS.iter().filter_map(|&(kind, word)| {
-        let count = entries.iter().filter(|entry| entry.doing.kind() == kind).count();
-        (count > 0 || kind == Kind::Running).then(|| format!("{count} {word}"))
-    });
-    let counts: Vec<String> = counts.collect();
+    let counts = counted(entries.iter().map(|entry| entry.doing.kind()));
+    let counts = counts.filter(|&(kind, count, _)| count > 0 || kind == Kind::Running);
+    let counts: Vec<String> = counts.map(|(_, count, word)| format!("{count} {word}")).collect();
     let spent = match run.settings.budget_usd {
         Some(budget) => format!("{} of {budget}", run.total_cost_usd),
         None => run.total_cost_usd.to_string(),
@@ -95,22 +98,20 @@ pub(super) fn situation(known: Known<'_>, filter: &Filter, shown: usize) -> Stri
 
 /// A row.
 pub(super) fn cells(known: Known<'_>, entries: &[Entry], row: &Row) -> Cells {
-    match row {
-        Row::Agent { entry, depth } => agent(known, &entries[*entry], *depth),
-        Row::Many { count, entry, open, depth, .. } => {
-            let first = &entries[*entry];
-            let mark = if *open { '▾' } else { '▸' };
-            Cells {
-                name: format!("{}{mark} {count} agents", indented(*depth)),
-                what: what_many(first.doing).to_owned(),
-                tone: tone(first.doing),
-                quiet: String::new(),
-                tokens: String::new(),
-                spent: String::new(),
-                state: state(first),
-            }
+    match &row.of {
+        Of::One(entry) => agent(known, &entries[*entry], row.depth),
+        Of::Many { members, open, .. } => {
+            let members: Vec<&Entry> = members.iter().map(|&entry| &entries[entry]).collect();
+            many::cells(&members, *open, row.depth)
         }
     }
+}
+
+/// How many there are of each kind, and the word for it.
+fn counted(kinds: impl Iterator<Item = Kind>) -> impl Iterator<Item = (Kind, usize, &'static str)> {
+    let mut counts = [0; KINDS.len()];
+    kinds.for_each(|kind| counts[kind as usize] += 1);
+    KINDS.iter().map(move |&(kind, word)| (kind, counts[kind as usize], word))
 }
 
 fn agent(known: Known<'_>, entry: &Entry, depth: usize) -> Cells {
@@ -145,6 +146,7 @@ fn state(entry: &Entry) -> String {
 
 fn mark(doing: Doing) -> char {
     match doing.kind() {
+        Kind::Ended if doing == Doing::Unneeded => '–',
         Kind::Stuck => '!',
         Kind::Running => '▶',
         Kind::Waiting => '·',
@@ -174,9 +176,7 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
         Doing::Running if agent.is_some_and(|agent| agent.proposal.is_some()) => {
             format!("is evaluated: {}", doing())
         }
-        Doing::Running if agent.is_some_and(crate::domain::agent::Agent::walks) => {
-            "walks the graph".to_owned()
-        }
+        Doing::Running if agent.is_some_and(Agent::walks) => "walks the graph".to_owned(),
         Doing::Running => doing(),
         Doing::Someone => {
             let asked = agent.and_then(|agent| agent.asked.as_ref());
@@ -192,12 +192,13 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
             let by = agent.and_then(|agent| agent.held.as_deref()).unwrap_or("a plug-in");
             format!("held by {} until {}", one_line(by), date(until))
         }
-        Doing::Waiting(Why::Agent) => {
+        Doing::Waiting(Why::Agents) => {
             let other = agent.and_then(|agent| agent.awaits.as_ref());
-            other.map_or_else(|| wait(Why::Agent, known.now), |other| format!("waits for {other}"))
+            let other = other.map(|other| format!("waits for {other}"));
+            other.or_else(|| agent.and_then(forked)).unwrap_or_else(|| wait(Why::Agents, known.now))
         }
         Doing::Waiting(why) => wait(why, known.now),
-        Doing::Failed | Doing::Ended => {
+        Doing::Failed | Doing::Ended | Doing::Unneeded => {
             let Some(ended) = entry.ended.and_then(|place| known.run.finished.get(place)) else {
                 return String::new();
             };
@@ -210,36 +211,24 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
     }
 }
 
+/// How many more it waits for of the agents it has forked.
+fn forked(agent: &Agent) -> Option<String> {
+    let tally = agent.forks.tally(agent.stack.len());
+    agent.join.as_ref().map(|joining| keeping::join(joining.more(tally), tally.count))
+}
+
 fn wait(why: Why, now: Timestamp) -> String {
     match why {
         Why::Permit => "waits for a permit".to_owned(),
-        Why::Agent => "waits for another agent".to_owned(),
+        Why::Agents => "waits for other agents".to_owned(),
         Why::Script => "a script answers it".to_owned(),
         Why::Budget => "waits for money that running turns have reserved".to_owned(),
         Why::PlugIn(until) => format!("held by a plug-in until {}", date(until)),
         Why::Backoff(until) => format!("is run again in {}", clock(until.since(now))),
+        Why::Stagger(until) => format!("starts in {}", clock(until.since(now))),
         Why::UsageLimit(until) => format!("waits for the usage limit until {}", date(until)),
         Why::Paused => "waits: the run is paused".to_owned(),
         Why::Nobody => "waits for a raymond".to_owned(),
-    }
-}
-
-fn what_many(doing: Doing) -> &'static str {
-    match doing {
-        Doing::Silent | Doing::Running => "run",
-        Doing::Someone => "wait for someone",
-        Doing::Left => "were at work when their raymond ended",
-        Doing::Waiting(Why::Permit) => "wait for a permit",
-        Doing::Waiting(Why::Agent) => "wait for another agent",
-        Doing::Waiting(Why::Script) => "a script answers them",
-        Doing::Waiting(Why::Budget) => "wait for money that running turns have reserved",
-        Doing::Waiting(Why::PlugIn(_)) => "held by a plug-in",
-        Doing::Waiting(Why::Backoff(_)) => "are run again",
-        Doing::Waiting(Why::UsageLimit(_)) => "wait for the usage limit",
-        Doing::Waiting(Why::Paused) => "wait: the run is paused",
-        Doing::Waiting(Why::Nobody) => "wait for a raymond",
-        Doing::Failed => "have failed",
-        Doing::Ended => "have ended well",
     }
 }
 

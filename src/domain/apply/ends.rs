@@ -37,6 +37,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
         )),
         owes: Some(Owed { turn: agent.turn_id(), state: agent.prompt().clone() }),
         id: agent.id,
+        state: Some(agent.birth.state),
         cause: Some(Cause::Interrupted),
         forked: None,
         told: false,
@@ -80,6 +81,7 @@ pub(super) fn retire(
     let (forked, joins) = counted(run, agent.as_ref(), &ending);
     run.finished.push(Finished {
         id: id.clone(),
+        state: agent.as_ref().map(|agent| agent.birth.state.clone()),
         ending,
         cause,
         cost_usd: agent.as_ref().map_or(Usd::ZERO, |agent| agent.cost_usd),

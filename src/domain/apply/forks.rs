@@ -155,6 +155,7 @@ fn stop(run: &mut Run, parent: &AgentId, stopped: &[Stopped]) -> Vec<Effect> {
             forked: None,
             told: true,
             id: agent.id,
+            state: Some(agent.birth.state),
         });
         effects.push(Effect::Discard(id.clone()));
     }

@@ -100,6 +100,7 @@ fn a_result_without_a_caller_ends_the_agent() {
         scene.run.finished,
         [Finished {
             id: AgentId::main(),
+            state: Some(state("A.md")),
             ending: Ending::Result(" as it\nstands ".into()),
             cause: None,
             cost_usd: Usd::from_dollars(CENT),

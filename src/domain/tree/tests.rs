@@ -1,4 +1,4 @@
-//! The tree by chance, and what folding makes of broad, deep and mixed ones.
+//! The tree by chance, and what folding makes of the trees of real runs.
 
 use std::collections::BTreeSet;
 
@@ -6,29 +6,58 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::domain::apply::tests::plausible::{Journal, pushes};
-use crate::domain::apply::tests::scene::{Scene, goto, result, tag};
+use crate::domain::apply::tests::scene::{Scene, goto, result, state, tag};
+use crate::domain::event::Event;
+use crate::domain::run::Ending;
 use crate::domain::transition::Tag;
 
-/// Alike are agents that live in the same state, or have ended.
-fn alike(node: &Node<'_>) -> String {
-    match node.member {
-        Member::Live(agent) => agent.current_state.to_string(),
-        Member::Ended(_) => String::new(),
+/// Of the agents of a tree those stand out that have failed.
+struct Failures<'tree, 'run>(&'tree Tree<'run>);
+
+impl Look for Failures<'_, '_> {
+    fn id(&self, place: usize) -> &AgentId {
+        self.0.nodes()[place].id
     }
+
+    fn began(&self, place: usize) -> Option<&StateName> {
+        self.0.nodes()[place].member.began()
+    }
+
+    fn stands_out(&self, place: usize) -> Option<u8> {
+        has_failed(&self.0.nodes()[place]).then_some(0)
+    }
+}
+
+fn has_failed(node: &Node<'_>) -> bool {
+    matches!(node.member, Member::Ended(Finished { ending: Ending::Error(_), .. }))
 }
 
 fn fork(scene: &mut Scene, parent: &str) {
     scene.take(parent, tag(Tag::Fork, "N.md", "W.md"));
 }
 
-/// The rows as text: the first id, and how many there are.
-fn shown(rows: &[Row<'_, '_>]) -> Vec<String> {
-    let text = |row: &Row<'_, '_>| {
-        let more =
-            if row.members.len() > 1 { format!(" ×{}", row.members.len()) } else { String::new() };
-        format!("{}{}{more}", ".".repeat(row.depth), row.members[0].id)
+/// The folded rows as text: the first id, how many there are, and whether more is below.
+fn shown(tree: &Tree<'_>) -> Vec<String> {
+    let text = |row: &Row| {
+        let members = row.of.members();
+        let many = if members.len() > 1 { format!(" ×{}", members.len()) } else { String::new() };
+        let cut = if row.cut { " …" } else { "" };
+        format!("{}{}{many}{cut}", ".".repeat(row.depth), tree.nodes()[members[0]].id)
     };
-    rows.iter().map(text).collect()
+    tree.folded(&Failures(tree)).iter().map(text).collect()
+}
+
+fn ended(id: AgentId) -> Finished {
+    Finished {
+        id,
+        state: Some(state("W.md")),
+        ending: Ending::Result(String::new()),
+        cause: None,
+        cost_usd: Usd::from_dollars(0.01),
+        owes: None,
+        forked: None,
+        told: false,
+    }
 }
 
 /// A chain in which each agent forks the next, as a run: no journal of that length is needed.
@@ -37,17 +66,7 @@ fn chain(length: usize) -> Run {
     let mut id = AgentId::main();
     for _ in 1..length {
         id = id.child(1);
-        let ending = crate::domain::run::Ending::Result(String::new());
-        let cost_usd = Usd::from_dollars(0.01);
-        run.finished.push(Finished {
-            id: id.clone(),
-            ending,
-            cause: None,
-            cost_usd,
-            owes: None,
-            forked: None,
-            told: false,
-        });
+        run.finished.push(ended(id.clone()));
     }
     run
 }
@@ -65,43 +84,31 @@ fn the_tenth_child_comes_after_the_second() {
 }
 
 #[test]
-fn siblings_that_are_many_and_alike_are_one_row() {
+fn siblings_that_began_in_one_state_are_one_row_wherever_they_are_now() {
     let mut scene = Scene::begin();
     (0..20).for_each(|_| fork(&mut scene, "main"));
+    scene.take("main", tag(Tag::Fork, "N.md", "OTHER.md"));
     for child in 3..=16 {
         scene.take(&format!("main.{child}"), result("done"));
     }
     scene.take("main.2", goto("B.md"));
+    scene.happens(Event::AgentFailed(scene.end_badly("main.17")));
     fork(&mut scene, "main.1");
     let tree = Tree::of(&scene.run);
-    let rows = tree.folded(alike);
-    // main.1 has gone on to N.md with its fork, main.2 to B.md.
-    assert_eq!(
-        shown(&rows),
-        [
-            "main",
-            ".main.1",
-            "..main.1.1",
-            ".main.2",
-            ".main.3 ×14",
-            ".main.17",
-            ".main.18",
-            ".main.19",
-            ".main.20"
-        ]
-    );
-    assert_eq!(tree.rows().len(), 22);
+    assert_eq!(shown(&tree), ["main", ".main.1 ×20", "..main.17", "..main.1.1", ".main.21"]);
+    assert_eq!(tree.rows().len(), 23);
+    let living = Tree::of_the_living(&scene.run);
+    assert_eq!(living.nodes().len(), 8);
 }
 
 #[test]
-fn the_families_of_what_is_folded_are_folded_together() {
+fn the_families_of_a_family_are_folded_together() {
     let mut scene = Scene::begin();
-    (0..10).for_each(|_| fork(&mut scene, "main"));
-    for child in 1..=10 {
+    (0..20).for_each(|_| fork(&mut scene, "main"));
+    for child in 1..=20 {
         (0..3).for_each(|_| fork(&mut scene, &format!("main.{child}")));
     }
-    let tree = Tree::of(&scene.run);
-    assert_eq!(shown(&tree.folded(alike)), ["main", ".main.1 ×10", "..main.1.1 ×30"]);
+    assert_eq!(shown(&Tree::of(&scene.run)), ["main", ".main.1 ×20", "..main.1.1 ×60"]);
 }
 
 #[test]
@@ -118,19 +125,20 @@ fn a_tree_in_which_all_have_two_children_is_folded_too() {
     }
     let tree = Tree::of(&scene.run);
     assert_eq!(tree.nodes().len(), 255);
-    assert_eq!(tree.folded(alike).len(), 8);
+    assert_eq!(shown(&tree).len(), 8);
 }
 
 #[test]
 fn a_chain_however_long_is_neither_a_stack_nor_a_screen() {
-    let run = chain(3000);
+    let mut run = chain(3000);
+    run.finished[2000].ending = Ending::Error("lost".to_owned());
     let tree = Tree::of(&run);
     assert_eq!(tree.nodes()[0].descendants, 2999);
     assert_eq!(tree.nodes()[0].total_cost, Usd::from_dollars(29.99));
-    let rows = tree.folded(alike);
-    assert_eq!(rows.len(), DEEPEST + 1);
-    let last = rows.last().expect("a row");
-    assert!(last.closed && last.members[0].descendants == 3000 - 1 - DEEPEST);
+    let rows = tree.folded(&Failures(&tree));
+    assert_eq!(rows.len(), DEEPEST + 2);
+    assert!(rows[DEEPEST].cut);
+    assert_eq!(rows[DEEPEST + 1].of, Of::One(2001), "who has failed far below is named");
 }
 
 #[test]
@@ -139,7 +147,7 @@ fn an_agent_whose_parent_is_not_there_stands_for_itself() {
     run.finished.remove(0);
     let tree = Tree::of(&run);
     assert_eq!(tree.nodes().len(), 3);
-    assert_eq!(tree.roots.len(), 2);
+    assert_eq!(tree.branches.roots().len(), 2);
 }
 
 proptest! {
@@ -158,13 +166,21 @@ proptest! {
     }
 
     #[test]
-    fn folding_loses_nobody(pushes in pushes(60)) {
+    fn folding_loses_nobody(pushes in pushes(60), many in 1usize..4, deepest in 0usize..4) {
         let run = Journal::of(&pushes).run;
         let tree = Tree::of(&run);
-        let rows = tree.folded(alike);
-        let closed: usize = rows.iter().filter(|row| row.closed)
-            .flat_map(|row| &row.members).map(|node| node.descendants).sum();
-        let members: usize = rows.iter().map(|row| row.members.len()).sum();
-        prop_assert_eq!(members + closed, tree.nodes().len());
+        let folding = Folding { many, deepest, opened: None };
+        let rows = rows(&tree.branches, &Failures(&tree), folding);
+        let mut told = BTreeSet::new();
+        for row in &rows {
+            let members = row.of.members();
+            told.extend(if row.cut { tree.branches.below(members) } else { members.to_vec() });
+        }
+        prop_assert_eq!(told.len(), tree.nodes().len());
+        for (place, node) in tree.nodes().iter().enumerate().filter(|(_, node)| has_failed(node)) {
+            let failed = tree.nodes().iter().filter(|node| has_failed(node)).count();
+            let alone = rows.iter().any(|row| row.of == Of::One(place));
+            prop_assert!(alone || failed > MANY, "{} is overlooked", node.id);
+        }
     }
 }

@@ -17,4 +17,4 @@ pub(crate) use live::{Live, kill, patiently};
 pub(crate) use outcome::Outcome;
 pub(crate) use place::Test;
 pub(crate) use rule::{Rule, always, when};
-pub(crate) use scene::{held, pair};
+pub(crate) use scene::{crowd, held, pair};

@@ -1,6 +1,6 @@
 //! Workflows that several subjects are tested on.
 
-use super::{Test, always, when};
+use super::{Live, Test, always, when};
 
 /// START forks a worker and goes on to NEXT.
 pub(crate) fn pair() -> Test {
@@ -20,4 +20,36 @@ pub(crate) fn held() -> Test {
         .prompt("NEXT.md", "next")
         .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
         .rule(always().reply("<result>ok</result>"))
+}
+
+/// Fourteen workers of one agent: of the third someone has to say whether it goes on, the fifth fails, the
+/// seventh is held at `go` as their parent is, the others are done.
+pub(crate) fn crowd() -> Test {
+    let fork = r#"<fork next="NEXT.md">WORKER.md</fork>"#;
+    let born = "---\nsupervision: { max_restarts: 0, on_exhausted: wait }\n---\nwork";
+    Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .prompt("WORKER.md", born)
+        .rule(always().agent("main.3").exit(3))
+        .rule(always().agent("main.5").reply("no tag at all"))
+        .rule(always().agent("main.7").hold_before("go").reply("<result>worked at last</result>"))
+        .rule(when("work").reply("<result>worked</result>").cost(0.01))
+        .rule(when("start").reply(fork))
+        .rule(when("next").times(13).reply(fork))
+        .rule(when("next").hold_before("go").reply("<result>led</result>"))
+}
+
+impl Live<'_> {
+    /// Waits until of the [`crowd`] all have come where they stay.
+    pub(crate) fn wait_crowd(&mut self) -> &mut Self {
+        self.wait_event("agent_parked", 1).wait_event("agent_failed", 1);
+        self.wait_event("step_finished", 14 + 11);
+        self.wait_for("the held turns", |test| {
+            let held = |part: &str, agent: &str| {
+                test.calls_with(part).iter().any(|call| call.agent() == agent)
+            };
+            held("work", "main.7") && test.calls_with("next").len() == 14
+        })
+    }
 }

@@ -1,15 +1,16 @@
 //! What is said of an agent, case by case.
 
 use super::*;
-use crate::cli::top::rows::Row;
 use crate::cli::top::text::{cells, headline, what};
-use crate::domain::apply::tests::scene::{Scene, agent_id, tag};
+use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::budget::Share;
 use crate::domain::event::{AgentParked, Event, TurnFailed};
+use crate::domain::join::Need;
 use crate::domain::money::Usd;
 use crate::domain::run::Pause;
 use crate::domain::supervision::Supervision;
 use crate::domain::transition::Tag;
+use crate::domain::tree::fold::{Of, Row};
 
 const MINUTE: u64 = 60_000;
 
@@ -83,6 +84,38 @@ fn why_an_agent_waits_is_told() {
 }
 
 #[test]
+fn who_waits_for_what_it_has_forked_tells_for_how_many() {
+    let mut scene = scene();
+    (0..2).for_each(|_| {
+        scene.take("main", tag(Tag::Fork, "NEXT.md", "WORK.md"));
+    });
+    scene.joins("main", Need::All);
+    scene.take("main.1", result("done"));
+    let none = HashMap::new();
+    let why =
+        |run: &Run, id: &str| told(Known { run, held: true, seen: &none, now: Timestamp(0) }, id);
+    let waits = (Doing::Waiting(Why::Agents), "waits for 2 more of 3 agents".to_owned());
+    assert_eq!(why(&scene.run, "main"), waits);
+
+    scene.run.finished[0].ending = Ending::Error("main goes on without it".to_owned());
+    scene.run.finished[0].cause = Some(Cause::Unneeded);
+    let told = (Doing::Unneeded, "no longer needed: main goes on without it".to_owned());
+    assert_eq!(why(&scene.run, "main.1"), told);
+}
+
+#[test]
+fn who_was_forked_with_others_starts_in_a_moment() {
+    let mut scene = scene();
+    let agents = std::mem::take(&mut scene.run.agents);
+    let later = |agent: &Agent| Agent { not_before: Some(Timestamp(63_000)), ..agent.clone() };
+    scene.run.agents = agents.values().map(later).collect();
+    let none = HashMap::new();
+    let known = Known { run: &scene.run, held: true, seen: &none, now: Timestamp(MINUTE) };
+    assert_eq!(told(known, "main.1").1, "starts in 0:03");
+    assert_eq!(told(known, "main").1, "is run again in 0:03", "it has had a turn");
+}
+
+#[test]
 fn nobody_is_said_to_run_without_a_raymond() {
     let scene = scene();
     let seen = seen("Bash", true, Timestamp(0));
@@ -119,6 +152,6 @@ fn money_that_is_reserved_is_waited_for_and_a_share_is_shown() {
     let known = Known { run: &scene.run, held: true, seen: &seen, now };
     let entries = entries(known);
     let place = entries.iter().position(|entry| entry.id.as_str() == "main.1").expect("there");
-    let row = cells(known, &entries, &Row::Agent { entry: place, depth: 0 });
+    let row = cells(known, &entries, &Row { depth: 0, of: Of::One(place), cut: false });
     assert_eq!((&*row.spent, &*row.tokens), ("$0.50 of $2.00", "7"));
 }

@@ -5,7 +5,7 @@ use crate::cli::top::agents::{Doing, Why};
 use crate::cli::top::rows::rows;
 use crate::cli::top::rows::tests::{entry, shown};
 
-/// Ten agents that wait in each of three states, one that runs, and `main`; three rows at a time.
+/// Twenty agents that wait in each of three states, one that runs, and `main`; three rows at a time.
 struct Scene {
     screen: Screen,
     entries: Vec<Entry>,
@@ -16,10 +16,10 @@ impl Scene {
     fn new() -> Self {
         let waits = Doing::Waiting(Why::Permit);
         let mut entries = vec![entry("main", "PLAN.md", waits)];
-        for (number, state) in ["A.md", "B.md", "C.md"].iter().cycle().take(30).enumerate() {
+        for (number, state) in ["A.md", "B.md", "C.md"].iter().cycle().take(60).enumerate() {
             entries.push(entry(&format!("main.{}", number + 1), state, waits));
         }
-        entries.push(entry("main.31", "D.md", Doing::Running));
+        entries.push(entry("main.61", "D.md", Doing::Running));
         let mut screen = Screen::telling(None);
         screen.room = 3;
         let mut scene = Self { screen, entries, rows: Vec::new() };
@@ -53,15 +53,15 @@ fn what_is_chosen_stays_chosen_when_others_come_and_go() {
     let mut scene = Scene::new();
     assert_eq!(scene.chosen(), "0 main");
     scene.type_in("jj");
-    assert_eq!(scene.chosen(), "1 main.1*10");
-    scene.entries.push(entry("main.40", "D.md", Doing::Silent));
+    assert_eq!(scene.chosen(), "1 main.1*20");
+    scene.entries.push(entry("main.70", "D.md", Doing::Silent));
     scene.settle();
-    assert_eq!((&*scene.chosen(), scene.screen.at, scene.screen.first), ("1 main.1*10", 3, 1));
+    assert_eq!((&*scene.chosen(), scene.screen.at, scene.screen.first), ("1 main.1*20", 3, 1));
     scene.type_in("k");
-    assert_eq!(scene.chosen(), "1 main.31");
-    scene.entries.retain(|entry| entry.id.as_str() != "main.31");
+    assert_eq!(scene.chosen(), "1 main.61");
+    scene.entries.retain(|entry| entry.id.as_str() != "main.61");
     scene.settle();
-    assert_eq!(scene.chosen(), "1 main.1*10", "what stands in its place");
+    assert_eq!(scene.chosen(), "1 main.1*20", "what stands in its place");
     scene.type_in("g");
     scene.entries.insert(0, entry("main.9.1", "D.md", Doing::Silent));
     scene.settle();
@@ -87,18 +87,43 @@ fn a_row_of_many_is_opened_and_closed_and_an_agent_tells_what_it_said() {
     let mut scene = Scene::new();
     scene.type_in("jj");
     scene.press(KeyCode::Enter);
-    assert_eq!(scene.rows.len(), 15);
-    assert_eq!(scene.chosen(), "1 main.1*10");
+    assert_eq!(scene.rows.len(), 25);
+    assert_eq!(scene.chosen(), "1 main.1*20");
     scene.press(KeyCode::Enter);
     assert_eq!(scene.rows.len(), 5);
     scene.type_in("k");
     scene.press(KeyCode::Enter);
     let View::Messages { agent, back: 0 } = &scene.screen.view else { panic!("messages") };
-    assert_eq!(agent.as_str(), "main.31");
+    assert_eq!(agent.as_str(), "main.61");
     scene.type_in("kk");
     assert!(matches!(scene.screen.view, View::Messages { back: 2, .. }));
     assert_eq!(scene.type_in("q"), None, "it leads back, not out");
     assert_eq!(scene.screen.view, View::Agents);
+}
+
+#[test]
+fn arrows_open_and_close_and_lead_out_and_a_key_does_it_for_all() {
+    let mut scene = Scene::new();
+    scene.type_in("jjl");
+    assert_eq!((scene.rows.len(), &*scene.chosen()), (25, "1 main.1*20"));
+    scene.type_in("ll");
+    assert_eq!(scene.rows.len(), 25, "it is open");
+    scene.type_in("jjjj");
+    assert_eq!(scene.chosen(), "2 main.10");
+    scene.press(KeyCode::Left);
+    assert_eq!((scene.rows.len(), &*scene.chosen()), (25, "1 main.1*20"));
+    scene.press(KeyCode::Left);
+    assert_eq!((scene.rows.len(), &*scene.chosen()), (5, "1 main.1*20"));
+    scene.press(KeyCode::Left);
+    assert_eq!(scene.chosen(), "0 main");
+    scene.type_in("hl");
+    assert_eq!((scene.rows.len(), &*scene.chosen()), (5, "0 main"));
+    scene.type_in("o");
+    assert_eq!(scene.rows.len(), 62);
+    scene.type_in("jj");
+    assert_eq!(scene.chosen(), "1 main.1");
+    scene.type_in("o");
+    assert_eq!((scene.rows.len(), &*scene.chosen()), (5, "1 main.1*20"), "in its place");
 }
 
 #[test]

@@ -1,19 +1,22 @@
 //! The tree and the list, small and with ten thousand agents.
 
 use super::*;
-use crate::cli::top::agents::{Doing, Why};
-use crate::domain::apply::tests::scene::{agent_id, state};
+use crate::cli::top::agents::{Doing, Known, Why};
+use crate::cli::top::text::cells;
+use crate::domain::apply::tests::scene::{Scene, agent_id, state};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 
+/// An agent that is, or has ended, in the state it began in.
 pub(in crate::cli::top) fn entry(id: &str, name: &str, doing: Doing) -> Entry {
     let over = matches!(doing, Doing::Ended | Doing::Failed);
     Entry {
         id: agent_id(id),
+        began: Some(state(name)),
         state: (!over).then(|| state(name)),
         doing,
         since: Some(Timestamp(0)),
-        spent: Usd::ZERO,
+        spent: Usd::from_dollars(0.01),
         ended: over.then_some(0),
     }
 }
@@ -22,15 +25,28 @@ const PERMIT: Doing = Doing::Waiting(Why::Permit);
 
 /// Each row as `depth id`, or `depth id*count` for many.
 pub(in crate::cli::top) fn shown(entries: &[Entry], rows: &[Row]) -> Vec<String> {
-    let text = |row: &Row| match row {
-        Row::Agent { entry, depth } => format!("{depth} {}", entries[*entry].id),
-        Row::Many { entry, depth, count, .. } => format!("{depth} {}*{count}", entries[*entry].id),
+    let text = |row: &Row| {
+        let members = row.of.members();
+        let many = if let Of::Many { .. } = row.of {
+            format!("*{}", members.len())
+        } else {
+            String::new()
+        };
+        format!("{} {}{many}", row.depth, entries[members[0]].id)
     };
     rows.iter().map(text).collect()
 }
 
 fn tree(entries: &[Entry]) -> Vec<String> {
-    shown(entries, &rows(entries, &Filter::default(), &HashSet::new()))
+    shown(entries, &rows(entries, &Filter::default(), &Opened::default()))
+}
+
+/// Those of one family that do what `doing` says of their numbers, and `main`.
+fn family(size: u32, doing: impl Fn(u32) -> Doing) -> Vec<Entry> {
+    let main = entry("main", "PLAN.md", PERMIT);
+    let workers =
+        (1..=size).map(|number| entry(&format!("main.{number}"), "WORK.md", doing(number)));
+    std::iter::once(main).chain(workers).collect()
 }
 
 #[test]
@@ -50,45 +66,63 @@ fn the_stuck_and_the_busy_come_first_with_their_parents() {
 }
 
 #[test]
-fn siblings_that_do_the_same_are_one_row_until_it_is_opened() {
-    let mut entries = vec![entry("main", "A.md", PERMIT)];
-    for number in 1..=7 {
-        entries.push(entry(&format!("main.{number}"), "B.md", PERMIT));
-    }
+fn a_family_is_one_row_until_it_is_opened() {
+    let mut entries = family(15, |_| PERMIT);
     entries.push(entry("main.3.1", "C.md", PERMIT));
-    entries.push(entry("main.8", "C.md", PERMIT));
-    entries.push(entry("main.9", "B.md", Doing::Waiting(Why::Backoff(Timestamp(9)))));
-    let folded = ["0 main", "1 main.9", "1 main.1*6", "1 main.3", "2 main.3.1", "1 main.8"];
-    assert_eq!(tree(&entries), folded, "whoever has children stands alone");
+    entries.push(entry("main.20", "C.md", PERMIT));
+    assert_eq!(tree(&entries), ["0 main", "1 main.1*15", "2 main.3.1", "1 main.20"]);
 
-    let rows_of = |opened: &HashSet<Alike>| rows(&entries, &Filter::default(), opened);
-    let alike = rows_of(&HashSet::new()).into_iter().find_map(|row| match row {
-        Row::Many { alike, .. } => Some(alike),
-        Row::Agent { .. } => None,
-    });
-    let opened: HashSet<Alike> = alike.into_iter().collect();
-    let rows = rows_of(&opened);
-    assert_eq!(shown(&entries, &rows)[2..5], ["1 main.1*6", "2 main.1", "2 main.2"]);
-    assert!(matches!(rows[2], Row::Many { open: true, .. }));
+    let mut opened = Opened::default();
+    let all = rows(&entries, &Filter::default(), &opened);
+    opened.families.extend(all.into_iter().find_map(|row| match row.of {
+        Of::Many { family, .. } => Some(family),
+        Of::One(_) => None,
+    }));
+    let now = rows(&entries, &Filter::default(), &opened);
+    assert_eq!(
+        shown(&entries, &now)[1..6],
+        ["1 main.1*15", "2 main.1", "2 main.2", "2 main.3", "3 main.3.1"]
+    );
+    assert!(matches!(now[1].of, Of::Many { open: true, .. }));
+    opened.all = true;
+    let each = rows(&entries, &Filter::default(), &opened);
+    assert_eq!(shown(&entries, &each)[..4], ["0 main", "1 main.1", "1 main.2", "1 main.3"]);
 }
 
 #[test]
-fn what_has_ended_is_folded_with_all_below_it_but_not_with_what_lives() {
-    let mut entries = vec![entry("main", "A.md", Doing::Ended)];
-    for number in 1..=6 {
-        entries.push(entry(&format!("main.{number}"), "", Doing::Ended));
-        entries.push(entry(&format!("main.{number}.1"), "", Doing::Ended));
-    }
-    entries.push(entry("main.6.2", "B.md", Doing::Running));
-    let expected = ["0 main", "1 main.6", "2 main.6.2", "2 main.6.1", "1 main.1*5"];
-    assert_eq!(tree(&entries), expected);
+fn what_is_said_of_a_family() {
+    let scene = Scene::begin();
+    let seen = std::collections::HashMap::new();
+    let known = Known { run: &scene.run, held: true, seen: &seen, now: Timestamp(0) };
+    let said = |entries: &[Entry]| {
+        let rows = rows(entries, &Filter::default(), &Opened::default());
+        let cells = cells(known, entries, &rows[1]);
+        format!("{} | {} | {} | {}", cells.name, cells.state, cells.spent, cells.what)
+    };
+    let mixed = |number| match number {
+        1..=640 => Doing::Ended,
+        641..=643 => Doing::Failed,
+        644..=659 => Doing::Running,
+        _ => PERMIT,
+    };
+    let mut entries = family(1000, mixed);
+    let expected =
+        "  ▸ 1000 agents | WORK.md | $10.00 | 16 running · 341 waiting · 3 failed · 640 ended";
+    assert_eq!(said(&entries), expected);
+    entries[900].state = Some(state("NEXT.md"));
+    assert!(said(&entries).contains("| WORK.md, … |"), "{}", said(&entries));
+    let waiting = "  ▸ 20 agents | WORK.md | $0.20 | wait for a permit";
+    assert_eq!(said(&family(20, |_| PERMIT)), waiting);
+    let over = "  ▸ 20 agents | WORK.md | $0.20 | have ended well";
+    assert_eq!(said(&family(20, |_| Doing::Ended)), over);
 }
 
 #[test]
-fn those_that_run_are_shown_each() {
-    let all: Vec<Entry> =
-        (1..=20).map(|n| entry(&format!("main.{n}"), "B.md", Doing::Running)).collect();
-    assert_eq!(tree(&all).len(), 20);
+fn of_those_that_run_the_first_are_shown_and_a_list_has_all() {
+    let all = family(20, |_| Doing::Running);
+    assert_eq!(tree(&all).len(), 2 + MANY);
+    let filter = Filter { kind: Some(Kind::Running), ..Filter::default() };
+    assert_eq!(rows(&all, &filter, &Opened::default()).len(), 20);
 }
 
 #[test]
@@ -102,7 +136,7 @@ fn a_filter_gives_a_list_by_number() {
     ];
     let list = |text: &str, kind| {
         let filter = Filter { text: text.to_owned(), kind };
-        shown(&entries, &rows(&entries, &filter, &HashSet::new()))
+        shown(&entries, &rows(&entries, &filter, &Opened::default()))
     };
     assert_eq!(list("work", None), ["0 main.2.1", "0 main.2", "0 main.10"]);
     assert_eq!(list("main.2", None), ["0 main.2.1", "0 main.2"]);
@@ -113,20 +147,17 @@ fn a_filter_gives_a_list_by_number() {
 
 #[test]
 fn ten_thousand_are_a_handful_of_rows() {
-    let mut entries = vec![entry("main", "PLAN.md", PERMIT)];
-    for number in 1..10_000 {
-        let doing = match number {
-            5000..5016 => Doing::Running,
-            7777 => Doing::Silent,
-            1..3000 => Doing::Ended,
-            _ => PERMIT,
-        };
-        entries.push(entry(&format!("main.{number}"), "WORK.md", doing));
-    }
+    let entries = family(9999, |number| match number {
+        5000..5010 => Doing::Running,
+        7777 => Doing::Silent,
+        8000 => Doing::Failed,
+        1..3000 => Doing::Ended,
+        _ => PERMIT,
+    });
     let rows = tree(&entries);
-    assert_eq!(rows.len(), 1 + 1 + 16 + 1 + 1);
-    assert_eq!(rows[..3], ["0 main", "1 main.7777", "1 main.5000"]);
-    assert_eq!(rows[18..], ["1 main.3000*6983", "1 main.1*2999"]);
+    assert_eq!(rows.len(), 2 + 1 + 10 + 1);
+    assert_eq!(rows[..4], ["0 main", "1 main.7777*9999", "2 main.7777", "2 main.5000"]);
+    assert_eq!(rows[13], "2 main.8000");
 }
 
 #[test]

@@ -7,8 +7,11 @@ use crate::domain::agent::Agent;
 use crate::domain::agent::Terms;
 use crate::domain::apply::{Refused, apply, begin};
 use crate::domain::effect::Effect;
-use crate::domain::event::{AgentFailed, Event, Record, RunStarted, StepFinished, TurnFailed};
+use crate::domain::event::{
+    AgentFailed, Event, JoinBegun, Record, RunStarted, StepFinished, TurnFailed,
+};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
+use crate::domain::join::{Join, Need, Otherwise, Rest};
 use crate::domain::money::Usd;
 use crate::domain::run::{Run, STATE_VERSION};
 use crate::domain::settings::Settings;
@@ -131,6 +134,19 @@ impl Scene {
     /// An agent takes a transition.
     pub(crate) fn take(&mut self, id: &str, transition: Transition) -> Vec<Effect> {
         self.happens(Event::StepFinished(self.step(id, transition)))
+    }
+
+    /// An agent waits for so many of those it has forked, for a minute.
+    pub(crate) fn joins(&mut self, id: &str, need: Need) -> Vec<Effect> {
+        let join = Join {
+            need,
+            timeout_ms: Some(60_000),
+            on_timeout: Otherwise::Fail,
+            on_failure: Otherwise::Fail,
+            rest: Rest::Leave,
+        };
+        let state = self.agent(id).current_state.clone();
+        self.happens(Event::JoinBegun(Box::new(JoinBegun { turn: self.turn(id), state, join })))
     }
 
     /// What is recorded when an agent's turn crashes now, at the cost of a cent.

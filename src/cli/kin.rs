@@ -1,0 +1,263 @@
+//! The agents of a run as rows for people: each in its own, or a family of many in one.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::keeping;
+use crate::domain::agent::Agent;
+use crate::domain::id::{AgentId, RunId, StateName};
+use crate::domain::keeps::Keeps;
+use crate::domain::money::Usd;
+use crate::domain::run::{Ending, Finished};
+use crate::domain::tree::fold::{Look, MANY, Of, Row};
+use crate::domain::tree::{Member, Node, Tree};
+use crate::domain::turn::Cause;
+use crate::plugin::sentence::one_line;
+
+/// Where each agent is shown.
+const EACH: &str = "raymond tree --all shows them";
+
+/// So many of the states are named that the agents of a row are in.
+const STATES: usize = 2;
+
+/// The kinds that are not to be overlooked, and what is said of those that are too many.
+const OUTSTANDING: [(u8, &str); 2] = [(0, "wait for someone"), (1, "failed")];
+
+/// The agents of a run, and what keeps those that live.
+pub(super) struct Kin<'run> {
+    tree: Tree<'run>,
+    keeps: Vec<Option<Keeps<'run>>>,
+}
+
+impl<'run> Kin<'run> {
+    /// Of a tree.
+    pub(super) fn of(tree: Tree<'run>, keeps: impl Fn(&'run Agent) -> Keeps<'run>) -> Self {
+        let of = |node: &Node<'run>| match node.member {
+            Member::Live(agent) => Some(keeps(agent)),
+            Member::Ended(_) => None,
+        };
+        Self { keeps: tree.nodes().iter().map(of).collect(), tree }
+    }
+
+    /// Each agent with what keeps it, if it lives, after its parent.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&Node<'run>, Option<Keeps<'run>>)> {
+        self.tree.nodes().iter().zip(self.keeps.iter().copied())
+    }
+
+    /// The rows: one for each agent, or one for each family of many.
+    pub(super) fn rows(&self, all: bool) -> Vec<Row> {
+        if all { self.tree.rows() } else { self.tree.folded(self) }
+    }
+
+    /// Where those are shown that are folded in these rows; nothing, if none is.
+    pub(super) fn hint(rows: &[Row], run: &RunId) -> String {
+        let folded = rows.iter().any(|row| row.cut || matches!(row.of, Of::Many { .. }));
+        let hint = format!("each agent in a line of its own: raymond tree {run} --all\n");
+        if folded { hint } else { String::new() }
+    }
+
+    /// The agents of a row.
+    pub(super) fn members<'kin>(
+        &'kin self,
+        row: &'kin Row,
+    ) -> impl Iterator<Item = &'kin Node<'run>> {
+        row.of.members().iter().map(|&place| &self.tree.nodes()[place])
+    }
+
+    /// What all of them have in sum.
+    pub(super) fn sum(&self, row: &Row, amount: impl Fn(&Node<'_>) -> Usd) -> Usd {
+        self.members(row).fold(Usd::ZERO, |sum, node| sum.saturating_add(amount(node)))
+    }
+
+    /// Whose row it is.
+    pub(super) fn name(&self, row: &Row) -> String {
+        let id = |place: usize| self.tree.nodes()[place].id;
+        match row.of.members() {
+            [first, .., last] => {
+                format!("{} agents, {} … {}", row.of.members().len(), id(*first), id(*last))
+            }
+            one => one.iter().map(|&place| id(place).to_string()).collect(),
+        }
+    }
+
+    /// Where its agents are, or where they began; of one that has ended, that it has.
+    pub(super) fn place(&self, row: &Row) -> String {
+        let Of::Many { members, .. } = &row.of else {
+            return self.members(row).map(|node| place(node.member)).collect();
+        };
+        let mut places: BTreeMap<StateName, usize> = BTreeMap::new();
+        for node in self.members(row) {
+            if let Member::Live(agent) = node.member {
+                *places.entry(agent.place()).or_default() += 1;
+            }
+        }
+        let mut places: Vec<(StateName, usize)> = places.into_iter().collect();
+        places.sort_by_key(|(_, count)| Reverse(*count));
+        let more = if places.len() > STATES { ", …" } else { "" };
+        let named = places.iter().take(STATES).map(|(place, _)| place.to_string());
+        let named = named.collect::<Vec<_>>().join(", ") + more;
+        let began = || members.first().and_then(|&place| self.began(place));
+        if named.is_empty() { began().map(ToString::to_string).unwrap_or_default() } else { named }
+    }
+
+    /// What keeps an agent, or what it ended with; how many of a family do what; and that there is more below.
+    pub(super) fn what(&self, row: &Row) -> String {
+        let own = self.own(row);
+        if !row.cut {
+            return own;
+        }
+        let below: usize = self.members(row).map(|node| node.descendants).sum();
+        let more = format!("with {below} descendants ({EACH})");
+        if own.is_empty() { more } else { format!("{own}; {more}") }
+    }
+
+    fn own(&self, row: &Row) -> String {
+        match &row.of {
+            Of::One(place) => match (self.tree.nodes()[*place].member, self.keeps[*place]) {
+                (Member::Ended(agent), _) => {
+                    let (Ending::Result(text) | Ending::Error(text)) = &agent.ending;
+                    one_line(text)
+                }
+                (Member::Live(_), keeps) => keeps.map(keeping::sentence).unwrap_or_default(),
+            },
+            Of::Many { members, .. } => self.counts(members),
+        }
+    }
+
+    fn counts(&self, members: &[usize]) -> String {
+        let mut counts: BTreeMap<(u8, String), usize> = BTreeMap::new();
+        let mut kinds = [0; OUTSTANDING.len()];
+        for &place in members {
+            let told = match (self.tree.nodes()[place].member, self.keeps[place]) {
+                (Member::Ended(agent), _) => (ending_rank(agent), ending(agent)),
+                (Member::Live(_), keeps) => keeps.map(in_many).unwrap_or_default(),
+            };
+            *counts.entry(told).or_default() += 1;
+            for ((kind, _), count) in OUTSTANDING.iter().zip(&mut kinds) {
+                *count += usize::from(self.stands_out(place) == Some(*kind));
+            }
+        }
+        let mut counts: Vec<((u8, String), usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|((rank, _), count)| (*rank, Reverse(*count)));
+        let told = counts.iter().map(|((_, what), count)| format!("{count} {what}"));
+        let many = OUTSTANDING.iter().zip(kinds).filter(|(_, count)| *count > MANY);
+        let many = many.map(|((_, what), count)| {
+            format!("; below are the first {MANY} of {count} that {what}")
+        });
+        told.collect::<Vec<_>>().join(" · ") + &many.collect::<String>()
+    }
+}
+
+impl Look for Kin<'_> {
+    fn id(&self, place: usize) -> &AgentId {
+        self.tree.nodes()[place].id
+    }
+
+    fn began(&self, place: usize) -> Option<&StateName> {
+        self.tree.nodes()[place].member.began()
+    }
+
+    fn stands_out(&self, place: usize) -> Option<u8> {
+        match (self.tree.nodes()[place].member, self.keeps[place]) {
+            (_, Some(Keeps::Person(_) | Keeps::Answer { .. })) => Some(OUTSTANDING[0].0),
+            (Member::Ended(agent), _) if has_failed(agent) => Some(OUTSTANDING[1].0),
+            _ => None,
+        }
+    }
+}
+
+fn place(member: Member<'_>) -> String {
+    match member {
+        Member::Live(agent) => agent.place().to_string(),
+        Member::Ended(agent) => ending(agent),
+    }
+}
+
+fn ending(agent: &Finished) -> String {
+    match (&agent.ending, agent.cause) {
+        (Ending::Result(_), _) => "ended".to_owned(),
+        (Ending::Error(_), None) => "failed".to_owned(),
+        (Ending::Error(_), Some(Cause::Unneeded)) => "stopped".to_owned(),
+        (Ending::Error(_), Some(cause)) => format!("failed ({cause})"),
+    }
+}
+
+/// Where they are told among what the others do: those that live first, the urgent before the others.
+fn ending_rank(agent: &Finished) -> u8 {
+    if has_failed(agent) { 3 } else { 4 }
+}
+
+/// Whether it did not end well, unless it was only no longer needed.
+fn has_failed(agent: &Finished) -> bool {
+    matches!(agent.ending, Ending::Error(_)) && agent.cause != Some(Cause::Unneeded)
+}
+
+/// The same of one that lives, and what it does, as one of many.
+fn in_many(keeps: Keeps<'_>) -> (u8, String) {
+    let rank = match keeps {
+        Keeps::Person(_) | Keeps::Answer { .. } => 0,
+        Keeps::AtWork => 1,
+        _ => 2,
+    };
+    (rank, keeping::of_many(keeps))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::apply::tests::scene::{Scene, goto, result, tag};
+    use crate::domain::event::{AgentParked, Event};
+    use crate::domain::keeps::Seen;
+    use crate::domain::time::Timestamp;
+    use crate::domain::transition::Tag;
+
+    /// What is said of all, row by row: whose it is, where they are, what they do.
+    fn said(scene: &Scene) -> Vec<String> {
+        let seen = Seen { now: Timestamp(0), held: true };
+        let of = |agent| Keeps::of(&scene.run, agent, seen, Some(false));
+        let kin = Kin::of(Tree::of(&scene.run), of);
+        let row = |row: &Row| format!("{} | {} | {}", kin.name(row), kin.place(row), kin.what(row));
+        kin.rows(false).iter().map(row).collect()
+    }
+
+    fn crowd(workers: u32) -> Scene {
+        let mut scene = Scene::begin();
+        (0..workers).for_each(|_| {
+            scene.take("main", tag(Tag::Fork, "NEXT.md", "WORK.md"));
+        });
+        scene
+    }
+
+    #[test]
+    fn a_row_of_many_tells_where_they_are_and_how_many_do_what() {
+        let mut scene = crowd(20);
+        (1..=5).for_each(|one| {
+            scene.take(&format!("main.{one}"), result("done"));
+        });
+        let line = "20 agents, main.1 … main.20 | WORK.md | 15 wait for a free process · 5 ended";
+        assert_eq!(said(&scene)[1], line);
+        scene.take("main.6", goto("B.md"));
+        let (turn, state) = (scene.turn("main.7"), scene.agent("main.7").current_state.clone());
+        let because = "it crashed".to_owned();
+        scene.happens(Event::AgentParked(AgentParked { turn, state, because }));
+        scene.happens(Event::AgentFailed(scene.end_badly("main.8")));
+        let rows = said(&scene);
+        assert_eq!(
+            rows[1],
+            "20 agents, main.1 … main.20 | WORK.md, B.md | 1 wait for someone · 13 wait for a free process · 1 failed (unusable output) · 5 ended"
+        );
+        assert_eq!(rows[2], "main.7 | WORK.md | waits for someone: it crashed");
+        assert_eq!(rows[3], "main.8 | failed (unusable output) | unusable");
+    }
+
+    #[test]
+    fn that_not_all_that_stand_out_are_shown_is_said() {
+        let mut scene = crowd(30);
+        (1..=20).for_each(|one| {
+            scene.happens(Event::AgentFailed(scene.end_badly(&format!("main.{one}"))));
+        });
+        let rows = said(&scene);
+        assert_eq!(rows.len(), 2 + MANY);
+        assert!(rows[1].ends_with("; below are the first 12 of 20 that failed"), "{}", rows[1]);
+    }
+}

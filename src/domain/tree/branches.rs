@@ -1,0 +1,85 @@
+//! Who forked whom, as places in a list of agents.
+//!
+//! Agents fork in chains of any length, so nothing here calls itself.
+
+use std::collections::HashMap;
+
+use crate::domain::id::AgentId;
+
+/// Agents by their parents.
+#[derive(Debug, Clone, Default)]
+pub struct Branches {
+    parents: Vec<Option<usize>>,
+    children: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+}
+
+impl Branches {
+    /// Of a list of agents; siblings in the order of their birth.
+    #[must_use]
+    pub fn of<'id>(ids: impl ExactSizeIterator<Item = &'id AgentId> + Clone) -> Self {
+        let places: HashMap<&str, usize> = ids.clone().map(AgentId::as_str).zip(0..).collect();
+        let mut children = vec![Vec::new(); ids.len()];
+        let mut roots = Vec::new();
+        let parent = |id: &AgentId| id.parent().and_then(|parent| places.get(parent)).copied();
+        let parents: Vec<Option<usize>> = ids.clone().map(parent).collect();
+        let numbers: Vec<u32> = ids.map(AgentId::number).collect();
+        for (place, parent) in parents.iter().enumerate() {
+            parent.map_or(&mut roots, |parent| &mut children[parent]).push(place);
+        }
+        for siblings in &mut children {
+            siblings.sort_unstable_by_key(|&place| numbers[place]);
+        }
+        Self { parents, children, roots }
+    }
+
+    /// Whom an agent has forked.
+    #[must_use]
+    pub fn children(&self, place: usize) -> &[usize] {
+        &self.children[place]
+    }
+
+    /// Who forked it, if that one is in the list.
+    #[must_use]
+    pub fn parent(&self, place: usize) -> Option<usize> {
+        self.parents[place]
+    }
+
+    /// Those whose parents are not in the list.
+    #[must_use]
+    pub fn roots(&self) -> &[usize] {
+        &self.roots
+    }
+
+    /// All of them, each after its parent and its elder siblings' families.
+    #[must_use]
+    pub fn in_order(&self) -> Vec<usize> {
+        self.below(&self.roots)
+    }
+
+    /// Some that are no kin, each followed by its descendants.
+    #[must_use]
+    pub fn below(&self, places: &[usize]) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut open: Vec<usize> = places.iter().rev().copied().collect();
+        while let Some(place) = open.pop() {
+            found.push(place);
+            open.extend(self.children[place].iter().rev());
+        }
+        found
+    }
+
+    /// The same of a list in which they stand in that order.
+    pub(super) fn reordered(self, order: &[usize]) -> Self {
+        let mut now = vec![0; order.len()];
+        for (place, &before) in order.iter().enumerate() {
+            now[before] = place;
+        }
+        let at = |places: &Vec<usize>| places.iter().map(|&before| now[before]).collect();
+        Self {
+            parents: order.iter().map(|&old| self.parents[old].map(|parent| now[parent])).collect(),
+            children: order.iter().map(|&old| at(&self.children[old])).collect(),
+            roots: at(&self.roots),
+        }
+    }
+}

@@ -98,7 +98,8 @@ fn a_fan_out_and_a_join_are_seen() {
             "MANY.md",
             &head("forks: many\n", "  - { tag: fork, target: V.md, next: LATE.md }\n"),
         )
-        .prompt("W.md", &head("", result))
+        .prompt("W.md", &head("", "  - { tag: reset, target: LAST.md }\n"))
+        .prompt("LAST.md", &head("", result))
         .prompt("V.md", &head("", result))
         .prompt("TORN.md", &head("", result))
         .prompt("LATE.md", "---\njoin: any\n---\n<result>x</result>\n");
@@ -107,18 +108,18 @@ fn a_fan_out_and_a_join_are_seen() {
     for line in [
         "n2[\"W.md\"]",
         "n3[\\\"JOIN.md<br/>join 7 within 2h\"/]",
-        "n7[\"LATE.md<br/>join any\"]:::loose",
+        "n8[\"LATE.md<br/>join any\"]:::loose",
         "n1 ==>|\"fork for each file of items.json\"| n2",
         "n1 -->|\"fork\"| n4",
         "n3 -->|\"too many failed\"| ",
         "n3 -->|\"not in time\"| ",
-        "n2 -->|\"joined\"| n3",
+        "n5 -->|\"joined\"| n3",
         "n4 -->|\"joined\"| n3",
         "==>|\"fork several at once\"| n4",
     ] {
         assert!(mermaid.contains(line), "{line:?} is not in\n{mermaid}");
     }
-    assert!(!mermaid.contains("n2 -->|\"result\"|"), "its result goes to the join\n{mermaid}");
+    assert!(!mermaid.contains("n5 -->|\"result\"|"), "its result goes to the join\n{mermaid}");
     for line in [
         "[label=\"JOIN.md\\njoin 7 within 2h\", shape=invtrapezium]",
         "[label=\"fork for each file of items.json\", color=\"#3b82f6:#3b82f6:#3b82f6\", arrowhead=diamond]",

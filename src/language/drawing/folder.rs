@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::picture::{Drawing, Edge, EdgeKind, NodeKind};
 use crate::domain::id::StateName;
 use crate::domain::time::span;
-use crate::domain::transition::{ANY_LIST, Each, Transition};
+use crate::domain::transition::{ANY_LIST, Each, Tag, Transition};
 use crate::language::program::walk::started;
 use crate::language::prompt::joins::awaited;
 use crate::language::prompt::outline::{Origin, Outline, Program, Prompt, State, Way};
@@ -135,13 +135,13 @@ impl<'a> Picture<'a> {
         let outline = self.outline;
         let ways =
             || outline.prompts().flat_map(|(_, prompt)| &prompt.ways).map(|way| &way.transition);
-        let joined = self.joined();
+        let (born, joined) = self.joined();
         let on_their_own = ways().filter_map(|transition| match transition {
-            Transition::Reset { target, .. } => Some(target),
-            Transition::Fork { target, .. } => Some(target).filter(|born| !joined.contains(born)),
+            Transition::Reset { target, .. } => Some(target).filter(|to| !joined.contains(to)),
+            Transition::Fork { target, .. } => Some(target).filter(|to| !born.contains(to)),
             _ => None,
         });
-        let ending = self.outline.level(on_their_own.chain([&outline.entry]));
+        let ending = self.until_the_end(on_their_own.chain([&outline.entry]));
         if ending.iter().any(|name| self.gives_result(name).is_some()) {
             self.drawing.node(END, "end", NodeKind::End);
         }
@@ -161,23 +161,47 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// The results that are waited for; the states that those are born in who give them.
-    fn joined(&mut self) -> BTreeSet<&'a StateName> {
+    /// The states that agents come to from these without calling or being called.
+    fn until_the_end(
+        &self,
+        from: impl IntoIterator<Item = &'a StateName>,
+    ) -> BTreeSet<&'a StateName> {
+        let mut begun: BTreeSet<&StateName> = from.into_iter().collect();
+        loop {
+            let reached = self.outline.level(begun.iter().copied());
+            let prompts =
+                reached.iter().filter_map(|name| self.outline.states.get(*name)?.prompt());
+            let resets = prompts.flat_map(|prompt| &prompt.ways).filter_map(|way| {
+                way.transition.target().filter(|_| way.transition.tag() == Tag::Reset)
+            });
+            let more: Vec<&StateName> = resets.filter(|to| !begun.contains(to)).collect();
+            if more.is_empty() {
+                return reached;
+            }
+            begun.extend(more);
+        }
+    }
+
+    /// The results that are waited for: the states that those are born in who give them, and all that
+    /// these come to.
+    fn joined(&mut self) -> (BTreeSet<&'a StateName>, BTreeSet<&'a StateName>) {
         let outline = self.outline;
-        let mut joined = BTreeSet::new();
+        let (mut born, mut joined) = (BTreeSet::new(), BTreeSet::new());
         for (join, agents) in awaited(outline) {
             let prompt = outline.states.get(join).and_then(State::prompt);
             if prompt.is_none_or(|prompt| prompt.frontmatter.join.is_none()) {
                 continue;
             }
-            for name in outline.level(agents.born_in.iter().copied()) {
+            let states = self.until_the_end(agents.born_in.iter().copied());
+            for name in &states {
                 if let Some(certain) = self.gives_result(name) {
                     self.edge(name.as_str(), join.as_str(), "joined", EdgeKind::Joins, certain);
                 }
             }
-            joined.extend(agents.born_in);
+            born.extend(agents.born_in);
+            joined.extend(states);
         }
-        joined
+        (born, joined)
     }
 
     /// The results that come back from a call; the call itself goes on, if none is known.

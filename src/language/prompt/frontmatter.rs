@@ -158,16 +158,17 @@ pub fn examine(yaml: &str) -> Examined {
     }
     let is_whole = errors.is_empty();
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
-    places.forks = [&raw.forks, &raw.max_fan_out, &raw.stagger].into_iter().find_map(place);
+    let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
+    places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
     let many = errors.keep(value(raw.forks, forking::forks)).flatten();
     frontmatter.policy.many_forks = many.unwrap_or_default();
     frontmatter.forks = ForkRules {
         max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
         stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
     };
-    places.join = place(&raw.join);
-    places.on_failure = place(&raw.on_failure);
-    places.on_timeout = place(&raw.on_timeout);
+    places.join = place(raw.join.as_ref());
+    places.on_failure = place(raw.on_failure.as_ref());
+    places.on_timeout = place(raw.on_timeout.as_ref());
     frontmatter.join = forking::RawJoin {
         join: raw.join,
         timeout: raw.timeout,
@@ -191,8 +192,8 @@ pub fn examine(yaml: &str) -> Examined {
     examined
 }
 
-fn place(written: &Option<Spanned<String>>) -> Option<Place> {
-    written.as_ref().map(|written| written.referenced.into())
+fn place(written: Option<&Spanned<String>>) -> Option<Place> {
+    written.map(|written| written.referenced.into())
 }
 
 /// An entry of a policy: it says where to, and the words are the agent's own.

@@ -18,7 +18,7 @@ pub struct Agents<'a> {
     pub others: bool,
 }
 
-impl<'a> Agents<'a> {
+impl Agents<'_> {
     /// Whether there is none.
     #[must_use]
     pub fn is_nobody(&self) -> bool {

@@ -24,7 +24,7 @@ pub(super) const REVIEW_FOLDER: Sample = Sample {
 };
 
 /// What a real agent would answer where it has written the list.
-const SEND: &str = r#"<fork next="MERGE.md" each="files.json" as="file">REVIEW.md</fork>"#;
+const SEND: &str = r#"<fork next="MERGE.md" each="review-files.json" as="file">REVIEW.md</fork>"#;
 
 /// The sample with another script.
 fn with(place: &Place, replies: &Value) -> PathBuf {
@@ -40,7 +40,7 @@ fn with(place: &Place, replies: &Value) -> PathBuf {
 /// Runs it in a directory that has such a list.
 fn run(place: &Place, replies: &Value, list: &str) -> Output {
     let folder = with(place, replies);
-    fs::write(place.work.path().join("files.json"), list).expect("written");
+    fs::write(place.work.path().join("review-files.json"), list).expect("written");
     let run = ["run", text(&folder), "--agent", "scripted", "--cwd", text(place.work.path())];
     place.raymond(&[&run[..], &["--stagger", "0s", "--json"]].concat())
 }
@@ -91,9 +91,9 @@ fn too_many_files_are_said_and_repaired() {
 #[test]
 fn a_list_that_is_missing_is_said_and_repaired() {
     let place = Place::new();
-    let one = SEND.replace("files.json", "[&quot;a.rs&quot;]");
+    let one = SEND.replace("review-files.json", "[&quot;a.rs&quot;]");
     let replies = serde_json::json!({
-        "START.md": [SEND.replace("files", "file"), one],
+        "START.md": [SEND.replace("files.json", "file.json"), one],
         "REVIEW.md": ["<result>nothing found</result>"],
         "MERGE.md": ["<result>0 findings</result>"],
     });

@@ -67,13 +67,11 @@ fn known_list(transition: &Transition) -> Option<&Each> {
 
 /// How many agents a fork gives birth to, if that is known.
 pub(super) fn born_of(transition: &Transition) -> Option<usize> {
-    match transition {
-        Transition::Fork { each: None, .. } => Some(1),
-        _ => {
-            let each = known_list(transition)?;
-            Some(listing::entries(each, &each.list, &Variables::new()).ok()?.len())
-        }
+    if let Transition::Fork { each: None, .. } = transition {
+        return Some(1);
     }
+    let each = known_list(transition)?;
+    Some(listing::entries(each, &each.list, &Variables::new()).ok()?.len())
 }
 
 /// The variables that the entries of a fork's list fill, if it is known which.

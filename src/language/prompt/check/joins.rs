@@ -5,7 +5,7 @@ use super::fan_out::born_of;
 use crate::domain::join::Need;
 use crate::domain::transition::Transition;
 use crate::language::place::Place;
-use crate::language::prompt::joins::awaited;
+use crate::language::prompt::joins::{Agents, awaited};
 use crate::language::prompt::outline::{Outline, Prompt, State};
 
 impl Report<'_> {
@@ -16,7 +16,7 @@ impl Report<'_> {
         for (name, prompt) in outline.prompts() {
             let Some(join) = &prompt.frontmatter.join else { continue };
             let place = prompt.places.join.unwrap_or(Place::START);
-            if awaited.get(name).is_none_or(|agents| agents.is_nobody()) {
+            if awaited.get(name).is_none_or(Agents::is_nobody) {
                 let message = "this join waits for nobody: no way that leads here comes from a fork, by the same agent and since its last join; fork with next=\"…\" on the way here, or leave the join out";
                 self.warning(name, place, "RF306", message.to_owned());
             } else if let (Need::Count(needed), Some(forked)) = (join.need, forked)

@@ -131,7 +131,7 @@ impl Command {
 const RUN_HELP: &str = "Examples:
   raymond run workflows/tour --agent scripted      try a workflow without calling a model
   raymond run workflows/classify --input \"I like it\" --model haiku
-  raymond run workflows/dispatch --budget 2 --max-procs 4
+  raymond run workflows/review-folder --budget 2 --max-procs 4
   raymond run dispatch-20260115-143022-1a2b         go on with a run
   raymond run workflows/tour -- --effort low        what follows -- goes to Claude Code
   raymond run workflows/tour --on-event \"sh -c 'notify-send \\\"$RAYMOND_MESSAGE\\\"'\"

@@ -9,6 +9,7 @@
 //! so it never ends, and a join for it waits until its timeout.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,17 @@ pub enum Need {
     /// So many of them.
     #[serde(untagged)]
     Count(u32),
+}
+
+impl fmt::Display for Need {
+    /// As frontmatter has it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Any => f.write_str("any"),
+            Self::Count(count) => write!(f, "{count}"),
+        }
+    }
 }
 
 /// What follows when a join is not met.

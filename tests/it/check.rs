@@ -64,7 +64,7 @@ fn the_samples_are_clean() {
     }
     let tour = sample("tour");
     let tour = tour.to_str().expect("a path");
-    test.raymond(&["check", tour]).stderr_has(&format!("{tour}: 10 files, nothing wrong"));
+    test.raymond(&["check", tour]).stderr_has(&format!("{tour}: 12 files, nothing wrong"));
 }
 
 #[test]

@@ -85,6 +85,56 @@ fn what_a_text_shows_is_dashed() {
 }
 
 #[test]
+fn a_fan_out_and_a_join_are_seen() {
+    let head =
+        |keys: &str, entries: &str| format!("---\n{keys}allowed_transitions:\n{entries}---\nx\n");
+    let fork = "  - { tag: fork, target: W.md, next: JOIN.md, each: items.json, as: file }\n  - { tag: fork, target: V.md, next: JOIN.md }\n";
+    let join = "join: 7\ntimeout: 2h\non_failure: TORN.md\non_timeout: LATE.md\n";
+    let result = "  - { tag: result }\n";
+    let test = Test::new()
+        .prompt("START.md", &head("", fork))
+        .prompt("JOIN.md", &head(join, "  - { tag: goto, target: MANY.md }\n"))
+        .prompt(
+            "MANY.md",
+            &head("forks: many\n", "  - { tag: fork, target: V.md, next: LATE.md }\n"),
+        )
+        .prompt("W.md", &head("", "  - { tag: reset, target: LAST.md }\n"))
+        .prompt("LAST.md", &head("", result))
+        .prompt("V.md", &head("", result))
+        .prompt("TORN.md", &head("", result))
+        .prompt("LATE.md", "---\njoin: any\n---\n<result>x</result>\n");
+    let mermaid = test.raymond(&["graph", "."]).ok().stdout.clone();
+    let dot = test.raymond(&["graph", ".", "--format", "dot"]).ok().stdout.clone();
+    for line in [
+        "n2[\"W.md\"]",
+        "n3[\\\"JOIN.md<br/>join 7 within 2h\"/]",
+        "n8[\"LATE.md<br/>join any\"]:::loose",
+        "n1 ==>|\"fork for each file of items.json\"| n2",
+        "n1 -->|\"fork\"| n4",
+        "n3 -->|\"too many failed\"| ",
+        "n3 -->|\"not in time\"| ",
+        "n5 -->|\"joined\"| n3",
+        "n4 -->|\"joined\"| n3",
+        "==>|\"fork several at once\"| n4",
+    ] {
+        assert!(mermaid.contains(line), "{line:?} is not in\n{mermaid}");
+    }
+    assert!(!mermaid.contains("n5 -->|\"result\"|"), "its result goes to the join\n{mermaid}");
+    for line in [
+        "[label=\"JOIN.md\\njoin 7 within 2h\", shape=invtrapezium]",
+        "[label=\"fork for each file of items.json\", color=\"#3b82f6:#3b82f6:#3b82f6\", arrowhead=diamond]",
+        "[label=\"joined\", color=\"#3b82f6\", arrowhead=odiamond]",
+    ] {
+        assert!(dot.contains(line), "{line:?} is not in\n{dot}");
+    }
+    let svg = test.raymond(&["graph", ".", "--format", "svg"]).ok().stdout.clone();
+    for text in ["JOIN.md", "join 7 within 2h"] {
+        assert!(texts(&svg, "name").contains(text), "{text}");
+    }
+    assert!(svg.contains("<path class=\"edge bold forks\""), "{svg}");
+}
+
+#[test]
 fn a_graph_is_drawn_with_all_its_nodes() {
     let graph = "name: g\nversion: \"1.0.0\"\nstart_node: look\nnodes:\n  look:\n    type: conditional\n    condition: { type: flag_set, flag: ready }\n    branches: { true: done, false: end }\nendings:\n  done: { type: success, message: Done }\n  end: { type: error, message: Not ready }\n";
     let test = Test::new().prompt("g.yaml", graph);

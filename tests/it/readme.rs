@@ -99,6 +99,32 @@ fn the_prompt_it_shows_is_one() {
 }
 
 #[test]
+fn the_fan_out_it_shows_runs() {
+    let page = readme();
+    let (_, section) = page.split_once("## Fan out, join\n").expect("it has the section");
+    let (section, _) = section.split_once("\n## ").expect("another follows");
+    let mut blocks =
+        section.split("```markdown\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut prompt = || blocks.next().expect("three prompts");
+    let replies = "START.md: ['<fork next=\"REPORT.md\" each=\"links.txt\" as=\"link\">CHECK.md</fork>']\nCHECK.md: ['<result>{{link}} is well</result>']\nREPORT.md: ['<result>{{results}}</result>']\n";
+    let test = Test::new()
+        .prompt("START.md", prompt())
+        .prompt("CHECK.md", prompt())
+        .prompt("REPORT.md", prompt())
+        .prompt("replies.yaml", replies)
+        .file("links.txt", b"a.html\nb.html\n");
+    test.raymond(&["check", "."]).ok().stderr_has(".: 4 files, nothing wrong");
+    test.raymond(&["run", ".", "--agent", "scripted", "--stagger", "0s"])
+        .ok()
+        .stdout_has("Agent main.2 terminated with result: b.html is well\n")
+        .stdout_has("{\"id\":\"main.1\",\"state\":\"CHECK.md\",\"status\":\"result\",\"result\":\"a.html is well\",\"variables\":{\"link\":\"a.html\"}}");
+    for key in ["join", "timeout", "on_timeout", "on_failure", "rest"] {
+        let named = format!("`{key}`");
+        assert!(table("frontmatter").iter().any(|row| row[0] == named), "{key}");
+    }
+}
+
+#[test]
 fn the_graph_it_shows_runs() {
     let page = readme();
     let mut blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());

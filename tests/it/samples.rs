@@ -6,7 +6,9 @@
 
 mod files;
 mod graphs;
+mod improve;
 mod programs;
+mod review_folder;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,6 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+
+use review_folder::REVIEW_FOLDER;
 
 /// One sample, and what running it comes to.
 struct Sample {
@@ -39,15 +43,19 @@ const TOUR: Sample = Sample {
         r#"main LEAFLET.md: <function return="VERDICT.md">RATE.md</function>"#,
         "main RATE.md: <result>8</result>",
         r#"main VERDICT.md: <reset score="8">FAREWELL.md</reset>"#,
-        "main FAREWELL.md: <result>Come to Saltwick: three stops, one cat, 8 out of 10.</result>",
+        r#"main FAREWELL.md: <fork next="GATHER.md" each="["French", "Italian", "Dutch"]" as="language" text="Come to Saltwick: three stops, one cat, 8 out of 10.">TRANSLATE.md</fork>"#,
+        "main GATHER.md: <result>Come to Saltwick, in four languages and on three postcards.</result>",
         r#"main.1 POSTCARD.md: <goto place="the harbour">STAMP.md</goto>"#,
         "main.1 STAMP.md: <result>the harbour: You would love it here …</result>",
         r#"main.2 POSTCARD.md: <goto place="the lighthouse">STAMP.md</goto>"#,
         "main.2 STAMP.md: <result>the lighthouse: You would love it here …</result>",
         r#"main.3 POSTCARD.md: <goto place="the bakery">STAMP.md</goto>"#,
         "main.3 STAMP.md: <result>the bakery: You would love it here …</result>",
+        "main.4 TRANSLATE.md: <result>Come to Saltwick: three stops, one cat, 8 out of 10. (in French)</result>",
+        "main.5 TRANSLATE.md: <result>Come to Saltwick: three stops, one cat, 8 out of 10. (in Italian)</result>",
+        "main.6 TRANSLATE.md: <result>Come to Saltwick: three stops, one cat, 8 out of 10. (in Dutch)</result>",
     ],
-    cost_usd: 0.068,
+    cost_usd: 0.073,
     reminders: 1,
 };
 
@@ -172,6 +180,7 @@ samples! {
     dispatch => DISPATCH,
     improve => IMPROVE,
     phases => PHASES,
+    review_folder => REVIEW_FOLDER,
 }
 
 fn runs_as_written(sample: &Sample) {
@@ -191,35 +200,6 @@ fn runs_as_written(sample: &Sample) {
         assert_eq!(count(&records, trouble), 0, "{trouble}: {}", told(&json));
     }
     place.expect_spent("json", sample.cost_usd);
-}
-
-#[test]
-fn improve_pauses_when_its_budget_is_used_up_and_goes_on_with_a_larger_one() {
-    let place = Place::new();
-    let short = place.run(&IMPROVE, "it", &["--json", "--budget", "0.10"]);
-    assert_eq!(code(&short), 75, "{}", told(&short));
-    let before = records(&short);
-    assert_eq!(count(&before, "run_paused"), 1);
-    let all = &IMPROVE.transitions()["main"];
-    assert_eq!(transitions(&before)["main"], all[..4]);
-    place.expect_spent("it", 0.12);
-
-    // A scripted run stays one: going on must not turn it into one that pays.
-    let long = place.raymond(&["run", "it", "--json", "--budget", "1.00"]);
-    assert_eq!(code(&long), 0, "{}", told(&long));
-    let last = before.iter().filter_map(|record| record["seq"].as_u64()).max();
-    let mut after = records(&long);
-    after.retain(|record| record["seq"].as_u64() > last);
-    assert_eq!(transitions(&after)["main"], all[4..], "{}", told(&long));
-    place.expect_spent("it", IMPROVE.cost_usd);
-}
-
-#[test]
-fn improve_ends_well_within_a_larger_budget() {
-    let place = Place::new();
-    let out = place.run(&IMPROVE, "it", &["--budget", "1.00"]);
-    assert_eq!(code(&out), 0, "{}", told(&out));
-    assert_eq!(lines(&out), IMPROVE.final_lines());
 }
 
 #[test]
@@ -252,7 +232,7 @@ impl Place {
     fn run(&self, sample: &Sample, id: &str, options: &[&str]) -> Output {
         let (folder, work) = (sample.path(), self.work.path());
         let run = ["run", text(&folder), "--agent", "scripted", "--cwd", text(work), "--id", id];
-        self.raymond(&[&run[..], options].concat())
+        self.raymond(&[&run[..], &["--stagger", "0s"], options].concat())
     }
 
     fn raymond(&self, arguments: &[&str]) -> Output {
@@ -330,7 +310,7 @@ fn transitions(records: &[Value]) -> BTreeMap<String, Vec<String>> {
 fn tag(transition: &Value) -> String {
     let name = transition["tag"].as_str().expect("a transition has a tag");
     let variables = transition["variables"].as_object();
-    let attributes = ["return", "next"]
+    let attributes = ["return", "next", "each", "as"]
         .into_iter()
         .map(|key| (key, &transition[key]))
         .chain(variables.into_iter().flatten().map(|(key, value)| (key.as_str(), value)));

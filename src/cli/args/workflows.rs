@@ -29,7 +29,9 @@ pub(super) const GRAPH_HELP: &str = "Examples:
 
 A folder is drawn from its first state: solid lines are what policies allow, dashed ones what the text of
 a state without policy shows. Thick is a reset; a call, and the result that comes back from it, are
-violet; a fork is blue. A graph is drawn with all its nodes and endings; where it goes on because
+violet; a fork is blue, and thick where it has a list or several stand in one reply. A state that waits for
+the agents it has forked narrows to its foot; their results lead to it, blue, and red lines lead on where it
+is not met. A graph is drawn with all its nodes and endings; where it goes on because
 something failed the line is red. A program is drawn with its states, its roles, and the signals it waits
 for or asserts: dashed violet lines are requests and answers, red ones timeouts and failures. The picture has all that is there, also what nothing is wrong with:
 `raymond check` tells what is.";

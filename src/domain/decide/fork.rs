@@ -8,7 +8,7 @@ use crate::domain::agent::Agent;
 use crate::domain::event::{Event, JoinBegun, Joined, Stopped};
 use crate::domain::fan_out::{Brood, size};
 use crate::domain::id::AgentId;
-use crate::domain::join::{Forks, Join, Need, Otherwise, Rest, Tally, Verdict};
+use crate::domain::join::{Forks, Join, Otherwise, Rest, Tally, Verdict};
 use crate::domain::money::Usd;
 use crate::domain::policy::{Accepted, Violation};
 use crate::domain::reminder::reminder;
@@ -157,11 +157,7 @@ fn unneeded<'run>(
 /// Why a join was not met.
 fn why(run: &Run, agent: &Agent, join: &Join, verdict: Verdict, tally: Tally) -> String {
     let Tally { count, done, failed } = tally;
-    let wanted = match join.need {
-        Need::All => "all".to_owned(),
-        Need::Any => "any".to_owned(),
-        Need::Count(needed) => needed.to_string(),
-    };
+    let wanted = join.need;
     if verdict == Verdict::Late {
         let time = span(join.timeout_ms.unwrap_or_default());
         return format!(

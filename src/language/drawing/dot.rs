@@ -43,6 +43,7 @@ fn look(node: &Node) -> &'static str {
         NodeKind::Action => "shape=box",
         NodeKind::Conditional => "shape=diamond",
         NodeKind::UserPrompt => "shape=parallelogram",
+        NodeKind::Join => "shape=invtrapezium",
         NodeKind::ValidationGate => "shape=hexagon",
         NodeKind::Agent => "shape=component",
         NodeKind::Signal => "shape=cds",
@@ -63,13 +64,15 @@ fn style(edge: &Edge) -> impl Iterator<Item = &'static str> {
         EdgeKind::Calls | EdgeKind::Returns | EdgeKind::Asks | EdgeKind::Answers => {
             Some("color=\"#8b5cf6\"")
         }
-        EdgeKind::Forks => Some("color=\"#3b82f6\""),
+        EdgeKind::Forks | EdgeKind::Joins => Some("color=\"#3b82f6\""),
+        EdgeKind::FansOut => Some("color=\"#3b82f6:#3b82f6:#3b82f6\""),
         EdgeKind::Fails => Some("color=\"#dc2626\""),
         EdgeKind::Goes | EdgeKind::Resets | EdgeKind::Ends | EdgeKind::Consults => None,
     };
     let head = match edge.kind {
         EdgeKind::Calls => Some("arrowhead=onormal"),
-        EdgeKind::Forks => Some("arrowhead=diamond"),
+        EdgeKind::Forks | EdgeKind::FansOut => Some("arrowhead=diamond"),
+        EdgeKind::Joins => Some("arrowhead=odiamond"),
         EdgeKind::Consults => Some("arrowhead=none"),
         _ => None,
     };

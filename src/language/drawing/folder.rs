@@ -1,14 +1,16 @@
 //! A folder of prompts as a picture.
 //!
-//! A result leads where it really does: out of a call to the state the caller goes on at, and to the
-//! end where nobody called.
+//! A result leads where it really does: out of a call to the state the caller goes on at, out of a worker to
+//! the state that waits for it, and to the end where nobody called or waits.
 
 use std::collections::BTreeSet;
 
 use super::picture::{Drawing, Edge, EdgeKind, NodeKind};
 use crate::domain::id::StateName;
-use crate::domain::transition::Transition;
+use crate::domain::time::span;
+use crate::domain::transition::{ANY_LIST, Each, Tag, Transition};
 use crate::language::program::walk::started;
+use crate::language::prompt::joins::awaited;
 use crate::language::prompt::outline::{Origin, Outline, Program, Prompt, State, Way};
 
 /// By what the beginning and the end are known; no file has such a name.
@@ -22,7 +24,9 @@ pub fn draw(outline: &Outline, title: &str) -> Drawing {
     drawing.node(START, "", NodeKind::Start);
     for name in &outline.order {
         let kind = outline.states.get(name).map_or(NodeKind::Missing, kind);
-        drawing.node(name.as_str(), name.as_str(), kind);
+        let join = outline.states.get(name).and_then(join);
+        let label = join.map_or_else(|| name.to_string(), |join| format!("{name}\n{join}"));
+        drawing.node(name.as_str(), &label, kind);
     }
     let mut picture = Picture { outline, drawing };
     picture.edge(START, outline.entry.as_str(), "", EdgeKind::Goes, true);
@@ -43,10 +47,25 @@ pub fn draw(outline: &Outline, title: &str) -> Drawing {
 fn kind(state: &State) -> NodeKind {
     match state {
         State::Prompt(prompt) if prompt.is_open() => NodeKind::Open,
+        State::Prompt(prompt) if prompt.frontmatter.join.is_some() => NodeKind::Join,
         State::Prompt(_) => NodeKind::State,
         State::Graph(_) | State::Program(_) => NodeKind::Graph,
         State::Unreadable(_) | State::Other => NodeKind::Missing,
     }
+}
+
+/// For whom a state waits, and how long.
+fn join(state: &State) -> Option<String> {
+    let join = state.prompt()?.frontmatter.join.as_ref()?;
+    let within = join.timeout_ms.map(|timeout| format!(" within {}", span(timeout)));
+    Some(format!("join {}{}", join.need, within.unwrap_or_default()))
+}
+
+/// One that forks several agents at once is told apart.
+fn forks(way: &Way, prompt: &Prompt) -> EdgeKind {
+    let has_list = matches!(way.transition, Transition::Fork { each: Some(_), .. });
+    let several = has_list || prompt.frontmatter.policy.many_forks;
+    if several { EdgeKind::FansOut } else { EdgeKind::Forks }
 }
 
 struct Picture<'a> {
@@ -64,38 +83,24 @@ impl<'a> Picture<'a> {
     /// All ways from a state but those that a result goes.
     fn ways(&mut self, name: &StateName, prompt: &Prompt) {
         for way in &prompt.ways {
-            let kind = match &way.transition {
+            let (kind, along) = match &way.transition {
                 Transition::Result { .. } => continue,
-                Transition::Goto { .. } => EdgeKind::Goes,
-                Transition::Ask { next, .. } => {
-                    self.edge(
-                        name.as_str(),
-                        next.as_str(),
-                        "ask",
-                        EdgeKind::Goes,
-                        way.is_certain(),
-                    );
-                    EdgeKind::Fails
-                }
-                Transition::Reset { .. } => EdgeKind::Resets,
-                Transition::Call { .. } | Transition::Function { .. } => EdgeKind::Calls,
-                Transition::Fork { next, .. } => {
-                    self.edge(
-                        name.as_str(),
-                        next.as_str(),
-                        "next",
-                        EdgeKind::Goes,
-                        way.is_certain(),
-                    );
-                    EdgeKind::Forks
-                }
+                Transition::Goto { .. } if way.is_of_join() => (EdgeKind::Fails, None),
+                Transition::Goto { .. } => (EdgeKind::Goes, None),
+                Transition::Ask { next, .. } => (EdgeKind::Fails, Some((next, "ask"))),
+                Transition::Reset { .. } => (EdgeKind::Resets, None),
+                Transition::Call { .. } | Transition::Function { .. } => (EdgeKind::Calls, None),
+                Transition::Fork { next, .. } => (forks(way, prompt), Some((next, "next"))),
             };
+            let (from, certain) = (name.as_str(), way.is_certain());
+            if let Some((next, label)) = along {
+                self.edge(from, next.as_str(), label, EdgeKind::Goes, certain);
+            }
             if let Some(late) = way.transition.late() {
-                self.edge(name.as_str(), late.as_str(), "no answer", kind, way.is_certain());
+                self.edge(from, late.as_str(), "no answer", kind, certain);
             }
             if let Some(target) = way.transition.target() {
-                let label = label(way);
-                self.edge(name.as_str(), target.as_str(), &label, kind, way.is_certain());
+                self.edge(from, target.as_str(), &label(way, kind), kind, certain);
             }
         }
     }
@@ -130,11 +135,13 @@ impl<'a> Picture<'a> {
         let outline = self.outline;
         let ways =
             || outline.prompts().flat_map(|(_, prompt)| &prompt.ways).map(|way| &way.transition);
+        let (born, joined) = self.joined();
         let on_their_own = ways().filter_map(|transition| match transition {
-            Transition::Reset { target, .. } | Transition::Fork { target, .. } => Some(target),
+            Transition::Reset { target, .. } => Some(target).filter(|to| !joined.contains(to)),
+            Transition::Fork { target, .. } => Some(target).filter(|to| !born.contains(to)),
             _ => None,
         });
-        let ending = self.level(on_their_own.chain([&outline.entry]));
+        let ending = self.until_the_end(on_their_own.chain([&outline.entry]));
         if ending.iter().any(|name| self.gives_result(name).is_some()) {
             self.drawing.node(END, "end", NodeKind::End);
         }
@@ -154,10 +161,53 @@ impl<'a> Picture<'a> {
         }
     }
 
+    /// The states that agents come to from these without calling or being called.
+    fn until_the_end(
+        &self,
+        from: impl IntoIterator<Item = &'a StateName>,
+    ) -> BTreeSet<&'a StateName> {
+        let mut begun: BTreeSet<&StateName> = from.into_iter().collect();
+        loop {
+            let reached = self.outline.level(begun.iter().copied());
+            let prompts =
+                reached.iter().filter_map(|name| self.outline.states.get(*name)?.prompt());
+            let resets = prompts.flat_map(|prompt| &prompt.ways).filter_map(|way| {
+                way.transition.target().filter(|_| way.transition.tag() == Tag::Reset)
+            });
+            let more: Vec<&StateName> = resets.filter(|to| !begun.contains(to)).collect();
+            if more.is_empty() {
+                return reached;
+            }
+            begun.extend(more);
+        }
+    }
+
+    /// The results that are waited for: the states that those are born in who give them, and all that
+    /// these come to.
+    fn joined(&mut self) -> (BTreeSet<&'a StateName>, BTreeSet<&'a StateName>) {
+        let outline = self.outline;
+        let (mut born, mut joined) = (BTreeSet::new(), BTreeSet::new());
+        for (join, agents) in awaited(outline) {
+            let prompt = outline.states.get(join).and_then(State::prompt);
+            if prompt.is_none_or(|prompt| prompt.frontmatter.join.is_none()) {
+                continue;
+            }
+            let states = self.until_the_end(agents.born_in.iter().copied());
+            for name in &states {
+                if let Some(certain) = self.gives_result(name) {
+                    self.edge(name.as_str(), join.as_str(), "joined", EdgeKind::Joins, certain);
+                }
+            }
+            born.extend(agents.born_in);
+            joined.extend(states);
+        }
+        (born, joined)
+    }
+
     /// The results that come back from a call; the call itself goes on, if none is known.
     fn returns(&mut self, caller: &StateName, target: &StateName, return_to: &StateName) {
         let mut comes_back = false;
-        for name in self.level([target]) {
+        for name in self.outline.level([target]) {
             if let Some(certain) = self.gives_result(name) {
                 comes_back = true;
                 self.edge(name.as_str(), return_to.as_str(), "returns", EdgeKind::Returns, certain);
@@ -166,25 +216,6 @@ impl<'a> Picture<'a> {
         if !comes_back {
             self.edge(caller.as_str(), return_to.as_str(), "returns", EdgeKind::Returns, false);
         }
-    }
-
-    /// The states that agents come to from these without calling, being called, or forgetting.
-    fn level(&self, from: impl IntoIterator<Item = &'a StateName>) -> BTreeSet<&'a StateName> {
-        let mut reached = BTreeSet::new();
-        let mut to_look_at: Vec<&StateName> = from.into_iter().collect();
-        while let Some(name) = to_look_at.pop() {
-            let Some(state) = self.outline.states.get(name).filter(|_| reached.insert(name)) else {
-                continue;
-            };
-            let ways = state.prompt().map_or(&[][..], |prompt| &prompt.ways);
-            let next = ways.iter().flat_map(|way| match &way.transition {
-                Transition::Reset { .. } => [None, None],
-                Transition::Goto { target, .. } => [Some(target), None],
-                other => [other.continuation(), other.late()],
-            });
-            to_look_at.extend(next.flatten());
-        }
-        reached
     }
 
     /// Whether a state gives a result, and whether that is certain.
@@ -202,9 +233,27 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The tag, with the variables that a policy asks for.
-fn label(way: &Way) -> String {
+/// The tag, with the list and the variables that a policy asks for.
+fn label(way: &Way, kind: EdgeKind) -> String {
+    match way.origin {
+        Origin::Failure => return "too many failed".to_owned(),
+        Origin::Timeout => return "not in time".to_owned(),
+        Origin::Policy | Origin::Evaluator | Origin::Text => {}
+    }
     let tag = std::iter::once(way.transition.tag().to_string());
+    let list = match &way.transition {
+        Transition::Fork { each: Some(each), .. } => Some(list(each)),
+        _ => (kind == EdgeKind::FansOut).then(|| "several at once".to_owned()),
+    };
     let fixed = way.transition.variables().iter().filter(|_| way.origin != Origin::Text);
-    tag.chain(fixed.map(|(name, value)| format!("{name}={value}"))).collect::<Vec<_>>().join(" ")
+    let fixed = fixed.map(|(name, value)| format!("{name}={value}"));
+    tag.chain(list).chain(fixed).collect::<Vec<_>>().join(" ")
+}
+
+/// What a list has an entry for, as far as it is known.
+fn list(each: &Each) -> String {
+    if each.is_inline() || each.list == ANY_LIST {
+        return format!("for each {}", each.name);
+    }
+    format!("for each {} of {}", each.name, each.list)
 }

@@ -62,6 +62,7 @@ fn shape(node: &Node) -> String {
         NodeKind::Evaluator | NodeKind::Success | NodeKind::Failure => ("([", "])"),
         NodeKind::Conditional => ("{", "}"),
         NodeKind::UserPrompt => ("[/", "/]"),
+        NodeKind::Join => ("[\\", "/]"),
         NodeKind::ValidationGate => ("{{", "}}"),
         NodeKind::Agent => ("(", ")"),
         NodeKind::Signal => (">", "]"),
@@ -76,7 +77,7 @@ fn arrow(edge: &Edge) -> &'static str {
         _ if !edge.certain => "-.->",
         EdgeKind::Consults => "-.-",
         EdgeKind::Asks | EdgeKind::Answers => "-.->",
-        EdgeKind::Resets => "==>",
+        EdgeKind::Resets | EdgeKind::FansOut => "==>",
         _ => "-->",
     }
 }
@@ -84,7 +85,7 @@ fn arrow(edge: &Edge) -> &'static str {
 fn colour(kind: EdgeKind) -> Option<&'static str> {
     match kind {
         EdgeKind::Calls | EdgeKind::Returns | EdgeKind::Asks | EdgeKind::Answers => Some("#8b5cf6"),
-        EdgeKind::Forks => Some("#3b82f6"),
+        EdgeKind::Forks | EdgeKind::FansOut | EdgeKind::Joins => Some("#3b82f6"),
         EdgeKind::Fails => Some("#dc2626"),
         EdgeKind::Goes | EdgeKind::Resets | EdgeKind::Ends | EdgeKind::Consults => None,
     }

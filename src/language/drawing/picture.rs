@@ -31,7 +31,9 @@ pub enum NodeKind {
     End,
     /// A prompt with a policy.
     State,
-    /// A prompt without one.
+    /// A prompt with a policy that waits for the agents forked before.
+    Join,
+    /// A prompt without a policy.
     Open,
     /// A graph or a program as a state.
     Graph,
@@ -89,6 +91,10 @@ pub enum EdgeKind {
     Returns,
     /// A further agent is born.
     Forks,
+    /// Several are born at once.
+    FansOut,
+    /// What an agent ends with is waited for.
+    Joins,
     /// It ends.
     Ends,
     /// It goes on because something failed.

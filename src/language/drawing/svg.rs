@@ -83,12 +83,12 @@ fn classes(edge: &Edge) -> (&'static str, &'static str) {
         _ if !edge.certain => " loose",
         EdgeKind::Asks | EdgeKind::Answers => " loose",
         EdgeKind::Consults => " dots",
-        EdgeKind::Resets => " bold",
+        EdgeKind::Resets | EdgeKind::FansOut => " bold",
         _ => "",
     };
     let colour = match edge.kind {
         EdgeKind::Calls | EdgeKind::Returns | EdgeKind::Asks | EdgeKind::Answers => " calls",
-        EdgeKind::Forks => " forks",
+        EdgeKind::Forks | EdgeKind::FansOut | EdgeKind::Joins => " forks",
         EdgeKind::Fails => " fails",
         EdgeKind::Goes | EdgeKind::Resets | EdgeKind::Ends | EdgeKind::Consults => "",
     };
@@ -183,6 +183,7 @@ mod tests {
             NodeKind::Start,
             NodeKind::End,
             NodeKind::State,
+            NodeKind::Join,
             NodeKind::Open,
             NodeKind::Graph,
             NodeKind::Missing,

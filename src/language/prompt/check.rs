@@ -7,8 +7,10 @@
 //! leads on where a state has no policy, and never to an error.
 
 mod ends;
+mod fan_out;
 mod files;
 mod folders;
+mod joins;
 mod replies;
 mod variables;
 mod ways;
@@ -20,13 +22,13 @@ use crate::language::place::Place;
 use crate::language::source::Source;
 
 /// What each code means.
-pub const CODES: [(&str, &str); 19] = [
+pub const CODES: [(&str, &str); 23] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
     ("RF004", "replies.yaml is wrong"),
     ("RF005", "replies.yaml answers for a state that there is not (warning)"),
-    ("RF101", "a policy names a file that there is not, or that is no state"),
+    ("RF101", "a policy or a join names a file that there is not, or that is no state"),
     ("RF102", "the prompt of an evaluator is missing"),
     ("RF103", "the text of a state without policy shows a tag to such a file (warning)"),
     ("RF110", "nothing leads to a state (warning)"),
@@ -34,10 +36,14 @@ pub const CODES: [(&str, &str); 19] = [
     ("RF202", "an entry of a policy says nothing that another does not (warning)"),
     ("RF203", "an empty policy, which allows everything (warning)"),
     ("RF204", "the text shows a tag that the policy does not allow (warning)"),
+    ("RF205", "a state says how it forks, and its policy allows no fork (warning)"),
+    ("RF206", "the list of a fork is none, or longer than max_fan_out (in a text: warning)"),
     ("RF301", "a call never comes back: its target never comes to a result"),
     ("RF302", "a call comes back from nothing but a reset, which forgets it (warning)"),
     ("RF303", "agents are forked without end (warning)"),
     ("RF304", "an agent never ends: no way leads to a result (warning)"),
+    ("RF305", "agents fork such as themselves, each generation more of them (warning)"),
+    ("RF306", "a join waits for nobody, or for more agents than are forked (warning)"),
     ("RF401", "nothing fills a placeholder (warning)"),
     ("RF402", "an evaluator is not shown what it judges (warning)"),
 ];
@@ -74,7 +80,9 @@ pub fn check(subject: Subject<'_>) -> Findings {
         let outline = Outline::of(&entry, subject.source, reach);
         report.files(&outline);
         report.ways(&outline);
+        report.fan_outs(&outline, manifest.max_fan_out);
         report.ends(&outline, manifest.budget.is_some());
+        report.joins(&outline);
         report.variables(&outline, subject.variables);
         files += outline.read() + report.replies(&outline);
         files += report.folders(&outline, subject.variables);

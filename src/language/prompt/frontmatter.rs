@@ -109,6 +109,12 @@ pub struct Places {
     pub overrides: Vec<EntryPlace>,
     /// For how many agents it is waited.
     pub join: Option<Place>,
+    /// What follows if too many of them fail.
+    pub on_failure: Option<Place>,
+    /// What follows if they do not end in time.
+    pub on_timeout: Option<Place>,
+    /// What it first says about its forks.
+    pub forks: Option<Place>,
 }
 
 /// Frontmatter as far as it can be read.
@@ -152,13 +158,17 @@ pub fn examine(yaml: &str) -> Examined {
     }
     let is_whole = errors.is_empty();
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
+    let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
+    places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
     let many = errors.keep(value(raw.forks, forking::forks)).flatten();
     frontmatter.policy.many_forks = many.unwrap_or_default();
     frontmatter.forks = ForkRules {
         max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
         stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
     };
-    places.join = raw.join.as_ref().map(|join| join.referenced.into());
+    places.join = place(raw.join.as_ref());
+    places.on_failure = place(raw.on_failure.as_ref());
+    places.on_timeout = place(raw.on_timeout.as_ref());
     frontmatter.join = forking::RawJoin {
         join: raw.join,
         timeout: raw.timeout,
@@ -180,6 +190,10 @@ pub fn examine(yaml: &str) -> Examined {
         frontmatter.evaluator = errors.keep(read);
     }
     examined
+}
+
+fn place(written: Option<&Spanned<String>>) -> Option<Place> {
+    written.map(|written| written.referenced.into())
 }
 
 /// An entry of a policy: it says where to, and the words are the agent's own.

@@ -5,6 +5,7 @@ pub mod document;
 pub mod evaluator;
 pub mod forking;
 pub mod frontmatter;
+pub mod joins;
 pub mod kind;
 mod mentioned;
 pub mod outline;

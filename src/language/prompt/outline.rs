@@ -6,11 +6,12 @@
 
 mod prompt;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use self::prompt::{Origin, Prompt, Shown, Way};
 use super::kind::Kind;
 use crate::domain::id::StateName;
+use crate::domain::transition::Transition;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph;
 use crate::language::graph::spawned::spawned;
@@ -108,6 +109,29 @@ impl Outline {
     /// The prompts among its states, the near ones first.
     pub fn prompts(&self) -> impl Iterator<Item = (&StateName, &Prompt)> {
         self.order.iter().filter_map(|name| Some((name, self.states.get(name)?.prompt()?)))
+    }
+
+    /// The states that an agent comes to from these without calling, being called, or forgetting.
+    #[must_use]
+    pub fn level<'a>(
+        &'a self,
+        from: impl IntoIterator<Item = &'a StateName>,
+    ) -> BTreeSet<&'a StateName> {
+        let mut reached = BTreeSet::new();
+        let mut to_look_at: Vec<&StateName> = from.into_iter().collect();
+        while let Some(name) = to_look_at.pop() {
+            let Some(state) = self.states.get(name).filter(|_| reached.insert(name)) else {
+                continue;
+            };
+            let ways = state.prompt().map_or(&[][..], |prompt| &prompt.ways);
+            let next = ways.iter().flat_map(|way| match &way.transition {
+                Transition::Reset { .. } => [None, None],
+                Transition::Goto { target, .. } => [Some(target), None],
+                other => [other.continuation(), other.late()],
+            });
+            to_look_at.extend(next.flatten());
+        }
+        reached
     }
 
     /// Whether a name is one of a state that can be entered, as far as is known.

@@ -10,6 +10,9 @@ use super::{SAMPLES, Sample, names, read};
 
 const TAGS: [&str; 6] = ["goto", "reset", "function", "call", "fork", "result"];
 
+/// The placeholders that no tag has to fill.
+const KNOWN: [&str; 6] = ["input", "result", "results", "workflow_id", "agent_id", "state"];
+
 /// The one reply that is wrong on purpose, so that the tour can show a reminder: sample, state, index.
 const FORGETS_ITS_TAG: (&str, &str, usize) = ("tour", "RATE.md", 0);
 
@@ -61,8 +64,9 @@ fn every_placeholder_is_one_that_something_fills() {
         let written = sample.steps.join("\n");
         texts.extend(sample.states().iter().map(|state| read(&sample.path().join(state))));
         for name in texts.iter().flat_map(|text| placeholders(text)) {
-            let known = ["input", "result", "workflow_id", "agent_id", "state"].contains(&name)
-                || written.contains(&format!(" {name}=\""));
+            let known = KNOWN.contains(&name)
+                || written.contains(&format!(" {name}=\""))
+                || written.contains(&format!(" as=\"{name}\""));
             assert!(known, "{}: nothing fills {{{{{name}}}}}", sample.name);
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn size(node: &Node) -> (f64, f64) {
     match node.kind {
         NodeKind::Start => (14.0, 14.0),
         NodeKind::Conditional => (width * 1.25 + 56.0, height * 1.7 + 22.0),
-        NodeKind::UserPrompt | NodeKind::ValidationGate | NodeKind::Signal => {
+        NodeKind::UserPrompt | NodeKind::ValidationGate | NodeKind::Signal | NodeKind::Join => {
             (width + 52.0, height + 16.0)
         }
         _ => (width + 28.0, height + 14.0),
@@ -84,6 +84,9 @@ pub(super) fn draw(
         NodeKind::Conditional => polygon(&[(x, top), (right, y), (x, bottom), (left, y)]),
         NodeKind::UserPrompt => {
             polygon(&[(left + 14.0, top), (right, top), (right - 14.0, bottom), (left, bottom)])
+        }
+        NodeKind::Join => {
+            polygon(&[(left, top), (right, top), (right - 14.0, bottom), (left + 14.0, bottom)])
         }
         NodeKind::Signal => polygon(&[
             (left, top),

@@ -58,7 +58,7 @@ impl Report<'_> {
         }
     }
 
-    /// Forks in a loop that nothing leaves.
+    /// Forks in a loop that nothing leaves, and agents that fork such as themselves.
     fn forks(&mut self, outline: &Outline) {
         let forking: States<'_> = outline
             .steps()
@@ -70,13 +70,18 @@ impl Report<'_> {
         let bounded = outline.all_that(&without, ends_wholly);
         for (name, transition, place) in outline.steps() {
             let Transition::Fork { target, next, .. } = transition else { continue };
-            let again =
-                [target, next].into_iter().any(|state| outline.reachable(state).contains(name));
-            if again && !bounded.contains(name) {
+            let again = |state| outline.reachable(state).contains(name);
+            let breeds = again(target);
+            if (breeds || again(next)) && !bounded.contains(name) {
                 let message = format!(
                     "{name} forks {target} again and again, and no way out of this loop does not fork; allow {{ tag: result }} or a way on in it, or set a budget in raymond.yaml"
                 );
                 self.warning(name, place.entry, "RF303", message);
+            } else if breeds {
+                let message = format!(
+                    "agents that are forked here in {target} may come to {name} and fork again, each generation more of them; let them come to a result without forking, or set a budget in raymond.yaml"
+                );
+                self.warning(name, place.entry, "RF305", message);
             }
         }
     }
@@ -99,7 +104,7 @@ impl Report<'_> {
 
 impl Outline {
     /// All transitions that are known of, with the state and the place.
-    fn steps(&self) -> impl Iterator<Item = (&StateName, &Transition, EntryPlace)> {
+    pub(super) fn steps(&self) -> impl Iterator<Item = (&StateName, &Transition, EntryPlace)> {
         self.prompts().flat_map(|(name, prompt)| {
             prompt.ways.iter().map(move |way| (name, &way.transition, way.place))
         })
@@ -138,7 +143,7 @@ impl Outline {
     }
 
     /// The states that are come to from one by any ways, itself among them, also by other agents.
-    fn reachable(&self, from: &StateName) -> States<'_> {
+    pub(super) fn reachable(&self, from: &StateName) -> States<'_> {
         let mut reached = States::new();
         let mut to_look_at: Vec<&StateName> =
             self.states.get_key_value(from).map(|(name, _)| name).into_iter().collect();

@@ -32,7 +32,9 @@ fn below(source: &dyn Source, start: &StateName, variables: &[String]) -> Findin
     let outline = Outline::of(start, source, reach);
     report.files(&outline);
     report.ways(&outline);
+    report.fan_outs(&outline, None);
     report.ends(&outline, false);
+    report.joins(&outline);
     report.variables(&outline, variables);
     let files = outline.read() + report.folders(&outline, variables);
     Findings { diagnostics: report.diagnostics, files }

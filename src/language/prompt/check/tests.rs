@@ -1,5 +1,6 @@
 //! Folders with flaws, and what is said of each: a table a subject.
 
+mod fan_out;
 mod flow;
 mod programs;
 

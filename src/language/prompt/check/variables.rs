@@ -2,26 +2,32 @@
 //! known by the name.
 //!
 //! A policy may leave variables to the agent, so what the text of a prompt shows counts too. Where a
-//! graph spawns an agent in a state, or a text only speaks of it, nobody knows what it is given.
+//! graph spawns an agent in a state, a text only speaks of it, or a fork has a list in a file, whose entries
+//! may be objects, nobody knows what it is given.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Report;
+use super::fan_out::filled_by;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::graph::spawned::spawned;
 use crate::language::program::walk::started;
 use crate::language::prompt::evaluator;
 use crate::language::prompt::outline::{Graph, Outline, Program, Prompt, State};
-use crate::language::prompt::step::RESERVED;
+use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE};
 
 /// What is known of the values a state is given.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Given<'a> {
     /// The variables of the tags that lead there.
     variables: BTreeSet<&'a str>,
+    /// What the entries of lists fill.
+    of_lists: BTreeSet<String>,
     /// Whether a call comes back to it.
     returned_to: bool,
+    /// Whether it has waited for agents, or is entered because that was not met.
+    joined: bool,
     /// Whether it may be given more.
     unknown: bool,
 }
@@ -37,14 +43,20 @@ impl Report<'_> {
             let mut known: BTreeSet<String> = of_run.iter().cloned().collect();
             known.extend(RESERVED.map(str::to_owned));
             known.extend(given.variables.iter().map(|&variable| variable.to_owned()));
+            known.extend(given.of_lists.iter().cloned());
             known.extend((*name == outline.entry).then(|| "input".to_owned()));
             known.extend(given.returned_to.then(|| "result".to_owned()));
+            if given.joined {
+                known.extend([RESULTS, RESULTS_FILE].map(str::to_owned));
+            }
             if given.unknown {
-                known
-                    .extend(prompt.placeholders.iter().map(|(placeholder, _)| placeholder.clone()));
+                known.extend(prompt.placeholders.iter().map(|(name, _)| name.clone()));
             }
             self.unfilled(name, prompt, &known, outline);
             if let Some(evaluator) = prompt.evaluator() {
+                let all = outline.evaluators.get(evaluator).filter(|_| given.unknown);
+                let all = all.iter().flat_map(|prompt| &prompt.placeholders);
+                known.extend(all.map(|(name, _)| name.clone()));
                 let shown = evaluator::SHOWN.map(str::to_owned);
                 of_evaluators.entry(evaluator).or_default().extend(known.into_iter().chain(shown));
             }
@@ -79,6 +91,9 @@ fn why(placeholder: &str, outline: &Outline) -> String {
         ),
         "result" => "no call or function comes back to this state".to_owned(),
         "answer" => "no question leads here: <ask next=\"…\">".to_owned(),
+        RESULTS | RESULTS_FILE => {
+            "only a state with `join` is given what came of the agents it has waited for".to_owned()
+        }
         "output" | "transition" => "only the prompt of an evaluator is given it".to_owned(),
         _ => format!(
             "no tag that leads here has {placeholder}=\"…\"; show one in the prompt it comes from, or start the run with --var {placeholder}=…"
@@ -108,10 +123,18 @@ fn all_given(outline: &Outline) -> BTreeMap<&StateName, Given<'_>> {
                     let next = &mut given.entry(next).or_default().variables;
                     next.extend(variables.chain(["answer"]));
                 }
-                Transition::Goto { target, .. }
-                | Transition::Reset { target, .. }
-                | Transition::Fork { target, .. } => {
+                Transition::Goto { target, .. } | Transition::Reset { target, .. } => {
                     given.entry(target).or_default().variables.extend(variables);
+                }
+                Transition::Fork { target, each, .. } => {
+                    let given = given.entry(target).or_default();
+                    given.variables.extend(variables);
+                    if let Some(each) = each {
+                        let filled = filled_by(transition);
+                        given.unknown |= filled.is_none();
+                        given.variables.insert(&each.name);
+                        given.of_lists.extend(filled.into_iter().flatten());
+                    }
                 }
             }
         }
@@ -139,10 +162,32 @@ fn all_given(outline: &Outline) -> BTreeMap<&StateName, Given<'_>> {
             _ => {}
         }
     }
+    missed(outline, &mut given);
     for given in given.values_mut().filter(|given| given.returned_to) {
         given.variables.extend(&of_results);
     }
     given
+}
+
+/// A state with a join has what came of it, and where it goes on if that is not met there is all of it too.
+fn missed<'a>(outline: &'a Outline, given: &mut BTreeMap<&'a StateName, Given<'a>>) {
+    let joins = || outline.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
+    for (name, _) in joins() {
+        given.entry(name).or_default().joined = true;
+    }
+    for (name, prompt) in joins() {
+        let Some(before) = given.get(name).cloned() else { continue };
+        for way in prompt.ways.iter().filter(|way| way.is_of_join()) {
+            let Some(target) = way.transition.target() else { continue };
+            let after = given.entry(target).or_default();
+            after.variables.extend(&before.variables);
+            after.variables.extend((*name == outline.entry).then_some("input"));
+            after.of_lists.extend(before.of_lists.iter().cloned());
+            after.returned_to |= before.returned_to;
+            after.joined = true;
+            after.unknown |= before.unknown;
+        }
+    }
 }
 
 fn is_allowed(prompt: &Prompt, transition: &Transition) -> bool {

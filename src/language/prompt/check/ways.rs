@@ -58,7 +58,7 @@ impl Report<'_> {
         if allowed.is_empty() {
             let message = "an empty list allows every transition, and then nobody can be reminded; list what is allowed, or leave the key out";
             self.warning(name, place, "RF203", message.to_owned());
-        } else if !prompt.ways.iter().any(usable) {
+        } else if !prompt.ways.iter().filter(|way| !way.is_of_join()).any(usable) {
             let message =
                 "this policy allows nothing: each of its ways names a file that is missing";
             self.error(name, place, "RF201", message.to_owned());

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::domain::id::StateName;
-use crate::domain::transition::Transition;
+use crate::domain::join::{Join, Otherwise};
+use crate::domain::transition::{Tag, Transition, Variables};
 use crate::language::place::Place;
 use crate::language::prompt::document::{self, Examined};
 use crate::language::prompt::evaluator::Evaluator;
@@ -21,7 +22,7 @@ pub struct Prompt {
     pub places: Places,
     /// What is wrong with it.
     pub errors: Errors,
-    /// The ways on: the policy's and the evaluator's, or if there is no policy those of its text.
+    /// The ways on: the policy's, the evaluator's and the join's, and if there is no policy those of its text.
     pub ways: Vec<Way>,
     /// The tags that its text shows.
     pub shown: Vec<Shown>,
@@ -49,6 +50,10 @@ pub enum Origin {
     Policy,
     /// The pattern of its evaluator.
     Evaluator,
+    /// Its join, where too many of those that are waited for fail.
+    Failure,
+    /// Its join, where they do not end in time.
+    Timeout,
     /// A tag in its text.
     Text,
 }
@@ -104,6 +109,12 @@ impl Prompt {
         self.frontmatter.policy.is_open() || !self.errors.is_empty()
     }
 
+    /// Whether a result may be given here.
+    #[must_use]
+    pub fn may_end(&self) -> bool {
+        self.is_open() || self.ways.iter().any(|way| way.transition.tag() == Tag::Result)
+    }
+
     /// The prompt that takes a second look at what is asked for here.
     #[must_use]
     pub fn evaluator(&self) -> Option<&StateName> {
@@ -127,10 +138,28 @@ impl Prompt {
             let overrides = [found, missing].into_iter().flatten().zip(&self.places.overrides);
             ways.extend(overrides.map(way(Origin::Evaluator)));
         }
+        ways.extend(self.frontmatter.join.iter().flat_map(|join| self.ways_of_join(join)));
         if self.is_open() {
             ways.extend(self.shown.iter().filter_map(Shown::way));
         }
         ways
+    }
+
+    /// The states that are entered instead of this one when its join is not met.
+    fn ways_of_join(&self, join: &Join) -> impl Iterator<Item = Way> {
+        let ways = [
+            (&join.on_failure, Origin::Failure, self.places.on_failure),
+            (&join.on_timeout, Origin::Timeout, self.places.on_timeout),
+        ];
+        let way = |(otherwise, origin, place): (&Otherwise, Origin, Option<Place>)| {
+            let Otherwise::State(state) = otherwise else { return None };
+            let place = place.unwrap_or(Place::START);
+            let transition =
+                Transition::Goto { target: state.clone(), variables: Variables::new() };
+            let place = EntryPlace { target: Some(place), ..EntryPlace::whole(place) };
+            Some(Way { transition, origin, place })
+        };
+        ways.map(way).into_iter().flatten()
     }
 }
 
@@ -139,6 +168,12 @@ impl Way {
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.origin != Origin::Text
+    }
+
+    /// Whether it is gone without the agent, because a join was not met.
+    #[must_use]
+    pub fn is_of_join(&self) -> bool {
+        matches!(self.origin, Origin::Failure | Origin::Timeout)
     }
 }
 

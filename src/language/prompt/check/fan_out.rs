@@ -1,0 +1,82 @@
+//! What a state says of its forks: whether it can fork at all, and whether its lists can be used.
+//!
+//! Only a list that stands in the tag itself is known. What lies in a file is looked at when it is forked.
+
+use super::Report;
+use crate::domain::fan_out::Forking;
+use crate::domain::id::StateName;
+use crate::domain::transition::{Each, Tag, Transition, Variables};
+use crate::language::listing;
+use crate::language::prompt::outline::{Origin, Outline, Prompt};
+
+impl Report<'_> {
+    /// What is wrong with the forks of all states; `most` is how many one reply may fork in the folder.
+    pub(super) fn fan_outs(&mut self, outline: &Outline, most: Option<u32>) {
+        let most = most.unwrap_or(Forking::default().max_fan_out);
+        for (name, prompt) in outline.prompts() {
+            self.rules(name, prompt);
+            let most = prompt.frontmatter.forks.max_fan_out.unwrap_or(most);
+            for way in prompt.ways.iter().filter(|way| way.origin != Origin::Text) {
+                if let Some(why) = unusable(&way.transition, most) {
+                    self.error(name, way.place.entry, "RF206", why);
+                }
+            }
+            for shown in &prompt.shown {
+                let why = shown.transition.as_ref().ok().and_then(|shown| unusable(shown, most));
+                if let Some(why) = why {
+                    self.warning(
+                        name,
+                        shown.place,
+                        "RF206",
+                        format!("the text shows a fork: {why}"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Whether a state that says how it forks may fork.
+    fn rules(&mut self, name: &StateName, prompt: &Prompt) {
+        let forks = prompt.ways.iter().any(|way| way.transition.tag() == Tag::Fork);
+        if let Some(place) = prompt.places.forks.filter(|_| !forks && !prompt.is_open()) {
+            let message = "this says how agents are forked here, and the policy allows no fork; list one, such as { tag: fork, target: WORKER.md, next: NEXT.md }, or leave it out";
+            self.warning(name, place, "RF205", message.to_owned());
+        }
+    }
+}
+
+/// Why the list of a fork cannot be used, if it is known and cannot.
+fn unusable(transition: &Transition, most: u32) -> Option<String> {
+    let each = known_list(transition)?;
+    let count = match listing::entries(each, &each.list, &Variables::new()) {
+        Ok(entries) => entries.len(),
+        Err(why) => return Some(why),
+    };
+    (count > usize::try_from(most).unwrap_or(usize::MAX)).then(|| {
+        format!(
+            "its list has {count} entries, and one reply may fork {most} agents at the most; raise max_fan_out in the frontmatter or in raymond.yaml"
+        )
+    })
+}
+
+/// The list of a fork that stands in its tag, with nothing to be filled in.
+fn known_list(transition: &Transition) -> Option<&Each> {
+    let Transition::Fork { each: Some(each), .. } = transition else { return None };
+    (each.is_inline() && !each.list.contains("{{")).then_some(each)
+}
+
+/// How many agents a fork gives birth to, if that is known.
+pub(super) fn born_of(transition: &Transition) -> Option<usize> {
+    if let Transition::Fork { each: None, .. } = transition {
+        return Some(1);
+    }
+    let each = known_list(transition)?;
+    Some(listing::entries(each, &each.list, &Variables::new()).ok()?.len())
+}
+
+/// The variables that the entries of a fork's list fill, if it is known which.
+pub(super) fn filled_by(transition: &Transition) -> Option<Vec<String>> {
+    let each = known_list(transition)?;
+    let entries = listing::entries(each, &each.list, &Variables::new()).ok()?;
+    Some(entries.into_iter().flat_map(Variables::into_keys).collect())
+}

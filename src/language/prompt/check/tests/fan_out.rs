@@ -1,0 +1,152 @@
+//! Forks and joins: what they name, what bounds them, whether there is anybody to wait for.
+
+use super::*;
+
+/// A folder of prompts, each with further keys, entries and a text; what is said of it with a manifest.
+fn told(prompts: &[(&str, &str, &str, &str)], manifest: &str) -> Vec<String> {
+    let texts: Vec<(&str, String)> = prompts
+        .iter()
+        .map(|(name, keys, entries, text)| {
+            let head: String = keys.split("; ").map(|key| format!("{key}\n")).collect();
+            let plain = prompt(entries, text);
+            (*name, plain.replacen("---\n", &format!("---\n{}", head.trim_start()), 1))
+        })
+        .collect();
+    let files = texts.iter().map(|(name, text)| (*name, text.as_str()));
+    let manifest = (!manifest.is_empty()).then_some(("raymond.yaml", manifest));
+    checked(&files.chain(manifest).collect::<Vec<_>>(), None, &[])
+}
+
+const WORKER: (&str, &str, &str, &str) = ("W.md", "", "tag: result", "x");
+const FORK: &str = "tag: fork, target: W.md, next: END.md";
+
+#[test]
+fn generations_have_a_bound() {
+    let breeding = |entries, manifest| {
+        let prompts = [
+            ("START.md", "", "tag: fork, target: W.md, next: END.md, each: any", "x"),
+            ("W.md", "", entries, "x"),
+            ("END.md", "", "tag: result", "x"),
+        ];
+        told(&prompts, manifest)
+    };
+    let again = "tag: result; tag: fork, target: W.md, next: END.md, each: items.txt";
+    assert_eq!(
+        breeding(again, ""),
+        [
+            "W.md:4:5: warning: RF305 agents that are forked here in W.md may come to W.md and fork again, each generation more of them; let them come to a result without forking, or set a budget in raymond.yaml"
+        ]
+    );
+    let through = breeding("tag: result; tag: goto, target: START.md", "");
+    assert!(through[0].starts_with("START.md:3:5: warning: RF305 "), "{through:?}");
+    assert!(breeding(again, "budget: 2\n").is_empty());
+    assert!(breeding("tag: result", "").is_empty());
+}
+
+#[test]
+fn what_a_state_says_of_its_forks_agrees_with_its_policy() {
+    let start = |keys, entries, text, manifest| {
+        let end = ("END.md", "", "tag: result", "x");
+        told(&[("START.md", keys, entries, text), WORKER, end], manifest)
+    };
+    let both = "tag: fork, target: W.md, next: END.md; tag: goto, target: W.md";
+    assert!(start("forks: many", both, "x", "").is_empty());
+    let none = "tag: goto, target: W.md; tag: goto, target: END.md";
+    assert_eq!(
+        start("max_fan_out: 3; forks: many", none, "x", ""),
+        [
+            "START.md:3:8: warning: RF205 this says how agents are forked here, and the policy allows no fork; list one, such as { tag: fork, target: WORKER.md, next: NEXT.md }, or leave it out"
+        ]
+    );
+    let listed = "tag: fork, target: W.md, next: END.md, each: '[1, 2, 3]'";
+    assert!(start("max_fan_out: 3", listed, "x", "max_fan_out: 2\n").is_empty());
+    let found = start("max_fan_out: 2", listed, "x", "");
+    let why = "its list has 3 entries, and one reply may fork 2 agents at the most; raise max_fan_out in the frontmatter or in raymond.yaml";
+    assert_eq!(found, [format!("START.md:4:5: RF206 {why}")]);
+    assert_eq!(start("", listed, "x", "max_fan_out: 2\n").len(), 1);
+    let any = "tag: fork, target: W.md, next: END.md, each: any";
+    let shown = r#"<fork next="END.md" each="[1, 2, 3]">W.md</fork>"#;
+    let found = start("max_fan_out: 2", any, shown, "");
+    assert_eq!(found, [format!("START.md:6:1: warning: RF206 the text shows a fork: {why}")]);
+    let wrong = start("", "tag: fork, target: W.md, next: END.md, each: '[1, 2'", "x", "");
+    assert!(
+        wrong[0].starts_with("START.md:3:5: RF206 the list in the tag is no JSON: 1:5: EOF"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn a_join_waits_for_somebody() {
+    let end = |keys, entries| {
+        told(&[("START.md", "", entries, "x"), WORKER, ("END.md", keys, "tag: result", "x")], "")
+    };
+    let nobody = "END.md:2:7: warning: RF306 this join waits for nobody: no way that leads here comes from a fork, by the same agent and since its last join; fork with next=\"…\" on the way here, or leave the join out";
+    assert_eq!(end("join: all", "tag: goto, target: W.md; tag: goto, target: END.md"), [nobody]);
+    assert!(end("join: all", FORK).is_empty());
+    let three = "tag: fork, target: W.md, next: END.md, each: '[1, 2, 3]'";
+    assert!(end("join: 3", three).is_empty());
+    assert_eq!(
+        end("join: 4", three),
+        [
+            "END.md:2:7: warning: RF306 this join waits for 4 agents, and no more than 3 are ever forked; fork more of them, or write join: all"
+        ]
+    );
+    for uncertain in [
+        "tag: fork, target: W.md, next: END.md, each: items.json",
+        "tag: fork, target: W.md, next: START.md; tag: goto, target: END.md",
+        "tag: fork, target: W.md, next: END.md; tag: fork, target: W.md, next: END.md, kind: a",
+    ] {
+        let found = end("join: 4", uncertain);
+        assert!(!found.iter().any(|line| line.contains("RF306")), "{uncertain}: {found:?}");
+    }
+}
+
+#[test]
+fn where_a_join_leads_has_to_be_there() {
+    let keys = "join: all; timeout: 1h; on_timeout: LATE.md; on_failure: TORN.md";
+    let start = ("START.md", "", FORK, "x");
+    let end = ("END.md", keys, "tag: result", "{{results}} {{results_file}}");
+    assert_eq!(
+        told(&[start, WORKER, end, ("LATE.md", "", "tag: result", "{{results}} {{result}}")], ""),
+        [
+            "END.md:5:13: RF101 TORN.md: there is no such file",
+            "LATE.md:5:13: warning: RF401 nothing fills {{result}}: no call or function comes back to this state",
+        ]
+    );
+    let only = ("END.md", "join: all; on_failure: LATE.md", "tag: goto, target: GONE.md", "x");
+    let found = told(&[start, WORKER, only, ("LATE.md", "", "tag: result", "x")], "");
+    assert!(found[0].contains("RF201") && found.len() == 2, "{found:?}");
+}
+
+#[test]
+fn what_a_list_fills_is_known() {
+    let worker = |each: &str, text| {
+        let fork = format!("tag: fork, target: W.md, next: END.md, each: {each}, as: file");
+        let start = ("START.md", "", &*fork, "x");
+        told(&[start, ("W.md", "", "tag: result", text), ("END.md", "", "tag: result", "x")], "")
+    };
+    assert!(worker("items.json", "{{file}} {{of_an_object}}").is_empty());
+    assert!(worker("'[{\"size\": 1}, \"b\"]'", "{{file}} {{size}}").is_empty());
+    let found = worker("'[{\"size\": 1}, \"b\"]'", "{{file}} {{item}}");
+    assert!(found.len() == 1 && found[0].contains("nothing fills {{item}}"), "{found:?}");
+    let without = told(&[("START.md", "", "tag: result", "{{results}}")], "");
+    assert_eq!(
+        without,
+        [
+            "START.md:5:1: warning: RF401 nothing fills {{results}}: only a state with `join` is given what came of the agents it has waited for"
+        ]
+    );
+}
+
+#[test]
+fn a_script_may_fork_many_at_once() {
+    let fork = r#"<fork next="END.md">W.md</fork>"#;
+    let replies = format!("START.md: ['{fork} {fork}']\nW.md: [x]\nEND.md: [x]\n");
+    let files = [
+        ("START.md", &*prompt(FORK, "x").replacen("---\n", "---\nforks: many\n", 1)),
+        ("W.md", "<result>x</result>"),
+        ("END.md", "---\njoin: all\n---\n<result>x</result>"),
+        ("replies.yaml", &*replies),
+    ];
+    assert_eq!(checked(&files, None, &[]), Vec::<String>::new());
+}

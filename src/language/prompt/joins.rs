@@ -1,0 +1,209 @@
+//! Who may be waited for where: the forks that lie behind a state, at its own level of the return stack or
+//! a deeper one, and that no join has taken since.
+//!
+//! It tells what may be, so that a state of which it knows nobody is certain to wait for nobody.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::outline::{Outline, Prompt, State};
+use crate::domain::id::StateName;
+use crate::domain::transition::Transition;
+
+/// The agents that may be waited for in a state.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Agents<'a> {
+    /// The states they are born in.
+    pub born_in: BTreeSet<&'a StateName>,
+    /// Whether there may be others, because on the way an agent may do what it likes.
+    pub others: bool,
+}
+
+impl Agents<'_> {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_nobody(&self) -> bool {
+        self.born_in.is_empty() && !self.others
+    }
+
+    /// Adds some; whether they are new.
+    fn add(&mut self, more: &Self) -> bool {
+        let before = (self.born_in.len(), self.others);
+        self.born_in.extend(&more.born_in);
+        self.others |= more.others;
+        before != (self.born_in.len(), self.others)
+    }
+}
+
+/// Who may be waited for in each state, were it to wait.
+#[must_use]
+pub fn awaited(outline: &Outline) -> BTreeMap<&StateName, Agents<'_>> {
+    let called = outline.prompts().flat_map(|(_, prompt)| &prompt.ways).filter_map(|way| {
+        let is_call = way.transition.continuation().is_some_and(|_| !is_fork(&way.transition));
+        way.transition.target().filter(|_| is_call)
+    });
+    let mut behind = Behind {
+        levels: called.map(|target| (target, outline.level([target]))).collect(),
+        outline,
+        all: BTreeMap::new(),
+    };
+    while behind.goes_on() {}
+    behind.all
+}
+
+fn is_fork(transition: &Transition) -> bool {
+    matches!(transition, Transition::Fork { .. })
+}
+
+/// What is known so far of the agents behind each state.
+struct Behind<'a> {
+    outline: &'a Outline,
+    /// The states at the level of each that is called.
+    levels: BTreeMap<&'a StateName, BTreeSet<&'a StateName>>,
+    all: BTreeMap<&'a StateName, Agents<'a>>,
+}
+
+impl<'a> Behind<'a> {
+    /// Goes one step further from each state; whether that told anything new.
+    fn goes_on(&mut self) -> bool {
+        let mut is_new = false;
+        for (name, prompt) in self.outline.prompts() {
+            let left = self.left(name, prompt);
+            let ways =
+                prompt.ways.iter().filter_map(|way| self.behind(name, &way.transition, &left));
+            let mut come_to: Vec<(Vec<&StateName>, Agents<'_>)> = ways.collect();
+            let mentioned = prompt.mentioned.iter().filter(|_| prompt.is_open());
+            come_to.push((mentioned.collect(), left));
+            for (states, agents) in come_to {
+                for state in states {
+                    is_new |= self.all.entry(state).or_default().add(&agents);
+                }
+            }
+        }
+        is_new
+    }
+
+    /// Those that an agent leaves a state with: a join has taken all of them.
+    fn left(&self, name: &StateName, prompt: &Prompt) -> Agents<'a> {
+        let mut left = match prompt.frontmatter.join {
+            Some(_) => Agents::default(),
+            None => self.all.get(name).cloned().unwrap_or_default(),
+        };
+        left.others |= prompt.is_open();
+        left
+    }
+
+    /// Where a way leads the agent itself at its own level, and who is behind it there. Nobody is behind
+    /// who is called or forked.
+    fn behind(
+        &self,
+        name: &StateName,
+        transition: &'a Transition,
+        left: &Agents<'a>,
+    ) -> Option<(Vec<&'a StateName>, Agents<'a>)> {
+        let mut behind = left.clone();
+        let states = match transition {
+            Transition::Result { .. } => return None,
+            Transition::Goto { target, .. } => vec![target],
+            Transition::Ask { .. } => transition.states().collect(),
+            Transition::Reset { target, .. } => {
+                // Those of all callers are behind it then.
+                behind.others |= self.levels.values().any(|level| level.contains(name));
+                vec![target]
+            }
+            Transition::Fork { target, next, .. } => {
+                behind.born_in.insert(target);
+                vec![next]
+            }
+            Transition::Call { target, return_to, .. }
+            | Transition::Function { target, return_to, .. } => {
+                for name in self.levels.get(target).into_iter().flatten() {
+                    let state = self.outline.states.get(*name).and_then(State::prompt);
+                    if let Some(prompt) = state.filter(|prompt| prompt.may_end()) {
+                        behind.add(&self.left(name, prompt));
+                    }
+                }
+                vec![return_to]
+            }
+        };
+        Some((states, behind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::prompt::outline::Reach;
+
+    /// The states with a join, each with who may be waited for there; `?` stands for others.
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let policy = |entries: &str| {
+            let (head, entries) = entries.split_once(" | ").unwrap_or(("", entries));
+            let entries = entries.split("; ").map(|entry| format!("  - {{ tag: {entry} }}\n"));
+            let head = if head.is_empty() { String::new() } else { format!("{head}\n") };
+            format!("---\n{head}allowed_transitions:\n{}---\nx\n", entries.collect::<String>())
+        };
+        let text = |text: &str| {
+            if text.contains('<') { text.to_owned() } else { policy(text) }
+        };
+        let source: BTreeMap<String, String> =
+            files.iter().map(|(name, entries)| ((*name).to_owned(), text(entries))).collect();
+        let reach = Reach { by_text: true, most: 100, graphs: None };
+        let outline = Outline::of(&StateName::parse("A.md").expect("a state"), &source, reach);
+        let awaited = awaited(&outline);
+        let joins = outline.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
+        let shown = joins.map(|(name, _)| {
+            let agents = awaited.get(name).cloned().unwrap_or_default();
+            let born: Vec<&str> = agents.born_in.iter().map(|name| name.as_str()).collect();
+            format!("{name}: {}{}", born.join(" "), if agents.others { "?" } else { "" })
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn the_forks_on_the_way_count() {
+        let end = ("END.md", "join: all | result");
+        let of = |files: &[(&str, &str)]| found(&[files, &[end, ("W.md", "result")]].concat());
+        assert_eq!(of(&[("A.md", "fork, target: W.md, next: END.md")]), ["END.md: W.md"]);
+        assert_eq!(of(&[("A.md", "goto, target: END.md")]), ["END.md: "]);
+        let through = [
+            ("A.md", "fork, target: W.md, next: B.md"),
+            ("B.md", "ask, next: C.md; call, target: W.md, return: C.md"),
+            ("C.md", "reset, target: END.md"),
+        ];
+        assert_eq!(of(&through), ["END.md: W.md"]);
+        let workers_wait = [("A.md", "fork, target: END.md, next: W.md")];
+        assert_eq!(of(&workers_wait), ["END.md: "], "a worker has forked nobody yet");
+    }
+
+    #[test]
+    fn a_join_takes_all_there_are() {
+        let files = [
+            ("A.md", "fork, target: W.md, next: B.md"),
+            ("B.md", "join: all | goto, target: C.md"),
+            ("C.md", "join: all\non_failure: D.md | result"),
+            ("D.md", "join: any | result"),
+            ("W.md", "result"),
+        ];
+        assert_eq!(found(&files), ["B.md: W.md", "C.md: ", "D.md: "]);
+    }
+
+    #[test]
+    fn a_call_leaves_its_own_and_does_not_see_its_caller_s() {
+        let files = [
+            ("A.md", "fork, target: V.md, next: B.md"),
+            ("B.md", "call, target: SUB.md, return: END.md"),
+            ("SUB.md", "join: all | fork, target: W.md, next: LAST.md"),
+            ("LAST.md", "result"),
+            ("END.md", "join: all | result"),
+            ("V.md", "result"),
+            ("W.md", "result"),
+        ];
+        assert_eq!(found(&files), ["SUB.md: ", "END.md: V.md W.md"]);
+    }
+
+    #[test]
+    fn who_may_do_what_it_likes_may_fork() {
+        let files = [("A.md", "Go to B.md, or <result>x</result>"), ("B.md", "join: all | result")];
+        assert_eq!(found(&files), ["B.md: ?"]);
+    }
+}

@@ -53,7 +53,7 @@ fn futures<'told>(told: impl Future<Output = Result<Exit, Error>> + 'told) -> To
 #[must_use]
 pub fn left(root: &Root, run: &crate::domain::run::Run) -> Option<String> {
     let id: &RunId = &run.workflow_id;
-    let left = homes(root, id, &run.settings).marks().ok()?.len();
+    let left = homes(root, id, &run.settings).count();
     let (trees, them) = match left {
         0 => return None,
         1 => ("a worktree is".to_owned(), "it"),

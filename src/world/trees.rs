@@ -25,7 +25,8 @@ use super::outcome::{Looked, Trouble};
 use super::perform::World;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::Stay;
-use crate::process::home::Mark;
+use crate::process::home::{Mark, Stage};
+use crate::process::leftover;
 use crate::process::program::Ended;
 use crate::process::verdict::Exit;
 
@@ -110,6 +111,9 @@ impl World {
             let _turn = self.0.turn(&homes.mark_file(agent)).await?;
             let Some(mark) = homes.mark(agent)? else { return Ok(Ok(Removed::default())) };
             let stem = format!("{}.worktree", agent.file_name());
+            if mark.stage != Stage::Ready {
+                leftover::sweep(&self.0.place.marker, |process| process == stem).await;
+            }
             let git = Git { shared: &self.0, stem: &stem };
             let repository = Repository::of(git, homes.root()).await?;
             let _turn = self.0.turn(&repository.common).await?;

@@ -1,6 +1,7 @@
 //! What is noted of a worktree: it is written before git begins with one, so that whoever comes after a
 //! crash knows what of the repository is raymond's own.
 
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Result as IoResult, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -103,6 +104,14 @@ impl Homes {
         Ok(marks)
     }
 
+    /// How many worktrees are noted.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        let is_mark = |name: &OsStr| name.as_encoded_bytes().ends_with(ENDING.as_bytes());
+        let entries = std::fs::read_dir(self.trees()).into_iter().flatten().flatten();
+        entries.filter(|entry| is_mark(&entry.file_name())).count()
+    }
+
     /// Notes something of a worktree; it is durable when this returns.
     ///
     /// # Errors
@@ -189,7 +198,7 @@ mod tests {
         for mark in marks.iter().rev() {
             homes.note(mark).expect("noted");
         }
-        assert_eq!(homes.marks(), Ok(marks.to_vec()));
+        assert_eq!((homes.marks(), homes.count()), (Ok(marks.to_vec()), 3));
         assert_eq!(homes.mark(&marks[2].agent), Ok(Some(marks[2].clone())));
         homes.forget(&marks[2].agent).expect("forgotten");
         homes.forget(&marks[2].agent).expect("there is none");

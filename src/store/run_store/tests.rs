@@ -46,8 +46,23 @@ fn stored(records: u64) -> (tempfile::TempDir, Root) {
     (place, root)
 }
 
+/// Opens the run. A child that another test starts has the lock too, until it has become its program.
+fn patiently(root: &Root) -> Result<(RunStore, Recovered), Error> {
+    let start = std::time::Instant::now();
+    loop {
+        match RunStore::open(root, &id()) {
+            Err(Error::Held { .. }) if start.elapsed().as_secs() < 60 => std::thread::yield_now(),
+            opened => return opened,
+        }
+    }
+}
+
+fn opened(root: &Root) -> (RunStore, Recovered) {
+    patiently(root).expect("opened")
+}
+
 fn message(root: &Root) -> String {
-    RunStore::open(root, &id()).expect_err("refused").to_string()
+    patiently(root).expect_err("refused").to_string()
 }
 
 /// Cuts a journal whose last two records are of one moment at every byte of these.
@@ -56,7 +71,7 @@ fn of_the_records_of_a_moment_all_are_there_or_none() {
     let (_place, root) = stored(3);
     let journal = root.run(&id()).journal();
     let before = std::fs::read(&journal).expect("there");
-    let (mut store, recovered) = RunStore::open(&root, &id()).expect("opened");
+    let (mut store, recovered) = opened(&root);
     let mut run = recovered.run;
     store.start_writer(|_| {}).expect("started");
     for seq in [4, 5] {
@@ -69,7 +84,7 @@ fn of_the_records_of_a_moment_all_are_there_or_none() {
     let whole = std::fs::read(&journal).expect("there");
     for cut in before.len()..=whole.len() {
         std::fs::write(&journal, &whole[..cut]).expect("written");
-        let (_store, recovered) = RunStore::open(&root, &id()).expect("opened");
+        let (_store, recovered) = opened(&root);
         let expected = if cut == whole.len() { 5 } else { 3 };
         assert_eq!(recovered.run.seq, expected, "cut at {cut} of {}", whole.len());
         let kept = std::fs::read(&journal).expect("there");
@@ -80,7 +95,7 @@ fn of_the_records_of_a_moment_all_are_there_or_none() {
 #[test]
 fn a_run_is_recovered_as_it_was() {
     let (_place, root) = stored(3);
-    let (_store, recovered) = RunStore::open(&root, &id()).expect("opened");
+    let (_store, recovered) = opened(&root);
     assert_eq!((recovered.run.seq, recovered.run.status), (3, Status::Paused));
     assert!(recovered.warnings.is_empty());
 }
@@ -90,11 +105,10 @@ fn an_id_is_taken_once_and_a_run_is_held_once() {
     let (_place, root) = stored(1);
     let taken = RunStore::create(&root, &first()).expect_err("taken").to_string();
     assert!(taken.contains("there is a run r already"), "{taken}");
-    let _held = RunStore::open(&root, &id()).expect("opened");
-    assert!(
-        message(&root)
-            .contains(&format!("held by another raymond (process {})", std::process::id()))
-    );
+    let _held = opened(&root);
+    let held = RunStore::open(&root, &id()).expect_err("held").to_string();
+    let holder = format!("held by another raymond (process {})", std::process::id());
+    assert!(held.contains(&holder), "{held}");
 }
 
 #[test]
@@ -105,7 +119,7 @@ fn a_journal_cut_at_any_byte_gives_the_whole_records_before() {
     let first_end = whole.iter().position(|&byte| byte == b'\n').expect("a line") + 1;
     for cut in first_end..=whole.len() {
         std::fs::write(&journal, &whole[..cut]).expect("written");
-        let (_store, recovered) = RunStore::open(&root, &id()).expect("opened");
+        let (_store, recovered) = opened(&root);
         let complete = (whole[..cut].split(|&byte| byte == b'\n').count() - 1) as u64;
         assert_eq!(recovered.run.seq, complete, "cut at {cut}");
         assert_eq!(recovered.warnings.len(), usize::from(whole[cut - 1] != b'\n'), "cut at {cut}");
@@ -142,7 +156,7 @@ fn an_unreadable_snapshot_is_made_again_and_a_newer_one_refused() {
     let (_place, root) = stored(4);
     let state = root.run(&id()).state();
     std::fs::write(&state, "{ not json").expect("written");
-    let (store, recovered) = RunStore::open(&root, &id()).expect("opened");
+    let (store, recovered) = opened(&root);
     assert_eq!((recovered.run.seq, recovered.warnings.len()), (4, 1));
     drop(store);
     std::fs::write(&state, "{\"version\": 99}").expect("written");
@@ -152,7 +166,7 @@ fn an_unreadable_snapshot_is_made_again_and_a_newer_one_refused() {
 #[test]
 fn a_snapshot_ahead_of_its_journal_is_an_error() {
     let (_place, root) = stored(4);
-    let (mut store, recovered) = RunStore::open(&root, &id()).expect("opened");
+    let (mut store, recovered) = opened(&root);
     store.start_writer(|_| {}).expect("started");
     store.snapshot(&recovered.run);
     store.finish().expect("written");

@@ -61,6 +61,13 @@ impl Looking<'_> {
             let condition = Condition::Gone { unmerged };
             return Ok(Sight { condition, head: tip, merged_into, is_alone: false });
         }
+        if link(&tree).is_some_and(|known| !known.is_dir()) {
+            let tree = tree.display();
+            return Err(format!(
+                "git has forgotten the worktree {tree}: see what is in it, and remove it"
+            )
+            .into());
+        }
         let repository = Repository::of(self.git, &tree).await?;
         let head = repository.head(self.git).await?;
         let mut commits = vec![&head];
@@ -102,30 +109,29 @@ impl Looking<'_> {
             return Ok(None);
         }
         words.extend(commits.iter().map(|commit| format!("--contains={commit}")));
+        if commits.len() == 1 {
+            // Its own branch, perhaps, and another.
+            words.push("--count=2".to_owned());
+        }
         words.extend(["refs/heads", "refs/remotes"].map(str::to_owned));
         let own = self.own();
         let said = self.git.ask(&self.repository.at, &words).await?;
-        let mut others = Vec::new();
-        for other in said.lines().filter(|&name| name != own) {
-            // With several commits a branch is named that has one of them.
-            let mut has_all = true;
-            for commit in commits {
-                has_all = has_all && self.is_in(commit, other).await?;
-            }
-            if has_all {
-                others.push(other);
-                break;
+        // Of several commits, a branch is named that has one of them.
+        for other in said.lines().filter(|&name| name != own).chain(["HEAD"]) {
+            if self.are_in(commits, other).await? {
+                return Ok(Some(other.to_owned()));
             }
         }
-        if let Some(other) = others.first() {
-            return Ok(Some((*other).to_owned()));
-        }
+        Ok(None)
+    }
+
+    async fn are_in(&self, commits: &[&String], name: &str) -> Result<bool, Trouble> {
         for commit in commits {
-            if !self.is_in(commit, "HEAD").await? {
-                return Ok(None);
+            if !self.is_in(commit, name).await? {
+                return Ok(false);
             }
         }
-        Ok(Some("HEAD".to_owned()))
+        Ok(true)
     }
 
     async fn is_in(&self, commit: &str, name: &str) -> Result<bool, Trouble> {

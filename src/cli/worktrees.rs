@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::args::worktrees::WorktreesArgs;
 use super::exit::{Error, Exit};
 use super::output;
-use crate::domain::id::{AgentId, RunId};
+use crate::domain::id::AgentId;
+use crate::domain::run::Run;
 use crate::domain::worktree::{Condition, Stay, deserted};
 use crate::plugin::sentence::printable;
 use crate::process::home::Mark;
@@ -40,19 +41,13 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<Exit, Error> {
         view: &view,
         args,
     };
-    runtime.block_on(if args.prune { futures(grove.prune()) } else { futures(grove.list()) })
-}
-
-type Told<'told> = std::pin::Pin<Box<dyn Future<Output = Result<Exit, Error>> + 'told>>;
-
-fn futures<'told>(told: impl Future<Output = Result<Exit, Error>> + 'told) -> Told<'told> {
-    Box::pin(told)
+    runtime.block_on(async { if args.prune { grove.prune().await } else { grove.list().await } })
 }
 
 /// What is said at the end of a run of which worktrees are left.
 #[must_use]
-pub fn left(root: &Root, run: &crate::domain::run::Run) -> Option<String> {
-    let id: &RunId = &run.workflow_id;
+pub fn left(root: &Root, run: &Run) -> Option<String> {
+    let id = &run.workflow_id;
     let left = homes(root, id, &run.settings).count();
     let (trees, them) = match left {
         0 => return None,
@@ -166,7 +161,7 @@ impl Grove<'_> {
             Ok(sight) => match &sight.condition {
                 Condition::Begun => ["", "not finished", ""].map(str::to_owned),
                 Condition::Going => ["", "half removed", ""].map(str::to_owned),
-                Condition::Gone { .. } => ["".to_owned(), "removed".to_owned(), merged(sight)],
+                Condition::Gone { .. } => [String::new(), "removed".to_owned(), merged(sight)],
                 Condition::There { ahead, uncommitted, .. } => {
                     [ahead.to_string(), uncommitted.to_string(), merged(sight)]
                 }

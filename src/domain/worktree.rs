@@ -19,7 +19,7 @@ pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
     let id = run.as_str();
     let wrong = if id.contains("..") {
         "has `..` in it"
-    } else if id.ends_with(".lock") {
+    } else if id.rsplit_once('.').is_some_and(|(_, end)| end == "lock") {
         "ends in `.lock`"
     } else {
         return Ok(format!("{SPACE}/{id}/{}", last(agent)));

@@ -39,7 +39,7 @@ impl World {
         let git = Git { shared: &self.0, stem };
         let head = async {
             let repository = Repository::of(git, self.root()).await?;
-            Ok::<String, Trouble>(repository.head(git).await?)
+            repository.head(git).await
         };
         head.await.into()
     }

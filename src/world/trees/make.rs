@@ -109,7 +109,7 @@ impl Making<'_> {
             let mark = self.homes().mark(&ancestor)?;
             if mark.is_some_and(|mark| mark.stage == Stage::Ready) {
                 let tree = self.homes().tree(&ancestor);
-                return Ok(Repository::of(self.git, &tree).await?.head(self.git).await?);
+                return Repository::of(self.git, &tree).await?.head(self.git).await;
             }
         }
         repository.head(self.git).await

@@ -53,14 +53,12 @@ impl Removing<'_> {
             Stage::Begun => self.unmake(&mark).await,
             Stage::Going { kept, found_by } => {
                 let kept = Kept { commit: kept.clone(), found_by: found_by.clone() };
-                match self.go_on(&mark, &kept).await? {
-                    true => Ok(kept.found_by),
-                    false => {
-                        let mark = Mark { stage: Stage::Ready, ..mark };
-                        self.homes().note(&mark)?;
-                        return Box::pin(self.remove(mark)).await;
-                    }
+                if !self.go_on(&mark, &kept).await? {
+                    let mark = Mark { stage: Stage::Ready, ..mark };
+                    self.homes().note(&mark)?;
+                    return Box::pin(self.remove(mark)).await;
                 }
+                Ok(kept.found_by)
             }
             Stage::Ready => self.go(&mark, &sight).await,
         };

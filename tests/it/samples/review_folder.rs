@@ -30,8 +30,8 @@ const SEND: &str = r#"<fork next="MERGE.md" each="review-files.json" as="file">R
 fn with(place: &Place, replies: &Value) -> PathBuf {
     let folder = place.work.path().join("review-folder");
     fs::create_dir(&folder).expect("made");
-    for name in names(&REVIEW_FOLDER.path()).iter().filter(|name| name.ends_with(".md")) {
-        fs::write(folder.join(name), read(&REVIEW_FOLDER.path().join(name))).expect("copied");
+    for name in names(&REVIEW_FOLDER.path()) {
+        fs::write(folder.join(&name), read(&REVIEW_FOLDER.path().join(&name))).expect("copied");
     }
     fs::write(folder.join("replies.yaml"), replies.to_string()).expect("written");
     folder

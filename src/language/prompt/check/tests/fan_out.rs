@@ -7,9 +7,9 @@ fn told(prompts: &[(&str, &str, &str, &str)], manifest: &str) -> Vec<String> {
     let texts: Vec<(&str, String)> = prompts
         .iter()
         .map(|(name, keys, entries, text)| {
-            let head: String = keys.split("; ").map(|key| format!("{key}\n")).collect();
-            let plain = prompt(entries, text);
-            (*name, plain.replacen("---\n", &format!("---\n{}", head.trim_start()), 1))
+            let head = format!("---\n{}\n", keys.replace("; ", "\n"));
+            let head = if keys.is_empty() { "---\n" } else { &head };
+            (*name, prompt(entries, text).replacen("---\n", head, 1))
         })
         .collect();
     let files = texts.iter().map(|(name, text)| (*name, text.as_str()));

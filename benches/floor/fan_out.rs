@@ -94,8 +94,8 @@ fn seconds(time: f64) -> String {
 
 fn workflow(place: &Place, workers: usize) -> Fallible<Workflow> {
     let workflow = place.workflow()?;
-    let lines: String = (1..=workers).map(|number| format!("module-{number}.rs\n")).collect();
-    std::fs::write(place.work().join("modules.txt"), lines)?;
+    let lines: Vec<String> = (1..=workers).map(|number| format!("module-{number}.rs")).collect();
+    std::fs::write(place.work().join("modules.txt"), lines.join("\n"))?;
     workflow.write("START.md", "<fork next=\"JOIN.md\" each=\"modules.txt\">WORKER.md</fork>")?;
     workflow.write("WORKER.md", "<result>looked at {{item}}</result>")?;
     workflow

@@ -42,7 +42,8 @@ pub struct Agent {
 /// What an agent is at.
 enum Work {
     Idle,
-    Queued(Box<Assignment>),
+    /// It begins with what it was told to do.
+    Beginning(TurnId),
     /// Plug-ins are asked, or who would be born is found out, or a worktree is made.
     Consulting {
         turn: TurnId,
@@ -203,8 +204,8 @@ impl Agent {
     fn turn(&self) -> Option<TurnId> {
         match &self.work {
             Work::Idle => None,
-            Work::Queued(assignment) => Some(assignment.turn.clone()),
-            Work::Consulting { turn, .. }
+            Work::Beginning(turn)
+            | Work::Consulting { turn, .. }
             | Work::Walking { turn, .. }
             | Work::Asking { turn, .. } => Some(turn.clone()),
         }
@@ -227,8 +228,9 @@ impl Actor for Agent {
 impl Handler<Proceed> for Agent {
     type Result = ();
 
-    /// To be told of the turn that runs already, or is over, changes nothing.
-    fn handle(&mut self, Proceed(assignment): Proceed, ctx: &mut Self::Context) {
+    /// To be told of the turn that runs already, or is over, changes nothing. A permit for one that is over
+    /// goes back.
+    fn handle(&mut self, Proceed(assignment, admitted): Proceed, ctx: &mut Self::Context) {
         if let Work::Consulting { turn, .. }
         | Work::Walking { turn, .. }
         | Work::Asking { turn, .. } = &self.work
@@ -237,37 +239,28 @@ impl Handler<Proceed> for Agent {
             return;
         }
         if self.reported.as_ref() == Some(&assignment.turn) {
+            if admitted.is_some() {
+                let nothing = Report::empty(assignment.turn);
+                self.context.supervisor.reports.do_send(TurnReported(nothing));
+            }
             return;
         }
+        self.work = Work::Beginning(assignment.turn.clone());
+        if let Some(admitted) = admitted {
+            return self.ask(assignment, &admitted, ctx);
+        }
         if let Some(errand) = assignment.errand.clone() {
-            return self.run_errand(
-                assignment.turn,
-                assignment.home,
-                errand,
-                assignment.again,
-                ctx,
-            );
+            let Assignment { turn, home, again, .. } = assignment;
+            return self.run_errand(turn, home, errand, again, ctx);
         }
         if assignment.walks {
             let heard = assignment.heard.clone().map(|heard| *heard);
             let report = Report::empty(assignment.turn.clone());
             return self.walk(assignment, heard, report, ctx);
         }
-        if assignment.joins && assignment.comes_to_join() && self.arrives(&assignment) {
-            return;
-        }
-        self.work = Work::Queued(Box::new(assignment));
-        self.context.supervisor.permits.do_send(AskPermit(self.id.clone()));
-    }
-}
-
-impl Handler<Admitted> for Agent {
-    type Result = ();
-
-    fn handle(&mut self, admitted: Admitted, ctx: &mut Self::Context) {
-        if let Work::Queued(assignment) = &self.work {
-            let assignment = assignment.as_ref().clone();
-            self.ask(assignment, &admitted, ctx);
+        if !self.arrives(&assignment) {
+            self.work = Work::Idle;
+            self.context.supervisor.permits.do_send(AskPermit(self.id.clone()));
         }
     }
 }

@@ -64,10 +64,11 @@ where
 #[rtype(result = "()")]
 pub struct Finish;
 
-/// To an agent: take the turn that is due.
+/// To an agent: take the turn that is due, for which it has a permit; or, without one, do what is due and
+/// needs none.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct Proceed(pub Assignment);
+pub struct Proceed(pub Assignment, pub Option<Admitted>);
 
 /// A turn that is due, from the agent's persisted state.
 #[derive(Debug, Clone)]
@@ -90,8 +91,6 @@ pub struct Assignment {
     pub home: Home,
     /// The commit its worktree begins at, where that is known.
     pub base: Option<String>,
-    /// Whether it has forked agents that its state may wait for.
-    pub joins: bool,
     /// What came of those it has waited for.
     pub results: Option<Arc<str>>,
     /// What a program has done for it, instead of a turn.
@@ -135,9 +134,8 @@ pub struct ErrandDone {
 #[rtype(result = "()")]
 pub struct AskPermit(pub AgentId);
 
-/// To an agent: its turn may run.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
+/// That a turn may run.
+#[derive(Debug)]
 pub struct Admitted {
     /// It was begun before the run was taken up again: nobody is asked any more.
     pub begun: bool,

@@ -11,6 +11,7 @@ mod conduct;
 mod joins;
 mod lifecycle;
 mod questions;
+mod reports;
 mod work;
 
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -210,6 +210,12 @@ impl Agent {
         self.program.as_ref().is_some_and(|instance| instance.stand.errand.is_some())
     }
 
+    /// Whether it has forked agents that its state may wait for.
+    #[must_use]
+    pub fn may_join(&self) -> bool {
+        !self.forks.is_empty() && self.results.is_none()
+    }
+
     /// Whether it carries out a program.
     #[must_use]
     pub fn conducts(&self) -> bool {

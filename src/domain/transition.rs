@@ -72,10 +72,10 @@ pub enum Transition {
         next: StateName,
         /// The list that has an entry for each of several agents.
         #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
-        each: Option<Each>,
+        each: Option<Box<Each>>,
         /// The directory the new agent works in, below that of its parent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        cwd: Option<String>,
+        cwd: Option<Box<str>>,
         /// Values for the placeholders of `target`.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,

@@ -155,11 +155,11 @@ fn of_many_siblings_one_line_tells_who_does_what_and_nobody_is_overlooked() {
     let folded = test.raymond(&["tree", "t"]);
     let lines: Vec<&str> = folded.ok().stdout.lines().collect();
     assert_eq!(lines.len(), 7, "{lines:#?}");
-    let line = lines[3];
-    assert!(line.starts_with("  14 agents, main.1 … main.14  WORKER.md  "), "{line}");
-    assert!(line.contains("$0.11"), "what they have cost in sum: {line}");
+    let whole = lines[3];
+    assert!(whole.starts_with("  14 agents, main.1 … main.14  WORKER.md  "), "{whole}");
+    assert!(whole.contains("$0.11"), "what they have cost in sum: {whole}");
     let counts = "1 wait for someone · 1 at work · 1 failed (protocol) · 11 ended";
-    assert!(line.ends_with(counts), "{line}");
+    assert!(whole.ends_with(counts), "{whole}");
     assert!(lines[4].starts_with("    main.3  "), "{lines:#?}");
     assert!(lines[4].contains("waits for someone: "), "{lines:#?}");
     assert!(lines[5].starts_with("    main.5  ") && lines[5].contains("failed (protocol)"));

@@ -29,6 +29,9 @@ impl Agent {
     /// Reports that an agent which has forked others came to a state that waits for them, if it does: that
     /// takes no permit. A state that cannot be read tells so when it is asked.
     pub(super) fn arrives(&mut self, assignment: &Assignment) -> bool {
+        if !assignment.comes_to_join() {
+            return false;
+        }
         let source = self.context.source_of(assignment.folder.as_ref());
         let join = source.ok().and_then(|source| step::join(&assignment.state, &*source).ok());
         let Some(join) = join.flatten() else { return false };

@@ -52,7 +52,7 @@ impl Agent {
         match (answer, &terms.evaluator) {
             (Ok(accepted), None) => Judgement::Accepted(accepted),
             (Ok(accepted), Some(Evaluator::Pattern { pattern, found, missing })) => {
-                let instead = (found.as_ref(), missing.as_ref());
+                let instead = (found.as_deref(), missing.as_deref());
                 Judgement::Accepted(evaluator::judged_by_pattern(
                     accepted,
                     &reply.text,

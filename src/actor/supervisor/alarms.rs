@@ -48,6 +48,7 @@ impl Supervisor {
                 this.proceed(&id, ctx);
             }
             this.set_timer(ctx);
+            this.look_around(ctx);
         });
         self.alarms.timer = Some((first, timer));
     }

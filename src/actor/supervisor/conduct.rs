@@ -55,7 +55,7 @@ impl Supervisor {
         let Some(instance) = agent.program.as_deref() else { return };
         if instance.stand.errand.is_some() && fetched.is_none() {
             if !self.is_pending(id) && !self.walking.contains(id) {
-                self.assign(id);
+                self.assign(id, None);
             }
             return;
         }

@@ -31,6 +31,7 @@ impl Supervisor {
                         Pending { record: *first, line, effects, agent, total_cost },
                         ctx,
                     );
+                    self.look_around(ctx);
                 }
                 (Err(refused), _) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
                 (_, Err(why)) => self.give_up(Some(self.stopped(why)), ctx),

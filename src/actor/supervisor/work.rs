@@ -4,26 +4,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{AsyncContext, Context as Ctx, Handler};
+use actix::{AsyncContext, Context as Ctx};
 use uuid::Uuid;
 
 use super::{Ending, Supervisor};
 use crate::actor::agent::Agent;
 use crate::actor::clock::now;
-use crate::actor::message::{
-    Admitted, AgentDown, AskPermit, Assignment, Proceed, Throttled, TurnReported,
-};
+use crate::actor::message::{Admitted, Assignment, Proceed};
 use crate::actor::registry::AgentView;
 use crate::actor::runner::Stop;
 use crate::domain::admission::Permit;
 use crate::domain::agent::Agent as State;
 use crate::domain::budget::Whose;
 use crate::domain::consult::Spent;
-use crate::domain::decide::{Chosen, Judgement, Report, decide, out_of_money};
+use crate::domain::decide::{Chosen, out_of_money};
 use crate::domain::effect::Effect;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::run::{Pause, Status};
-use crate::domain::turn::{Cause, Failure};
 use crate::language::prompt::step;
 
 /// When memory was short it is looked at again after so long.
@@ -90,12 +87,15 @@ impl Supervisor {
             self.wake(id, until, ctx);
         } else if agent.conducts() {
             self.conduct(id, None, ctx);
+        } else if agent.walks() || agent.may_join() {
+            self.assign(id, None);
         } else {
-            self.assign(id);
+            self.admission.ask(id.clone(), agent.prompt().clone());
         }
     }
 
-    pub(super) fn assign(&mut self, id: &AgentId) {
+    /// Gives an agent what is due, with a permit if it takes one. Only now it needs an actor.
+    pub(super) fn assign(&mut self, id: &AgentId, admitted: Option<Admitted>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let assignment = Assignment {
             turn: agent.turn_id(),
@@ -103,7 +103,6 @@ impl Supervisor {
             folder: agent.birth.folder.clone(),
             home: agent.birth.home.clone(),
             base: agent.birth.base.clone(),
-            joins: !agent.forks.is_empty() && agent.results.is_none(),
             results: agent.results.clone(),
             errand: agent.program.as_ref().and_then(|instance| instance.stand.errand.clone()),
             task: agent.task.clone(),
@@ -126,21 +125,20 @@ impl Supervisor {
             .agents
             .entry(id.clone())
             .or_insert_with(|| Agent::launch(id.clone(), Rc::clone(context)));
-        address.do_send(Proceed(assignment));
+        address.do_send(Proceed(assignment, admitted));
     }
 
     /// Lets in whoever may run, and sees whether the run can go on at all.
     pub(super) fn look_around(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
         for Permit { agent, begun } in self.admission.admit(permits, &self.run.purse()) {
-            match self.agents.get(&agent) {
-                Some(address) => {
-                    let state = self.run.agents.get(&agent).map(State::prompt);
-                    let most = state.and_then(|state| self.run.purse().most(&agent, state));
-                    address.do_send(Admitted { begun, spent: self.spent(&agent), most });
-                }
-                None => self.admission.release(&agent),
-            }
+            let Some(state) = self.run.agents.get(&agent).map(State::prompt) else {
+                self.admission.release(&agent);
+                continue;
+            };
+            let most = self.run.purse().most(&agent, state);
+            let spent = self.spent(&agent);
+            self.assign(&agent, Some(Admitted { begun, spent, most }));
         }
         for (agent, whose) in self.admission.turned_away() {
             self.turn_away(&agent, &whose, ctx);
@@ -229,56 +227,6 @@ impl Supervisor {
         ctx.run_later(wait, super::Supervisor::await_limit);
     }
 
-    /// Records what follows from a report. One that comes late or twice changes nothing, and does
-    /// not give back the permit of the turn that is due now.
-    pub(super) fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
-        self.walking.remove(&report.turn.agent);
-        if !self.run.agents.contains_key(&report.turn.agent) {
-            self.dismiss(&report.turn.agent);
-        }
-        let elsewhere =
-            self.run.agents.get(&report.turn.agent).is_some_and(|own| !own.birth.home.is_usual());
-        let ready = if elsewhere { None } else { self.context.runner.offer() };
-        let events = decide(&self.run, report, choice(ready.clone()));
-        if let Some(ready) = ready
-            && events.iter().any(|event| event.opens() == Some(&ready))
-        {
-            self.context.runner.promise(&ready);
-        }
-        if events.is_empty() {
-            let due = self.run.agents.get(&report.turn.agent).map(State::turn_id);
-            let is_recalled = report.judgement == Judgement::NotStarted
-                && due.as_ref().is_some_and(|due| *due == report.turn);
-            if due.is_none() || is_recalled {
-                self.admission.release(&report.turn.agent);
-                self.end_if_still(ctx);
-            }
-            return;
-        }
-        match &report.judgement {
-            Judgement::Failed(failure) if failure.cause == Cause::Throttle => self.slow_down(),
-            Judgement::Failed(_)
-            | Judgement::NotStarted
-            | Judgement::Walked(_)
-            | Judgement::Arrived(_) => {}
-            Judgement::Accepted(_) | Judgement::Proposed { .. } | Judgement::Violated { .. } => {
-                self.throttle.succeeded();
-            }
-        }
-        self.admission.release(&report.turn.agent);
-        self.commit_all(events, ctx);
-        self.look_around(ctx);
-    }
-
-    fn slow_down(&mut self) {
-        if self.throttle.throttled(self.admission.running(), now()) {
-            let allowed = self.throttle.allowed();
-            tracing::warn!(
-                "the API asks for fewer requests: {allowed} at a time from now on, more when it goes well"
-            );
-        }
-    }
-
     /// Whether a record about this agent is on its way to the disk.
     pub(super) fn is_pending(&self, agent: &AgentId) -> bool {
         self.pending.iter().any(|pending| pending.record.event.agent() == Some(agent))
@@ -295,56 +243,4 @@ pub(super) fn choice(ready: Option<SessionId>) -> Chosen {
 #[expect(clippy::cast_precision_loss, reason = "a fraction for jitter needs no more than it keeps")]
 fn chance() -> f64 {
     (Uuid::new_v4().as_u128() >> 64) as f64 / u64::MAX as f64
-}
-
-impl Handler<AskPermit> for Supervisor {
-    type Result = ();
-
-    fn handle(&mut self, AskPermit(agent): AskPermit, ctx: &mut Self::Context) {
-        if let Some(state) = self.run.agents.get(&agent).map(|agent| agent.prompt().clone()) {
-            self.admission.ask(agent, state);
-        } else if self.admission.is_reserved(&agent) {
-            self.admission.release(&agent);
-        }
-        self.look_around(ctx);
-    }
-}
-
-impl Handler<Throttled> for Supervisor {
-    type Result = ();
-
-    fn handle(&mut self, _: Throttled, _: &mut Self::Context) {
-        self.slow_down();
-    }
-}
-
-impl Handler<TurnReported> for Supervisor {
-    type Result = ();
-
-    fn handle(&mut self, TurnReported(report): TurnReported, ctx: &mut Self::Context) {
-        self.settle(&report, ctx);
-    }
-}
-
-impl Handler<AgentDown> for Supervisor {
-    type Result = ();
-
-    /// An agent that failed gets a new actor, which goes on with the same turn.
-    fn handle(&mut self, down: AgentDown, ctx: &mut Self::Context) {
-        if !down.panicked {
-            return;
-        }
-        self.agents.remove(&down.agent);
-        self.walking.remove(&down.agent);
-        self.again.insert(down.agent.clone());
-        match down.turn {
-            Some(turn) => {
-                let failure =
-                    Failure::new(Cause::Panic, "the runtime failed while it served this agent");
-                self.settle(&Report::failed(turn, failure), ctx);
-            }
-            None if self.is_pending(&down.agent) => {}
-            None => self.proceed(&down.agent, ctx),
-        }
-    }
 }

@@ -218,7 +218,6 @@ fn assignment(step: u64, name: &str) -> Assignment {
         folder: None,
         home: Home::default(),
         base: None,
-        joins: false,
         results: None,
         errand: None,
         task: None,
@@ -321,10 +320,10 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
         };
         let agent = Agent::launch(agent_id("main"), Rc::new(context));
         agent.do_send(turn_ended(2));
-        agent.do_send(Proceed(assignment(2, "B.md")));
+        agent.do_send(Proceed(assignment(2, "B.md"), None));
         agent.do_send(turn_ended(2));
-        agent.do_send(admitted());
-        agent.do_send(admitted());
+        agent.do_send(Proceed(assignment(2, "B.md"), Some(admitted())));
+        agent.do_send(Proceed(assignment(2, "B.md"), Some(admitted())));
         in_time(at_gate.recv()).await.expect("the turn begins");
         for step in [1, 3] {
             in_time(agent.send(turn_ended(step))).await.expect("an agent that lives");

@@ -35,10 +35,10 @@ pub struct Forked {
     pub target: StateName,
     /// The list that has an entry for each of several agents.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
-    pub each: Option<Each>,
+    pub each: Option<Box<Each>>,
     /// The directory the new agent works in, below that of its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cwd: Option<String>,
+    pub cwd: Option<Box<str>>,
     /// Values for the placeholders of `target`.
     #[serde(default, skip_serializing_if = "Variables::is_empty")]
     pub variables: Variables,
@@ -61,7 +61,7 @@ impl Each {
 }
 
 /// The list of a fork, taken out of its attributes.
-pub(super) fn each(variables: &mut Variables) -> Result<Option<Each>, InvalidTransition> {
+pub(super) fn each(variables: &mut Variables) -> Result<Option<Box<Each>>, InvalidTransition> {
     let Some(list) = variables.remove("each") else { return Ok(None) };
     let list = list.trim().to_owned();
     if list.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn each(variables: &mut Variables) -> Result<Option<Each>, InvalidTra
         let why = format!("as=\"{name}\" is no name for a placeholder; write as=\"item\"");
         return Err(InvalidTransition::Fork(why));
     }
-    Ok(Some(Each { list, name }))
+    Ok(Some(Box::new(Each { list, name })))
 }
 
 /// Whether a prompt can have a placeholder of that name.
@@ -84,7 +84,7 @@ fn is_placeholder(name: &str) -> bool {
 }
 
 /// The directory of a fork, taken out of its attributes. It may have placeholders for the entry of a list.
-pub(super) fn directory(variables: &mut Variables) -> Result<Option<String>, InvalidTransition> {
+pub(super) fn directory(variables: &mut Variables) -> Result<Option<Box<str>>, InvalidTransition> {
     let Some(directory) = variables.remove("cwd") else { return Ok(None) };
     let directory = directory.trim().trim_start_matches("./").to_owned();
     if !directory.contains("{{") && Folder::parse(&directory).is_err() {
@@ -93,7 +93,7 @@ pub(super) fn directory(variables: &mut Variables) -> Result<Option<String>, Inv
         );
         return Err(InvalidTransition::Fork(why));
     }
-    Ok(Some(directory))
+    Ok(Some(directory.into()))
 }
 
 impl Transition {
@@ -146,7 +146,7 @@ pub(super) fn shown(transition: &Transition, f: &mut fmt::Formatter<'_>) -> fmt:
 
 fn one(forked: &Forked, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "<fork next=\"{next}\"")?;
-    if let Some(Each { list, name }) = &forked.each {
+    if let Some(Each { list, name }) = forked.each.as_deref() {
         write!(f, " each=\"{}\"", escape_attribute(list))?;
         if !is_item(name) {
             write!(f, " as=\"{name}\"")?;
@@ -178,7 +178,7 @@ mod tests {
         let whole = fork(&attributes, "W.md").expect("a fork");
         let [forked] = whole.forked().try_into().expect("one tag");
         let each = Each { list: "a.json".to_owned(), name: "item".to_owned() };
-        assert_eq!(forked.each, Some(each));
+        assert_eq!(forked.each, Some(Box::new(each)));
         assert_eq!(forked.cwd.as_deref(), Some("x/y"));
         assert_eq!(forked.variables.keys().collect::<Vec<_>>(), ["kind"]);
         assert!(!whole.is_plain_fork());

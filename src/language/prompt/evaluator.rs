@@ -41,9 +41,9 @@ pub enum Evaluator {
         /// As it is written; it is known to be one.
         pattern: String,
         /// What is taken where it is found.
-        found: Option<Transition>,
+        found: Option<Box<Transition>>,
         /// What is taken where it is not.
-        missing: Option<Transition>,
+        missing: Option<Box<Transition>>,
     },
     /// A turn of its own.
     Prompt {
@@ -99,6 +99,7 @@ impl Raw {
                     let message = "a pattern needs `then`, the transition that is taken where it is found, or `else`, where it is not";
                     return Err(Error::at(pattern.referenced, message.to_owned()));
                 }
+                let [found, missing] = [found, missing].map(|way| way.map(Box::new));
                 Ok(Evaluator::Pattern { pattern: pattern.value, found, missing })
             }
             (None, Some(prompt)) => {

@@ -27,7 +27,7 @@ fn both_kinds_are_read() {
     let pattern = read("{ pattern: 'fail(ed)?', then: { tag: goto, target: A.md } }");
     let expected = Evaluator::Pattern {
         pattern: "fail(ed)?".to_owned(),
-        found: Some(goto("A.md")),
+        found: Some(Box::new(goto("A.md"))),
         missing: None,
     };
     assert_eq!(pattern, Ok(Some(expected)));
@@ -129,5 +129,5 @@ fn a_pattern_that_asks_says_what() {
     let Ok(Some(Evaluator::Pattern { found: Some(found), .. })) = asks(", question: Sure?") else {
         panic!("a pattern");
     };
-    assert!(matches!(&found, Transition::Ask { question, .. } if question == "Sure?"));
+    assert!(matches!(&*found, Transition::Ask { question, .. } if question == "Sure?"));
 }

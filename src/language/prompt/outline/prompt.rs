@@ -135,7 +135,8 @@ impl Prompt {
         };
         let mut ways: Vec<Way> = listed.map(way(Origin::Policy)).collect();
         if let Some(Evaluator::Pattern { found, missing, .. }) = &self.frontmatter.evaluator {
-            let overrides = [found, missing].into_iter().flatten().zip(&self.places.overrides);
+            let overrides = [found, missing].into_iter().flatten().map(Box::as_ref);
+            let overrides = overrides.zip(&self.places.overrides);
             ways.extend(overrides.map(way(Origin::Evaluator)));
         }
         ways.extend(self.frontmatter.join.iter().flat_map(|join| self.ways_of_join(join)));

@@ -1,0 +1,119 @@
+//! The supervisor and what the agents tell it: what came of their turns, that they want a permit, that one of
+//! their actors is gone.
+
+use actix::{Context as Ctx, Handler};
+
+use super::Supervisor;
+use super::work::choice;
+use crate::actor::clock::now;
+use crate::actor::message::{AgentDown, AskPermit, Throttled, TurnReported};
+use crate::domain::agent::Agent as State;
+use crate::domain::decide::{Judgement, Report, decide};
+use crate::domain::turn::{Cause, Failure};
+
+impl Supervisor {
+    /// Records what follows from a report. One that comes late or twice changes nothing, and does
+    /// not give back the permit of the turn that is due now.
+    pub(super) fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
+        self.walking.remove(&report.turn.agent);
+        if !self.run.agents.contains_key(&report.turn.agent) {
+            self.dismiss(&report.turn.agent);
+        }
+        let elsewhere =
+            self.run.agents.get(&report.turn.agent).is_some_and(|own| !own.birth.home.is_usual());
+        let ready = if elsewhere { None } else { self.context.runner.offer() };
+        let events = decide(&self.run, report, choice(ready.clone()));
+        if let Some(ready) = ready
+            && events.iter().any(|event| event.opens() == Some(&ready))
+        {
+            self.context.runner.promise(&ready);
+        }
+        if events.is_empty() {
+            let due = self.run.agents.get(&report.turn.agent).map(State::turn_id);
+            let is_recalled = report.judgement == Judgement::NotStarted
+                && due.as_ref().is_some_and(|due| *due == report.turn);
+            if due.is_none() || is_recalled {
+                self.admission.release(&report.turn.agent);
+                self.end_if_still(ctx);
+            }
+            return;
+        }
+        match &report.judgement {
+            Judgement::Failed(failure) if failure.cause == Cause::Throttle => self.slow_down(),
+            Judgement::Failed(_)
+            | Judgement::NotStarted
+            | Judgement::Walked(_)
+            | Judgement::Arrived(_) => {}
+            Judgement::Accepted(_) | Judgement::Proposed { .. } | Judgement::Violated { .. } => {
+                self.throttle.succeeded();
+            }
+        }
+        self.admission.release(&report.turn.agent);
+        self.commit_all(events, ctx);
+        self.look_around(ctx);
+    }
+
+    fn slow_down(&mut self) {
+        if self.throttle.throttled(self.admission.running(), now()) {
+            let allowed = self.throttle.allowed();
+            tracing::warn!(
+                "the API asks for fewer requests: {allowed} at a time from now on, more when it goes well"
+            );
+        }
+    }
+}
+
+impl Handler<AskPermit> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, AskPermit(agent): AskPermit, ctx: &mut Self::Context) {
+        if let Some(state) = self.run.agents.get(&agent).map(|agent| agent.prompt().clone()) {
+            self.admission.ask(agent, state);
+        } else if self.admission.is_reserved(&agent) {
+            self.admission.release(&agent);
+        }
+        self.look_around(ctx);
+    }
+}
+
+impl Handler<Throttled> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, _: Throttled, _: &mut Self::Context) {
+        self.slow_down();
+    }
+}
+
+impl Handler<TurnReported> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, TurnReported(report): TurnReported, ctx: &mut Self::Context) {
+        self.settle(&report, ctx);
+    }
+}
+
+impl Handler<AgentDown> for Supervisor {
+    type Result = ();
+
+    /// An agent that failed gets a new actor, which goes on with the same turn.
+    fn handle(&mut self, down: AgentDown, ctx: &mut Self::Context) {
+        if !down.panicked {
+            return;
+        }
+        self.agents.remove(&down.agent);
+        self.walking.remove(&down.agent);
+        self.again.insert(down.agent.clone());
+        match down.turn {
+            Some(turn) => {
+                let failure =
+                    Failure::new(Cause::Panic, "the runtime failed while it served this agent");
+                self.settle(&Report::failed(turn, failure), ctx);
+            }
+            None if self.is_pending(&down.agent) => {}
+            None => {
+                self.proceed(&down.agent, ctx);
+                self.look_around(ctx);
+            }
+        }
+    }
+}

@@ -15,9 +15,7 @@ use std::rc::Rc;
 use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, SpawnHandle};
 
 use super::context::Context;
-use super::message::{
-    Admitted, AgentDown, AskPermit, Assignment, Proceed, Retire, TurnEnded, TurnReported,
-};
+use super::message::{Admitted, AgentDown, Assignment, Proceed, Retire, TurnEnded, TurnReported};
 use super::process::Process;
 use crate::domain::consult::Spent;
 use crate::domain::decide::{Judgement, Report};
@@ -260,7 +258,6 @@ impl Handler<Proceed> for Agent {
         }
         if !self.arrives(&assignment) {
             self.work = Work::Idle;
-            self.context.supervisor.permits.do_send(AskPermit(self.id.clone()));
         }
     }
 }

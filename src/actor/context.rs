@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::adviser::Adviser;
 use super::definitions::Definitions;
-use super::message::{AgentDown, AskPermit, ErrandDone, Throttled, TurnReported};
+use super::message::{AgentDown, ErrandDone, Throttled, TurnReported};
 use super::performer::Performer;
 use super::programs::Programs;
 use super::registry::Registry;
@@ -78,8 +78,6 @@ impl Context {
 
 /// The supervisor as an agent sees it: what it can be told, and nothing else.
 pub struct Superior {
-    /// Gives permits.
-    pub permits: Recipient<AskPermit>,
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
     /// Learns what came of errands.

@@ -96,7 +96,6 @@ pub async fn supervise(
             results,
             forking: settings.forking,
             supervisor: Superior {
-                permits: ctx.address().recipient(),
                 reports: ctx.address().recipient(),
                 errands: ctx.address().recipient(),
                 throttles: ctx.address().recipient(),

@@ -129,11 +129,6 @@ pub struct ErrandDone {
     pub outcome: Errands,
 }
 
-/// To the supervisor: this turn wants to run.
-#[derive(Debug, Message)]
-#[rtype(result = "()")]
-pub struct AskPermit(pub AgentId);
-
 /// That a turn may run.
 #[derive(Debug)]
 pub struct Admitted {

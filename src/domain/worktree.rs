@@ -127,6 +127,16 @@ pub fn deserted(run: &Run) -> BTreeSet<&AgentId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::agent::Terms;
+    use crate::domain::agents::Agents;
+    use crate::domain::apply::begin;
+    use crate::domain::event::{Event, Record, RunStarted};
+    use crate::domain::id::{SessionId, StateName};
+    use crate::domain::money::Usd;
+    use crate::domain::run::{Ending, Finished, STATE_VERSION};
+    use crate::domain::settings::Settings;
+    use crate::domain::time::Timestamp;
+    use crate::domain::transition::Variables;
 
     fn there(unmerged: u64, uncommitted: usize) -> Condition {
         Condition::There { ahead: unmerged, unmerged, uncommitted, locked: None }
@@ -177,6 +187,39 @@ mod tests {
 
     fn run(id: &str) -> RunId {
         RunId::parse(id).expect("an id")
+    }
+
+    #[test]
+    fn a_tree_is_deserted_when_nobody_works_in_it() {
+        let started = RunStarted {
+            version: STATE_VERSION,
+            workflow_id: run("r"),
+            scope_dir: "w".into(),
+            entry: StateName::parse("A.md").expect("a state"),
+            session: SessionId::new("s"),
+            definition: None,
+            variables: Variables::new(),
+            terms: Terms { worktree: true, ..Terms::default() },
+            settings: Settings::default(),
+        };
+        let event = Event::RunStarted(Box::new(started));
+        let (mut run, _) = begin(&Record { seq: 1, at: Timestamp(1), event }).expect("it begins");
+        assert!(deserted(&run).is_empty());
+        let ended = |id: AgentId| Finished {
+            id,
+            state: None,
+            ending: Ending::Result(String::new()),
+            cause: None,
+            cost_usd: Usd::ZERO,
+            owes: None,
+            forked: None,
+            told: false,
+        };
+        let (main, other) = (AgentId::main(), AgentId::main().child(1));
+        run.finished = vec![ended(main.clone()), ended(other.clone())];
+        assert_eq!(deserted(&run), [&other].into(), "somebody lives in that of the first");
+        run.agents = Agents::default();
+        assert_eq!(deserted(&run), [&main, &other].into());
     }
 
     #[test]

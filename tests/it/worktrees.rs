@@ -308,7 +308,7 @@ fn a_tree_stays_while_a_child_of_its_agent_works_in_it() {
     live.wait_for("the end of the first agent", |test| {
         test.status()["finished"].as_array().is_some_and(|ended| ended.len() == 1)
     });
-    assert!(test.calls().iter().all(|call| Path::new(&call.cwd) == tree(&test)));
+    assert!(test.calls().iter().all(|call| tree(&test) == Path::new(&call.cwd)));
     worktrees(&test, &["--prune", "--all"]).ok().stdout_has("main stays: its agent, or one that");
     test.release("go");
     live.wait().ok();

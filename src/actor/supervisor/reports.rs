@@ -1,4 +1,4 @@
-//! The supervisor and what the agents tell it: what came of their turns, that they want a permit, that one of
+//! The supervisor and what the agents tell it: what came of their turns, what the API asks for, that one of
 //! their actors is gone.
 
 use actix::{Context as Ctx, Handler};
@@ -6,7 +6,7 @@ use actix::{Context as Ctx, Handler};
 use super::Supervisor;
 use super::work::choice;
 use crate::actor::clock::now;
-use crate::actor::message::{AgentDown, AskPermit, Throttled, TurnReported};
+use crate::actor::message::{AgentDown, Throttled, TurnReported};
 use crate::domain::agent::Agent as State;
 use crate::domain::decide::{Judgement, Report, decide};
 use crate::domain::turn::{Cause, Failure};
@@ -30,8 +30,9 @@ impl Supervisor {
         }
         if events.is_empty() {
             let due = self.run.agents.get(&report.turn.agent).map(State::turn_id);
-            let is_recalled = report.judgement == Judgement::NotStarted
-                && due.as_ref().is_some_and(|due| *due == report.turn);
+            let gives_back = Judgement::NotStarted == report.judgement
+                || matches!(report.judgement, Judgement::Arrived(_));
+            let is_recalled = gives_back && due.as_ref().is_some_and(|due| *due == report.turn);
             if due.is_none() || is_recalled {
                 self.admission.release(&report.turn.agent);
                 self.end_if_still(ctx);
@@ -60,19 +61,6 @@ impl Supervisor {
                 "the API asks for fewer requests: {allowed} at a time from now on, more when it goes well"
             );
         }
-    }
-}
-
-impl Handler<AskPermit> for Supervisor {
-    type Result = ();
-
-    fn handle(&mut self, AskPermit(agent): AskPermit, ctx: &mut Self::Context) {
-        if let Some(state) = self.run.agents.get(&agent).map(|agent| agent.prompt().clone()) {
-            self.admission.ask(agent, state);
-        } else if self.admission.is_reserved(&agent) {
-            self.admission.release(&agent);
-        }
-        self.look_around(ctx);
     }
 }
 

@@ -87,10 +87,14 @@ impl Supervisor {
             self.wake(id, until, ctx);
         } else if agent.conducts() {
             self.conduct(id, None, ctx);
-        } else if agent.walks() || agent.may_join() {
+        } else if agent.walks() {
             self.assign(id, None);
         } else {
-            self.admission.ask(id.clone(), agent.prompt().clone());
+            let (looks_ahead, prompt) = (agent.may_join(), agent.prompt().clone());
+            if looks_ahead {
+                self.assign(id, None);
+            }
+            self.admission.ask(id.clone(), prompt);
         }
     }
 

@@ -15,8 +15,8 @@ use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::Agent;
 use crate::actor::context::{Context, Superior};
 use crate::actor::message::{
-    Admitted, AgentDown, AskPermit, Assignment, ErrandDone, Journaled, Proceed, Throttled,
-    TurnEnded, TurnReported,
+    Admitted, AgentDown, Assignment, ErrandDone, Journaled, Proceed, Throttled, TurnEnded,
+    TurnReported,
 };
 use crate::actor::programs::Programs;
 use crate::actor::runner::StepRunner;
@@ -102,7 +102,6 @@ impl Still {
                 results: PathBuf::new(),
                 forking: Forking::default(),
                 supervisor: Superior {
-                    permits: ctx.address().recipient(),
                     reports: ctx.address().recipient(),
                     errands: ctx.address().recipient(),
                     throttles: ctx.address().recipient(),
@@ -264,12 +263,6 @@ impl Handler<TurnReported> for Ear {
     }
 }
 
-impl Handler<AskPermit> for Ear {
-    type Result = ();
-
-    fn handle(&mut self, _: AskPermit, _: &mut Self::Context) {}
-}
-
 impl Handler<ErrandDone> for Ear {
     type Result = ();
 
@@ -311,7 +304,6 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             results: PathBuf::new(),
             forking: Forking::default(),
             supervisor: Superior {
-                permits: ear.clone().recipient(),
                 reports: ear.clone().recipient(),
                 errands: ear.clone().recipient(),
                 throttles: ear.clone().recipient(),

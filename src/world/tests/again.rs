@@ -11,6 +11,9 @@ fn begun(ground: &Ground, id: &str) -> Mark {
     Mark { agent: agent(id), branch, base, prefix, stage: Stage::Begun }
 }
 
+/// What a git left that was killed, and how it is made.
+type Left<'left> = (&'left str, Box<dyn Fn() + 'left>);
+
 #[tokio::test]
 async fn what_a_git_that_was_killed_left_is_made_again() {
     let ground = Ground::repository();
@@ -20,7 +23,6 @@ async fn what_a_git_that_was_killed_left_is_made_again() {
     let reason = format!("raymond is making {shown}");
     let known = ground.root().join(".git/worktrees/main.1");
     let add = ["worktree", "add", "--lock", "--reason", &reason, "-b", &mark.branch, &shown];
-    type Left<'left> = (&'left str, Box<dyn Fn() + 'left>);
     let lefts: [Left<'_>; 6] = [
         ("nothing", Box::new(|| {})),
         ("a branch", Box::new(|| drop(ground.git("root", &["branch", &mark.branch])))),

@@ -66,8 +66,8 @@ impl Ground {
 
 const BRANCH: &str = "raymond/world/main.1";
 
-fn gone(kept: Option<&str>, branch: Option<&str>) -> Result<Removed, Stay> {
-    Ok(Removed { kept: kept.map(str::to_owned), branch: branch.map(str::to_owned) })
+fn gone(kept: Option<&str>, branch: Option<&str>) -> Removed {
+    Removed { kept: kept.map(str::to_owned), branch: branch.map(str::to_owned) }
 }
 
 #[tokio::test]
@@ -88,11 +88,11 @@ async fn a_clean_tree_goes_with_its_branch_when_another_has_its_commits() {
     assert_eq!(sight.condition, there(1, 0));
     assert_eq!(sight.merged_into.as_deref(), Some("refs/heads/other"));
     ground.put_in_tree("quiet.log", "ignored");
-    assert_eq!(ground.removal(false).await, gone(None, None));
+    assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
     assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
     assert!(!ground.tree("main.1").exists());
     ground.assert_sound(&[]);
-    assert_eq!(ground.removal(false).await, gone(None, None), "it is gone already");
+    assert_eq!(ground.removal(false).await, Ok(gone(None, None)), "it is gone already");
     assert_eq!(ground.world.trees().await, Looked::Done(Ok(Vec::new())));
 }
 
@@ -103,7 +103,7 @@ async fn where_the_user_is_at_counts_also_without_a_branch() {
     let commit = ground.commit_in_tree();
     ground.git("root", &["checkout", "-q", "--detach", &commit]);
     assert_eq!(ground.sight().await.merged_into.as_deref(), Some("HEAD"));
-    assert_eq!(ground.removal(false).await, gone(None, None));
+    assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
     assert_eq!(ground.branches(), "");
 }
 
@@ -123,7 +123,7 @@ async fn what_is_not_committed_is_kept_before_a_tree_goes() {
     assert_eq!(ground.removal(false).await, Err(Stay::Uncommitted(4)));
     let head = ground.head(MAIN_1);
     let kept = "refs/raymond/kept/world/main.1";
-    assert_eq!(ground.removal(true).await, gone(Some(kept), None));
+    assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
     assert!(!ground.tree("main.1").exists());
     let expected = [
         (".gitignore", "*.log"),
@@ -143,7 +143,7 @@ async fn the_branch_of_an_unmerged_tree_is_kept() {
     let ground = Ground::grove().await;
     ground.put_in_tree("mine", "x");
     let commit = ground.commit_in_tree();
-    assert_eq!(ground.removal(true).await, gone(None, Some(BRANCH)));
+    assert_eq!(ground.removal(true).await, Ok(gone(None, Some(BRANCH))));
     assert_eq!(ground.head("root"), ground.git("root", &["rev-parse", "HEAD"]));
     assert_eq!(ground.git("root", &["rev-parse", BRANCH]), commit);
     ground.assert_sound(&[]);
@@ -155,7 +155,7 @@ async fn what_was_kept_before_is_not_written_over() {
     ground.git("root", &["update-ref", "refs/raymond/kept/world/main.1", "HEAD"]);
     ground.put_in_tree("mine", "x");
     let kept = "refs/raymond/kept/world/main.1-1";
-    assert_eq!(ground.removal(true).await, gone(Some(kept), None));
+    assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
     assert_eq!(ground.files(kept)["mine"], "x");
 }
 
@@ -210,7 +210,7 @@ async fn one_in_the_middle_of_a_merge_or_a_rebase_is_kept_whole() {
     assert!(!merging.expect("git runs").status.success(), "there is a conflict");
     assert_eq!(ground.removal(false).await, Err(Stay::Uncommitted(1)));
     let kept = "refs/raymond/kept/world/main.1";
-    assert_eq!(ground.removal(true).await, gone(Some(kept), Some(BRANCH)));
+    assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), Some(BRANCH))));
     assert!(ground.files(kept)["file"].contains("<<<<<<<"));
     assert_eq!(ground.git("root", &["rev-parse", &format!("{kept}^1")]), own);
     ground.assert_sound(&[]);
@@ -226,7 +226,7 @@ async fn one_that_somebody_removed_leaves_only_its_branch() {
     assert_eq!(ground.sight().await.condition, Condition::Gone { unmerged: 1 });
     assert_eq!(ground.removal(false).await, Err(Stay::Unmerged(1)));
     ground.git("root", &["merge", "-q", &commit]);
-    assert_eq!(ground.removal(false).await, gone(None, None));
+    assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
     assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
 }
 
@@ -237,7 +237,7 @@ async fn one_that_was_never_finished_goes() {
     ground.homes().note(&Mark { stage: Stage::Begun, ..mark }).expect("noted");
     std::fs::remove_file(ground.tree("main.1").join("file")).expect("removed");
     assert_eq!(ground.sight().await.condition, Condition::Begun);
-    assert_eq!(ground.removal(false).await, gone(None, None));
+    assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
     assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
     ground.assert_sound(&[]);
 }
@@ -268,7 +268,7 @@ async fn a_removal_that_was_killed_comes_to_its_end() {
     for files_gone in [&[][..], &["file"], &[".git", "web"], &["mine", "web", "file"], all] {
         let (ground, kept) = half_gone(files_gone).await;
         let name = "refs/raymond/kept/world/main.1";
-        assert_eq!(ground.removal(false).await, gone(Some(name), None), "{files_gone:?}");
+        assert_eq!(ground.removal(false).await, Ok(gone(Some(name), None)), "{files_gone:?}");
         assert_eq!(ground.git("root", &["rev-parse", name]), kept);
         assert!(!ground.tree("main.1").exists());
         assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
@@ -287,7 +287,7 @@ async fn what_came_into_a_tree_that_was_to_go_is_not_lost() {
     ground.put_in_tree("later", "y");
     let Err(Stay::Uncommitted(_)) = ground.removal(false).await else { panic!("it is gone") };
     let kept = "refs/raymond/kept/world/main.1-1";
-    assert_eq!(ground.removal(true).await, gone(Some(kept), None));
+    assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
     assert_eq!(ground.files(kept)["later"], "y");
     ground.assert_sound(&[]);
 }
@@ -300,7 +300,7 @@ async fn commits_that_are_on_no_branch_at_all_are_kept() {
     let commit = ground.commit_in_tree();
     assert_eq!(ground.removal(false).await, Err(Stay::Unmerged(1)));
     let kept = "refs/raymond/kept/world/main.1";
-    assert_eq!(ground.removal(true).await, gone(Some(kept), None));
+    assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
     assert_eq!(ground.git("root", &["rev-parse", kept]), commit);
     ground.assert_sound(&[]);
 }

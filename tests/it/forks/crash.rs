@@ -27,7 +27,7 @@ fn place() -> Test {
         .prompt("HELD.md", "held")
         .prompt("FIRST.md", &state("forks: many\njoin: 2\nrest: stop", "first {{results}}"))
         .prompt("LAST.md", &state("join: all", "last {{results}}"))
-        .rule(when("inner").reply("<result>inner</result>").cost(0.01))
+        .rule(when("inner").reply("<result>ok</result>").cost(0.01))
         .rule(when("first").reply(r#"<fork next="LAST.md" n="5">LEAF.md</fork> <fork next="LAST.md" n="6">LEAF.md</fork>"#).cost(0.01))
         .rule(when("last").reply("<result>over</result>").cost(0.01))
         .rule(when("start").reply(r#"<fork next="FIRST.md" each="items.json">WORKER.md</fork>"#).cost(0.01))
@@ -35,7 +35,7 @@ fn place() -> Test {
         .rule(when("work on two").reply("<goto>DEEP.md</goto>").cost(0.01))
         .rule(when("work on three").hold_before("never").reply("<goto>HELD.md</goto>"))
         .rule(when("deep").reply(r#"<fork next="INNER.md" each="[3, 4]" as="n">LEAF.md</fork>"#).cost(0.01))
-        .rule(when("leaf").reply("<result>leaf</result>").cost(0.01))
+        .rule(when("leaf").reply("<result>ok</result>").cost(0.01))
 }
 
 const OPTIONS: [&str; 5] = ["START.md", "--stagger", "0s", "--max-procs", "4"];

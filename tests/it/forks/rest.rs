@@ -115,6 +115,8 @@ fn those_that_have_not_begun_never_do() {
     assert_eq!(ended + stopped, 6, "{ended} {stopped}");
     assert!(stopped >= 4);
     test.assert_no_survivors();
+    let costs = test.raymond(&["costs", "t", "--json"]).ok().json();
+    assert_eq!(costs["owing"], 0, "of no turn it is unknown what it has cost: {costs}");
     let test = place("join: any\nrest: stop")
         .rule(when("start").reply(&each("[1, 2, 3]")))
         .rule(when("work").reply("<result>done</result>"))

@@ -132,9 +132,9 @@ fn an_agent_repairs_its_list_in_the_next_reply() {
         let calls = test.calls();
         calls[1].assert_resumes(&calls[0]);
         assert!(
-            calls[1]
-                .prompt
-                .contains("<fork next=\"JOIN.md\" each=\"your-list.json\">WORKER.md</fork>"),
+            calls[1].prompt.contains(
+                "<fork next=\"JOIN.md\" each=\"your file or JSON list\">WORKER.md</fork>"
+            ),
             "{list}: {}",
             calls[1].prompt
         );

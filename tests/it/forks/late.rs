@@ -15,7 +15,7 @@ fn slow(join: &str) -> Test {
 }
 
 /// The join is over, and the other worker is let go.
-fn joined<'t>(test: &'t Test) -> Live<'t> {
+fn joined(test: &Test) -> Live<'_> {
     let mut live = spawn(test, &[]);
     live.wait_event("joined", 1);
     assert_eq!(test.events("joined")[0]["verdict"], "late");

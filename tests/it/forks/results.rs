@@ -112,13 +112,13 @@ fn without_any_fork_there_is_nothing_to_wait_for() {
         if join == "all" {
             assert_eq!(payload(ended.ok(), "main"), json!([]));
         } else {
-            let text = format!(
+            let why = format!(
                 "it waits for {join} of the agents it forked, and has forked none; fork them before, or join: all"
             );
-            assert!(ended.code(1).failed("main").contains(&text));
+            assert!(ended.code(1).failed("main").contains(&why));
         }
     }
     let test = scripted("join: 5", &each("[1, 2]"));
-    let text = "it waits for 5 of the agents it forked, and has forked only 2; fork them before, or join: all";
-    assert!(play(&test, &[]).code(1).failed("main").contains(text));
+    let why = "it waits for 5 of the agents it forked, and has forked only 2; fork them before, or join: all";
+    assert!(play(&test, &[]).code(1).failed("main").contains(why));
 }

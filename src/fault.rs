@@ -6,13 +6,15 @@
 //! they are nothing at all.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 36] = [
+pub const POINTS: [&str; 38] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
     "passage.noted",
     "passage.asked",
     "stream.read",
+    "fork.before",
+    "fork.after",
     "rest.before",
     "rest.group",
     "rest.after",

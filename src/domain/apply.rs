@@ -263,6 +263,7 @@ fn take(
         }
         Transition::Reset { target, variables } => {
             let dropped = std::mem::take(&mut agent.stack).len();
+            agent.forks.leave(0);
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
             if dropped == 0 { Taken::GoesOn } else { Taken::Dropped(dropped) }
         }
@@ -297,6 +298,7 @@ fn take(
                 None => Taken::Ended(payload.clone()),
             },
             Some(frame) => {
+                agent.forks.leave(agent.stack.len());
                 let mut variables = variables.clone();
                 variables.insert("result".to_owned(), payload.clone());
                 agent.enter(frame.state.clone(), frame.back(), variables, at);

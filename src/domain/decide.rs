@@ -174,14 +174,17 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
     }
 }
 
-/// A turn that was ended with the whole run is still to be paid for.
+/// A turn that was ended with the whole run, or because nobody needs its agent, is still to be paid for.
+/// That nothing is owed for it is recorded of the latter, whose run goes on.
 fn late_cost(run: &Run, report: &Report) -> Vec<Event> {
-    let owed = run.finished.iter().filter_map(|ended| ended.owes.as_ref());
-    let Some(Owed { state, .. }) = owed.into_iter().find(|owed| owed.turn == report.turn) else {
+    let owing = run.finished.iter().filter_map(|ended| Some((ended.owes.as_ref()?, ended.cause)));
+    let Some((Owed { state, .. }, cause)) =
+        owing.into_iter().find(|(owed, _)| owed.turn == report.turn)
+    else {
         return Vec::new();
     };
     let (cost_usd, estimated) = settled(run, report, state);
-    if cost_usd == Usd::ZERO && !estimated {
+    if cost_usd == Usd::ZERO && !estimated && cause != Some(Cause::Unneeded) {
         return Vec::new();
     }
     vec![Event::CostCounted {

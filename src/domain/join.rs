@@ -206,6 +206,13 @@ impl Forks {
         })
     }
 
+    /// What a subroutine leaves is its caller's, who has so many pending returns.
+    pub(super) fn leave(&mut self, depth: usize) {
+        for batch in &mut self.0 {
+            batch.depth = batch.depth.min(depth);
+        }
+    }
+
     /// Takes out those that an agent with so many pending returns waits for.
     pub(super) fn take(&mut self, depth: usize) -> Self {
         let (own, others) =
@@ -301,5 +308,25 @@ impl<'run> Outcomes<'run> {
     pub(super) fn listed(&self) -> String {
         let list: Vec<_> = self.0.values().collect();
         serde_json::to_string(&list).unwrap_or_else(|_| "[]".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_subroutine_leaves_is_its_callers_and_not_the_next_ones() {
+        let mut forks = Forks::default();
+        forks.add(1, 0);
+        forks.add(2, 1);
+        forks.leave(0);
+        forks.add(3, 1);
+        assert_eq!(forks.numbers(1).collect::<Vec<_>>(), [3]);
+        assert_eq!(forks.numbers(0).collect::<Vec<_>>(), [1, 2, 3]);
+        forks.ended(2, true);
+        assert_eq!(forks.tally(0), Tally { count: 3, done: 1, failed: 0 });
+        assert_eq!(forks.take(1).numbers(0).collect::<Vec<_>>(), [3]);
+        assert_eq!(forks.numbers(1).count(), 0);
     }
 }

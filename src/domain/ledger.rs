@@ -113,7 +113,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             cost: *cost_usd,
             estimated: *estimated,
             usage,
-            on: On::Late,
+            on: if *cost_usd == Usd::ZERO && !*estimated { On::Nothing } else { On::Late },
         }),
         Event::RunStarted(_)
         | Event::WorkflowDefined(_)

@@ -24,6 +24,8 @@ pub struct Policy {
 pub struct Reading {
     /// Each complete tag, in order.
     pub tags: Vec<Result<Transition, InvalidTransition>>,
+    /// Whether there are more of them than were read.
+    pub cut: bool,
     /// What looks like a tag but is prose: unclosed, malformed or unknown ones, for the message.
     pub near_misses: Vec<String>,
 }
@@ -63,6 +65,14 @@ pub enum Violation {
     NotTogether {
         /// All that were found, as written.
         tags: Vec<String>,
+    },
+    /// There are more forks than are read.
+    #[error(
+        "the reply has too many transition tags, and only {read} of them were read; fork fewer in one reply, or all with one tag and a list of them, such as each=\"items.json\""
+    )]
+    TooManyTags {
+        /// How many were read.
+        read: usize,
     },
     /// What it forks cannot be.
     #[error("{asked}: {why}")]
@@ -160,6 +170,9 @@ impl Policy {
     /// The [`Violation`], if there is not exactly one allowed transition.
     pub fn judge(&self, reading: Reading) -> Result<Accepted, Violation> {
         if reading.tags.len() > 1 {
+            if self.many_forks && reading.cut {
+                return Err(Violation::TooManyTags { read: reading.tags.len() });
+            }
             if self.many_forks {
                 return self.together(&reading.tags);
             }
@@ -234,7 +247,7 @@ mod tests {
     }
 
     fn reply(tags: &[Transition]) -> Reading {
-        Reading { tags: tags.iter().cloned().map(Ok).collect(), near_misses: vec![] }
+        Reading { tags: tags.iter().cloned().map(Ok).collect(), ..Reading::default() }
     }
 
     #[test]
@@ -309,8 +322,23 @@ mod tests {
     }
 
     #[test]
+    fn forks_beyond_those_that_are_read_are_not_left_out() {
+        let many = Policy { many_forks: true, ..Policy::default() };
+        let forks = vec![tag(Tag::Fork, &[("next", "N.md")], "W.md"); 2];
+        assert!(many.judge(reply(&forks)).is_ok());
+        let cut = Reading { cut: true, ..reply(&forks) };
+        assert_eq!(
+            many.judge(cut.clone()).expect_err("cut").to_string(),
+            "the reply has too many transition tags, and only 2 of them were read; fork fewer in one reply, or all with one tag and a list of them, such as each=\"items.json\""
+        );
+        let several = Policy::default().judge(cut).expect_err("cut");
+        assert!(matches!(several, Violation::SeveralTags { .. }));
+    }
+
+    #[test]
     fn near_misses_are_named() {
-        let reading = Reading { tags: vec![], near_misses: vec!["an unclosed <goto>".into()] };
+        let near_misses = vec!["an unclosed <goto>".into()];
+        let reading = Reading { near_misses, ..Reading::default() };
         let violation = Policy::default().judge(reading).expect_err("no tag");
         assert_eq!(
             violation.to_string(),

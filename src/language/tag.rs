@@ -5,8 +5,9 @@
 //! on unclosed tags. A body that is a file name ends at the next `<`, whatever that is. Only
 //! `<result>` has to be searched for its close, and what was found, or that there is none, is kept.
 //!
-//! More than one tag is an error whatever they say, so of a flood of them only the first ones are
-//! read and reported: [`MOST_TAGS`], or fewer when their attributes are very long.
+//! Where more than one tag can be meant, all are forks, and one of them can fork as many agents as
+//! there are entries in its list. So of a flood of tags only the first ones are read and reported:
+//! [`MOST_TAGS`], or fewer when their attributes are very long; and it is told that there are more.
 
 use std::ops::Range;
 
@@ -34,17 +35,19 @@ pub fn find(text: &str) -> Reading {
     let mut near_misses: Vec<NearMiss<'_>> = Vec::new();
     let mut at = 0;
     let mut read = 0;
+    let mut cut = false;
     while let Some(start) = next_open(text.as_bytes(), at) {
         at = start + 1;
         let Some(name) = name_at(text, start) else { continue };
         match finder.complete(start, name) {
+            Ok(_) if tags.len() == MOST_TAGS || (tags.len() > 1 && read > LONGEST_OPEN_TAG) => {
+                cut = true;
+                break;
+            }
             Ok(found) => {
                 at = found.end;
                 read += found.open;
                 tags.push(Transition::from_parts(found.tag, found.attributes, found.body));
-                if tags.len() == MOST_TAGS || (tags.len() > 1 && read > LONGEST_OPEN_TAG) {
-                    break;
-                }
             }
             Err(near) if near_misses.len() < NEAR_MISSES && !near_misses.contains(&near) => {
                 near_misses.push(near);
@@ -52,7 +55,7 @@ pub fn find(text: &str) -> Reading {
             Err(_) => {}
         }
     }
-    Reading { tags, near_misses: near_misses.iter().map(ToString::to_string).collect() }
+    Reading { tags, cut, near_misses: near_misses.iter().map(ToString::to_string).collect() }
 }
 
 /// A complete tag in a text, and the bytes it stands at.

@@ -24,9 +24,11 @@ impl Default for Stops {
 impl Stops {
     /// Where the turn of an agent hears of it, until [`forget`](Self::forget).
     pub fn of_turn(&self, agent: &AgentId) -> watch::Receiver<Stop> {
-        let (told, hears) = watch::channel(*self.all.borrow());
-        self.turns.borrow_mut().insert(agent.clone(), told);
-        hears
+        self.turns.borrow_mut().entry(agent.clone()).or_insert_with(|| self.untold()).subscribe()
+    }
+
+    fn untold(&self) -> watch::Sender<Stop> {
+        watch::Sender::new(*self.all.borrow())
     }
 
     /// Where everything else of the run hears of it.
@@ -46,11 +48,10 @@ impl Stops {
         self.turns.borrow_mut().remove(agent);
     }
 
-    /// Tells the turn of one agent to end, with a moment to do so.
+    /// Tells the turn of one agent to end, with a moment to do so; also one that is about to begin.
     pub fn stop(&self, agent: &AgentId) {
-        if let Some(turn) = self.turns.borrow().get(agent) {
-            tell(turn, Stop::Soon);
-        }
+        let mut turns = self.turns.borrow_mut();
+        tell(turns.entry(agent.clone()).or_insert_with(|| self.untold()), Stop::Soon);
     }
 
     /// Tells everyone; who was told more than that already, is not told less.
@@ -86,5 +87,8 @@ mod tests {
         assert_eq!((*hears_one.borrow(), *hears_two.borrow()), (Stop::Soon, Stop::Patiently));
         stops.forget(&two);
         assert_eq!(*stops.of_turn(&two).borrow(), Stop::Patiently);
+        let three = AgentId::main().child(3);
+        stops.stop(&three);
+        assert_eq!(*stops.of_turn(&three).borrow(), Stop::Soon, "it was to begin just then");
     }
 }

@@ -10,6 +10,7 @@
 //! The first capitalised word of a prompt (`ALPHA`, `BRAVO`) is the marker that rules listen for.
 
 mod failures;
+mod forks;
 mod graphs;
 mod installed;
 mod machine;

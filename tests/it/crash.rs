@@ -67,8 +67,10 @@ fn asked(test: &Test) -> BTreeMap<String, Vec<String>> {
     asked
 }
 
-/// The points that such a run does not come to: those of graphs, of commands, of facts, and of worktrees.
-const OTHERS: [&str; 16] = [
+/// The points that such a run does not come to: those of lists of agents, of graphs, of commands, of facts, and of worktrees.
+const OTHERS: [&str; 18] = [
+    "fork.before",
+    "fork.after",
     "operation.before",
     "operation.after",
     "errand.before",

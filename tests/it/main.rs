@@ -22,6 +22,7 @@ mod debug_mode;
 mod drawing;
 mod evaluator;
 mod facts;
+mod forks;
 mod graph;
 mod library;
 mod limits;

@@ -3,6 +3,7 @@
 
 mod asked;
 mod examples;
+mod forks;
 mod harmless;
 mod life;
 mod manifest;

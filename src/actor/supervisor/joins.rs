@@ -40,14 +40,14 @@ impl Supervisor {
             return;
         }
         self.admission.release(id);
-        self.context.runner.keep(id, &|_| false);
         if !self.walking.contains(id) {
             self.dismiss(id);
         }
     }
 
-    /// The actor of an agent that has ended goes.
+    /// The actor of an agent that has ended goes, and what rests for it.
     pub(super) fn dismiss(&mut self, id: &AgentId) {
+        self.context.runner.keep(id, &|_| false);
         if let Some(address) = self.agents.remove(id) {
             address.do_send(Retire);
         }

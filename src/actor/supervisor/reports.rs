@@ -35,7 +35,7 @@ impl Supervisor {
             let is_recalled = gives_back && due.as_ref().is_some_and(|due| *due == report.turn);
             if due.is_none() || is_recalled {
                 self.admission.release(&report.turn.agent);
-                self.end_if_still(ctx);
+                self.look_around(ctx);
             }
             return;
         }

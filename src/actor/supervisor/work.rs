@@ -41,7 +41,6 @@ impl Supervisor {
             }
             Effect::Ask(agent) => self.await_answer(&agent, ctx),
             Effect::Retire(agent) => {
-                self.context.runner.keep(&agent, &|_| false);
                 self.context.registry.forget(&agent);
                 self.dismiss(&agent);
             }

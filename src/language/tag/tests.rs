@@ -86,8 +86,11 @@ fn of_a_flood_of_tags_the_first_ones_are_read() {
     let count = |tag: &str, times: usize| find(&tag.repeat(times)).tags.len();
     assert_eq!(count("<goto>A.md</goto>", MOST_TAGS - 1), MOST_TAGS - 1);
     assert_eq!(count("<goto>A.md</goto>", MOST_TAGS * 2), MOST_TAGS);
+    let cut = |tag: &str, times: usize| find(&format!("{} the end", tag.repeat(times))).cut;
+    assert!(!cut("<goto>A.md</goto>", MOST_TAGS) && cut("<goto>A.md</goto>", MOST_TAGS + 1));
     let long = format!("<fork next=\"N.md\" x=\"{}\">W.md</fork>", "y".repeat(40_000));
     assert_eq!((count(&long, 1), count(&long, 2), count(&long, 9)), (1, 2, 2));
+    assert!(!cut(&long, 2) && cut(&long, 3));
     assert_eq!(count(&format!("{long}{}", "<goto>A.md</goto>".repeat(3)), 1), 4);
 }
 

@@ -125,7 +125,9 @@ fn killed_anywhere_a_graph_comes_to_the_same() {
         .filter(|(_, count)| *count == 0)
         .map(|(point, _)| *point)
         .filter(|point| {
-            !["dataspace.", "errand.", "worktree."].iter().any(|other| point.starts_with(other))
+            !["dataspace.", "errand.", "fork.", "worktree."]
+                .iter()
+                .any(|other| point.starts_with(other))
         })
         .collect();
     assert_eq!(lived, ["passage.noted", "passage.asked", "inbox.before"]);

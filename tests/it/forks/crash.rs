@@ -1,0 +1,160 @@
+//! Kills raymond at every boundary of a fan-out and its joins, lets it go on, and compares: the same births,
+//! steps and results, each turn asked once, each join over once, and nobody left who was to be stopped.
+
+use std::collections::BTreeMap;
+
+use raymond::fault::POINTS;
+use serde_json::{Value, json};
+
+use super::{births, joins};
+use crate::support::{Outcome, Test, patiently, when};
+
+/// The agent that is at work until it is stopped: how far it gets, and what it costs, is not the same each
+/// time.
+const HELD: &str = "main.3";
+
+/// Three workers of a list, of which two are needed: one forks two of its own and waits for them, one is
+/// never done. Then several forks in one reply, all of which are waited for.
+fn place() -> Test {
+    let state = |join: &str, body: &str| format!("---\n{join}\n---\n{body}");
+    Test::new()
+        .file("items.json", br#"["one", "two", "three"]"#)
+        .prompt("START.md", "start")
+        .prompt("WORKER.md", "work on {{item}}")
+        .prompt("LEAF.md", "leaf {{n}}")
+        .prompt("DEEP.md", "deep")
+        .prompt("INNER.md", &state("join: all", "inner {{results}}"))
+        .prompt("HELD.md", "held")
+        .prompt("FIRST.md", &state("forks: many\njoin: 2\nrest: stop", "first {{results}}"))
+        .prompt("LAST.md", &state("join: all", "last {{results}}"))
+        .rule(when("inner").reply("<result>ok</result>").cost(0.01))
+        .rule(when("first").reply(r#"<fork next="LAST.md" n="5">LEAF.md</fork> <fork next="LAST.md" n="6">LEAF.md</fork>"#).cost(0.01))
+        .rule(when("last").reply("<result>over</result>").cost(0.01))
+        .rule(when("start").reply(r#"<fork next="FIRST.md" each="items.json">WORKER.md</fork>"#).cost(0.01))
+        .rule(when("work on one").reply("<goto n=\"1\">LEAF.md</goto>").cost(0.01))
+        .rule(when("work on two").reply("<goto>DEEP.md</goto>").cost(0.01))
+        .rule(when("work on three").hold_before("never").reply("<goto>HELD.md</goto>"))
+        .rule(when("deep").reply(r#"<fork next="INNER.md" each="[3, 4]" as="n">LEAF.md</fork>"#).cost(0.01))
+        .rule(when("leaf").reply("<result>ok</result>").cost(0.01))
+}
+
+const OPTIONS: [&str; 5] = ["START.md", "--stagger", "0s", "--max-procs", "4"];
+
+/// All that has to be the same, killed or not.
+fn picture(test: &Test) -> Value {
+    let mut steps: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for step in test.events("step_finished") {
+        let agent = step["agent"].as_str().unwrap_or_default().to_owned();
+        let seen = json!([step["step"], step["state"], step["transition"], step["cost_usd"]]);
+        steps.entry(agent).or_default().push(seen);
+    }
+    let mut asked: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for call in test.calls().into_iter().filter(|call| call.agent() != HELD) {
+        asked.entry(call.agent().to_owned()).or_default().push(call.prompt);
+    }
+    let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
+    let mut ends: Vec<Value> = tree["agents"].as_array().cloned().unwrap_or_default();
+    ends.sort_by_key(|agent| agent["id"].to_string());
+    let ends: Vec<Value> =
+        ends.iter().map(|agent| json!([agent["id"], agent["result"], agent["error"]])).collect();
+    let mut joins = joins(test);
+    joins.sort();
+    let mut begun: Vec<String> = test
+        .events("join_begun")
+        .iter()
+        .map(|begun| format!("{} {}", begun["agent"], begun["step"]))
+        .collect();
+    begun.sort();
+    let stopped: Vec<Value> = test
+        .events("joined")
+        .iter()
+        .filter_map(|joined| joined["stopped"][0].get("agent").cloned())
+        .collect();
+    json!({
+        "steps": steps, "asked": asked, "ends": ends, "joins": joins, "begun": begun, "births": births(test),
+        "stopped": stopped,
+    })
+}
+
+/// Goes on with a run that was killed, or begins it if it never began.
+fn go_on(test: &Test) -> Outcome {
+    if test.run_dir().exists() { test.again(&[]) } else { test.run(&OPTIONS) }
+}
+
+/// Checks a run that has come to its end, however often it was killed.
+fn comes_to_the_same(test: &Test, context: &str, whole: &Value) {
+    let last = go_on(test);
+    last.assert(last.status.code() == Some(0), &format!("{context}: exit code 0"));
+    let result = "Agent main terminated with result: over";
+    last.assert(last.stdout.contains(result), &format!("{context}: {result}"));
+    assert_eq!(picture(test), *whole, "{context}");
+    let held = test.calls().iter().filter(|call| call.agent() == HELD).count();
+    assert!(held <= 1, "{context}: {HELD} was asked {held} times");
+    let seqs: Vec<u64> =
+        test.journal().iter().filter_map(|record| record["seq"].as_u64()).collect();
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "{context}: the numbers");
+    patiently(&format!("{context}: no process is left behind"), || test.survivors().is_empty());
+}
+
+/// Kills at the `count`-th time a point is reached; tells whether it was reached that often.
+fn dies_at(point: &str, count: u32, whole: &Value) -> bool {
+    let context = format!("killed at {point}, time {count}");
+    let test = place().env("RAYMOND_FAILPOINT", format!("{point}:{count}"));
+    let first = test.run(&OPTIONS);
+    let died = first.killed();
+    first.assert(died || first.status.code() == Some(0), &context);
+    let test = test.env("RAYMOND_FAILPOINT", "none:1");
+    comes_to_the_same(&test, &context, whole);
+    died
+}
+
+fn whole() -> Value {
+    let whole = place();
+    whole.run(&OPTIONS).ok().ended("main", "over");
+    let picture = picture(&whole);
+    assert_eq!(picture["births"], json!([3, 2, 2]));
+    assert_eq!(picture["joins"], json!(["main met 2 2 0", "main met 3 2 0", "main.2 met 2 2 0"]));
+    assert_eq!(picture["stopped"], json!([HELD]));
+    picture
+}
+
+#[test]
+fn killed_anywhere_it_forks_and_joins_once() {
+    let whole = whole();
+    let dies = |point: &str| {
+        let deaths = [1, 3, 8].iter().take_while(|&&count| dies_at(point, count, &whole));
+        deaths.count()
+    };
+    let deaths: Vec<(&str, usize)> = POINTS.into_iter().map(|point| (point, dies(point))).collect();
+    for often in ["append.before", "sync.after", "fork.before", "fork.after", "effect.after"] {
+        let count = if often.starts_with("fork") { 2 } else { 3 };
+        assert!(deaths.contains(&(often, count)), "{often}: {deaths:?}");
+    }
+    let lived = deaths.iter().filter(|(_, count)| *count == 0).map(|(point, _)| *point);
+    let others = ["operation.", "errand.", "dataspace.", "worktree.", "inbox."];
+    let lived: Vec<_> =
+        lived.filter(|point| !others.iter().any(|other| point.starts_with(other))).collect();
+    assert!(lived.is_empty(), "{lived:?}");
+}
+
+#[test]
+fn killed_twice_it_forks_and_joins_once() {
+    let whole = whole();
+    let pairs = [
+        ("fork.after:1", "fork.before:1"),
+        ("fork.before:2", "append.after:2"),
+        ("sync.after:2", "effect.before:3"),
+        ("append.before:12", "sync.after:1"),
+        ("effect.before:20", "effect.before:4"),
+        ("sync.after:14", "rest.before:1"),
+    ];
+    for (first, second) in pairs {
+        let context = format!("killed at {first}, then at {second}");
+        let test = place().env("RAYMOND_FAILPOINT", first);
+        test.run(&OPTIONS);
+        let test = test.env("RAYMOND_FAILPOINT", second);
+        go_on(&test);
+        let test = test.env("RAYMOND_FAILPOINT", "none:1");
+        comes_to_the_same(&test, &context, &whole);
+    }
+}

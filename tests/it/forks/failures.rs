@@ -1,0 +1,141 @@
+//! Joins whose workers fail: what follows, and whose matter it is.
+
+use serde_json::{Value, json};
+
+use super::{answering, each, error, joins, outcomes, payload, place, play, spawn, wait_end};
+use crate::support::{Test, always, when};
+
+/// Three workers, of which so many fail.
+fn three(join: &str, failing: usize) -> Test {
+    let items: Vec<Value> =
+        (0..3).map(|item| json!(if item < failing { "BAD.md" } else { "GOOD.md" })).collect();
+    let others = json!({
+        "WORKER.md": ["<goto>{{item}}</goto>"],
+        "GOOD.md": ["<result>good</result>"],
+        "BAD.md": ["no tag"],
+        "FALLBACK.md": ["<result>{{results}}</result>"],
+    });
+    let test = answering(place(join), &each(&json!(items).to_string()), &others);
+    ["GOOD.md", "BAD.md"]
+        .into_iter()
+        .fold(test, |test, name| test.prompt(name, "go"))
+        .prompt("FALLBACK.md", "---\njoin: all\n---\nfall back on {{results}}")
+}
+
+#[test]
+fn so_many_are_needed_and_no_more() {
+    let table = [
+        ("all", 0, "met 3 3 0", 0),
+        ("2", 1, "met 3 2 1", 0),
+        ("any", 2, "met 3 1 2", 0),
+        ("any", 3, "missed 3 0 3", 1),
+        ("1", 3, "missed 3 0 3", 1),
+    ];
+    for (need, failing, verdict, code) in table {
+        let test = three(&format!("join: {need}\ntimeout: 1h"), failing);
+        let ended = play(&test, &["--max-procs", "1"]);
+        let seen = joins(&test);
+        assert_eq!(seen.len(), 1, "{need} {failing}: {seen:?}");
+        if need == "all" || failing == 3 {
+            assert_eq!(seen[0], format!("main {verdict}"), "{need} {failing}");
+        } else {
+            assert!(seen[0].starts_with("main met 3 "), "{need} {failing}: {seen:?}");
+        }
+        // One that failed after the join was met is nobody's any more.
+        let late = failing > 0 && code == 0;
+        ended.code_in(if late {
+            &[0, 1]
+        } else if code == 0 {
+            &[0]
+        } else {
+            &[1]
+        });
+    }
+}
+
+#[test]
+fn a_join_that_cannot_be_met_fails_its_agent_and_says_who_failed() {
+    let test = three("join: all", 3);
+    play(&test, &[]).code(1);
+    let why = error(&test, "main");
+    assert!(why.starts_with("in JOIN.md: "), "{why}");
+    assert!(why.contains("of the 3 agents it waited for failed (join: all); on_failure: keep goes on without them. main."), "{why}");
+    assert!(why.contains(": in BAD.md: the reply has no transition tag"), "{why}");
+    assert!(
+        test.events("agent_failed")
+            .iter()
+            .any(|failed| failed["agent"] == "main" && failed["cause"] == "join")
+    );
+}
+
+#[test]
+fn failures_that_are_kept_are_results_and_do_not_fail_the_run() {
+    for failing in [1, 3] {
+        let test = three("join: all\non_failure: keep", failing);
+        let ended = play(&test, &[]);
+        let results = payload(ended.ok(), "main");
+        let outcomes = outcomes(&results);
+        assert_eq!(outcomes.len(), 3);
+        assert!(
+            outcomes[0].starts_with("main.1 error in BAD.md: the reply has no"),
+            "{outcomes:?}"
+        );
+        assert_eq!(outcomes[2].starts_with("main.3 result good"), failing == 1);
+        ended.failed("main.1");
+        assert_eq!(test.status()["status"], "completed");
+        assert_eq!(joins(&test), [format!("main met 3 {} {failing}", 3 - failing)]);
+    }
+}
+
+#[test]
+fn another_state_takes_over_with_what_there_is() {
+    let test = three("join: all\non_failure: FALLBACK.md", 3);
+    let ended = play(&test, &[]);
+    let results = payload(ended.ok(), "main");
+    assert!(outcomes(&results)[0].contains("main.1 "), "{results}");
+    let [joined] = &test.events("joined")[..] else { panic!("one join") };
+    assert_eq!((&joined["verdict"], &joined["enters"]), (&json!("missed"), &json!("FALLBACK.md")));
+    assert_eq!(
+        test.events("step_finished").last().map(|step| step["state"].clone()),
+        Some(json!("FALLBACK.md"))
+    );
+}
+
+#[test]
+fn a_join_does_not_wait_for_what_no_longer_matters() {
+    let test = place("join: all")
+        .rule(when("start").reply(&each("[\"a\", \"b\"]")))
+        .rule(when("work on a").hold_before("go").reply("<result>did a</result>"))
+        .rule(when("work on b").reply("no tag"));
+    let mut live = spawn(&test, &[]);
+    wait_end(&mut live, "main");
+    test.release("go");
+    let ended = live.wait();
+    ended.code(1).ended("main.1", "did a");
+    assert_eq!(joins(&test), ["main missed 2 0 1"]);
+}
+
+#[test]
+fn a_worker_that_is_restarted_counts_once() {
+    let test = place("join: all")
+        .rule(when("start").reply(&each("[\"a\", \"b\"]")))
+        .rule(when("work on a").times(2).exit(3))
+        .rule(when("work").reply("<result>did it</result>"))
+        .rule(always().reply("<result>merged</result>"));
+    spawn(&test, &[]).wait().ok().ended("main", "merged");
+    assert_eq!(joins(&test), ["main met 2 2 0"]);
+    assert_eq!(test.calls_with("work on a").len(), 3);
+}
+
+#[test]
+fn a_worker_that_nobody_waits_for_fails_the_run_as_ever() {
+    let others = json!({"NEXT.md": ["<result>led</result>"], "WORKER.md": ["no tag"]});
+    for start in [
+        r#"<fork next="NEXT.md">WORKER.md</fork>"#.to_owned(),
+        each("[1, 2]").replace("JOIN", "NEXT"),
+    ] {
+        let test = answering(place("join: all"), &start, &others).prompt("NEXT.md", "next");
+        play(&test, &[]).code(1).ended("main", "led").failed("main.1");
+        assert!(test.events("join_begun").is_empty());
+    }
+}

@@ -1,0 +1,85 @@
+//! Joins that are not met in time.
+
+use super::{each, error, joins, place, spawn, wait_end};
+use crate::support::{Live, Test, when};
+
+/// One worker is done at once, another is held at `go`.
+fn slow(join: &str) -> Test {
+    place(join)
+        .prompt("LATE.md", "late {{results}}")
+        .rule(when("start").reply(&each("[\"quick\", \"slow\"]")))
+        .rule(when("work on quick").reply("<result>quick</result>"))
+        .rule(when("work on slow").hold_before("go").reply("<result>slow</result>"))
+        .rule(when("merge").reply("<result>merged</result>"))
+        .rule(when("late").reply("<result>late</result>"))
+}
+
+/// The join is over, and the other worker is let go.
+fn joined(test: &Test) -> Live<'_> {
+    let mut live = spawn(test, &[]);
+    live.wait_event("joined", 1);
+    assert_eq!(test.events("joined")[0]["verdict"], "late");
+    live
+}
+
+#[test]
+fn an_agent_fails_that_has_waited_too_long() {
+    let test = slow("join: all\ntimeout: 1s");
+    let mut live = joined(&test);
+    wait_end(&mut live, "main");
+    test.release("go");
+    live.wait().code(1).ended("main.2", "slow");
+    let why = error(&test, "main");
+    assert!(why.contains("of the 2 agents it waited for had ended well after 1s (join: all); on_timeout: keep goes on with those"), "{why}");
+    assert!(test.calls_with("merge").is_empty());
+}
+
+#[test]
+fn it_goes_on_with_what_there_is() {
+    let test = slow("join: all\ntimeout: 1s\non_timeout: keep");
+    let mut live = joined(&test);
+    wait_end(&mut live, "main");
+    test.release("go");
+    live.wait().ok().ended("main.2", "slow");
+    let prompt = &test.calls_with("merge")[0].prompt;
+    assert!(prompt.contains(r#""id":"main.2","state":"WORKER.md","status":"running""#), "{prompt}");
+}
+
+#[test]
+fn it_goes_on_elsewhere() {
+    let test = slow("join: all\ntimeout: 1s\non_timeout: LATE.md\nrest: stop");
+    let live = joined(&test);
+    live.wait().ok().ended("main", "late");
+    let prompt = &test.calls_with("late")[0].prompt;
+    assert!(prompt.contains(r#""id":"main.2","state":"WORKER.md","status":"stopped""#), "{prompt}");
+    assert!(test.calls_with("merge").is_empty());
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_permanent_worker_is_waited_for_until_it_is_too_late() {
+    let test = place("join: all\ntimeout: 2s\non_timeout: keep\nrest: stop")
+        .prompt(
+            "WORKER.md",
+            "---\nsupervision: { restart: permanent, max_restarts: 1000000 }\n---\nwork",
+        )
+        .rule(when("start").reply(&each("[1]")))
+        .rule(when("work").times(3).reply("<result>again</result>"))
+        .rule(when("work").hold_before("never").reply("<result>again</result>"))
+        .rule(when("merge").reply("<result>merged</result>"));
+    spawn(&test, &[]).wait().ok().ended("main", "merged");
+    assert_eq!(joins(&test), ["main late 1 0 0"]);
+    assert_eq!(test.events("joined")[0]["stopped"][0]["agent"], "main.1");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn time_goes_on_while_raymond_does_not_run() {
+    let test = slow("join: all\ntimeout: 2s\non_timeout: LATE.md\nrest: stop");
+    let mut live = spawn(&test, &[]);
+    live.wait_event("join_begun", 1);
+    wait_end(&mut live, "main.1");
+    live.kill9();
+    test.again(&[]).ok().ended("main", "late");
+    assert_eq!(joins(&test), ["main late 2 1 0"]);
+}

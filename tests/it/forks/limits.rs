@@ -1,0 +1,107 @@
+//! How many agents one reply may fork, and how many may live.
+
+use raymond::domain::apply::{apply, begin};
+use raymond::store::record;
+use serde_json::json;
+
+use super::{answering, births, each, error, place, play, scripted, spawn};
+use crate::support::{Test, when};
+
+/// A list with so many entries.
+fn lines(number: usize) -> Vec<u8> {
+    (0..number).flat_map(|line| format!("{line}\n").into_bytes()).collect()
+}
+
+#[test]
+fn a_reply_forks_no_more_than_the_nearest_word_allows() {
+    let place =
+        |number| scripted("join: all", &each("items.txt")).file("items.txt", &lines(number));
+    let frontmatter = |test: Test, most| {
+        test.prompt("START.md", &format!("---\nmax_fan_out: {most}\n---\nstart"))
+    };
+    let manifest = |test: Test| test.file("raymond.yaml", b"max_fan_out: 3\n");
+    let table = [
+        (place(1001), 1001, 1000),
+        (manifest(place(4)), 4, 3),
+        (frontmatter(manifest(place(6)), 5), 6, 5),
+        (frontmatter(manifest(place(3)), 2), 3, 2),
+    ];
+    for (test, asked, most) in table {
+        play(&test, &[]).code(1);
+        let why = error(&test, "main");
+        let expected = format!(
+            "{asked} agents would be born, and one reply may fork {most} at the most (max_fan_out, in the frontmatter of START.md or in raymond.yaml)"
+        );
+        assert!(why.contains(&expected), "{why}");
+        assert!(births(&test).is_empty());
+    }
+    for (test, born) in [(manifest(place(3)), 3), (frontmatter(manifest(place(5)), 5), 5)] {
+        play(&test, &[]).ok();
+        assert_eq!(births(&test), [born]);
+    }
+}
+
+#[test]
+fn all_forks_of_a_reply_count_together() {
+    let two = "<fork next=\"JOIN.md\" each=\"items.txt\">WORKER.md</fork>".repeat(2);
+    let test = scripted("join: all", &two)
+        .prompt("START.md", "---\nforks: many\nmax_fan_out: 5\n---\nstart")
+        .file("items.txt", &lines(3));
+    play(&test, &[]).code(1);
+    assert!(error(&test, "main").contains("6 agents would be born, and one reply may fork 5"));
+}
+
+/// The most agents that ever lived at the same time, by the journal.
+fn most_alive(test: &Test) -> usize {
+    let journal = std::fs::read_to_string(test.journal_file()).expect("a journal");
+    let mut records = journal.lines().map(|line| record::decode(line).expect("a record"));
+    let (mut run, _) = begin(&records.next().expect("a first record")).expect("a run");
+    let mut most = 1;
+    for record in records {
+        apply(&mut run, &record).expect("it can happen");
+        most = most.max(run.agents.len());
+    }
+    most
+}
+
+/// Each agent forks two of its kind, and waits for them.
+fn bomb(rest: &str) -> Test {
+    let fork = r#"<fork next="JOIN.md" each="[1, 2]">START.md</fork>"#;
+    scripted(&format!("join: all\nrest: {rest}"), fork)
+}
+
+#[test]
+fn a_fork_bomb_ends_with_an_error_that_names_the_limit() {
+    let test = bomb("stop");
+    let ended = play(&test, &["--max-agents", "12"]);
+    ended.code(1);
+    assert!(most_alive(&test) <= 12, "{}", most_alive(&test));
+    ended.stdout_has("and no more than 12 may live at the same time (--max-agents)");
+    assert!(error(&test, "main").contains("1 of the 2 agents it waited for failed (join: all)"));
+    test.assert_no_survivors();
+}
+
+#[test]
+fn a_fork_for_which_there_is_no_room_is_refused_and_may_be_repaired() {
+    let policy = "---\nallowed_transitions:\n  - { tag: fork, target: WORKER.md, next: JOIN.md, each: any }\n---\nstart";
+    let test = place("join: all")
+        .prompt("START.md", policy)
+        .rule(when("start").reply(&each("[1, 2, 3]")))
+        .rule(when("there is no room for so many more agents: 1 live, 3 would be born, and no more than 3 may live at the same time (--max-agents)").reply(&each("[1, 2]")))
+        .rule(when("work").reply("<result>done</result>"))
+        .rule(when("merge").reply("<result>merged</result>"));
+    spawn(&test, &["--max-agents", "3"]).wait().ok().ended("main", "merged");
+    assert_eq!(births(&test), [2]);
+    assert_eq!(most_alive(&test), 3);
+}
+
+#[test]
+fn a_plain_fork_needs_room_too() {
+    let others = json!({"NEXT.md": [r#"<fork next="NEXT.md">WORKER.md</fork>"#]});
+    let start = r#"<fork next="NEXT.md">WORKER.md</fork>"#;
+    let test = answering(place("join: all"), start, &others).prompt("NEXT.md", "next");
+    play(&test, &["--max-agents", "1"]).code(1);
+    assert!(error(&test, "main").contains(
+        "there is no room for one more agent: 1 live, 1 would be born, and no more than 1 may live"
+    ));
+}

@@ -1,0 +1,115 @@
+//! Lists of every form, and what a worker is given of its entry.
+
+use serde_json::{Value, json};
+
+use super::{answering, births, each, outcomes, payload, place, play, scripted, spawn};
+use crate::support::when;
+
+#[test]
+fn a_list_of_any_form_gives_each_worker_its_entry() {
+    let lists = [
+        ("items.json", r#"["bees", "cows", 3]"#),
+        ("sub/items.jsonl", "\"bees\"\n\n\"cows\"\n3\n"),
+        ("items.ndjson", "\"bees\"\r\n\"cows\"\r\n3"),
+        ("items.txt", "bees\n\n  \ncows\n3\n"),
+        ("items", "\u{feff}bees\ncows\n3"),
+    ];
+    let inline = r#"["bees", "cows", 3]"#;
+    for (list, text) in lists.into_iter().chain([(inline, "")]) {
+        let test = scripted("join: all", &each(list));
+        let test = if text.is_empty() { test } else { test.file(list, text.as_bytes()) };
+        let ended = play(&test, &[]);
+        let expected = ["main.1 result did bees", "main.2 result did cows", "main.3 result did 3"];
+        assert_eq!(outcomes(&payload(ended.ok(), "main")), expected, "{list}");
+        assert_eq!(births(&test), [3], "{list}: one record has all of them");
+        ended.stdout_has("Agent main.2 terminated with result: did cows");
+    }
+}
+
+#[test]
+fn the_fields_of_an_entry_are_variables_and_come_before_the_tags() {
+    let tag = r#"<fork next="JOIN.md" each="items.json" as="job" kind="all" who="nobody">WORKER.md</fork>"#;
+    let items = r#"[{"who": "bees", "n": 1, "deep": {"a": [true]}}, {"n": "2"}, "plain"]"#;
+    let worker = json!({"WORKER.md": ["<result>{{kind}} {{who}} {{n}} {{deep}} {{job}}</result>"]});
+    let test = answering(place("join: all"), tag, &worker).file("items.json", items.as_bytes());
+    let ended = play(&test, &[]);
+    let results = payload(ended.ok(), "main");
+    let expected = [
+        r#"main.1 result all bees 1 {"a":[true]} {"who":"bees","n":1,"deep":{"a":[true]}}"#,
+        r#"main.2 result all nobody 2 {{deep}} {"n":"2"}"#,
+        "main.3 result all nobody {{n}} {{deep}} plain",
+    ];
+    let outcomes = outcomes(&results);
+    assert_eq!(outcomes[1..], expected[1..]);
+    assert!(outcomes[0].starts_with(r#"main.1 result all bees 1 {"a":[true]} {"#), "{outcomes:?}");
+    let variables = json!({"job": "plain", "kind": "all", "who": "nobody"});
+    assert_eq!(results[2]["variables"], variables);
+    assert_eq!(results[2]["state"], "WORKER.md");
+}
+
+#[test]
+fn each_worker_works_in_its_directory_and_is_told_what_is_its_own() {
+    let items = r#"[{"crate": "a", "why": "it is <small> & \"old\""}, {"crate": "b"}]"#;
+    let test = place("join: all")
+        .file("items.json", items.as_bytes())
+        .file("crates/a/README.md", b"a")
+        .file("crates/b/README.md", b"b")
+        .file("crates/b/more.txt", b"inner\n")
+        .prompt("WORKER.md", "work on {{crate}}: {{why}}")
+        .prompt("INNER.md", "inner {{item}}")
+        .rule(when("start").reply(
+            r#"<fork next="JOIN.md" each="items.json" cwd="./crates/{{crate}}" why="none">WORKER.md</fork>"#,
+        ))
+        .rule(when("merge").reply("<result>merged</result>"))
+        .rule(when("work on a").reply("<result>a</result>"))
+        .rule(when("work on b").reply(r#"<fork next="JOIN.md" each="more.txt">INNER.md</fork>"#))
+        .rule(when("inner").reply("<result>inner</result>"));
+    spawn(&test, &[]).wait().ok().ended("main", "merged");
+    let flow = test.flow().canonicalize().expect("a directory");
+    for (prompt, directory) in [
+        ("work on a: it is <small> & \"old\"", "crates/a"),
+        ("work on b: none", "crates/b"),
+        ("inner inner", "crates/b"),
+    ] {
+        let [call] = &test.calls_with(prompt)[..] else { panic!("{prompt}: {:?}", test.prompts()) };
+        call.assert_fresh();
+        assert_eq!(std::path::Path::new(&call.cwd), flow.join(directory), "{prompt}");
+    }
+    let start = &test.calls_with("start")[0];
+    let merges = test.calls_with("merge");
+    let merge = merges.iter().find(|call| call.agent() == "main").expect("it merged");
+    merge.assert_resumes(start);
+    assert_eq!(std::path::Path::new(&merge.cwd), flow);
+}
+
+#[test]
+fn one_fork_in_a_directory_of_its_own_is_a_list_of_one() {
+    let test = place("join: all")
+        .file("sub/x", b"")
+        .rule(when("start").reply(r#"<fork next="JOIN.md" cwd="sub" item="it">WORKER.md</fork>"#))
+        .rule(when("work on it").reply("<result>done</result>"))
+        .rule(when("merge").reply("<result>merged</result>"));
+    spawn(&test, &[]).wait().ok().ended("main.1", "done");
+    assert!(test.calls_with("work on it")[0].cwd.ends_with("/flow/sub"));
+    assert_eq!(births(&test), [1]);
+}
+
+#[test]
+fn the_first_of_a_list_starts_ahead_of_the_others() {
+    let start = each(r#"["a", "b", "c"]"#);
+    let test = scripted("join: all\nstagger: 0s", &start)
+        .prompt("START.md", "---\nstagger: 40ms\n---\nstart");
+    test.run(&["START.md", "--agent", "scripted", "--stagger", "1h"]).ok();
+    let born: Vec<Value> =
+        test.events("step_finished").into_iter().filter(|step| step["born"].is_array()).collect();
+    assert!(born[0]["born"][0]["not_before"].is_string(), "{born:?}");
+    let ended: Vec<Value> = test.events("step_finished");
+    let first = ended.iter().position(|step| step["agent"] == "main.1");
+    let others = ended.iter().position(|step| step["agent"] != "main" && step["agent"] != "main.1");
+    assert!(first < others, "{ended:?}");
+    let test = scripted("join: all", &start).file("raymond.yaml", b"stagger: 0s\n");
+    test.run(&["START.md", "--agent", "scripted"]).ok();
+    assert!(
+        test.events("step_finished").iter().all(|step| step["born"][0]["not_before"].is_null())
+    );
+}

@@ -1,0 +1,93 @@
+//! What a policy says about lists and directories.
+
+use super::{answering, births, each, error, place, play};
+use crate::support::Test;
+
+/// START has this entry beside the tag, the target and `next`, and says these, one after the other.
+fn guarded(entry: &str, replies: &[&str]) -> Test {
+    let policy = format!(
+        "---\nallowed_transitions:\n  - {{ tag: fork, target: WORKER.md, next: JOIN.md{entry} }}\n---\nstart"
+    );
+    let others = serde_json::json!({"START.md": replies});
+    answering(place("join: all"), "", &others)
+        .prompt("START.md", &policy)
+        .file("items.txt", b"a\nb\n")
+        .file("other.txt", b"a\nb\nc\n")
+        .file("sub/items.txt", b"")
+}
+
+#[test]
+fn an_entry_says_which_list_is_allowed() {
+    let plain = r#"<fork next="JOIN.md" item="a">WORKER.md</fork>"#;
+    let (items, other) = (each("items.txt"), each("other.txt"));
+    let renamed = items.replace("each=", "as=\"line\" each=");
+    let moved = items.replace("each=", "cwd=\"sub\" each=");
+    let kind = items.replace("each=", "kind=\"k\" each=");
+    let table: [(&str, &[&str], &[&str]); 6] = [
+        ("", &[plain], &[&items, &other, &moved]),
+        (", each: items.txt", &[&items, &kind], &[plain, &other, &renamed, &moved]),
+        (", each: any", &[&items, &other, &kind], &[plain, &renamed, &moved]),
+        (", each: any, as: line", &[&renamed], &[&items]),
+        (", each: items.txt, cwd: sub", &[&moved], &[&items]),
+        (", each: items.txt, kind: k", &[&kind], &[&items]),
+    ];
+    for (entry, right, wrong) in table {
+        for reply in right {
+            let test = guarded(entry, &[reply]);
+            play(&test, &[]).ok();
+            assert!(test.events("turn_rejected").is_empty(), "{entry}: {reply}");
+        }
+        for reply in wrong {
+            let test = guarded(entry, &[reply, right[0]]);
+            play(&test, &[]).ok();
+            let [rejected] = &test.events("turn_rejected")[..] else { panic!("{entry}: {reply}") };
+            let violation = rejected["violation"].as_str().unwrap_or_default();
+            assert!(
+                violation.ends_with("is not an allowed transition of this state"),
+                "{violation}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_only_way_may_be_left_unsaid_where_the_list_is_known() {
+    let test = guarded(", each: items.txt", &["All is written."]);
+    play(&test, &[]).ok();
+    assert_eq!(births(&test), [2]);
+    assert_eq!(test.events("step_finished")[0]["implicit"], true);
+    let test = guarded(", each: any", &["All is written."; 4]);
+    play(&test, &[]).code(1);
+    assert!(error(&test, "main").contains("the reply has no transition tag"));
+}
+
+#[test]
+fn a_list_that_is_implied_and_wrong_is_told_too() {
+    let test = guarded(", each: gone.txt", &["All is written.", "Is it?", "Yes.", "No."]);
+    play(&test, &[]).code(1);
+    let rejected = test.events("turn_rejected");
+    assert_eq!(rejected.len(), 3);
+    assert!(error(&test, "main").contains("there is no file `gone.txt`"));
+}
+
+#[test]
+fn each_of_many_forks_is_judged() {
+    let all =
+        |target: &str| format!("{} <fork next=\"JOIN.md\">{target}</fork>", each("items.txt"));
+    let policy = "---\nforks: many\nallowed_transitions:\n  - { tag: fork, target: WORKER.md, next: JOIN.md, each: any }\n  - { tag: fork, target: OTHER.md, next: JOIN.md }\n---\nstart";
+    let others = serde_json::json!({
+        "START.md": [all("WORKER.md"), all("OTHER.md")],
+        "OTHER.md": ["<result>other</result>"],
+    });
+    let test = answering(place("join: all"), "", &others)
+        .prompt("START.md", policy)
+        .prompt("OTHER.md", "other")
+        .file("items.txt", b"a\nb\n");
+    play(&test, &[]).ok();
+    let [rejected] = &test.events("turn_rejected")[..] else { panic!("one reminder") };
+    assert_eq!(
+        rejected["violation"],
+        "<fork next=\"JOIN.md\">WORKER.md</fork> is not an allowed transition of this state"
+    );
+    assert_eq!(births(&test), [3]);
+}

@@ -1,0 +1,192 @@
+//! Those that a join goes on without: left alone, or ended with all that is theirs.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{each, joins, place, spawn, wait_end};
+use crate::support::{Test, alive, always, patiently, when};
+
+/// One worker is done once `quick` is released, which is when the others are at work: one at a turn that is
+/// held, one that has forked another and waits for it.
+fn busy(rest: &str) -> Test {
+    place(&format!("join: any\nrest: {rest}"))
+        .prompt("INNER.md", "inner")
+        .prompt("WAIT.md", "---\njoin: all\n---\nwait {{results}}")
+        .rule(when("merge").reply("<result>merged</result>").cost(0.01))
+        .rule(when("wait").reply("<result>deep</result>").cost(0.01))
+        .rule(when("start").reply(&each("[\"quick\", \"slow\", \"deep\"]")).cost(0.01))
+        .rule(when("work on quick").hold_before("quick").reply("<result>quick</result>").cost(0.02))
+        .rule(
+            when("work on slow")
+                .tool("Bash")
+                .hold_tool("go")
+                .reply("<result>slow</result>")
+                .cost(0.25),
+        )
+        .rule(when("work on deep").reply(r#"<fork next="WAIT.md">INNER.md</fork>"#).cost(0.01))
+        .rule(when("inner").hold_before("go").reply("<result>inner</result>").cost(0.25))
+}
+
+/// How an agent ended, as `raymond status` has it.
+fn ended(test: &Test, agent: &str) -> Value {
+    let tree = test.raymond(&["tree", "t", "--json"]).ok().json();
+    let agents = tree["agents"].as_array().cloned().unwrap_or_default();
+    agents.into_iter().find(|one| one["id"] == agent).unwrap_or_default()
+}
+
+#[test]
+fn turns_that_run_are_ended_and_so_are_their_descendants() {
+    for options in [&["--max-procs", "8"][..], &["--max-procs", "8", "--no-warm"]] {
+        let test = busy("stop");
+        let mut live = spawn(&test, options);
+        live.wait_calls(5).wait_event("join_begun", 2);
+        let pids: Vec<i32> =
+            ["work on slow", "inner"].iter().map(|prompt| test.calls_with(prompt)[0].pid).collect();
+        assert!(pids.iter().all(|&pid| alive(pid)));
+        test.release("quick");
+        live.wait().ok().ended("main", "merged").ended("main.1", "quick");
+        patiently("their processes are gone", || pids.iter().all(|&pid| !alive(pid)));
+        test.assert_no_survivors();
+        let mut stopped =
+            test.events("joined")[0]["stopped"].as_array().cloned().unwrap_or_default();
+        stopped.sort_by_key(ToString::to_string);
+        assert_eq!(
+            json!(stopped),
+            json!([
+                {"agent": "main.2", "at_work": true},
+                {"agent": "main.3"},
+                {"agent": "main.3.1", "at_work": true},
+            ])
+        );
+        assert_eq!(joins(&test), ["main met 3 1 0"]);
+        let why = "stopped in WORKER.md: main goes on without it (rest: stop)";
+        assert_eq!(
+            (&ended(&test, "main.2")["error"], &ended(&test, "main.2")["cause"]),
+            (&json!(why), &json!("unneeded"))
+        );
+        assert_eq!(test.status()["status"], "completed");
+        let prompt = &test.calls_with("merge")[0].prompt;
+        assert!(
+            prompt.contains(r#""id":"main.3","state":"WORKER.md","status":"stopped""#),
+            "{prompt}"
+        );
+        assert!(!prompt.contains("main.3.1"), "{prompt}");
+    }
+}
+
+#[test]
+fn what_was_at_work_is_counted_by_what_such_a_turn_has_cost_at_the_most() {
+    let test = busy("stop");
+    let mut live = spawn(&test, &["--max-procs", "8"]);
+    live.wait_calls(5).wait_event("join_begun", 2);
+    test.release("quick");
+    live.wait().ok();
+    let counted = test.events("cost_counted");
+    let slow: Vec<&Value> = counted.iter().filter(|counted| counted["agent"] == "main.2").collect();
+    assert_eq!(slow.len(), 1, "{counted:?}");
+    assert_eq!((&slow[0]["estimated"], &slow[0]["cost_usd"]), (&json!(true), &json!(0.02)));
+    assert_eq!(ended(&test, "main.2")["cost_usd"], json!(0.02));
+}
+
+#[test]
+fn turns_that_end_against_their_will_are_killed() {
+    let test = place("join: any\nrest: stop")
+        .rule(when("start").reply(&each("[\"quick\", \"deaf\"]")))
+        .rule(when("work on quick").hold_before("quick").reply("<result>quick</result>"))
+        .rule(when("work on deaf").ignore_term().helper().hang())
+        .rule(always().reply("<result>merged</result>"));
+    let mut live = spawn(&test, &[]);
+    live.wait_calls(3).wait_for("its helper", |test| test.helpers().len() == 1);
+    test.release("quick");
+    live.wait().ok().ended("main", "merged");
+    test.assert_no_survivors();
+}
+
+#[test]
+fn those_that_have_not_begun_never_do() {
+    let test = place("join: any\nrest: stop")
+        .rule(when("start").reply(&each("[1, 2, 3, 4, 5, 6]")))
+        .rule(when("work").reply("<result>done</result>"))
+        .rule(when("merge").reply("<result>merged</result>"));
+    spawn(&test, &["--max-procs", "1"]).wait().ok().ended("main", "merged");
+    let ended =
+        test.events("step_finished").iter().filter(|step| step["state"] == "WORKER.md").count();
+    let stopped = test.events("joined")[0]["stopped"].as_array().map_or(0, Vec::len);
+    assert_eq!(ended + stopped, 6, "{ended} {stopped}");
+    assert!(stopped >= 4);
+    test.assert_no_survivors();
+    let costs = test.raymond(&["costs", "t", "--json"]).ok().json();
+    assert_eq!(costs["owing"], 0, "of no turn it is unknown what it has cost: {costs}");
+    let test = place("join: any\nrest: stop")
+        .rule(when("start").reply(&each("[1, 2, 3]")))
+        .rule(when("work").reply("<result>done</result>"))
+        .rule(when("merge").reply("<result>merged</result>"));
+    test.run(&["START.md", "--stagger", "1h"]).ok().ended("main", "merged");
+    assert_eq!(test.calls_with("work").len(), 1, "the others wait for the stagger");
+}
+
+#[test]
+fn those_that_are_left_go_on_and_the_run_waits_for_them() {
+    for (reply, code) in [("<result>slow</result>", 0), ("no tag", 1)] {
+        let test = busy("leave");
+        test.script(&[
+            when("start").reply(&each("[\"quick\", \"slow\"]")),
+            when("work on quick").reply("<result>quick</result>"),
+            when("work on slow").hold_before("go").reply(reply),
+            when("merge").reply("<result>merged</result>"),
+        ]);
+        let mut live = spawn(&test, &[]);
+        wait_end(&mut live, "main");
+        test.release("go");
+        live.wait().code(code);
+        assert_eq!(joins(&test), ["main met 2 1 0"]);
+        assert_eq!(test.events("joined")[0].get("stopped"), None);
+    }
+}
+
+#[test]
+fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
+    // The effects of the join are the twelfth and those that follow.
+    for effect in [12, 13, 14] {
+        let test = busy("stop").env("RAYMOND_FAILPOINT", format!("effect.before:{effect}"));
+        let mut live = spawn(&test, &["--max-procs", "8"]);
+        live.wait_calls(5).wait_event("join_begun", 2);
+        let slow = test.calls_with("work on slow")[0].pid;
+        test.release("quick");
+        let died = live.wait();
+        died.assert(died.killed(), "to be killed");
+        assert_eq!(joins(&test), ["main met 3 1 0"]);
+        let test = test.env("RAYMOND_FAILPOINT", "none:1");
+        test.again(&[]).ok().ended("main", "merged");
+        patiently("its process is gone", || !alive(slow));
+        test.assert_no_survivors();
+        assert_eq!(joins(&test), ["main met 3 1 0"]);
+        let counted = test.events("cost_counted");
+        let counted: Vec<_> = counted.iter().map(|counted| &counted["agent"]).collect();
+        assert!(
+            counted.len() == 2
+                && counted.contains(&&json!("main.2"))
+                && counted.contains(&&json!("main.3.1")),
+            "{counted:?}"
+        );
+    }
+}
+
+#[test]
+fn an_interrupt_while_they_are_ended_is_no_failure() {
+    let test = place("join: any\nrest: stop")
+        .rule(when("start").reply(&each("[\"quick\", \"deaf\"]")))
+        .rule(when("work on quick").hold_before("quick").reply("<result>quick</result>"))
+        .rule(when("work on deaf").ignore_term().hang())
+        .rule(always().hold_before("go").reply("<result>merged</result>"));
+    let mut live = spawn(&test, &[]);
+    live.wait_calls(3);
+    test.release("quick");
+    live.wait_event("joined", 1);
+    live.signal(Signal::INT).signal(Signal::INT);
+    live.interrupt_until_it_ends().code(130);
+    test.release("go");
+    test.again(&[]).ok().ended("main", "merged");
+    test.assert_no_survivors();
+    assert_eq!(joins(&test), ["main met 2 1 0"]);
+}

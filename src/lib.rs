@@ -38,6 +38,12 @@
 //! Facts outlive the run in [`store::dataspace`]; the run keeps in its own state what it has seen of them
 //! ([`domain::fact`]).
 //!
+//! Many agents are born of one record: [`language::listing`] reads the list of a fan-out, the agent finds out who
+//! would be born, and [`domain::fan_out`] is what the record says of them. An agent that comes to a state with a
+//! join waits as data ([`domain::join`]); the ends of those it has forked are counted as they happen, and when
+//! that is decided one more record has it go on with what came of them. Where an agent works is its
+//! [home](domain::home), for its whole life; [`process::home`] knows where that is, and [`world`] makes the worktree.
+//!
 //! A plug-in is an actor that [`runtime::PlugIns`] gives a mailbox and a thread of its own. It is told of
 //! each [`Published`] record, and may be asked a [`Consult`] before a turn starts and before a transition
 //! is taken; [`domain::decide`] makes what it answers a part of the event. A plug-in that is a program
@@ -62,7 +68,9 @@
 //! Where the workflow protocol leaves a case open, the module that decides it says how: tags in
 //! [`language::tag`], placeholders in [`language::template`], policies in [`domain::policy`],
 //! failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`],
-//! evaluators in [`domain::evaluation`], several plug-ins that differ in [`domain::consult`]. For graphs:
+//! evaluators in [`domain::evaluation`], several plug-ins that differ in [`domain::consult`], lists in
+//! [`language::listing`], who is waited for in [`domain::join`], what may go of a worktree in
+//! [`domain::worktree`]. For graphs:
 //! expressions in [`language::expression`], names and `store_as` in [`language::graph::program`], types and
 //! their other names in [`language::graph::vocabulary`], where a walk is cut in [`language::graph::machine`],
 //! what a document has to answer in [`language::graph::contract`], crashes in [`domain::operation`], answers in

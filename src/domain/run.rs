@@ -181,22 +181,12 @@ pub struct Finished {
     /// The turn it may have been at when the whole run ended, whose cost is still to be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owes: Option<Owed>,
-    /// What it began with, for the agent that has forked it and may wait for it.
+    /// The values it was born with, for the agent that has forked it and may wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub forked: Option<Box<Forked>>,
+    pub forked: Option<Variables>,
     /// Whether another agent waited for it and was told: then it is that one's matter how it ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub told: bool,
-}
-
-/// What an agent began with that another has forked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Forked {
-    /// The state it was born in.
-    pub state: StateName,
-    /// The values of that state's placeholders.
-    #[serde(default, skip_serializing_if = "Variables::is_empty")]
-    pub variables: Variables,
 }
 
 /// A turn that was running when the whole run ended.

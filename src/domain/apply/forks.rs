@@ -8,9 +8,9 @@ use crate::domain::event::{JoinBegun, Joined, StepFinished, Stopped};
 use crate::domain::fan_out::{Brood, Newborn};
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::join::{Forks, Joining, Outcomes, Status};
-use crate::domain::run::{Ending, Finished, Forked, Owed, Run};
+use crate::domain::run::{Ending, Finished, Owed, Run};
 use crate::domain::time::Timestamp;
-use crate::domain::transition::Transition;
+use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::Cause;
 
 /// Gives birth to what a step forks; `opened` is the session of an agent that is forked alone.
@@ -60,7 +60,7 @@ pub(super) fn counted(
     run: &mut Run,
     ended: Option<&Agent>,
     ending: &Ending,
-) -> (Option<Box<Forked>>, Option<AgentId>) {
+) -> (Option<Variables>, Option<AgentId>) {
     let parent = ended.and_then(|agent| {
         let parent = AgentId::parse(agent.id.parent()?).ok()?;
         run.agents.get_mut(&parent).map(|parent| (agent, parent))
@@ -71,12 +71,11 @@ pub(super) fn counted(
         return (None, None);
     }
     parent.forks.ended(number, matches!(ending, Ending::Result(_)));
-    let forked =
-        Forked { state: agent.birth.state.clone(), variables: agent.birth.variables.clone() };
+    let forked = agent.birth.variables.clone();
     let tally = parent.forks.tally(parent.stack.len());
     let is_decided =
         parent.join.as_ref().is_some_and(|joining| joining.join.verdict(tally).is_some());
-    (Some(Box::new(forked)), is_decided.then(|| parent.id.clone()))
+    (Some(forked), is_decided.then(|| parent.id.clone()))
 }
 
 pub(super) fn join_begun(
@@ -122,13 +121,13 @@ fn is_one(id: &AgentId, parent: &AgentId, forks: &Forks) -> bool {
 fn results(run: &Run, parent: &AgentId, forks: &Forks, stopped: &[Stopped]) -> String {
     let mut outcomes = Outcomes::default();
     let ended = run.finished.iter().filter(|ended| is_one(&ended.id, parent, forks));
-    for Finished { id, ending, forked, .. } in ended {
-        let Some(forked) = forked else { continue };
+    for Finished { id, state, ending, forked, .. } in ended {
+        let (Some(state), Some(variables)) = (state, forked) else { continue };
         let status = match ending {
             Ending::Result(result) => Status::Result { result },
             Ending::Error(error) => Status::Error { error },
         };
-        outcomes.add(id, &forked.state, status, &forked.variables);
+        outcomes.add(id, state, status, variables);
     }
     for number in forks.numbers(0) {
         let Some(agent) = run.agents.get(&parent.child(number)) else { continue };

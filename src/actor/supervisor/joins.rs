@@ -8,8 +8,12 @@ use super::Supervisor;
 use crate::actor::clock::now;
 use crate::actor::message::{Recall, Retire};
 use crate::domain::decide::{Report, joined};
+use crate::domain::event::Event;
 use crate::domain::id::AgentId;
 use crate::domain::turn::{Cause, Failure};
+
+/// After so long it is looked again whether turns that were begun before are followed.
+const SOON_MS: u64 = 5;
 
 impl Supervisor {
     /// An agent waits for those it has forked: until enough of them have ended, or until it is too late.
@@ -20,6 +24,9 @@ impl Supervisor {
         let until = joining.until();
         let holders: HashSet<&AgentId> = self.admission.holders().collect();
         let events = joined(&self.run, agent, now(), &|agent| holders.contains(agent));
+        if self.stops_unfollowed(&events) {
+            return self.wake(id, now().plus(SOON_MS), ctx);
+        }
         if !events.is_empty() {
             return self.commit_all(events, ctx);
         }
@@ -27,6 +34,16 @@ impl Supervisor {
         if let Some(until) = until {
             self.wake(id, until, ctx);
         }
+    }
+
+    /// Whether one is to be stopped whose turn was begun before the run was taken up, and which nobody follows
+    /// yet: only who follows it can end it.
+    fn stops_unfollowed(&self, events: &[Event]) -> bool {
+        let mut joins = events.iter().filter_map(|event| match event {
+            Event::Joined(joined) => Some(joined),
+            _ => None,
+        });
+        joins.any(|joined| joined.stopped.iter().any(|one| self.admission.is_reserved(&one.agent)))
     }
 
     /// Ends what runs for an agent that was ended. Its actor stays until its turn has told its cost.

@@ -146,8 +146,8 @@ fn those_that_are_left_go_on_and_the_run_waits_for_them() {
 
 #[test]
 fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
-    // The effects of the join are the twelfth and those that follow.
-    for effect in [12, 13, 14] {
+    // The effects of the join are the twelfth and those that follow; the one before leads to it.
+    for effect in [11, 12, 13, 14] {
         let test = busy("stop").env("RAYMOND_FAILPOINT", format!("effect.before:{effect}"));
         let mut live = spawn(&test, &["--max-procs", "8"]);
         live.wait_calls(5).wait_event("join_begun", 2);
@@ -155,7 +155,7 @@ fn turns_that_were_to_be_ended_when_raymond_died_are_ended_later() {
         test.release("quick");
         let died = live.wait();
         died.assert(died.killed(), "to be killed");
-        assert_eq!(joins(&test), ["main met 3 1 0"]);
+        assert_eq!(joins(&test).len(), usize::from(effect > 11));
         let test = test.env("RAYMOND_FAILPOINT", "none:1");
         test.again(&[]).ok().ended("main", "merged");
         patiently("its process is gone", || !alive(slow));

@@ -63,9 +63,15 @@ impl Exit {
         match (run.status, &run.pause) {
             (Status::Completed, _) => Self::Success,
             (Status::Failed, _) => Self::AgentFailed,
-            (_, Some(Pause::Budget { .. } | Pause::UsageLimit { .. } | Pause::Plugin { .. })) => {
-                Self::Paused
-            }
+            (
+                _,
+                Some(
+                    Pause::Agents { .. }
+                    | Pause::Budget { .. }
+                    | Pause::UsageLimit { .. }
+                    | Pause::Plugin { .. },
+                ),
+            ) => Self::Paused,
             (_, Some(Pause::Parked { .. } | Pause::Asking { .. } | Pause::Waiting { .. })) => {
                 Self::Waiting
             }

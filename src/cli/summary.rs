@@ -67,6 +67,9 @@ pub fn closing(run: &Run) -> String {
         (_, Some(pause @ Pause::Budget { .. })) => {
             format!("paused: {pause}; go on with more: raymond run {id} --budget USD")
         }
+        (_, Some(pause @ Pause::Agents { .. })) => format!(
+            "paused: {pause}; {spent} spent; if that many are meant, go on with more: raymond run {id} --max-agents N"
+        ),
         (_, Some(pause @ Pause::UsageLimit { resets: Some(resets), .. })) => {
             let resets = date(*resets);
             format!("paused: {pause}; it resets {resets}; {spent} spent; go on: raymond run {id}")

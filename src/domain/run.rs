@@ -95,6 +95,16 @@ pub enum Pause {
         /// What it may spend.
         limit: Usd,
     },
+    /// More agents would be born than may live at the same time.
+    #[error("{live} agent{} live{}, {more} would be born, and no more than {limit} may live at the same time", if *.live == 1 { "" } else { "s" }, if *.live == 1 { "s" } else { "" })]
+    Agents {
+        /// How many live.
+        live: usize,
+        /// How many more would be born.
+        more: usize,
+        /// How many may live.
+        limit: u32,
+    },
     /// A signal ended the runtime.
     #[error("interrupted")]
     Interrupted,

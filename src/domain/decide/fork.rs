@@ -12,7 +12,7 @@ use crate::domain::join::{Forks, Join, Otherwise, Rest, Tally, Verdict};
 use crate::domain::money::Usd;
 use crate::domain::policy::{Accepted, Violation};
 use crate::domain::reminder::reminder;
-use crate::domain::run::{Ending, Run};
+use crate::domain::run::{Ending, Pause, Run};
 use crate::domain::time::{Timestamp, span};
 use crate::domain::transition::Transition;
 use crate::domain::turn::Cause;
@@ -21,19 +21,17 @@ use crate::domain::usage::Usage;
 /// How many of the failed are named.
 const NAMED: usize = 3;
 
-/// Why so many more agents cannot be born now, if they cannot.
-pub(super) fn no_room(run: &Run, more: usize) -> Option<String> {
-    let (live, most) = (run.agents.len(), run.settings.forking.max_agents);
-    let fits = live.saturating_add(more) <= usize::try_from(most).unwrap_or(usize::MAX);
-    (!fits).then(|| {
-        let agents = if more == 1 { "one more agent" } else { "so many more agents" };
-        format!(
-            "there is no room for {agents}: {live} live, {more} would be born, and no more than {most} may live at the same time (--max-agents)"
-        )
-    })
+/// The pause that is due if so many more agents cannot be born now.
+pub(super) fn no_room(run: &Run, more: usize) -> Option<Pause> {
+    let (live, limit) = (run.agents.len(), run.settings.forking.max_agents);
+    let fits = live.saturating_add(more) <= usize::try_from(limit).unwrap_or(usize::MAX);
+    (!fits).then_some(Pause::Agents { live, more, limit })
 }
 
-/// What is recorded instead of a fork that cannot be.
+/// What is recorded instead of a fork that cannot be. Where there is no room for those who would be born, the
+/// agent may fork fewer, if its state has a policy of which it can be reminded. Else the run pauses: if the
+/// agent failed, it would make room for the next one that forks without end. Its turn is judged again when
+/// the run goes on, so nothing that was paid for is lost.
 pub(super) fn refused(
     run: &Run,
     agent: &Agent,
@@ -42,18 +40,22 @@ pub(super) fn refused(
 ) -> Option<Event> {
     let transition = &accepted.transition;
     let Transition::Fork { .. } = transition else { return None };
-    let why = if report.births.is_empty() && !transition.is_plain_fork() {
-        "several agents at once, or in a directory of their own, are born only of a reply"
-            .to_owned()
-    } else {
-        no_room(run, size(&report.births).max(1))?
-    };
-    let violation = Violation::Fork { asked: transition.to_string(), why };
-    if report.judgement == Judgement::NotStarted {
+    if report.births.is_empty() && !transition.is_plain_fork() {
+        let why =
+            "several agents at once, or in a directory of their own, are born only of a reply";
+        let (asked, why) = (transition.to_string(), why.to_owned());
+        let violation = Violation::Fork { asked, why };
         return Some(give_up(agent, report, Cause::Protocol, violation.to_string()));
     }
+    let pause = no_room(run, size(&report.births).max(1))?;
+    let why = format!("there is no room: {pause} (--max-agents)");
+    let violation = Violation::Fork { asked: transition.to_string(), why };
     let reminder = reminder(&report.allowed, &violation);
-    Some(repair(run, agent, &violation.to_string(), reminder.as_deref(), report))
+    let reminder = reminder.filter(|_| report.judgement != Judgement::NotStarted);
+    match repair(run, agent, &violation.to_string(), reminder.as_deref(), report) {
+        rejected @ Event::TurnRejected(_) => Some(rejected),
+        _ => Some(Event::RunPaused { pause }),
+    }
 }
 
 /// Who is born of a step: all but the first of a brood start later.

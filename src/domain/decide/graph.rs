@@ -5,7 +5,7 @@
 
 use super::failure::Ended;
 use super::fork::no_room;
-use super::{Chosen, Report, give_up, step_finished};
+use super::{Chosen, Report, step_finished};
 use crate::domain::agent::Agent;
 use crate::domain::event::{Due, Event, GraphWalked, Paid, QuestionAnswered, QuestionTimedOut};
 use crate::domain::id::{AgentId, StateName};
@@ -29,9 +29,9 @@ pub(super) fn walked(
 ) -> Vec<Event> {
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
     if let Then::Agent { .. } = &walk.then
-        && let Some(why) = no_room(run, 1)
+        && let Some(pause) = no_room(run, 1)
     {
-        return vec![give_up(agent, report, Cause::Workflow, why)];
+        return vec![Event::RunPaused { pause }];
     }
     let done = record(agent, walk, report, &chosen);
     let mut after = Agent { step: next.step, turn: 0, ..agent.clone() };

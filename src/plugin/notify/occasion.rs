@@ -271,6 +271,9 @@ fn paused(run: &RunId, pause: &Pause) -> String {
         Pause::Budget { .. } => {
             format!("run {run} paused: {pause}; go on with more: raymond run {run} --budget USD")
         }
+        Pause::Agents { .. } => format!(
+            "run {run} paused: {pause}; if that many are meant, go on with more: raymond run {run} --max-agents N"
+        ),
         Pause::UsageLimit { resets: Some(resets), .. } => format!(
             "run {run} paused: {pause}; it resets {}; go on: raymond run {run}",
             date(*resets)

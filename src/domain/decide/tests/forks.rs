@@ -106,12 +106,12 @@ fn a_fork_without_room_is_a_reply_to_repair() {
     let [Event::TurnRejected(rejected)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(
         rejected.violation,
-        "<fork next=\"N.md\">W.md</fork>: there is no room for so many more agents: 1 live, 3 would be born, and no more than 3 may live at the same time (--max-agents)"
+        "<fork next=\"N.md\">W.md</fork>: there is no room: 1 agent lives, 3 would be born, and no more than 3 may live at the same time (--max-agents)"
     );
     assert!(rejected.reminder.contains("--max-agents"));
     scene.run.settings.forking.max_agents = 1;
-    let Event::AgentFailed(failed) = one(&scene, accepted(fork())) else { panic!("it forked") };
-    assert!(failed.error.contains("no room for one more agent"), "{}", failed.error);
+    let paused = Event::RunPaused { pause: Pause::Agents { live: 1, more: 1, limit: 1 } };
+    assert_eq!(one(&scene, accepted(fork())), paused, "nobody can be reminded");
 }
 
 #[test]

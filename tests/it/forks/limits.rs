@@ -104,5 +104,6 @@ fn a_plain_fork_needs_room_too() {
     let test = answering(place("join: all"), start, &others).prompt("NEXT.md", "next");
     let paused = play(&test, &["--max-agents", "1"]);
     paused.code(75).stderr_has("1 would be born, and no more than 1 may live at the same time");
-    test.raymond(&["run", "t", "--max-agents", "2"]).ok();
+    let further = test.raymond(&["run", "t", "--max-agents", "2"]);
+    further.code(75).stderr_has("2 agents live, 1 would be born, and no more than 2 may live");
 }

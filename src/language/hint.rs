@@ -1,6 +1,7 @@
 //! "Did you mean": the closest of the names that would have been right.
 
-/// The candidate most like `name`, if any is like it at all.
+/// The candidate most like `name`, if any is like it at all; of those that are as like, one as long as it is,
+/// and then the first by name, whatever order they come in.
 #[must_use]
 pub fn closest<'names>(
     name: &str,
@@ -11,7 +12,10 @@ pub fn closest<'names>(
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(&wanted, &candidate.to_lowercase()), candidate))
         .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .max_by(|(a, one), (b, other)| {
+            let off = |name: &str| wanted.len().abs_diff(name.len());
+            a.total_cmp(b).then(off(other).cmp(&off(one))).then(other.cmp(one))
+        })
         .map(|(_, candidate)| candidate)
 }
 
@@ -34,6 +38,9 @@ mod tests {
         assert_eq!(closest("REVEIW.md", names), Some("REVIEW.md"));
         assert_eq!(closest("next", names), Some("NEXT.md"));
         assert_eq!(closest("zzz", names), None);
+        for agents in [["main", "main.1", "main.2"], ["main.2", "main.1", "main"]] {
+            assert_eq!(closest("main.7", agents), Some("main.1"));
+        }
     }
 
     #[test]

@@ -222,7 +222,8 @@ impl Journal {
         let cost = Usd::from_dollars(if started { f64::from(cents) / 100.0 } else { 0.0 });
         let judgement = judgement.clone();
         let budget_usd = cents.is_multiple_of(3).then_some(cost);
-        let child = Terms { supervision: differing(cents), budget_usd, worktree: cents % 5 == 0 };
+        let child =
+            Terms { supervision: differing(cents), budget_usd, worktree: cents.is_multiple_of(5) };
         let used = ModelUse { cost_usd: cost, ..ModelUse::default() };
         let usage = Usage::from_iter([("opus".to_owned(), used)]);
         Report {

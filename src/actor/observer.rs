@@ -93,8 +93,9 @@ mod tests {
     use crate::domain::money::Usd;
     use crate::domain::time::Timestamp;
 
-    /// Deals with a record when it is let, and says how many it had missed before it.
+    /// Says that it has a record, deals with it when it is let, and says how many it had missed before it.
     struct Slow {
+        has_one: mpsc::Sender<()>,
         let_on: mpsc::Receiver<()>,
         missed: mpsc::Sender<u64>,
     }
@@ -107,6 +108,7 @@ mod tests {
         type Result = ();
 
         fn handle(&mut self, published: Published, _: &mut Self::Context) {
+            self.has_one.send(()).expect("someone listens");
             self.let_on.recv().expect("someone lets it");
             self.missed.send(published.missed).expect("someone listens");
         }
@@ -124,15 +126,18 @@ mod tests {
         system.block_on(async {
             let (let_on, waits) = mpsc::channel();
             let (tell, missed) = mpsc::channel();
+            let (has_one, is_busy) = mpsc::channel();
             let arbiter = Arbiter::new();
-            let slow = Slow { let_on: waits, missed: tell };
+            let slow = Slow { has_one, let_on: waits, missed: tell };
             let address = Slow::start_in_arbiter(&arbiter.handle(), |ctx| {
                 ctx.set_mailbox_capacity(1);
                 slow
             });
             let kind = Kind::PlugIn { required: true };
             let mut observer = Observer::new("slow", address.recipient(), kind);
-            let mut told = 0;
+            assert!(!observer.tell(&published(1)), "it has begun");
+            is_busy.recv().expect("it is at its first record");
+            let mut told = 1;
             while observer.missed < 10 {
                 told += 1;
                 assert!(!observer.tell(&published(told)), "to be slow is not to be gone");

@@ -7,6 +7,7 @@ use crate::domain::keeps::Keeps;
 use crate::domain::run::{Ending, Finished, Pause, Run, Status};
 use crate::domain::tree::fold::{MANY, Of, Row};
 use crate::domain::tree::{Member, Tree};
+use crate::domain::turn::Cause;
 use crate::plugin::sentence::{date, printable};
 
 /// A line for each agent that has ended. Results stand there as they are, but on a terminal without
@@ -36,6 +37,9 @@ fn ending(agent: &Finished) -> String {
         Ending::Result(payload) => {
             format!("Agent {} terminated with result: {payload}\n", agent.id)
         }
+        Ending::Error(error) if agent.cause == Some(Cause::Unneeded) => {
+            format!("Agent {} {error}\n", agent.id)
+        }
         Ending::Error(error) => format!("Agent {} failed: {error}\n", agent.id),
     }
 }
@@ -58,6 +62,7 @@ pub fn closing(run: &Run) -> String {
                 .finished
                 .iter()
                 .filter(|agent| matches!(agent.ending, Ending::Error(_)))
+                .filter(|agent| agent.cause != Some(Cause::Unneeded))
                 .count();
             format!(
                 "run {id} ended, {failed} of {} agents failed, {spent} spent",

@@ -18,9 +18,13 @@ pub fn reminder(policy: &Policy, violation: &Violation) -> Option<String> {
     let allowed: Vec<String> = policy.allowed.iter().map(line).collect();
     let several =
         if policy.many_forks { ", or several <fork> tags with the same next" } else { "" };
+    let first = match violation {
+        Violation::Fork { .. } => "Mend that first, or fork otherwise. Then reply again",
+        _ => "Do not repeat your work. Reply again",
+    };
     Some(format!(
         "Your last reply cannot be used: {violation}.\n\n\
-         Do not repeat your work. Reply again and end with exactly one of these tags{several}:\n\n{}\n",
+         {first} and end with exactly one of these tags{several}:\n\n{}\n",
         allowed.join("\n")
     ))
 }

@@ -11,6 +11,16 @@ use std::time::Duration;
 use super::{Error, files};
 use crate::domain::id::RunId;
 
+/// How often it is tried: a reader that looks whether the lock is held has it shared for a moment.
+const TRIES: u32 = 5;
+
+/// How often it is tried when its holder has died: a process that it had just begun to start has the lock too,
+/// until it has become its program.
+const AFTER_A_DEATH: u32 = 300;
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// A held lock, until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
@@ -23,14 +33,16 @@ pub struct Lock {
 /// [`Error::Held`] if another process has it.
 pub fn acquire(path: &Path, id: &RunId) -> Result<Lock, Error> {
     let mut file = open(path)?;
-    // A reader that looks whether the lock is held has it shared for a moment: so it is tried again.
-    for last in [false, false, false, false, true] {
+    for tries in 1.. {
         match file.try_lock() {
             Ok(()) => break,
-            Err(TryLockError::WouldBlock) if last => {
-                return Err(Error::Held { id: id.clone(), pid: holder(&mut file) });
+            Err(TryLockError::WouldBlock) => {
+                let pid = holder(&mut file);
+                if tries >= if pid.is_some_and(has_died) { AFTER_A_DEATH } else { TRIES } {
+                    return Err(Error::Held { id: id.clone(), pid });
+                }
+                std::thread::sleep(PAUSE);
             }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
             Err(TryLockError::Error(error)) => return Err(Error::io("lock", path)(error)),
         }
     }
@@ -65,8 +77,39 @@ fn open(path: &Path) -> Result<File, Error> {
     options.open(path).map_err(Error::io("open", path))
 }
 
+/// Whether a process is known to have ended, also one that nobody has waited for yet.
+fn has_died(pid: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" Z")),
+        Err(_) => Path::new("/proc/self/stat").exists(),
+    }
+}
+
 fn holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
     text.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_that_has_died_is_waited_for_a_while() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (path, id) = (place.path().join("lock"), RunId::parse("r").expect("a run"));
+        let held = acquire(&path, &id).expect("nobody has it");
+        assert!(!has_died(std::process::id()));
+        let Err(Error::Held { pid, .. }) = acquire(&path, &id) else { panic!("it is held") };
+        assert_eq!(pid, Some(std::process::id()));
+
+        let mut child = std::process::Command::new("true").spawn().expect("a process");
+        child.wait().expect("its end");
+        assert!(has_died(child.id()));
+        std::fs::write(&path, child.id().to_string()).expect("written");
+        let waits = std::thread::spawn(move || acquire(&path, &id).is_ok());
+        drop(held);
+        assert!(waits.join().expect("it waited"));
+    }
 }

@@ -110,7 +110,7 @@ fn an_agent_works_on_a_branch_of_its_own_until_it_is_merged() {
     worktrees(&test, &["--prune"]).ok().stdout_has("main stays: 2 commits are on no other branch");
     git(&flow, &["merge", "-q", "raymond/t/main"]);
     worktrees(&test, &["--prune"]).ok().stdout_has("main removed with its branch raymond/t/main\n");
-    worktrees(&test, &[]).ok().stderr_has("t has no worktrees");
+    worktrees(&test, &[]).ok().stderr_has("t has no worktrees now");
     assert_eq!(git(&flow, &["branch", "--list", "raymond/*"]), "");
     assert_sound(&test, 0);
 }
@@ -182,7 +182,7 @@ fn where_none_can_be_made_the_agent_fails_and_it_is_said_why() {
     let why = failed.code(1).failed("main").to_owned();
     failed.assert(why.contains("is in no git repository: make one with `git init`"), "why");
     assert!(test.calls().is_empty(), "nobody was asked");
-    worktrees(&test, &[]).ok().stderr_has("t has no worktrees");
+    worktrees(&test, &[]).ok().stderr_has("t has no worktrees now");
     worktrees(&test, &["--all"]).code(64).stderr_has("--prune");
     test.raymond(&["worktrees", "u"]).code(64).stderr_has("no run u");
 }

@@ -18,7 +18,7 @@ use crate::domain::id::{Folder, SessionId};
 use crate::domain::policy::Violation;
 use crate::domain::reminder::reminder;
 use crate::domain::transition::{Forked, Transition, Variables};
-use crate::domain::turn::TurnId;
+use crate::domain::turn::{Cause, Failure, TurnId};
 use crate::fault::point;
 use crate::language::prompt::step;
 use crate::language::{listing, template};
@@ -27,6 +27,8 @@ use crate::language::{listing, template};
 enum Barren {
     /// What the agent can repair.
     Wrong(String),
+    /// What only a person can.
+    Hopeless(String),
     /// The run is to hold still.
     Ended,
 }
@@ -68,6 +70,12 @@ impl Agent {
             match broods {
                 Ok(broods) => report.births = broods,
                 Err(Barren::Ended) => report = Report::empty(report.turn),
+                Err(Barren::Hopeless(why)) => {
+                    let message = format!("{taken}: {why}");
+                    let (cost, usage) = (report.cost, report.usage);
+                    let failure = Failure { cost, usage, ..Failure::new(Cause::Workflow, message) };
+                    report = Report::failed(report.turn, failure);
+                }
                 Err(Barren::Wrong(why)) => {
                     let violation = Violation::Fork { asked: taken.to_string(), why };
                     let reminder = reminder(&report.allowed, &violation);
@@ -154,7 +162,10 @@ impl Nursery {
         let terms = step::terms(&forked.target, &*source);
         let base = if terms.worktree {
             let performer = Rc::clone(&self.context.performer);
-            Some(found(performer.commit(self.turn.stem(), self.terms.home.clone()).await)?)
+            match performer.commit(self.turn.stem(), self.terms.home.clone()).await {
+                Found::Done(commit) => Some(commit.map_err(Barren::Hopeless)?),
+                Found::Ended => return Err(Barren::Ended),
+            }
         } else {
             None
         };

@@ -14,6 +14,9 @@ use crate::domain::id::{Folder, StateName};
 /// What a policy says of `each` where it leaves the list to the agent.
 pub const ANY_LIST: &str = "any";
 
+/// The placeholders that the runtime fills itself, and no entry can.
+const TAKEN: [&str; 3] = ["workflow_id", "agent_id", "state"];
+
 /// The variable that has an entry, if the tag names none.
 const ITEM: &str = "item";
 
@@ -69,6 +72,10 @@ pub(super) fn each(variables: &mut Variables) -> Result<Option<Box<Each>>, Inval
         return Err(InvalidTransition::Fork(why.to_owned()));
     }
     let name = variables.remove("as").unwrap_or_else(item);
+    if TAKEN.contains(&name.as_str()) {
+        let why = format!("as=\"{name}\" is a placeholder of the runtime's own; write as=\"item\"");
+        return Err(InvalidTransition::Fork(why));
+    }
     if !is_placeholder(&name) {
         let why = format!("as=\"{name}\" is no name for a placeholder; write as=\"item\"");
         return Err(InvalidTransition::Fork(why));
@@ -211,6 +218,7 @@ mod tests {
             wrong(("as", "a b")),
             "<fork>: as=\"a b\" is no name for a placeholder; write as=\"item\""
         );
+        assert!(wrong(("as", "state")).contains("the runtime's own"));
         for directory in ["/etc", "../x", "", "a/../b"] {
             assert!(wrong(("cwd", directory)).contains("below that of the agent"), "{directory}");
         }

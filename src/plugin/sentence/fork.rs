@@ -43,6 +43,7 @@ fn over(joined: &Joined) -> String {
     let Tally { count, done, failed } = tally;
     let how = match verdict {
         Verdict::Met => "goes on",
+        Verdict::Missed if *failed == 0 => "it has forked too few",
         Verdict::Missed => "too many failed",
         Verdict::Late => "waited too long",
     };

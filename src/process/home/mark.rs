@@ -159,7 +159,7 @@ fn order(agent: &AgentId) -> impl Iterator<Item = u64> {
 /// Puts a file of this user only in place as a whole.
 fn replace(path: &Path, content: &[u8]) -> IoResult<()> {
     let mut draft = path.as_os_str().to_owned();
-    draft.push(format!(".{}.new", std::process::id()));
+    draft.push(".new");
     let mut file =
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
     file.write_all(content)?;

@@ -205,10 +205,62 @@ pub(super) fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
         let says = |file: &str, text: &[u8]| {
             std::fs::read(known.join(file)).is_ok_and(|said| said.trim_ascii_end() == text)
         };
-        if says("gitdir", link.as_os_str().as_encoded_bytes()) || says("locked", reason.as_bytes())
+        if says("gitdir", link.as_os_str().as_encoded_bytes())
+            || says("locked", reason.as_bytes())
+            || is_unborn(&known, tree)
         {
             std::fs::remove_dir_all(&known).or_else(unless_missing)?;
         }
     }
     Ok(())
+}
+
+/// Whether that is what git knows of a worktree of this name which it had only just begun: it says neither where
+/// it is nor why it is locked. git gives a number to a name that is taken.
+fn is_unborn(known: &Path, tree: &Path) -> bool {
+    let [Some(known_as), Some(name)] = [known, tree].map(|path| path.file_name()?.to_str()) else {
+        return false;
+    };
+    let number = known_as.strip_prefix(name);
+    let says_nothing = |file: &str| {
+        std::fs::read(known.join(file)).map_or(true, |said| said.trim_ascii().is_empty())
+    };
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+        && says_nothing("gitdir")
+        && says_nothing("locked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_had_only_just_begun_goes_and_nothing_else() {
+        let place = tempfile::tempdir().expect("a directory");
+        let (common, tree) = (place.path().join(".git"), place.path().join("trees/main.2"));
+        let known = |name: &str, files: &[(&str, &str)]| {
+            let known = common.join("worktrees").join(name);
+            std::fs::create_dir_all(&known).expect("made");
+            for (file, text) in files {
+                std::fs::write(known.join(file), text).expect("written");
+            }
+            known
+        };
+        let link = format!("{}\n", tree.join(".git").display());
+        let go = [
+            known("main.2", &[]),
+            known("main.21", &[("locked", "")]),
+            known("other", &[("gitdir", &link)]),
+            known("another", &[("locked", "ours")]),
+        ];
+        let stay = [
+            known("main.3", &[]),
+            known("main.2x", &[("locked", "")]),
+            known("main.22", &[("gitdir", "/somewhere/else/.git\n")]),
+            known("main.23", &[("locked", "theirs")]),
+        ];
+        clear(&common, &tree, "ours").expect("cleared");
+        assert!(go.iter().all(|known| !known.exists()), "{go:?}");
+        assert!(stay.iter().all(|known| known.exists()), "{stay:?}");
+    }
 }

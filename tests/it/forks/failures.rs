@@ -89,7 +89,7 @@ fn failures_that_are_kept_are_results_and_do_not_fail_the_run() {
 
 #[test]
 fn another_state_takes_over_with_what_there_is() {
-    let test = three("join: all\non_failure: FALLBACK.md", 3);
+    let test = three("join: all\non_failure: FALLBACK.md\nrest: stop", 3);
     let ended = play(&test, &[]);
     let results = payload(ended.ok(), "main");
     assert!(outcomes(&results)[0].contains("main.1 "), "{results}");

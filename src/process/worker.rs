@@ -15,7 +15,7 @@ use super::leftover;
 use super::owned::Process;
 use super::pool::Slot;
 use super::transcript::{Follower, ProcessFiles};
-use crate::domain::settings::Model;
+use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::usage::Spent;
 use crate::fault::point;
 
@@ -31,8 +31,8 @@ pub struct Worker {
     pub files: ProcessFiles,
     /// How far its stream has been read.
     pub follower: Follower,
-    /// The model it was last told to use.
-    pub model: Option<Model>,
+    /// What it was started with, or last switched to.
+    pub options: ProcessOptions,
     /// Whether it may read what joins have brought.
     pub reads_results: bool,
     /// What it has taken so far.
@@ -98,7 +98,7 @@ impl Worker {
             process,
             files,
             follower,
-            model: None,
+            options: ProcessOptions::default(),
             reads_results: false,
             spent: Spent::default(),
             may_leave_others: false,

@@ -41,6 +41,7 @@ pub mod restart;
 pub mod run;
 pub mod session;
 pub mod settings;
+pub mod spending;
 pub mod supervision;
 pub mod throttle;
 pub mod time;

@@ -35,6 +35,7 @@ pub mod plugin;
 pub mod policy;
 pub mod protocol;
 pub mod question;
+pub mod refusal;
 pub mod reminder;
 pub mod restart;
 pub mod run;

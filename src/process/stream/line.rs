@@ -66,6 +66,12 @@ pub(super) struct Line<'line> {
     pub(super) response: Field<'line>,
     #[serde(borrow, default)]
     pub(super) origin: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) permission_denials: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) tool_name: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) tool_use_id: Field<'line>,
 }
 
 /// The answer to a control request.
@@ -163,6 +169,8 @@ pub(super) struct Content<'line> {
     pub(super) input: Field<'line>,
     #[serde(borrow, default, rename = "content")]
     pub(super) answer: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) is_error: Field<'line>,
 }
 
 /// What the process has taken of one model; the tokens of both caches are counted apart.

@@ -18,7 +18,7 @@ use super::registry::Registry;
 use super::runner::StepRunner;
 use crate::domain::fan_out::Forking;
 use crate::domain::id::{Folder, RunId};
-use crate::domain::settings::Model;
+use crate::domain::settings::{Model, OnDenied};
 use crate::domain::transition::Variables;
 use crate::language::prompt::step::Unfilled;
 use crate::language::source::{self, Source};
@@ -31,6 +31,8 @@ pub struct Context {
     pub variables: Variables,
     /// The model of states that name none.
     pub model: Option<Model>,
+    /// The consequence of a refused tool, where the state does not say.
+    pub on_denied: OnDenied,
     /// The workflow's files.
     pub source: Arc<dyn Source>,
     /// Who answers.

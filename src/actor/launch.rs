@@ -84,6 +84,7 @@ pub async fn supervise(
             workflow: run.workflow_id.clone(),
             variables: settings.variables,
             model: settings.model,
+            on_denied: settings.on_denied,
             source,
             runner: shared,
             performer,

@@ -17,6 +17,7 @@ pub fn settings_of(workflow: &Workflow) -> Settings {
         on_budget: manifest.on_budget.unwrap_or(defaults.on_budget),
         max_procs: manifest.max_procs.unwrap_or(defaults.max_procs),
         on_limit: manifest.on_limit.unwrap_or(defaults.on_limit),
+        on_denied: manifest.on_denied.unwrap_or(defaults.on_denied),
         claude_args: manifest.claude_args.clone(),
         forking: Forking {
             max_fan_out: manifest.max_fan_out.unwrap_or(defaults.forking.max_fan_out),

@@ -29,6 +29,7 @@ use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::Accepted;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
+use crate::domain::settings::OnDenied;
 use crate::domain::supervision::Supervision;
 use crate::domain::throttle::Throttle;
 use crate::domain::transition::{Transition, Variables};
@@ -91,6 +92,7 @@ impl Still {
                 workflow: Stage::id(),
                 variables: Variables::new(),
                 model: None,
+                on_denied: OnDenied::Continue,
                 source: Arc::new(files(WORKFLOW)),
                 runner,
                 performer: Rc::new(Nothing),
@@ -294,6 +296,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             workflow: Stage::id(),
             variables: Variables::new(),
             model: None,
+            on_denied: OnDenied::Continue,
             source: Arc::new(files(WORKFLOW)),
             runner: gated(at, arrived),
             performer: Rc::new(Nothing),

@@ -14,7 +14,7 @@ use crate::domain::agent::Terms;
 use crate::domain::fan_out::ForkRules;
 use crate::domain::join::Join;
 use crate::domain::policy::Policy;
-use crate::domain::settings::Model;
+use crate::domain::settings::{Model, OnDenied};
 use crate::domain::time::millis;
 use crate::domain::transition::{Tag, Transition};
 use crate::domain::turn_options::TurnOptions;
@@ -30,6 +30,8 @@ pub struct Frontmatter {
     pub policy: Policy,
     /// The model it takes.
     pub model: Option<Model>,
+    /// The consequence of a refused tool.
+    pub on_denied: Option<OnDenied>,
     /// What else it needs of Claude Code.
     pub options: TurnOptions,
     /// Under which terms agents live that are born here.
@@ -64,6 +66,7 @@ struct Raw {
     on_timeout: Option<Spanned<String>>,
     on_failure: Option<Spanned<String>>,
     rest: Option<Spanned<String>>,
+    on_denied: Option<Spanned<String>>,
 }
 
 pub(super) type Entry = BTreeMap<String, Spanned<String>>;
@@ -161,6 +164,7 @@ pub fn examine(yaml: &str) -> Examined {
     }
     let is_whole = errors.is_empty();
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
+    frontmatter.on_denied = errors.keep(value(raw.on_denied, manifest::on_denied)).flatten();
     let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
     places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
     let many = errors.keep(value(raw.forks, forking::forks)).flatten();

@@ -12,7 +12,7 @@ use crate::domain::graph::Task;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::join::Join;
 use crate::domain::policy::{Accepted, Policy, Violation};
-use crate::domain::settings::Model;
+use crate::domain::settings::{Model, OnDenied};
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn_options::TurnOptions;
 use crate::language::source::{self, Source};
@@ -60,6 +60,8 @@ pub struct Ask {
     pub prompt: String,
     /// The model the state takes.
     pub model: Option<Model>,
+    /// The consequence of a refused tool, if the state says.
+    pub on_denied: Option<OnDenied>,
     /// What else the state needs of Claude Code.
     pub options: TurnOptions,
     /// Under which terms an agent lives that is born here.
@@ -128,6 +130,7 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
+        on_denied: frontmatter.on_denied,
         options: frontmatter.options,
         terms: frontmatter.terms,
         evaluator: frontmatter.evaluator,
@@ -152,6 +155,7 @@ pub fn task(position: &Position, task: &Task) -> Ask {
     Ask {
         prompt: task.prompt.clone(),
         model: task.model,
+        on_denied: None,
         options: TurnOptions::default(),
         terms: Terms::default(),
         evaluator: None,

@@ -16,6 +16,7 @@ pub(crate) fn turn(flags: &Flags) -> Turn {
         cost: 0.0,
         used: Usage::default(),
         replay: None,
+        denials: serde_json::json!([]),
     }
 }
 

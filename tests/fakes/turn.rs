@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::behaviour::{End, Play};
 use crate::flags::Flags;
 use crate::inbox::Wishes;
+use crate::refused::Refused;
 use crate::session::{self, Refusal};
 use crate::usage::Usage;
 use crate::{log, script, stream};
@@ -87,6 +88,7 @@ impl Process {
             cost,
             used: used.clone(),
             replay: asked.replay.clone(),
+            denials: Refused::denials(&rule.refused),
         };
         let mut session = None;
         let end = match opened {

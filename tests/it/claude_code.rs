@@ -18,6 +18,7 @@ mod machine;
 mod money;
 mod program;
 mod recovery;
+mod refused_tools;
 mod roles;
 mod running;
 mod sessions;

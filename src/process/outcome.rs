@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::follow::End;
 use super::stream::Stream;
 use super::transcript::ProcessFiles;
-use super::verdict::{Exit, Moment, judge};
+use super::verdict::{Exit, LOG_IN, Moment, judge};
 use crate::domain::supervision::Limits;
 use crate::domain::time::{Timestamp, span};
 use crate::domain::turn::{Cause, Failure, StepOutcome};
@@ -57,11 +57,22 @@ fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> St
             Cause::Stall,
             "Claude Code gave no sign of having heard what it was asked".to_owned(),
         ),
+        End::Unauthorized if !answered => failed(Cause::Authentication, unauthorized()),
         End::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
-        End::Result | End::Stopped | End::TimedOut | End::Stalled | End::Deaf => {
-            judge(stream, Exit::Unseen, moment, || files.last_words())
-        }
+        End::Result
+        | End::Stopped
+        | End::TimedOut
+        | End::Stalled
+        | End::Deaf
+        | End::Unauthorized => judge(stream, Exit::Unseen, moment, || files.last_words()),
     }
+}
+
+/// Returns the message for a turn that was ended because the API refused its credentials.
+fn unauthorized() -> String {
+    format!(
+        "the API does not accept Claude Code's credentials (401 or 403, several times in a row){LOG_IN}"
+    )
 }
 
 /// Now, here.
@@ -93,6 +104,16 @@ mod tests {
         for end in [End::Stopped, End::TimedOut, End::Stalled, End::Exited(Exit::Signal(15))] {
             assert!(matches!(after(end, ANSWER), StepOutcome::Replied(_)));
         }
+    }
+
+    #[test]
+    fn refused_credentials_pause_the_run_unless_the_turn_has_answered() {
+        let StepOutcome::Failed(failure) = after(End::Unauthorized, ERROR) else {
+            panic!("an answer")
+        };
+        assert_eq!((failure.cause, failure.cost), (Cause::Authentication, Usd::from_dollars(0.5)));
+        assert!(failure.message.contains("ANTHROPIC_API_KEY"), "{}", failure.message);
+        assert!(matches!(after(End::Unauthorized, ANSWER), StepOutcome::Replied(_)));
     }
 
     #[test]

@@ -139,7 +139,7 @@ impl Book {
     /// Notes a request down and picks the rule that answers it.
     fn enter(&self, request: Request) -> Option<Rule> {
         let mut pages = self.pages();
-        let rule = pages.rules.iter().find(|rule| rule.answers(&request.newest)).cloned();
+        let rule = pages.rules.iter().find(|rule| rule.answers(&request)).cloned();
         rule.iter().for_each(Rule::spend);
         pages.requests.push(request);
         self.written.notify_all();

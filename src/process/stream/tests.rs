@@ -93,6 +93,18 @@ fn a_login_that_is_missing_is_noticed() {
     assert!(read(r#"{"type":"assistant","error":"authentication_failed","message":{"model":"<synthetic>","content":[]}}"#).not_logged_in);
 }
 
+#[test]
+fn refused_credentials_count_only_in_a_row() {
+    let refused = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":401,"error":"authentication_failed"}"#;
+    let busy = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":529,"error":"overloaded"}"#;
+    let other = r#"{"type":"system","subtype":"command_lifecycle"}"#;
+    let said = r#"{"type":"assistant","message":{"model":"m","content":[]}}"#;
+    let count = |lines: &[&str]| read(&(lines.join("\n") + "\n")).authentication_refusals;
+    assert_eq!(count(&[refused, other, refused, refused]), 3);
+    assert_eq!(count(&[refused, refused, said, refused]), 1);
+    assert_eq!(count(&[refused, busy]), 0);
+}
+
 proptest! {
     #[test]
     fn how_the_bytes_are_cut_changes_nothing(cuts in prop::collection::vec(0usize..400, 0..8)) {

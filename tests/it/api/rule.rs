@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::Request;
+
 /// Answers requests whose newest words contain a marker.
 #[derive(Clone)]
 pub(crate) struct Rule {
     marker: String,
+    key: Option<String>,
     answer: Answer,
     uses: Arc<AtomicUsize>,
     held: Option<watch::Sender<bool>>,
@@ -36,6 +39,7 @@ impl Default for Answer {
 pub(crate) fn on(marker: &str) -> Rule {
     Rule {
         marker: marker.to_owned(),
+        key: None,
         answer: Answer::default(),
         uses: Arc::new(AtomicUsize::new(usize::MAX)),
         held: None,
@@ -48,6 +52,12 @@ pub(crate) fn otherwise() -> Rule {
 }
 
 impl Rule {
+    /// Only requests with this key are answered.
+    pub(crate) fn key(mut self, key: &str) -> Self {
+        self.key = Some(key.to_owned());
+        self
+    }
+
     /// The model says this.
     pub(crate) fn reply(mut self, text: &str) -> Self {
         text.clone_into(&mut self.answer.text);
@@ -84,8 +94,10 @@ impl Rule {
         self
     }
 
-    pub(super) fn answers(&self, newest: &str) -> bool {
-        newest.contains(&self.marker) && self.uses.load(Ordering::Relaxed) > 0
+    pub(super) fn answers(&self, request: &Request) -> bool {
+        request.newest.contains(&self.marker)
+            && self.key.as_ref().is_none_or(|key| *key == request.key)
+            && self.uses.load(Ordering::Relaxed) > 0
     }
 
     /// Called under the lock of the script, so checking and spending are one.

@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 use crate::domain::id::MessageId;
 use crate::domain::passage::{Expected, Passage};
 
+/// The kind of the lines that show a message while it is written; they are no part of the record.
+const PARTIAL_MESSAGE: &str = "stream_event";
+
 /// A turn's part of a stream: its lines, in order. One that is no JSON is a text.
 pub struct Part {
     stream: BufReader<File>,
@@ -93,6 +96,10 @@ impl Part {
             let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
             if !text.is_empty() {
                 let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
+                if value["type"] == PARTIAL_MESSAGE {
+                    line.clear();
+                    continue;
+                }
                 self.over = self.expected.as_mut().is_some_and(|expected| ends(expected, &value));
                 return Ok(Some(value));
             }

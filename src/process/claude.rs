@@ -251,6 +251,7 @@ impl Claude {
         }
         if self.stays(&worker, &stream, &end, stop) {
             let files = worker.files.clone();
+            worker.compact();
             self.keep_for_next(worker, input, &stream);
             return outcome(end, &stream, &files, input.limits);
         }
@@ -264,6 +265,7 @@ impl Claude {
             Err(error) if stream.result.is_none() => End::Unreadable(error),
             _ => end,
         };
+        worker.compact();
         outcome(end, &stream, &worker.files, input.limits)
     }
 

@@ -6,6 +6,7 @@
 
 pub mod glimpse;
 mod line;
+pub mod partial;
 mod spent;
 
 use memchr::memchr;
@@ -150,6 +151,10 @@ impl Stream {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
+        if partial::begins_as_partial(line) {
+            self.partial_message();
+            return Ok(());
+        }
         let text = String::from_utf8_lossy(line);
         match serde_json::from_str::<Line<'_>>(&text) {
             Ok(event) => self.event(&event),
@@ -159,7 +164,19 @@ impl Stream {
         Ok(())
     }
 
+    /// Takes a part of a message: the API answers, and the line has no other meaning for the turn.
+    fn partial_message(&mut self) {
+        self.events += 1;
+        self.authentication_refusals = 0;
+        if std::mem::take(&mut self.retry_delay_ms) > 0 {
+            self.activity = Some("writing".to_owned());
+        }
+    }
+
     fn event(&mut self, event: &Line<'_>) {
+        if event.kind == partial::KIND {
+            return self.partial_message();
+        }
         self.events += 1;
         self.retry_delay_ms = 0;
         match &*event.kind {

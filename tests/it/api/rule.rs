@@ -16,6 +16,7 @@ pub(crate) struct Rule {
     answer: Answer,
     uses: Arc<AtomicUsize>,
     held: Option<watch::Sender<bool>>,
+    pieces: Option<watch::Sender<usize>>,
 }
 
 /// What the model is made to say. An error takes the place of everything else.
@@ -43,6 +44,7 @@ pub(crate) fn on(marker: &str) -> Rule {
         answer: Answer::default(),
         uses: Arc::new(AtomicUsize::new(usize::MAX)),
         held: None,
+        pieces: None,
     }
 }
 
@@ -92,6 +94,26 @@ impl Rule {
     pub(crate) fn hold(mut self) -> Self {
         self.held = Some(watch::Sender::new(false));
         self
+    }
+
+    /// The text comes in words, each of which waits for [`next_word`](super::Api::next_word).
+    pub(crate) fn word_by_word(mut self) -> Self {
+        self.pieces = Some(watch::Sender::new(0));
+        self
+    }
+
+    /// The number of words that may go out.
+    pub(super) fn pieces(&self) -> Option<watch::Receiver<usize>> {
+        self.pieces.as_ref().map(watch::Sender::subscribe)
+    }
+
+    /// Lets the next word go out; false if the rule does not answer word by word.
+    pub(super) fn next_word(&self, marker: &str) -> bool {
+        let pieces = self.pieces.as_ref().filter(|_| self.marker == marker);
+        pieces.is_some_and(|pieces| {
+            pieces.send_modify(|count| *count += 1);
+            true
+        })
     }
 
     pub(super) fn answers(&self, request: &Request) -> bool {

@@ -84,6 +84,7 @@ impl Claude {
             spent: worker.spent.clone(),
             message: new_message(),
         };
+        worker.turn_from = passage.from;
         if let Err((path, error)) = files.note(&passage) {
             self.retire(worker);
             return Err(unwritable(&path, &error));

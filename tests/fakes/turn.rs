@@ -86,6 +86,7 @@ impl Process {
             permission_mode: self.flags.permission_mode(),
             cost,
             used: used.clone(),
+            partial: self.flags.partial_messages,
             replay: asked.replay.clone(),
         };
         let mut session = None;

@@ -17,6 +17,8 @@ pub(crate) struct Request {
     pub(crate) model: String,
     /// The Claude Code session that asks.
     pub(crate) session: String,
+    /// The key that it was sent with.
+    pub(super) key: String,
     /// The system prompt.
     pub(crate) system: String,
     /// The names of the tools the model may use.
@@ -37,10 +39,14 @@ impl Request {
         }
         let spoken = items(&body["messages"]).filter(|message| message["role"] != "system");
         let history: Vec<_> = spoken.flat_map(|message| texts(&message["content"])).collect();
-        let session = headers.get("x-claude-code-session-id");
+        let header = |name| {
+            let value = headers.get(name).and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
         Some(Self {
             model: string(&body["model"]),
-            session: session.and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned(),
+            session: header("x-claude-code-session-id"),
+            key: header("x-api-key"),
             system: texts(&body["system"]).join("\n"),
             tools,
             newest: history.last().cloned().unwrap_or_default(),

@@ -26,6 +26,7 @@ pub mod machine;
 pub mod message;
 pub mod notice;
 pub mod onlooker;
+pub mod option_flags;
 pub mod outcome;
 pub mod owned;
 pub mod pool;

@@ -18,7 +18,7 @@ use super::owned::Process;
 use super::pool::Slot;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{Follower, ProcessFiles};
-use crate::domain::settings::Model;
+use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::usage::Spent;
 use crate::fault::point;
 
@@ -36,8 +36,8 @@ pub struct Worker {
     pub follower: Follower,
     /// Byte of the stream at which its last turn begins.
     pub turn_from: u64,
-    /// The model it was last told to use.
-    pub model: Option<Model>,
+    /// What it was started with, or last switched to.
+    pub options: ProcessOptions,
     /// Whether it may read what joins have brought.
     pub reads_results: bool,
     /// What it has taken so far.
@@ -106,7 +106,7 @@ impl Worker {
             files,
             follower,
             turn_from: position,
-            model: None,
+            options: ProcessOptions::default(),
             reads_results: false,
             spent: Spent::default(),
             background: BackgroundTasks::default(),

@@ -17,6 +17,7 @@ mod graphs;
 mod installed;
 mod machine;
 mod money;
+mod options;
 mod program;
 mod recovery;
 mod roles;

@@ -20,6 +20,7 @@ use super::transcript::TurnFiles;
 use super::worker::{Rest, Telling, Worker};
 use crate::domain::id::MessageId;
 use crate::domain::passage::Passage;
+use crate::domain::process_reuse::{ProcessOptions, ProcessReuse, ProcessSwitch, reuse};
 use crate::domain::session::Origin;
 use crate::domain::turn::{Cause, Failure, StepInput};
 use crate::domain::usage::Spent;
@@ -37,13 +38,13 @@ impl Claude {
     ) -> Result<Turn, Failure> {
         self.refuse_if_stopped()?;
         let turn = match self.pool.take(&input.session) {
-            Some(worker) if can_serve(&worker, input) => {
-                self.go_on(worker, input, files, stop).await?
-            }
-            Some(worker) => {
-                worker.rest(&self.marker, stop, Rest::Patiently).await;
-                None
-            }
+            Some(worker) => match self.switches(&worker, input) {
+                Some(switches) => self.go_on(worker, &switches, input, files, stop).await?,
+                None => {
+                    worker.rest(&self.marker, stop, Rest::Patiently).await;
+                    None
+                }
+            },
             None => None,
         };
         let turn = match turn {
@@ -70,6 +71,7 @@ impl Claude {
     async fn go_on(
         &self,
         mut worker: Worker,
+        switches: &[ProcessSwitch],
         input: &StepInput,
         files: &TurnFiles,
         stop: &mut StopReceiver,
@@ -84,16 +86,18 @@ impl Claude {
             spent: worker.spent.clone(),
             message: new_message(),
         };
+        worker.turn_from = passage.from;
         if let Err((path, error)) = files.note(&passage) {
             self.retire(worker);
             return Err(unwritable(&path, &error));
         }
         point("passage.noted");
         let mut said = String::new();
-        if let Some(model) = input.model.filter(|&model| worker.model != Some(model)) {
-            said.push_str(&message::set_model(&new_message(), model));
-            worker.model = Some(model);
+        for switch in switches {
+            said.push_str(&message::switch(&new_message(), switch));
         }
+        let model = input.model.clone().or(worker.options.model);
+        worker.options = ProcessOptions { model, turn: input.options.clone() };
         said.push_str(&message::prompt(&passage.message, &input.prompt));
         let waits = Telling { longest: first_sign(input), ..telling(input) };
         let told = worker.tell(&said, stop, waits).await;
@@ -123,7 +127,7 @@ impl Claude {
             slot,
             agent: Some(&input.turn.agent),
             session: &input.session,
-            model: input.model,
+            options: ProcessOptions { model: input.model.clone(), turn: input.options.clone() },
             home: input.home.clone(),
             reads_results: input.reads_results,
             most: input.most,
@@ -139,6 +143,21 @@ impl Claude {
         Ok(Turn { worker, stream, took_over: false, attached: false })
     }
 
+    /// Returns how a process has to be switched to serve a turn; `None` if it cannot serve it. The
+    /// prompt must not be too long to be told.
+    fn switches(&self, worker: &Worker, input: &StepInput) -> Option<Vec<ProcessSwitch>> {
+        let sees = worker.reads_results || !input.reads_results;
+        if !sees || input.prompt.len() > message::LONGEST_PROMPT {
+            return None;
+        }
+        let ahead = input.session.origin == Origin::Fresh;
+        let needs = ProcessOptions { model: input.model.clone(), turn: input.options.clone() };
+        match reuse(&worker.options, &needs, &self.settings.permission, ahead) {
+            ProcessReuse::Switch(switches) => Some(switches),
+            ProcessReuse::Restart => None,
+        }
+    }
+
     pub(super) fn refuse_if_stopped(&self) -> Result<(), Failure> {
         if self.stops.told() == Stop::No {
             return Ok(());
@@ -146,15 +165,6 @@ impl Claude {
         let message = "the turn was not started because the run was told to stop";
         Err(Failure::new(Cause::Interrupted, message))
     }
-}
-
-/// Whether a process can serve a turn. The prompt must not be too long to be told, and a change of the
-/// model leaves traces in the conversation, which has not begun yet in one that was started ahead.
-fn can_serve(worker: &Worker, input: &StepInput) -> bool {
-    let ahead = input.session.origin == Origin::Fresh;
-    let fits = !ahead || input.model.is_none() || input.model == worker.model;
-    let sees = worker.reads_results || !input.reads_results;
-    fits && sees && input.prompt.len() <= message::LONGEST_PROMPT
 }
 
 /// How long a process may take to read what it is told.

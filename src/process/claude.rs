@@ -45,6 +45,8 @@ pub struct Claude {
     pub(super) program: PathBuf,
     pub(super) settings: Settings,
     pub(super) homes: Homes,
+    /// The workflow's folder, below which the files of options are.
+    pub(super) scope: PathBuf,
     pub(super) steps: PathBuf,
     pub(super) marker: Marker,
     pub(super) pool: Rc<Pool>,
@@ -83,6 +85,7 @@ impl Claude {
         };
         Self {
             program,
+            scope: PathBuf::from(&settings.cwd),
             settings,
             homes,
             steps,
@@ -94,6 +97,12 @@ impl Claude {
             census: Census::default(),
             starts_ahead: Cell::new(false),
         }
+    }
+
+    /// Returns the same for a workflow in another folder than the one its agents work in.
+    #[must_use]
+    pub fn with_scope(self, scope: PathBuf) -> Self {
+        Self { scope, ..self }
     }
 
     /// Runs a turn, or attaches to it; `notices` is told what it is seen doing.

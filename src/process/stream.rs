@@ -7,6 +7,7 @@
 pub mod background;
 pub mod glimpse;
 mod line;
+pub mod partial;
 mod refusals;
 mod spent;
 
@@ -29,6 +30,9 @@ pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// The model name of messages the program writes itself, which no model has seen.
 const SYNTHETIC: &str = "<synthetic>";
+
+/// The kind of error that the program names when the API does not accept the credentials.
+const AUTHENTICATION_FAILED: &str = "authentication_failed";
 
 /// A line that is longer than [`LONGEST_LINE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -103,6 +107,10 @@ pub struct Stream {
     pub not_logged_in: bool,
     /// The tools that were refused.
     pub refused: RefusedTools,
+    /// Number of requests in a row that the API has refused because of the credentials.
+    pub authentication_refusals: u32,
+    /// The kind of the last error that the program reported in place of a message.
+    pub reported_error: Option<String>,
     /// The end of the turn.
     pub result: Option<TurnResult>,
 }
@@ -210,6 +218,10 @@ impl Stream {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
+        if partial::begins_as_partial(line) {
+            self.partial_message();
+            return Ok(());
+        }
         let text = String::from_utf8_lossy(line);
         match serde_json::from_str::<Line<'_>>(&text) {
             Ok(event) => self.event(&event),
@@ -219,7 +231,19 @@ impl Stream {
         Ok(())
     }
 
+    /// Takes a part of a message: the API answers, and the line has no other meaning for the turn.
+    fn partial_message(&mut self) {
+        self.events += 1;
+        self.authentication_refusals = 0;
+        if std::mem::take(&mut self.retry_delay_ms) > 0 {
+            self.activity = Some("writing".to_owned());
+        }
+    }
+
     fn event(&mut self, event: &Line<'_>) {
+        if event.kind == partial::KIND {
+            return self.partial_message();
+        }
         self.events += 1;
         self.retry_delay_ms = 0;
         match &*event.kind {
@@ -244,11 +268,14 @@ impl Stream {
     }
 
     fn assistant(&mut self, event: &Line<'_>) {
-        self.not_logged_in |= text(event.error).as_deref() == Some("authentication_failed");
+        let error = text(event.error);
+        self.not_logged_in |= error.as_deref() == Some(AUTHENTICATION_FAILED);
+        self.reported_error = error.or(self.reported_error.take());
         let Some(message) = get::<Message<'_>>(event.message) else { return };
         if text(message.model).as_deref() == Some(SYNTHETIC) {
             return;
         }
+        self.authentication_refusals = 0;
         if let (Some(uuid), None) = (text(event.uuid), text(event.parent_tool_use_id)) {
             self.message = Some(MessageId::new(&uuid));
         }
@@ -274,9 +301,16 @@ impl Stream {
         self.activity = Some(format!("waiting for the API (attempt {attempt})"));
         self.retry_delay_ms = whole(get(event.retry_delay_ms).unwrap_or(0.0));
         let status: Option<u16> = get(event.error_status);
-        let asked = matches!(text(event.error).as_deref(), Some("rate_limit" | "overloaded"));
+        let error = text(event.error);
+        let asked = matches!(error.as_deref(), Some("rate_limit" | "overloaded"));
         if asked || status.is_some_and(is_throttle) {
             self.throttled += 1;
+        }
+        let refused = error.as_deref() == Some(AUTHENTICATION_FAILED);
+        if refused || matches!(status, Some(401 | 403)) {
+            self.authentication_refusals += 1;
+        } else {
+            self.authentication_refusals = 0;
         }
     }
 

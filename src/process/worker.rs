@@ -10,13 +10,15 @@ use tokio::time::{sleep, timeout};
 
 use super::census::Life;
 use super::command::Marker;
+use super::compaction;
 use super::follow::{Stop, put_to_rest, stopped};
+use super::group;
 use super::leftover;
 use super::owned::Process;
 use super::pool::Slot;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{Follower, ProcessFiles};
-use crate::domain::settings::Model;
+use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::usage::Spent;
 use crate::fault::point;
 
@@ -32,8 +34,10 @@ pub struct Worker {
     pub files: ProcessFiles,
     /// How far its stream has been read.
     pub follower: Follower,
-    /// The model it was last told to use.
-    pub model: Option<Model>,
+    /// Byte of the stream at which its last turn begins.
+    pub turn_from: u64,
+    /// What it was started with, or last switched to.
+    pub options: ProcessOptions,
     /// Whether it may read what joins have brought.
     pub reads_results: bool,
     /// What it has taken so far.
@@ -101,7 +105,8 @@ impl Worker {
             process,
             files,
             follower,
-            model: None,
+            turn_from: position,
+            options: ProcessOptions::default(),
             reads_results: false,
             spent: Spent::default(),
             background: BackgroundTasks::default(),
@@ -150,6 +155,20 @@ impl Worker {
             drop(self.stdin.take());
         }
         told
+    }
+
+    /// Drops the partial messages of its last turn from the stream. One that is still alive and not
+    /// known to be idle may write on, so its stream is left as it is; so is one that cannot be changed.
+    pub fn compact(&mut self) {
+        let is_alive = self.process.group().is_some_and(group::is_alive);
+        if is_alive && self.stdin.is_none() {
+            return;
+        }
+        let read = self.follower.position();
+        if let Ok(moved) = compaction::compact(&self.files.stream, self.turn_from, read) {
+            // A position that cannot be set stays behind the end, where nothing is read twice.
+            let _ = self.follower.move_to(moved);
+        }
     }
 
     /// Sees to it that nothing of it is left.

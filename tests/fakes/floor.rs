@@ -15,6 +15,7 @@ pub(crate) fn turn(flags: &Flags) -> Turn {
         permission_mode: flags.permission_mode(),
         cost: 0.0,
         used: Usage::default(),
+        partial: flags.partial_messages,
         replay: None,
         denials: serde_json::json!([]),
     }

@@ -87,6 +87,7 @@ impl Process {
             permission_mode: self.flags.permission_mode(),
             cost,
             used: used.clone(),
+            partial: self.flags.partial_messages,
             replay: asked.replay.clone(),
             denials: Refused::denials(&rule.refused),
         };

@@ -29,12 +29,13 @@ use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::Accepted;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
-use crate::domain::settings::OnDenied;
+use crate::domain::settings::{OnDenied, Settings};
 use crate::domain::supervision::Supervision;
 use crate::domain::throttle::Throttle;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{Cause, Failure, StepInput, TurnId};
 use crate::domain::turn_options::TurnOptions;
+use crate::domain::widening::PermissionCeiling;
 use crate::store;
 use crate::store::writer::Outcome;
 
@@ -93,6 +94,8 @@ impl Still {
                 variables: Variables::new(),
                 model: None,
                 on_denied: OnDenied::Continue,
+                options: TurnOptions::default(),
+                ceiling: PermissionCeiling::of(&Settings::default()),
                 source: Arc::new(files(WORKFLOW)),
                 runner,
                 performer: Rc::new(Nothing),
@@ -297,6 +300,8 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             variables: Variables::new(),
             model: None,
             on_denied: OnDenied::Continue,
+            options: TurnOptions::default(),
+            ceiling: PermissionCeiling::of(&Settings::default()),
             source: Arc::new(files(WORKFLOW)),
             runner: gated(at, arrived),
             performer: Rc::new(Nothing),

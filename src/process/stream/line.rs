@@ -72,6 +72,28 @@ pub(super) struct Line<'line> {
     pub(super) tool_name: Field<'line>,
     #[serde(borrow, default)]
     pub(super) tool_use_id: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) event: Field<'line>,
+}
+
+/// A part of a message, as the API streams it.
+#[derive(Deserialize)]
+pub(super) struct PartialEvent<'line> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Cow<'line, str>,
+    #[serde(borrow, default)]
+    pub(super) content_block: Option<Content<'line>>,
+    #[serde(borrow, default)]
+    pub(super) delta: Option<Delta<'line>>,
+}
+
+/// The next piece of a message.
+#[derive(Deserialize)]
+pub(super) struct Delta<'line> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Cow<'line, str>,
+    #[serde(borrow, default)]
+    pub(super) text: Field<'line>,
 }
 
 /// The answer to a control request.

@@ -24,6 +24,7 @@ use crate::domain::fan_out::ForkRules;
 use crate::domain::home::Home;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::Policy;
+use crate::domain::settings::OnDenied;
 use crate::domain::turn::{Cause, Failure, STEP_VERSION, StepInput, StepOutcome, TurnId};
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::step::{self, Ask, Position, RESULTS_FILE, Unfilled};
@@ -70,6 +71,7 @@ struct Terms {
     folder: Option<Folder>,
     home: Home,
     forks: ForkRules,
+    on_denied: OnDenied,
     /// The task it was, and where the agent stood.
     task: Option<Box<Assignment>>,
     /// The commit its worktree begins at, where that is known.
@@ -146,6 +148,7 @@ impl Agent {
             folder: assignment.folder.clone(),
             home: assignment.home.clone(),
             forks: ask.forks,
+            on_denied: ask.on_denied.unwrap_or(self.context.on_denied),
             task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
             base: assignment.base.clone(),
         };
@@ -286,9 +289,13 @@ impl Handler<TurnEnded> for Agent {
         match ended.outcome {
             StepOutcome::Failed(failure) => self.report(Report::failed(ended.turn, failure)),
             StepOutcome::Replied(reply) => {
+                if let Some(failure) = Failure::of_refused_tools(&reply, terms.on_denied) {
+                    return self.report(Report::failed(ended.turn, failure));
+                }
                 let report = Report {
                     cost: reply.cost,
                     usage: reply.usage.clone(),
+                    refused_tools: reply.refused_tools.clone(),
                     duration_ms: reply.duration_ms,
                     message: reply.message.clone(),
                     ..Report::empty(ended.turn)

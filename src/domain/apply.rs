@@ -28,8 +28,10 @@ use super::effect::Effect;
 use super::event::{Command, Event, Reborn, Record, RunStarted, StepFinished};
 use super::fact::Facts;
 use super::id::{AgentId, SessionId};
+use super::ledger::cost_of;
 use super::money::Usd;
 use super::question::Question;
+use super::refusal::{NAMED_PER_RUN, ToolRefusals};
 use super::run::{Ending, Run, STATE_VERSION, Status};
 use super::session::Session;
 use super::time::Timestamp;
@@ -119,6 +121,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         pause: None,
         limited_until: None,
         total_cost_usd: Usd::ZERO,
+        refused_tools: ToolRefusals::default(),
         turn_costs_usd: BTreeMap::new(),
         shares: BTreeMap::new(),
         settings: settings.clone(),
@@ -169,6 +172,9 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::CommandReceived { command: Command::Stop, .. } => vec![Effect::Stop],
         Event::CommandReceived { command: Command::Answer(_), .. } => Vec::new(),
     };
+    if let Some(charge) = cost_of(&record.event) {
+        run.refused_tools.add_all(charge.refused_tools, NAMED_PER_RUN);
+    }
     run.seq = record.seq;
     Ok(effects)
 }

@@ -13,7 +13,9 @@ use super::home::Home;
 use super::id::{AgentId, Folder, MessageId, StateName};
 use super::model::ModelName;
 use super::money::Usd;
+use super::refusal::{ToolRefusals, closing_line};
 use super::session::Session;
+use super::settings::OnDenied;
 use super::supervision::Limits;
 use super::time::Timestamp;
 use super::transition::Variables;
@@ -110,6 +112,9 @@ pub struct Reply {
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The last message of the turn, to which the session can be cut back.
@@ -128,6 +133,9 @@ pub struct Failure {
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// The model was at work, and nobody said what that cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsettled: bool,
@@ -146,7 +154,23 @@ impl Failure {
             cost: Usd::ZERO,
             unsettled: false,
             usage: Usage::default(),
+            refused_tools: ToolRefusals::default(),
             resets: None,
+        }
+    }
+
+    /// Turns a reply into the failure of an agent whose state fails when a tool is refused; `None` if
+    /// none was, or the state goes on.
+    #[must_use]
+    pub fn of_refused_tools(reply: &Reply, on_denied: OnDenied) -> Option<Self> {
+        match on_denied {
+            OnDenied::Continue => None,
+            OnDenied::Fail => closing_line(&reply.refused_tools).map(|line| Self {
+                cost: reply.cost,
+                usage: reply.usage.clone(),
+                refused_tools: reply.refused_tools.clone(),
+                ..Self::new(Cause::ToolRefused, format!("{line} (on_denied: fail)"))
+            }),
         }
     }
 }
@@ -195,6 +219,8 @@ pub enum Cause {
     Uncertain,
     /// The files of the turn cannot be written.
     Storage,
+    /// A tool was refused in a state that fails then.
+    ToolRefused,
     /// Claude Code is not logged in.
     Authentication,
     /// Claude Code cannot be started.
@@ -203,7 +229,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Crash,
         Self::Timeout,
         Self::Stall,
@@ -224,6 +250,7 @@ impl Cause {
         Self::Unneeded,
         Self::Uncertain,
         Self::Storage,
+        Self::ToolRefused,
         Self::Authentication,
         Self::Unavailable,
     ];
@@ -252,6 +279,7 @@ impl fmt::Display for Cause {
             Self::Unneeded => "no longer needed",
             Self::Uncertain => "uncertain effect",
             Self::Storage => "storage",
+            Self::ToolRefused => "tool refused",
             Self::Authentication => "not logged in",
             Self::Unavailable => "cannot be started",
         })

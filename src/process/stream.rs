@@ -8,12 +8,14 @@ pub mod background;
 pub mod glimpse;
 mod line;
 pub mod partial;
+mod refusals;
 mod spent;
 
 use memchr::memchr;
 use serde_json::value::RawValue;
 
 use self::line::{Line, Message, Origin, RateLimit, get, text};
+use self::refusals::RefusedTools;
 
 use self::background::{BackgroundTasks, TurnRemainder};
 use super::message::{BASE_USAGE, FINAL_USAGE};
@@ -103,6 +105,8 @@ pub struct Stream {
     pub limit: Option<Rejected>,
     /// Whether the program said that it is not logged in.
     pub not_logged_in: bool,
+    /// The tools that were refused.
+    pub refused: RefusedTools,
     /// Number of requests in a row that the API has refused because of the credentials.
     pub authentication_refusals: u32,
     /// The kind of the last error that the program reported in place of a message.
@@ -257,6 +261,8 @@ impl Stream {
         let subtype = text(event.subtype).unwrap_or_default();
         if subtype == "api_retry" {
             self.api_retry(event);
+        } else if subtype == "permission_denied" {
+            self.refused.denied(event);
         }
         self.background.system(&subtype, event);
     }
@@ -277,6 +283,7 @@ impl Stream {
             match &*content.kind {
                 "tool_use" => {
                     self.used_tools = true;
+                    self.refused.called(&content);
                     self.activity = text(content.name);
                     self.open_tools.extend(text(content.id));
                 }
@@ -322,6 +329,7 @@ impl Stream {
     /// A turn may have several results: when background work ends, the model is told, and answers
     /// again. The last one counts; if it says nothing, what was said before stands.
     fn result(&mut self, event: &Line<'_>) {
+        self.refused.result(event);
         self.results += 1;
         self.meter.read_total(spent::of_result(event));
         self.background.result(event);
@@ -359,6 +367,7 @@ impl Stream {
             self.expected.repeated(&id);
         }
         for content in message.content {
+            self.refused.answered(&content);
             if let Some(answered) = text(content.tool_use_id) {
                 self.open_tools.retain(|tool| *tool != answered);
             }

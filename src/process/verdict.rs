@@ -105,6 +105,7 @@ pub fn judge(
             usage: stream.taken().usage.clone(),
             duration_ms: result.duration_ms,
             message: stream.message.clone(),
+            refused_tools: stream.refused.refusals(),
         }),
         None => StepOutcome::Failed(no_result(stream, exit, &stderr())),
     }
@@ -124,12 +125,10 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
         None => classify(stream, result, &said),
     };
     Failure {
-        cause,
         resets: limit.and_then(|limit| limit.resets),
-        message: format!("Claude Code reported an error: {said}{hint}"),
         cost: stream.taken().cost,
         usage: stream.taken().usage.clone(),
-        unsettled: false,
+        ..Failure::new(cause, format!("Claude Code reported an error: {said}{hint}"))
     }
 }
 

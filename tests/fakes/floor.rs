@@ -17,6 +17,7 @@ pub(crate) fn turn(flags: &Flags) -> Turn {
         used: Usage::default(),
         partial: flags.partial_messages,
         replay: None,
+        denials: serde_json::json!([]),
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Turn {
     pub(crate) partial: bool,
     /// The message from stdin, when it is to be repeated.
     pub(crate) replay: Option<Value>,
+    /// The tools that were refused, as the result names them.
+    pub(crate) denials: Value,
 }
 
 impl Turn {
@@ -111,7 +113,13 @@ impl Turn {
         }))
     }
 
-    fn message(&self, uuid: &str, model: &str, stop_reason: &str, block: &Value) -> Vec<u8> {
+    pub(crate) fn message(
+        &self,
+        uuid: &str,
+        model: &str,
+        stop_reason: &str,
+        block: &Value,
+    ) -> Vec<u8> {
         line(&json!({
             "type": "assistant", "uuid": uuid, "session_id": self.session,
             "parent_tool_use_id": null,
@@ -163,7 +171,7 @@ impl Turn {
             "type": "result", "subtype": subtype, "is_error": is_error,
             "session_id": self.session, "total_cost_usd": self.cost, "num_turns": 1,
             "duration_ms": 1, "duration_api_ms": 1, "usage": usage(), "modelUsage": self.used.printed(),
-            "permission_denials": [], "uuid": new_id(2),
+            "permission_denials": self.denials, "uuid": new_id(2),
         });
         for (key, value) in more.as_object().into_iter().flatten() {
             end[key] = value.clone();
@@ -178,7 +186,7 @@ fn usage() -> Value {
 }
 
 /// The object as a line, its type first as the real program has it.
-fn line(value: &Value) -> Vec<u8> {
+pub(crate) fn line(value: &Value) -> Vec<u8> {
     let mut rest = value.clone();
     let kind = rest.as_object_mut().and_then(|object| object.remove("type"));
     let kind = kind.unwrap_or_default();

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::behaviour::{End, Play};
 use crate::flags::Flags;
 use crate::inbox::Wishes;
+use crate::refused::Refused;
 use crate::session::{self, Refusal};
 use crate::usage::Usage;
 use crate::{log, script, stream};
@@ -88,6 +89,7 @@ impl Process {
             used: used.clone(),
             partial: self.flags.partial_messages,
             replay: asked.replay.clone(),
+            denials: Refused::denials(&rule.refused),
         };
         let mut session = None;
         let end = match opened {

@@ -20,6 +20,7 @@ mod money;
 mod options;
 mod program;
 mod recovery;
+mod refused_tools;
 mod roles;
 mod running;
 mod sessions;

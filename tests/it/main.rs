@@ -39,6 +39,7 @@ mod programs;
 mod protocol;
 mod readme;
 mod recovery;
+mod refused_tools;
 mod samples;
 mod shares;
 mod show;

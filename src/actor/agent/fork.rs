@@ -72,9 +72,10 @@ impl Agent {
                 Err(Barren::Ended) => report = Report::empty(report.turn),
                 Err(Barren::Hopeless(why)) => {
                     let message = format!("{taken}: {why}");
-                    let (cost, usage) = (report.cost, report.usage);
-                    let failure = Failure { cost, usage, ..Failure::new(Cause::Workflow, message) };
-                    report = Report::failed(report.turn, failure);
+                    let Report { turn, cost, usage, refused_tools, .. } = report;
+                    let failure = Failure::new(Cause::Workflow, message);
+                    let failure = Failure { cost, usage, refused_tools, ..failure };
+                    report = Report::failed(turn, failure);
                 }
                 Err(Barren::Wrong(why)) => {
                     let violation = Violation::Fork { asked: taken.to_string(), why };

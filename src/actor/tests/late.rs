@@ -29,7 +29,7 @@ use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::Accepted;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{OnDenied, Settings};
 use crate::domain::supervision::Supervision;
 use crate::domain::throttle::Throttle;
 use crate::domain::transition::{Transition, Variables};
@@ -93,6 +93,7 @@ impl Still {
                 workflow: Stage::id(),
                 variables: Variables::new(),
                 model: None,
+                on_denied: OnDenied::Continue,
                 options: TurnOptions::default(),
                 ceiling: PermissionCeiling::of(&Settings::default()),
                 source: Arc::new(files(WORKFLOW)),
@@ -298,6 +299,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             workflow: Stage::id(),
             variables: Variables::new(),
             model: None,
+            on_denied: OnDenied::Continue,
             options: TurnOptions::default(),
             ceiling: PermissionCeiling::of(&Settings::default()),
             source: Arc::new(files(WORKFLOW)),

@@ -18,6 +18,7 @@ use crate::domain::fan_out::ForkRules;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
 use crate::domain::policy::Policy;
+use crate::domain::settings::OnDenied;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::place::Place;
@@ -32,6 +33,8 @@ pub struct Frontmatter {
     pub policy: Policy,
     /// The model it takes.
     pub model: Option<ModelName>,
+    /// The consequence of a refused tool.
+    pub on_denied: Option<OnDenied>,
     /// What else it needs of Claude Code.
     pub options: TurnOptions,
     /// Under which terms agents live that are born here.
@@ -68,6 +71,7 @@ struct Raw {
     on_timeout: Option<Spanned<String>>,
     on_failure: Option<Spanned<String>>,
     rest: Option<Spanned<String>>,
+    on_denied: Option<Spanned<String>>,
     effort: Option<IgnoredAny>,
     tools: Option<IgnoredAny>,
     allowed_tools: Option<IgnoredAny>,
@@ -160,6 +164,7 @@ pub fn examine(yaml: &str) -> Examined {
     let is_whole = errors.is_empty();
     places.model = place(raw.model.as_ref());
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
+    frontmatter.on_denied = errors.keep(value(raw.on_denied, supervision::on_denied)).flatten();
     let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
     places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
     let many = errors.keep(value(raw.forks, forking::forks)).flatten();

@@ -13,6 +13,7 @@ use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
 use crate::domain::policy::{Accepted, Policy, Violation};
+use crate::domain::settings::OnDenied;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn_options::TurnOptions;
 use crate::language::place::Place;
@@ -63,6 +64,8 @@ pub struct Ask {
     pub prompt: String,
     /// The model the state takes.
     pub model: Option<ModelName>,
+    /// The consequence of a refused tool, if the state says.
+    pub on_denied: Option<OnDenied>,
     /// What else the state needs of Claude Code, its configurations read.
     pub options: TurnOptions,
     /// Where that stands.
@@ -161,6 +164,7 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
+        on_denied: frontmatter.on_denied,
         options,
         option_site: OptionSite { path: path.clone(), places: places.options },
         terms: frontmatter.terms,
@@ -185,6 +189,7 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
 pub fn task(position: &Position, task: &Task) -> Ask {
     Ask {
         prompt: task.prompt.clone(),
+        on_denied: None,
         model: task.model.clone(),
         options: task.options.clone(),
         option_site: OptionSite { path: task.name.to_string(), places: OptionPlaces::default() },

@@ -11,6 +11,7 @@ mod judge;
 mod walk;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, SpawnHandle};
 
@@ -25,6 +26,7 @@ use crate::domain::home::Home;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::Policy;
 use crate::domain::turn::{Cause, Failure, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use crate::language::output::OutputContract;
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::step::{self, Ask, Position, RESULTS_FILE, Unfilled};
 
@@ -63,6 +65,7 @@ enum Work {
 #[derive(Clone)]
 struct Terms {
     policy: Policy,
+    output: Option<OutputContract>,
     evaluator: Option<Evaluator>,
     proposal: Option<Box<Proposal>>,
     state: StateName,
@@ -137,8 +140,10 @@ impl Agent {
         let reads_results = file.is_some_and(|file| ask.prompt.contains(file.as_str()));
         let evaluator = assignment.proposal.as_ref().map(|proposal| proposal.evaluator.clone());
         let asked = evaluator.or_else(|| Some(assignment.task.as_ref()?.name.clone()));
+        let schema = ask.output.as_ref().map(|contract| Arc::clone(contract.schema.text()));
         let terms = Terms {
             policy: ask.policy,
+            output: ask.output,
             evaluator: ask.evaluator,
             proposal: assignment.proposal.clone(),
             state: assignment.state.clone(),
@@ -160,6 +165,7 @@ impl Agent {
             session: assignment.session,
             model: ask.model.or(self.context.model),
             most: admitted.most,
+            output: schema,
             limits: assignment.limits,
             prompt: assignment.reminder.unwrap_or(ask.prompt),
             values: ask.values,

@@ -12,6 +12,7 @@ pub mod graph;
 pub mod hint;
 pub mod listing;
 pub mod manifest;
+pub mod output;
 pub mod place;
 pub mod plugins;
 pub mod program;

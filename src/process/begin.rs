@@ -121,6 +121,7 @@ impl Claude {
             model: input.model,
             home: input.home.clone(),
             reads_results: input.reads_results,
+            output: input.output.as_ref(),
             most: input.most,
             prompt: (!told).then_some(&input.prompt),
         };
@@ -149,12 +150,13 @@ impl Claude {
 }
 
 /// Whether a process can serve a turn. The prompt must not be too long to be told, and a change of the
-/// model leaves traces in the conversation, which has not begun yet in one that was started ahead.
+/// model leaves traces in the conversation, which has not begun yet in one that was started ahead. A schema is
+/// given to a process at its start, for all its turns.
 fn can_serve(worker: &Worker, input: &StepInput) -> bool {
     let ahead = input.session.origin == Origin::Fresh;
     let fits = !ahead || input.model.is_none() || input.model == worker.model;
     let sees = worker.reads_results || !input.reads_results;
-    fits && sees && input.prompt.len() <= message::LONGEST_PROMPT
+    fits && sees && worker.output == input.output && input.prompt.len() <= message::LONGEST_PROMPT
 }
 
 /// How long a process may take to read what it is told.

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
@@ -36,6 +37,8 @@ pub(super) struct Launch<'launch> {
     pub(super) home: Home,
     /// Whether it may read what joins have brought, wherever it runs.
     pub(super) reads_results: bool,
+    /// The schema that its answers are checked against.
+    pub(super) output: Option<&'launch Arc<str>>,
     /// What it may spend at the most.
     pub(super) most: Option<Usd>,
     /// What it reads; absent, if it is told things.
@@ -66,6 +69,9 @@ impl Claude {
             let results = self.steps.with_file_name("results").display().to_string();
             arguments.extend(["--add-dir".to_owned(), results]);
         }
+        if let Some(schema) = launch.output {
+            arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
+        }
         let start = Start {
             program: self.program.clone(),
             arguments,
@@ -91,6 +97,7 @@ impl Claude {
         worker.slot = launch.slot;
         worker.model = launch.model;
         worker.reads_results = launch.reads_results;
+        worker.output = launch.output.cloned();
         worker.life = Some(self.census.born());
         Ok(worker)
     }
@@ -123,6 +130,7 @@ impl Claude {
             model: self.settings.model,
             home: Home::default(),
             reads_results: false,
+            output: None,
             most: self.settings.budget_usd,
             prompt: None,
         };

@@ -1,6 +1,7 @@
 //! A Claude Code process at work: what it is told, how far its stream has been read, how it ends.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
@@ -35,6 +36,8 @@ pub struct Worker {
     pub model: Option<Model>,
     /// Whether it may read what joins have brought.
     pub reads_results: bool,
+    /// The schema that it checks its answers against: it was started with it, and has it for all its turns.
+    pub output: Option<Arc<str>>,
     /// What it has taken so far.
     pub spent: Spent,
     /// Whether it may have left processes behind that are out of reach of a signal to its group.
@@ -100,6 +103,7 @@ impl Worker {
             follower,
             model: None,
             reads_results: false,
+            output: None,
             spent: Spent::default(),
             may_leave_others: false,
             slot: None,

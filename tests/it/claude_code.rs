@@ -15,6 +15,7 @@ mod graphs;
 mod installed;
 mod machine;
 mod money;
+mod output;
 mod program;
 mod recovery;
 mod roles;

@@ -3,13 +3,12 @@
 //! Whatever it does not know is an error with a place, because a misspelt policy that is silently
 //! ignored would allow everything.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
+pub(super) use super::answers::Entry;
 use super::evaluator::{self, Evaluator};
-use super::forking;
+use super::{answers, forking};
 use crate::domain::agent::Terms;
 use crate::domain::fan_out::ForkRules;
 use crate::domain::join::Join;
@@ -18,6 +17,7 @@ use crate::domain::settings::Model;
 use crate::domain::time::millis;
 use crate::domain::transition::{Tag, Transition};
 use crate::language::hint::closest;
+use crate::language::output::{OrderedJson, OutputKey};
 use crate::language::place::Place;
 use crate::language::yaml::{self, Error, Errors, value};
 use crate::language::{manifest, supervision};
@@ -27,6 +27,8 @@ use crate::language::{manifest, supervision};
 pub struct Frontmatter {
     /// What the state allows.
     pub policy: Policy,
+    /// The form of its answer, if that is an object.
+    pub output: Option<OutputKey>,
     /// The model it takes.
     pub model: Option<Model>,
     /// Under which terms agents live that are born here.
@@ -44,6 +46,7 @@ pub struct Frontmatter {
 struct Raw {
     #[serde(default)]
     allowed_transitions: Option<Spanned<Vec<Spanned<Entry>>>>,
+    output: Option<Spanned<OrderedJson>>,
     #[serde(default)]
     model: Option<Spanned<String>>,
     #[serde(default)]
@@ -63,8 +66,6 @@ struct Raw {
     rest: Option<Spanned<String>>,
 }
 
-pub(super) type Entry = BTreeMap<String, Spanned<String>>;
-
 /// Where an entry stands, and what it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryPlace {
@@ -80,7 +81,7 @@ pub struct EntryPlace {
 
 impl EntryPlace {
     pub(super) fn of(entry: &Spanned<Entry>) -> Self {
-        let place = |key| entry.value.get(key).map(|value| value.referenced.into());
+        let place = |key| entry.value.attributes.get(key).map(|value| value.referenced.into());
         Self {
             target: place("target"),
             continuation: place("return").or_else(|| place("next")),
@@ -103,6 +104,8 @@ pub struct Places {
     pub policy: Option<Place>,
     /// Each entry of the policy.
     pub entries: Vec<EntryPlace>,
+    /// The `when` of each entry.
+    pub whens: Vec<Option<Place>>,
     /// The file of the evaluator's prompt.
     pub evaluator: Option<Place>,
     /// The entries of the evaluator's pattern.
@@ -146,16 +149,24 @@ pub fn examine(yaml: &str) -> Examined {
     }
     let Examined { frontmatter, places, errors } = &mut examined;
     let Some(raw) = errors.keep(yaml::read::<Raw>(yaml)) else { return examined };
+    let mut whens = Vec::new();
     if let Some(entries) = raw.allowed_transitions {
         places.policy = Some(entries.referenced.into());
-        for written in entries.value {
+        for mut written in entries.value {
+            if raw.output.is_none() {
+                written.value.take_plain_when();
+            }
             let place = EntryPlace::of(&written);
+            let when = written.value.when.clone();
             if let Some(transition) = errors.keep(listed(written)) {
                 frontmatter.policy.allowed.push(transition);
                 places.entries.push(place);
+                places.whens.push(when.as_ref().map(|when| when.referenced.into()));
+                whens.push(when);
             }
         }
     }
+    answers::read(raw.output, &whens, raw.evaluator.as_ref(), frontmatter, places, errors);
     let is_whole = errors.is_empty();
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
     let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
@@ -198,7 +209,7 @@ fn place(written: Option<&Spanned<String>>) -> Option<Place> {
 
 /// An entry of a policy: it says where to, and the words are the agent's own.
 fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
-    let question = written.value.get("question").map(|question| question.referenced);
+    let question = written.value.attributes.get("question").map(|question| question.referenced);
     let transition = entry(written)?;
     match question.filter(|_| transition.tag() == Tag::Ask) {
         None => Ok(transition),
@@ -210,7 +221,7 @@ fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
 }
 
 pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
-    let (place, mut attributes) = (entry.referenced, entry.value);
+    let (place, mut attributes) = (entry.referenced, entry.value.attributes);
     let Some(name) = attributes.remove("tag") else {
         return Err(Error::at(
             place,

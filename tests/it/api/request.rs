@@ -21,6 +21,8 @@ pub(crate) struct Request {
     pub(crate) system: String,
     /// The names of the tools the model may use.
     pub(crate) tools: Vec<String>,
+    /// The schema of the tool for an answer that is an object; null without it.
+    pub(crate) output_schema: Value,
     /// Every text of the conversation, oldest first: prompts, replies, outcomes of tools.
     pub(crate) texts: Vec<String>,
     /// The last of `texts`.
@@ -43,6 +45,7 @@ impl Request {
             session: session.and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned(),
             system: texts(&body["system"]).join("\n"),
             tools,
+            output_schema: output_schema(&body["tools"]),
             newest: history.last().cloned().unwrap_or_default(),
             texts: history,
         })
@@ -67,6 +70,11 @@ impl fmt::Debug for Request {
         shown.field("model", &self.model).field("session", &self.session);
         shown.field("texts", &short).finish_non_exhaustive()
     }
+}
+
+fn output_schema(tools: &Value) -> Value {
+    let tool = items(tools).find(|tool| tool["name"] == "StructuredOutput");
+    tool.map_or(Value::Null, |tool| tool["input_schema"].clone())
 }
 
 fn beginning(text: &str) -> String {

@@ -164,6 +164,7 @@ impl Agent {
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or(self.context.model),
+            options: ask.options,
             most: admitted.most,
             output: schema,
             limits: assignment.limits,

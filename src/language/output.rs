@@ -119,8 +119,12 @@ fn without_place(message: &str) -> &str {
     message.split(" at line ").next().unwrap_or(message)
 }
 
+fn ending(name: &StateName) -> Option<&str> {
+    name.as_str().rsplit_once('.').map(|(_, ending)| ending)
+}
+
 fn is_json(name: &StateName) -> bool {
-    name.as_str().ends_with(".json")
+    ending(name) == Some("json")
 }
 
 /// Checks that a file's name is one that a schema can have.
@@ -129,8 +133,7 @@ fn is_json(name: &StateName) -> bool {
 /// What it may be.
 pub fn schema_file(name: &str) -> Result<StateName, String> {
     let name = StateName::parse(name).map_err(|error| error.to_string())?;
-    let known = [".json", ".yaml", ".yml"].iter().any(|ending| name.as_str().ends_with(ending));
-    if known {
+    if matches!(ending(&name), Some("json" | "yaml" | "yml")) {
         Ok(name)
     } else {
         Err(format!("{name}: a schema is a file NAME.json or NAME.yaml beside the prompt"))

@@ -113,8 +113,8 @@ fn a_join_has_the_objects() {
         results.as_array().into_iter().flatten().map(|one| &one["result"]).collect();
     let [approved, to_revise] =
         [APPROVED, TO_REVISE].map(|text| serde_json::from_str::<Value>(text).expect("JSON"));
-    let text = json!("{\"score\":1}");
-    assert_eq!(results, [&approved, &to_revise, &text], "only what was checked is an object");
+    let plain = json!("{\"score\":1}");
+    assert_eq!(results, [&approved, &to_revise, &plain], "only what was checked is an object");
     assert_eq!(best, "9");
 }
 

@@ -256,7 +256,7 @@ fn when(way: &Way, index: usize, prompt: &Prompt) -> String {
     let output = prompt.frontmatter.output.as_ref().filter(|_| way.origin == Origin::Policy);
     let tests =
         output.and_then(|output| output.rules.get(index)).map_or(&[][..], |rule| &rule.when);
-    tests.iter().map(|test| format!(" {test}")).collect()
+    tests.iter().fold(String::new(), |label, test| format!("{label} {test}"))
 }
 
 /// What a list has an entry for, as far as it is known.

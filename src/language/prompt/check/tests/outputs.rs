@@ -54,13 +54,13 @@ fn what_is_wrong_with_an_output_is_said_with_its_place() {
             SCHEMA,
             "v.json",
             &[REVISE],
-            "START.md:3:1: RF503 an answer with verdict: \"approve\" leads nowhere",
+            "START.md:4:3: RF503 an answer with verdict: \"approve\" leads nowhere",
         ),
         (
             SCHEMA,
             "v.json",
             &["tag: goto, target: FIX.md, when: { verdct: revise }", "tag: result"],
-            "START.md:4:42: RF502 `verdct` is no field of the output's schema; did you mean `verdict`?",
+            "START.md:4:40: RF502 `verdct` is no field of the output's schema; did you mean `verdict`?",
         ),
         (
             SCHEMA,
@@ -72,13 +72,13 @@ fn what_is_wrong_with_an_output_is_said_with_its_place() {
             SCHEMA,
             "v.json",
             &["tag: result", REVISE],
-            "START.md:5:42: warning: RF504 this entry is never taken",
+            "START.md:5:40: warning: RF504 this entry is never taken",
         ),
         (
             SCHEMA,
             "v.json",
             &["tag: goto, target: FIX.md, when: revise"],
-            "START.md:4:42: RF002 `when` names fields of the answer",
+            "START.md:4:40: RF002 `when` names fields of the answer",
         ),
         (
             SCHEMA,
@@ -115,7 +115,7 @@ fn what_is_wrong_with_an_output_is_said_with_its_place() {
     }
     let found = checked(&[("START.md", &prompt(APPROVE, "x"))], None, &[]);
     assert!(
-        found[0].contains("START.md:3:24: RF002 `when` decides by the fields of an `output`"),
+        found[0].contains("START.md:3:26: RF002 `when` decides by the fields of an `output`"),
         "{found:?}"
     );
 }

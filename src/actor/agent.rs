@@ -154,6 +154,17 @@ impl Agent {
             task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
             base: assignment.base.clone(),
         };
+        let options = match &assignment.folder {
+            Some(folder) => ask.options.below(folder),
+            None => ask.options,
+        };
+        let options = options.or(&self.context.options);
+        if let Some(widening) = self.context.ceiling.widenings(&options).into_iter().next() {
+            let place = ask.option_site.place_of(widening.key, widening.part.as_deref());
+            let message = format!("{place}: {}: {}", widening.key, widening.message);
+            let failure = Failure::new(Cause::Workflow, message);
+            return self.report(Report::failed(assignment.turn, failure));
+        }
         let input = StepInput {
             version: STEP_VERSION,
             turn: assignment.turn,
@@ -163,8 +174,8 @@ impl Agent {
             reads_results,
             visit: assignment.visit,
             session: assignment.session,
-            model: ask.model.or(self.context.model),
-            options: ask.options,
+            model: ask.model.or_else(|| self.context.model.clone()),
+            options,
             most: admitted.most,
             output: schema,
             limits: assignment.limits,

@@ -18,8 +18,10 @@ use super::registry::Registry;
 use super::runner::StepRunner;
 use crate::domain::fan_out::Forking;
 use crate::domain::id::{Folder, RunId};
-use crate::domain::settings::Model;
+use crate::domain::model::ModelName;
 use crate::domain::transition::Variables;
+use crate::domain::turn_options::TurnOptions;
+use crate::domain::widening::PermissionCeiling;
 use crate::language::prompt::step::Unfilled;
 use crate::language::source::{self, Source};
 
@@ -30,7 +32,11 @@ pub struct Context {
     /// Values for placeholders of every state.
     pub variables: Variables,
     /// The model of states that name none.
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
+    /// What states need of Claude Code that do not say it themselves.
+    pub options: TurnOptions,
+    /// The permissions that no state may exceed.
+    pub ceiling: PermissionCeiling,
     /// The workflow's files.
     pub source: Arc<dyn Source>,
     /// Who answers.

@@ -22,6 +22,7 @@ use super::supervisor::{Parts, Start, Supervisor};
 use crate::domain::agent::Agent;
 use crate::domain::run::Run;
 use crate::domain::throttle::Throttle;
+use crate::domain::widening::PermissionCeiling;
 use crate::language::source::Source;
 use crate::store;
 use crate::store::run_store::RunStore;
@@ -82,6 +83,8 @@ pub async fn supervise(
     let supervisor = Supervisor::create(move |ctx| {
         let context = Rc::new(Context {
             workflow: run.workflow_id.clone(),
+            ceiling: PermissionCeiling::of(&settings),
+            options: settings.options,
             variables: settings.variables,
             model: settings.model,
             source,

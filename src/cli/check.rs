@@ -11,6 +11,7 @@ use super::exit::{Error, Exit};
 use super::output;
 use super::subject::Subject;
 use crate::domain::id::{Folder, StateName};
+use crate::domain::widening::StarterConsent;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::excerpt;
 use crate::language::prompt::check::{self, Findings};
@@ -24,10 +25,16 @@ use crate::plugin::sentence::printable;
 pub fn check(args: &CheckArgs) -> Result<Exit, Error> {
     let subject = Subject::open(&args.path)?;
     let graphs = subject.graphs(args.profile.into());
+    let consent = StarterConsent {
+        tools: args.allow_tools.clone(),
+        trusts_workflow: args.trust_workflow,
+        widest_mode: None,
+    };
     let findings = check::check(check::Subject {
         source: &subject.scope,
         entry: subject.entry.as_ref(),
         variables: &args.variables,
+        consent: &consent,
         graphs: &graphs,
     });
     let errors = findings.diagnostics.iter().filter(|one| one.is_error()).count();

@@ -8,13 +8,15 @@ use super::args::answers::Answers;
 use super::logging::Logging;
 use super::on_event::OnEvent;
 use super::plugins::Plugins;
+use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
-use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
+use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::{Exhausted, Restart};
 use crate::domain::time::millis;
-use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs};
+use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs, model};
 use crate::language::prompt::forking::count as how_many_agents;
 use crate::language::supervision::{restarts, some_time};
+use crate::language::turn_options::tool_rule;
 use crate::plugin::telemetry::config::url as collector;
 
 const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; \
@@ -23,9 +25,10 @@ const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at
 /// What can be changed when a run goes on.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// Model of the states that name none: opus, sonnet or haiku
+    /// Model of the states that name none: any name or alias that Claude Code takes, such as opus,
+    /// sonnet or haiku
     #[arg(long, value_parser = model)]
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
 
     /// What the run may spend in US dollars, in all; `budget` in a prompt's frontmatter gives the agents
     /// that are born there, and what they fork, a share of it
@@ -47,6 +50,15 @@ pub struct Options {
     /// What Claude Code may do without asking, one of its permission modes [default: acceptEdits]
     #[arg(long, value_name = "MODE", conflicts_with = "dangerously_skip_permissions")]
     pub permission_mode: Option<String>,
+
+    /// Let states have this tool run unasked, if they list it among their `allowed_tools`: a rule such
+    /// as WebFetch or 'Bash(cargo test:*)', which also covers longer commands; repeat it for more
+    #[arg(long, value_name = "RULE", value_parser = tool_rule)]
+    pub allow_tools: Vec<String>,
+
+    /// Let the workflow bring rules, settings, servers, plug-ins and an environment of its own
+    #[arg(long)]
+    pub trust_workflow: bool,
 
     /// Let Claude Code do everything without asking; only for places where nothing can be harmed
     #[arg(long)]
@@ -258,15 +270,6 @@ fn choices<T: Copy, const N: usize>(
     help: [&'static str; N],
 ) -> Vec<Choice<T>> {
     names.iter().zip(help).map(|((name, value), help)| (*name, *value, help)).collect()
-}
-
-fn model(text: &str) -> Result<Model, String> {
-    Model::from_name(text).ok_or_else(|| {
-        format!(
-            "use {}; a full model name can be passed on as it is: -- --model NAME",
-            Model::ALL.map(Model::name).join(", ")
-        )
-    })
 }
 
 fn backoff(text: &str) -> Result<(u64, u64), String> {

@@ -89,7 +89,7 @@ fn refuse_own(options: &Options) -> Result<(), Error> {
 }
 
 fn overlay(args: &Options, settings: &mut Settings) {
-    settings.model = args.model.or(settings.model);
+    settings.model = args.model.clone().or_else(|| settings.model.take());
     settings.budget_usd = args.budget.or(settings.budget_usd);
     settings.on_budget = args.on_budget.map_or(settings.on_budget, |named| named.0);
     settings.debug |= args.debug;
@@ -99,6 +99,14 @@ fn overlay(args: &Options, settings: &mut Settings) {
     }
     if !args.claude_args.is_empty() {
         settings.claude_args.clone_from(&args.claude_args);
+        settings.options.forget_given(&args.claude_args);
+    }
+    settings.consent.trusts_workflow |= args.trust_workflow;
+    settings.consent.tools.extend(args.allow_tools.iter().cloned());
+    settings.consent.tools.sort();
+    settings.consent.tools.dedup();
+    if args.dangerously_skip_permissions || args.permission_mode.is_some() {
+        settings.consent.widest_mode = None;
     }
     if args.dangerously_skip_permissions {
         settings.permission = Permission::SkipAll;

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::id::StateName;
+use super::model::ModelName;
 use super::money::Usd;
-use super::settings::Model;
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::TurnId;
@@ -40,7 +40,7 @@ pub struct Start {
     pub state: StateName,
     /// The model, or the one Claude Code would take by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
     /// What the agent and the run have spent.
     #[serde(flatten)]
     pub spent: Spent,

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::id::StateName;
-use super::settings::Model;
+use super::model::ModelName;
 use super::time::Timestamp;
+use super::turn_options::TurnOptions;
 
 /// The name of a node or of an ending.
 pub type NodeName = Arc<str>;
@@ -136,7 +137,10 @@ pub struct Task {
     pub prompt: String,
     /// The model, if it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
+    /// What else it needs of Claude Code.
+    #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
+    pub options: TurnOptions,
     /// What its result has to be.
     pub contract: Contract,
     /// The name of this prompt: the graph's file and the node.

@@ -6,41 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fan_out::Forking;
+use super::model::ModelName;
 use super::money::Usd;
 use super::plugin::PlugIn;
 use super::supervision::Supervision;
 use super::transition::Variables;
-
-/// The models a state or a command line may name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Model {
-    Opus,
-    Sonnet,
-    Haiku,
-}
-
-impl Model {
-    /// All of them, the most capable first.
-    pub const ALL: [Self; 3] = [Self::Opus, Self::Sonnet, Self::Haiku];
-
-    /// The name Claude Code takes.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Opus => "opus",
-            Self::Sonnet => "sonnet",
-            Self::Haiku => "haiku",
-        }
-    }
-
-    /// The model of that name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|model| model.name() == name)
-    }
-}
+use super::turn_options::TurnOptions;
+use super::widening::StarterConsent;
 
 /// Who answers the prompts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -112,7 +84,7 @@ pub struct Settings {
     pub answerer: Answerer,
     /// The model of states that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
     /// What the run may spend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
@@ -140,6 +112,12 @@ pub struct Settings {
     pub claude: String,
     /// What it may do.
     pub permission: Permission,
+    /// What its states may do beyond that.
+    #[serde(default, skip_serializing_if = "StarterConsent::is_empty")]
+    pub consent: StarterConsent,
+    /// What states need of Claude Code that do not say it themselves.
+    #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
+    pub options: TurnOptions,
     /// Further arguments for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claude_args: Vec<String>,
@@ -186,6 +164,8 @@ impl Default for Settings {
             cwd: ".".to_owned(),
             claude: "claude".to_owned(),
             permission: Permission::default(),
+            consent: StarterConsent::default(),
+            options: TurnOptions::default(),
             claude_args: Vec::new(),
             variables: Variables::new(),
             label: None,

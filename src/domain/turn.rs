@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::home::Home;
 use super::id::{AgentId, Folder, MessageId, StateName};
+use super::model::ModelName;
 use super::money::Usd;
 use super::session::Session;
-use super::settings::Model;
 use super::supervision::Limits;
 use super::time::Timestamp;
 use super::transition::Variables;
@@ -76,7 +76,7 @@ pub struct StepInput {
     /// The session it runs in.
     pub session: Session,
     /// The model, or the one Claude Code would take by itself.
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
     /// What else the state needs of Claude Code.
     #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
     pub options: TurnOptions,

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::id::Folder;
 use super::model::ModelName;
 
 /// The options of a turn.
@@ -83,6 +84,39 @@ impl TurnOptions {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Forgets the options that arguments for Claude Code give, too: those of a command line are nearer
+    /// than a manifest.
+    pub fn forget_given(&mut self, arguments: &[String]) {
+        for argument in arguments {
+            match argument.split('=').next().unwrap_or_default() {
+                "--effort" => self.effort = None,
+                "--tools" => self.tools = None,
+                "--append-system-prompt" => self.append_system_prompt = None,
+                "--system-prompt-file" | "--system-prompt" => self.system_prompt_file = None,
+                "--settings" => self.settings = None,
+                "--setting-sources" => self.setting_sources = None,
+                "--agents" => self.agents = None,
+                "--max-turns" => self.max_turns = None,
+                "--max-thinking-tokens" => self.max_thinking_tokens = None,
+                "--fallback-model" => self.fallback_model = None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns these options with paths relative to the folder that holds another.
+    #[must_use]
+    pub fn below(self, folder: &Folder) -> Self {
+        let within = |path: String| format!("{folder}/{path}");
+        let all = |paths: Vec<String>| paths.into_iter().map(within).collect();
+        Self {
+            system_prompt_file: self.system_prompt_file.map(within),
+            add_dirs: self.add_dirs.map(all),
+            plugin_dirs: self.plugin_dirs.map(all),
+            ..self
+        }
     }
 
     /// Returns these options, completed key by key from those of a layer farther away.
@@ -178,6 +212,25 @@ impl PermissionMode {
         ("auto", Self::Auto),
         ("bypassPermissions", Self::BypassPermissions),
     ];
+
+    /// Returns the mode of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode)
+    }
+
+    /// Returns the place of the mode in the order of how much runs unasked, from `plan` on.
+    #[must_use]
+    pub fn rank(self) -> u8 {
+        match self {
+            Self::Plan => 0,
+            Self::DontAsk => 1,
+            Self::Default => 2,
+            Self::AcceptEdits => 3,
+            Self::Auto => 4,
+            Self::BypassPermissions => 5,
+        }
+    }
 
     /// Returns the name that every version of Claude Code takes.
     #[must_use]
@@ -298,6 +351,19 @@ mod tests {
         assert_eq!(both.max_turns, Some(3));
         assert_eq!(near.clone().or(&TurnOptions::default()), near);
         assert_eq!(TurnOptions::default().or(&near), near);
+    }
+
+    #[test]
+    fn option_of_a_manifest_gives_way_to_the_command_line() {
+        let mut options = TurnOptions {
+            effort: Some(EffortLevel::Low),
+            max_turns: Some(3),
+            strict_mcp: Some(true),
+            ..TurnOptions::default()
+        };
+        options.forget_given(&["--effort=high", "--max-turns", "9", "--x"].map(str::to_owned));
+        let left = TurnOptions { strict_mcp: Some(true), ..TurnOptions::default() };
+        assert_eq!(options, left);
     }
 
     #[test]

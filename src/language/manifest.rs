@@ -6,6 +6,7 @@
 //! asks for as plug-ins are named before they are started, and can be refused.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_yaml::Spanned;
 
 use super::place::Place;
@@ -14,11 +15,14 @@ use super::prompt::forking;
 use super::supervision;
 use super::yaml::{self, Error, Errors, value};
 use crate::domain::id::StateName;
+use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::plugin::PlugIn;
-use crate::domain::settings::{MaxProcs, Model, OnBudget, OnLimit};
+use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::Overrides;
 use crate::domain::time::millis;
+use crate::domain::turn_options::TurnOptions;
+use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 
 /// Its name.
 pub const FILE: &str = "raymond.yaml";
@@ -33,7 +37,7 @@ pub const GRAPH: &str = "workflow.yaml";
 pub const PROGRAM: &str = "workflow.lisp";
 
 /// The permission modes a workflow may name: none that lets its agents do more than edit unasked.
-const MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
+const MODES: [&str; 4] = ["default", "acceptEdits", "plan", "dontAsk"];
 
 /// The arguments a workflow may pass on: none that opens more of the machine, or runs anything.
 const ARGUMENTS: [&str; 8] = [
@@ -57,7 +61,7 @@ pub struct Manifest {
     /// The file it begins with.
     pub entry: Option<String>,
     /// The model of states that name none.
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
     /// What a run may spend.
     pub budget: Option<Usd>,
     /// What happens when that is used up.
@@ -74,14 +78,18 @@ pub struct Manifest {
     pub supervision: Overrides,
     /// What Claude Code may do without asking.
     pub permission_mode: Option<String>,
+    /// What else states need of Claude Code that do not say it themselves.
+    pub options: TurnOptions,
     /// Further arguments for Claude Code.
     pub claude_args: Vec<String>,
     /// The programs that look on and have a say.
     pub plugins: Vec<PlugIn>,
 }
 
+/// The keys as they are written. The options of a turn are read from a tree, and are only known here.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the options of a turn are read elsewhere")]
 struct Raw {
     name: Option<String>,
     description: Option<String>,
@@ -97,6 +105,25 @@ struct Raw {
     permission_mode: Option<Spanned<String>>,
     claude_args: Option<Vec<Spanned<String>>>,
     plugins: Option<Vec<Spanned<plugins::Raw>>>,
+    effort: Option<IgnoredAny>,
+    tools: Option<IgnoredAny>,
+    allowed_tools: Option<IgnoredAny>,
+    disallowed_tools: Option<IgnoredAny>,
+    append_system_prompt: Option<IgnoredAny>,
+    system_prompt_file: Option<IgnoredAny>,
+    mcp_config: Option<IgnoredAny>,
+    strict_mcp: Option<IgnoredAny>,
+    settings: Option<IgnoredAny>,
+    setting_sources: Option<IgnoredAny>,
+    agents: Option<IgnoredAny>,
+    add_dirs: Option<IgnoredAny>,
+    plugin_dirs: Option<IgnoredAny>,
+    max_turns: Option<IgnoredAny>,
+    max_thinking_tokens: Option<IgnoredAny>,
+    background: Option<IgnoredAny>,
+    env: Option<IgnoredAny>,
+    fallback_model: Option<IgnoredAny>,
+    startup: Option<IgnoredAny>,
 }
 
 /// A manifest as far as it can be read.
@@ -106,6 +133,10 @@ pub struct Examined {
     pub manifest: Manifest,
     /// Where it names the file the workflow begins with.
     pub entry: Option<Place>,
+    /// Where it names the model.
+    pub model: Option<Place>,
+    /// Where the options of turns stand.
+    pub options: OptionPlaces,
     /// What is wrong with it.
     pub errors: Errors,
 }
@@ -135,8 +166,16 @@ pub fn examine(text: &str) -> Examined {
         errors.keep(harmless(argument, before.replace(argument.value.starts_with("--"))));
     }
     let place = raw.entry.as_ref().map(|entry| entry.referenced.into());
+    let place_of_model = raw.model.as_ref().map(|model| model.referenced.into());
     let supervision = raw.supervision.map(supervision::Raw::read).transpose();
     let mode = raw.permission_mode;
+    let mut written = WrittenOptions::of(text);
+    // The mode of a run has a key of its own, whose mistakes are told below.
+    written.options.permission_mode = None;
+    written
+        .faults
+        .retain(|fault| Some(fault.at) != mode.as_ref().map(|mode| mode.referenced.into()));
+    errors.add_options(written.faults);
     let manifest = Manifest {
         name: raw.name,
         description: raw.description,
@@ -153,11 +192,12 @@ pub fn examine(text: &str) -> Examined {
             .keep(value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT)))
             .flatten(),
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
+        options: written.options,
         permission_mode: errors.keep(value(mode, permission_mode)).flatten(),
         plugins: errors.keep(plugins::read(raw.plugins.unwrap_or_default())).unwrap_or_default(),
         claude_args: arguments.into_iter().map(|argument| argument.value).collect(),
     };
-    Examined { manifest, entry: place, errors }
+    Examined { manifest, entry: place, model: place_of_model, options: written.places, errors }
 }
 
 /// A mode that lets the agents do no more than edit unasked.
@@ -201,11 +241,9 @@ fn entry(name: &str) -> Result<String, String> {
 /// Reads the name of a model.
 ///
 /// # Errors
-/// A text with the names there are.
-pub fn model(name: &str) -> Result<Model, String> {
-    Model::from_name(name).ok_or_else(|| {
-        format!("unknown model `{name}`; use one of {}", Model::ALL.map(Model::name).join(", "))
-    })
+/// A text that says why it cannot be one.
+pub fn model(name: &str) -> Result<ModelName, String> {
+    ModelName::parse(name).map_err(|error| error.to_string())
 }
 
 /// Reads an amount in US dollars.
@@ -247,7 +285,7 @@ mod tests {
     fn the_whole_manifest_is_read() {
         let text = "name: review\ndescription: reviews\nentry: BEGIN.md\nmodel: haiku\nbudget: $2.50\nmax_procs: auto\nmax_fan_out: 50\nstagger: 1s\non_limit: pause\nsupervision:\n  restart: temporary\npermission_mode: plan\nclaude_args: [--effort, low]\n";
         let read = parse(text).expect("valid");
-        assert_eq!((read.entry.as_deref(), read.model), (Some("BEGIN.md"), Some(Model::Haiku)));
+        assert_eq!((read.entry.as_deref(), read.model), (Some("BEGIN.md"), Some(ModelName::HAIKU)));
         assert_eq!(
             (read.budget, read.max_procs),
             (Some(Usd::from_dollars(2.5)), Some(MaxProcs::Auto))
@@ -263,7 +301,10 @@ mod tests {
     fn each_mistake_has_a_place_and_a_hint() {
         let table = [
             ("mdel: opus\n", "1:1: unknown key `mdel`; did you mean `model`?"),
-            ("model: gpt\n", "1:8: unknown model `gpt`; use one of opus, sonnet, haiku"),
+            (
+                "model: a b\n",
+                "1:8: `a b` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name",
+            ),
             ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
             ("max_procs: 0\n", "1:12: write a number from 1 to 65535, or auto"),
             ("on_limit: stop\n", "1:11: unknown value `stop`; use wait, pause, fail"),

@@ -128,6 +128,18 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// As [`read`](Self::read); a path that leads out by `..` or is absolute is [`Error::Outside`].
     fn document(&self, path: &str) -> Result<String, Error>;
+
+    /// Returns the text of a file by its path below the scope.
+    ///
+    /// # Errors
+    /// As [`document`](Self::document), but nothing is looked for outside of the scope.
+    fn read_path(&self, path: &str) -> Result<String, Error>;
+
+    /// Checks that a file or a folder is there, by its path below the scope.
+    ///
+    /// # Errors
+    /// As [`read_path`](Self::read_path).
+    fn check_path(&self, path: &str, is_folder: bool) -> Result<(), Error>;
 }
 
 /// Whether a path stays below where it begins, as far as it says so itself.
@@ -169,6 +181,18 @@ impl Source for BTreeMap<String, String> {
     }
 
     fn document(&self, path: &str) -> Result<String, Error> {
+        self.read_path(path)
+    }
+
+    fn check_path(&self, path: &str, is_folder: bool) -> Result<(), Error> {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        if is_folder && stays_below(path) && self.keys().any(|name| name.starts_with(&folder)) {
+            return Ok(());
+        }
+        self.read_path(path).map(drop)
+    }
+
+    fn read_path(&self, path: &str) -> Result<String, Error> {
         if !stays_below(path) {
             return Err(Error::Outside { path: path.to_owned() });
         }

@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_yaml::{Location, Spanned};
 
 use super::hint::closest;
+use super::turn_options::OptionFault;
 
 /// What is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +34,13 @@ impl Errors {
     /// Takes what could be read, and keeps the error of what could not.
     pub fn keep<T>(&mut self, read: Result<T, Error>) -> Option<T> {
         read.map_err(|error| self.0.push(error)).ok()
+    }
+
+    /// Adds the mistakes in the options of turns.
+    pub fn add_options(&mut self, faults: Vec<OptionFault>) {
+        let error =
+            |OptionFault { at, message }| Error { line: at.line, column: at.column, message };
+        self.0.extend(faults.into_iter().map(error));
     }
 
     /// Whether there are none.

@@ -4,17 +4,24 @@ use tokio::task::spawn_blocking;
 
 use super::begin::unwritable;
 use super::claude::{Claude, Turn};
+use super::compaction;
 use super::leftover;
 use super::owned::Process;
 use super::stream::Stream;
+use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker::Worker;
-use crate::domain::turn::{Failure, TurnId};
+use crate::domain::turn::{Failure, StepInput};
 
 impl Claude {
     /// A turn that was started before, with its process, if that still runs: the first of those that
     /// bear its mark, lead a group and write into its stream.
-    pub(super) async fn attach(&self, turn: &TurnId, files: &TurnFiles) -> Result<Turn, Failure> {
+    pub(super) async fn attach(
+        &self,
+        input: &StepInput,
+        files: &TurnFiles,
+    ) -> Result<Turn, Failure> {
+        let turn = &input.turn;
         let passage = files.passage();
         let name = passage.as_ref().map_or_else(|| turn.stem(), |passage| passage.process.clone());
         let process_files = ProcessFiles::named(&self.steps, &name);
@@ -28,6 +35,8 @@ impl Claude {
             .min_by_key(|leftover| leftover.started)
             .map_or(Process::Gone, Process::Adopted);
         let from = passage.as_ref().map_or(0, |passage| passage.from);
+        compaction::recover(&stream_file, from)
+            .map_err(|error| unwritable(&stream_file, &error))?;
         let mut worker = Worker::new(process, process_files, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
         worker.slot = self.pool.free_slot();
@@ -36,6 +45,8 @@ impl Claude {
             worker.spent = passage.spent.clone();
             Stream::answer_to(passage.message, passage.spent)
         });
+        let background = input.options.background.unwrap_or_default();
+        let stream = stream.with_background(background, BackgroundTasks::default());
         Ok(Turn { worker, stream, took_over: false, attached: true })
     }
 }

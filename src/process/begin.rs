@@ -15,12 +15,15 @@ use super::follow::{Stop, stopped};
 use super::launch::Launch;
 use super::message;
 use super::stream::Stream;
+use super::stream::background::BackgroundTasks;
 use super::transcript::TurnFiles;
 use super::worker::{Rest, Telling, Worker};
 use crate::domain::id::MessageId;
 use crate::domain::passage::Passage;
+use crate::domain::process_reuse::{ProcessOptions, ProcessReuse, ProcessSwitch, reuse};
 use crate::domain::session::Origin;
 use crate::domain::turn::{Cause, Failure, StepInput};
+use crate::domain::usage::Spent;
 use crate::fault::point;
 
 type StopReceiver = watch::Receiver<Stop>;
@@ -35,13 +38,13 @@ impl Claude {
     ) -> Result<Turn, Failure> {
         self.refuse_if_stopped()?;
         let turn = match self.pool.take(&input.session) {
-            Some(worker) if can_serve(&worker, input) => {
-                self.go_on(worker, input, files, stop).await?
-            }
-            Some(worker) => {
-                worker.rest(&self.marker, stop, Rest::Patiently).await;
-                None
-            }
+            Some(worker) => match self.switches(&worker, input) {
+                Some(switches) => self.go_on(worker, &switches, input, files, stop).await?,
+                None => {
+                    worker.rest(&self.marker, stop, Rest::Patiently).await;
+                    None
+                }
+            },
             None => None,
         };
         let turn = match turn {
@@ -68,6 +71,7 @@ impl Claude {
     async fn go_on(
         &self,
         mut worker: Worker,
+        switches: &[ProcessSwitch],
         input: &StepInput,
         files: &TurnFiles,
         stop: &mut StopReceiver,
@@ -82,16 +86,18 @@ impl Claude {
             spent: worker.spent.clone(),
             message: new_message(),
         };
+        worker.turn_from = passage.from;
         if let Err((path, error)) = files.note(&passage) {
             self.retire(worker);
             return Err(unwritable(&path, &error));
         }
         point("passage.noted");
         let mut said = String::new();
-        if let Some(model) = input.model.filter(|&model| worker.model != Some(model)) {
-            said.push_str(&message::set_model(&new_message(), model));
-            worker.model = Some(model);
+        for switch in switches {
+            said.push_str(&message::switch(&new_message(), switch));
         }
+        let model = input.model.clone().or(worker.options.model);
+        worker.options = ProcessOptions { model, turn: input.options.clone() };
         said.push_str(&message::prompt(&passage.message, &input.prompt));
         let waits = Telling { longest: first_sign(input), ..telling(input) };
         let told = worker.tell(&said, stop, waits).await;
@@ -101,13 +107,16 @@ impl Claude {
             forget(files)?;
             return Ok(None);
         }
-        let stream = Stream::answer_to(passage.message, passage.spent);
+        let tasks = worker.background.left_running();
+        let stream = answer_to(passage.message, passage.spent, tasks, input);
         Ok(Some(Turn { worker, stream, took_over: true, attached: false }))
     }
 
     /// Starts a process for a turn.
     async fn start(&self, input: &StepInput, stop: &mut StopReceiver) -> Result<Turn, Failure> {
         let told = input.prompt.len() <= message::LONGEST_PROMPT;
+        let id = new_message();
+        let said = message::get_usage(message::BASE_USAGE) + &message::prompt(&id, &input.prompt);
         let slot = tokio::select! {
             slot = self.pool.slot(|worker| self.retire(worker)) => slot,
             () = stopped(stop) => None,
@@ -118,26 +127,36 @@ impl Claude {
             slot,
             agent: Some(&input.turn.agent),
             session: &input.session,
-            model: input.model,
+            options: ProcessOptions { model: input.model.clone(), turn: input.options.clone() },
             home: input.home.clone(),
             reads_results: input.reads_results,
             output: input.output.as_ref(),
             most: input.most,
-            prompt: (!told).then_some(&input.prompt),
+            prompt: (!told).then_some(&said),
         };
         let mut worker = self.launch(launch).await?;
         point("spawn.after");
-        let mut stream = Stream::default();
         if told {
-            let id = new_message();
-            worker.tell(&message::prompt(&id, &input.prompt), stop, telling(input)).await;
+            worker.tell(&said, stop, telling(input)).await;
             point("spawn.asked");
-            stream = Stream::answer_to(id, worker.spent.clone());
         }
-        if !self.settings.warm {
-            drop(worker.stdin.take());
-        }
+        let stream = answer_to(id, worker.spent.clone(), BackgroundTasks::default(), input);
         Ok(Turn { worker, stream, took_over: false, attached: false })
+    }
+
+    /// Returns how a process has to be switched to serve a turn; `None` if it cannot serve it. The
+    /// prompt must not be too long to be told, and a process has its schema for all its turns.
+    fn switches(&self, worker: &Worker, input: &StepInput) -> Option<Vec<ProcessSwitch>> {
+        let sees = worker.reads_results || !input.reads_results;
+        if !sees || worker.output != input.output || input.prompt.len() > message::LONGEST_PROMPT {
+            return None;
+        }
+        let ahead = input.session.origin == Origin::Fresh;
+        let needs = ProcessOptions { model: input.model.clone(), turn: input.options.clone() };
+        match reuse(&worker.options, &needs, &self.settings.permission, ahead) {
+            ProcessReuse::Switch(switches) => Some(switches),
+            ProcessReuse::Restart => None,
+        }
     }
 
     pub(super) fn refuse_if_stopped(&self) -> Result<(), Failure> {
@@ -149,21 +168,21 @@ impl Claude {
     }
 }
 
-/// Whether a process can serve a turn. The prompt must not be too long to be told, and a change of the
-/// model leaves traces in the conversation, which has not begun yet in one that was started ahead. A schema is
-/// given to a process at its start, for all its turns.
-fn can_serve(worker: &Worker, input: &StepInput) -> bool {
-    let ahead = input.session.origin == Origin::Fresh;
-    let fits = !ahead || input.model.is_none() || input.model == worker.model;
-    let sees = worker.reads_results || !input.reads_results;
-    fits && sees && worker.output == input.output && input.prompt.len() <= message::LONGEST_PROMPT
-}
-
 /// How long a process may take to read what it is told.
 fn telling(input: &StepInput) -> Telling {
     let [longest, grace] =
         [input.limits.idle_timeout_ms, input.limits.shutdown_ms].map(Duration::from_millis);
     Telling { longest, grace }
+}
+
+fn answer_to(
+    message: MessageId,
+    total: Spent,
+    tasks: BackgroundTasks,
+    input: &StepInput,
+) -> Stream {
+    let background = input.options.background.unwrap_or_default();
+    Stream::answer_to(message, total).with_background(background, tasks)
 }
 
 fn new_message() -> MessageId {

@@ -22,7 +22,6 @@ use super::home::Homes;
 use super::leftover;
 use super::machine::{self, Gauge};
 use super::notice::Notice;
-use super::outcome::outcome;
 use super::pool::Pool;
 use super::stops::Stops;
 use super::stream::Stream;
@@ -32,7 +31,6 @@ use crate::domain::capacity;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{Failure, StepInput, StepOutcome, TurnId};
-use crate::fault::point;
 
 /// How long the last processes of a run may take to end before they are ended.
 const LAST_REST: Duration = Duration::from_secs(5);
@@ -47,6 +45,8 @@ pub struct Claude {
     pub(super) program: PathBuf,
     pub(super) settings: Settings,
     pub(super) homes: Homes,
+    /// The workflow's folder, below which the files of options are.
+    pub(super) scope: PathBuf,
     pub(super) steps: PathBuf,
     pub(super) marker: Marker,
     pub(super) pool: Rc<Pool>,
@@ -85,6 +85,7 @@ impl Claude {
         };
         Self {
             program,
+            scope: PathBuf::from(&settings.cwd),
             settings,
             homes,
             steps,
@@ -96,6 +97,12 @@ impl Claude {
             census: Census::default(),
             starts_ahead: Cell::new(false),
         }
+    }
+
+    /// Returns the same for a workflow in another folder than the one its agents work in.
+    #[must_use]
+    pub fn with_scope(self, scope: PathBuf) -> Self {
+        Self { scope, ..self }
     }
 
     /// Runs a turn, or attaches to it; `notices` is told what it is seen doing.
@@ -197,7 +204,7 @@ impl Claude {
     ) -> Result<StepOutcome, Failure> {
         let files = TurnFiles::of(&self.steps, &input.turn);
         let mut turn = if files.are_there() {
-            self.attach(&input.turn, &files).await?
+            self.attach(input, &files).await?
         } else {
             self.begin(input, &files, stop).await?
         };
@@ -233,74 +240,6 @@ impl Claude {
             }
         })
         .await
-    }
-
-    /// Keeps the process for the next turn, or sees it to its end, and tells what the turn came to.
-    async fn finish(
-        &self,
-        turn: Turn,
-        end: End,
-        input: &StepInput,
-        stop: &watch::Receiver<Stop>,
-    ) -> StepOutcome {
-        let Turn { mut worker, mut stream, attached, .. } = turn;
-        point("rest.before");
-        worker.may_leave_others |= attached || stream.used_tools;
-        if let Some(result) = &stream.result {
-            worker.spent = result.spent.clone();
-        }
-        if self.stays(&worker, &stream, &end, stop) {
-            let files = worker.files.clone();
-            self.keep_for_next(worker, input, &stream);
-            return outcome(end, &stream, &files, input.limits);
-        }
-        let how = match end {
-            End::Result if !stream.open_tasks.is_empty() => Rest::Now,
-            End::Result => Rest::Patiently,
-            _ => Rest::Soon,
-        };
-        worker.end(&self.marker, stop, how).await;
-        let end = match worker.follower.read_to_end(&mut stream).await {
-            Err(error) if stream.result.is_none() => End::Unreadable(error),
-            _ => end,
-        };
-        outcome(end, &stream, &worker.files, input.limits)
-    }
-
-    /// Whether a process can serve another turn: it has answered well, it listens, and it has nothing
-    /// left to do that could have it go on by itself.
-    fn stays(
-        &self,
-        worker: &Worker,
-        stream: &Stream,
-        end: &End,
-        stop: &watch::Receiver<Stop>,
-    ) -> bool {
-        self.settings.warm
-            && matches!(end, End::Result)
-            && stream.result.as_ref().is_some_and(|result| !result.is_error)
-            && stream.open_tasks.is_empty()
-            && worker.stdin.is_some()
-            && *stop.borrow() == Stop::No
-    }
-
-    fn keep_for_next(&self, worker: Worker, input: &StepInput, stream: &Stream) {
-        let session = input.session.after_turn(stream.message.clone());
-        let agent = &input.turn.agent;
-        match self.pool.keep(worker, agent, &session) {
-            Ok(number) => {
-                let (pool, marker) = (Rc::clone(&self.pool), self.marker.clone());
-                let stop = self.stops.of_run();
-                let longest = Duration::from_millis(self.settings.warm_for_ms);
-                spawn_local(async move {
-                    tokio::time::sleep(longest).await;
-                    if let Some(worker) = pool.expired(number) {
-                        worker.rest(&marker, &stop, Rest::Patiently).await;
-                    }
-                });
-            }
-            Err(worker) => self.retire(*worker),
-        }
     }
 }
 

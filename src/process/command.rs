@@ -3,19 +3,31 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::option_flags::{denied_tools, option_flags};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::money::Usd;
+use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::session::{Origin, Session};
-use crate::domain::settings::{Model, Permission, Settings};
-
-/// The tool a run without a person cannot answer.
-const NEVER: &str = "AskUserQuestion";
+use crate::domain::settings::{Permission, Settings};
+use crate::domain::turn_options::PermissionMode;
 
 /// What a process may spend at the most, over all its turns: then they end with an error.
 const MOST: &str = "--max-budget-usd";
 
-/// What makes a process take its turns as messages, until there are no more, and repeat them.
-const TOLD: [&str; 3] = ["--input-format", "stream-json", "--replay-user-messages"];
+/// Lets Claude Code do everything without asking.
+const SKIP_ALL: &str = "--dangerously-skip-permissions";
+
+/// What makes a process take its turns as messages, until there are no more.
+const STREAMED: [&str; 2] = ["--input-format", "stream-json"];
+
+/// What makes it repeat them, so that it shows which of them it answers.
+const REPEATED: &str = "--replay-user-messages";
+
+/// Has the program say whether its session runs or is idle: only the latter ends a turn.
+const STATES: (&str, &str) = ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
+
+/// Has the program print a message while it is written, so that a long answer is a sign of life.
+const PARTIAL: &str = "--include-partial-messages";
 
 /// Has the program write a session to disk before it reports a turn's end, so that whoever goes on
 /// with it then finds the whole turn.
@@ -25,25 +37,29 @@ const EAGER: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
 #[must_use]
 pub fn arguments(
     session: &Session,
-    model: Option<Model>,
-    settings: &Settings,
+    options: &ProcessOptions,
+    (settings, scope): (&Settings, &Path),
     told: bool,
     most: Option<Usd>,
 ) -> Vec<String> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
+    arguments.extend(STREAMED.map(str::to_owned));
+    arguments.push(PARTIAL.to_owned());
     if told {
-        arguments.extend(TOLD.map(str::to_owned));
+        arguments.push(REPEATED.to_owned());
     }
     arguments.extend(origin(session));
-    if let Some(model) = model {
-        arguments.extend(["--model".to_owned(), model.name().to_owned()]);
+    if let Some(model) = &options.model {
+        arguments.extend(["--model".to_owned(), model.to_string()]);
     }
+    let own_mode = options.turn.permission_mode;
     match &settings.permission {
+        _ if own_mode.is_some() => {}
         Permission::Mode(mode) => arguments.extend(["--permission-mode".to_owned(), mode.clone()]),
-        Permission::SkipAll => arguments.push("--dangerously-skip-permissions".to_owned()),
+        Permission::SkipAll => arguments.push(SKIP_ALL.to_owned()),
     }
-    arguments.extend(["--disallowedTools".to_owned(), NEVER.to_owned()]);
+    arguments.extend(denied_tools(&options.turn));
     let own = |argument: &String| argument.starts_with(MOST);
     if let Some(most) = most.filter(|most| *most > Usd::ZERO)
         && !settings.claude_args.iter().any(own)
@@ -51,6 +67,13 @@ pub fn arguments(
         arguments.extend([MOST.to_owned(), most.dollars().to_string()]);
     }
     arguments.extend(settings.claude_args.iter().cloned());
+    // What a state says itself comes after what holds for all, and so wins.
+    match own_mode {
+        Some(PermissionMode::BypassPermissions) => arguments.push(SKIP_ALL.to_owned()),
+        Some(mode) => arguments.extend(["--permission-mode".to_owned(), mode.name().to_owned()]),
+        None => {}
+    }
+    arguments.extend(option_flags(&options.turn, scope));
     arguments
 }
 
@@ -85,13 +108,14 @@ impl Marker {
     /// The variables that a process gets on top of the caller's environment. `process` is the name
     /// of its files; the agent is not known of one that is started ahead of its first turn.
     #[must_use]
-    pub fn variables(&self, process: &str, agent: Option<&AgentId>) -> [(&'static str, String); 5] {
+    pub fn variables(&self, process: &str, agent: Option<&AgentId>) -> [(&'static str, String); 6] {
         [
             ("RAYMOND_RUN", self.run.to_string()),
             ("RAYMOND_DIR", self.dir.display().to_string()),
             ("RAYMOND_AGENT", agent.map(AgentId::to_string).unwrap_or_default()),
             ("RAYMOND_TURN", process.to_owned()),
             (EAGER.0, EAGER.1.to_owned()),
+            (STATES.0, STATES.1.to_owned()),
         ]
     }
 
@@ -147,18 +171,23 @@ fn is_executable(path: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::domain::id::{MessageId, SessionId};
+    use crate::domain::model::ModelName;
+    use crate::domain::turn_options::{EffortLevel, TurnOptions};
 
-    fn shown(session: &Session, model: Option<Model>, settings: &Settings) -> String {
-        arguments(session, model, settings, false, None).join(" ")
+    fn shown(session: &Session, options: &ProcessOptions, settings: &Settings) -> String {
+        arguments(session, options, (settings, Path::new("/w")), false, None).join(" ")
     }
+
+    const DENIED: &str = "--disallowedTools AskUserQuestion,ScheduleWakeup,CronCreate";
 
     #[test]
     fn each_origin_has_its_flags() {
         let id = SessionId::new;
         let settings = Settings::default();
-        let rest = "--permission-mode acceptEdits --disallowedTools AskUserQuestion";
-        let head = "-p --output-format stream-json --verbose";
-        let line = |session| shown(&session, None, &settings);
+        let rest = format!("--permission-mode acceptEdits {DENIED}");
+        let head = "-p --output-format stream-json --verbose --input-format stream-json --include-partial-messages";
+        let none = ProcessOptions::default();
+        let line = |session| shown(&session, &none, &settings);
         assert_eq!(line(Session::fresh(id("a"))), format!("{head} --session-id a {rest}"));
         assert_eq!(line(Session::resumed(id("a"), None)), format!("{head} --resume a {rest}"));
         let branch = Session::resumed(id("a"), None).branch(id("b"));
@@ -170,9 +199,16 @@ mod tests {
     #[test]
     fn a_process_that_stays_is_told_so() {
         let session = Session::fresh(SessionId::new("a"));
-        let line = arguments(&session, None, &Settings::default(), true, None).join(" ");
+        let line = arguments(
+            &session,
+            &ProcessOptions::default(),
+            (&Settings::default(), Path::new("/w")),
+            true,
+            None,
+        )
+        .join(" ");
         assert!(line.starts_with(
-            "-p --output-format stream-json --verbose --input-format stream-json --replay-user-messages --session-id a"
+            "-p --output-format stream-json --verbose --input-format stream-json --include-partial-messages --replay-user-messages --session-id a"
         ));
     }
 
@@ -183,10 +219,32 @@ mod tests {
             claude_args: vec!["--effort".into(), "low".into()],
             ..Settings::default()
         };
-        let line = shown(&Session::fresh(SessionId::new("a")), Some(Model::Haiku), &settings);
-        assert!(line.ends_with(
-            "--model haiku --dangerously-skip-permissions --disallowedTools AskUserQuestion --effort low"
-        ));
+        let haiku = ProcessOptions { model: Some(ModelName::HAIKU), ..ProcessOptions::default() };
+        let line = shown(&Session::fresh(SessionId::new("a")), &haiku, &settings);
+        assert!(line.ends_with(&format!(
+            "--model haiku --dangerously-skip-permissions {DENIED} --effort low"
+        )));
+    }
+
+    #[test]
+    fn options_of_a_state_come_after_those_for_all() {
+        let settings =
+            Settings { claude_args: vec!["--effort".into(), "low".into()], ..Settings::default() };
+        let turn = TurnOptions {
+            effort: Some(EffortLevel::High),
+            permission_mode: Some(PermissionMode::Plan),
+            disallowed_tools: Some(vec!["WebFetch".into()]),
+            ..TurnOptions::default()
+        };
+        let options = ProcessOptions { model: None, turn };
+        let line = shown(&Session::fresh(SessionId::new("a")), &options, &settings);
+        let expected = format!(
+            "--session-id a {DENIED} WebFetch --effort low --permission-mode plan --effort high"
+        );
+        assert!(line.ends_with(&expected), "{line}");
+        let skips = Settings { permission: Permission::SkipAll, ..Settings::default() };
+        let line = shown(&Session::fresh(SessionId::new("a")), &options, &skips);
+        assert!(!line.contains("--dangerously-skip-permissions"), "{line}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::begin::unwritable;
 use super::claude::Claude;
 use super::command::arguments;
+use super::option_flags;
 use super::owned::{Process, Start};
 use super::pool::Slot;
 use super::transcript::ProcessFiles;
@@ -18,8 +19,8 @@ use super::worker::Worker;
 use crate::domain::home::Home;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::money::Usd;
+use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::session::Session;
-use crate::domain::settings::Model;
 use crate::domain::turn::{Cause, Failure};
 use crate::fault::point;
 
@@ -32,7 +33,7 @@ pub(super) struct Launch<'launch> {
     pub(super) slot: Option<Slot>,
     pub(super) agent: Option<&'launch AgentId>,
     pub(super) session: &'launch Session,
-    pub(super) model: Option<Model>,
+    pub(super) options: ProcessOptions,
     /// Where it runs.
     pub(super) home: Home,
     /// Whether it may read what joins have brought, wherever it runs.
@@ -63,8 +64,13 @@ impl Claude {
         let told = launch.prompt.is_none();
         let cwd = self.homes.directory(&launch.home);
         let cwd = cwd.map_err(|why| Failure::new(Cause::Workflow, why))?;
-        let mut arguments =
-            arguments(launch.session, launch.model, &self.settings, told, launch.most);
+        let mut arguments = arguments(
+            launch.session,
+            &launch.options,
+            (&self.settings, &self.scope),
+            told,
+            launch.most,
+        );
         if launch.reads_results {
             let results = self.steps.with_file_name("results").display().to_string();
             arguments.extend(["--add-dir".to_owned(), results]);
@@ -72,12 +78,17 @@ impl Claude {
         if let Some(schema) = launch.output {
             arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
         }
+        let is_set = |name: &str| std::env::var_os(name).is_some();
+        let mut environment = option_flags::environment(&launch.options.turn, is_set)
+            .map_err(|name| Failure::new(Cause::Workflow, not_set(&name)))?;
+        let marks = self.marker.variables(&launch.name, launch.agent);
+        environment.extend(marks.map(|(name, value)| (name.to_owned(), value)));
         let start = Start {
             program: self.program.clone(),
             arguments,
             in_tree: launch.home.tree.is_some(),
             cwd: cwd.clone(),
-            environment: self.marker.variables(&launch.name, launch.agent),
+            environment,
         };
         let started = if self.pool.is_busy() {
             let (files, prompt) = (files.clone(), launch.prompt.map(str::to_owned));
@@ -95,7 +106,7 @@ impl Claude {
         let mut worker =
             Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
         worker.slot = launch.slot;
-        worker.model = launch.model;
+        worker.options = launch.options;
         worker.reads_results = launch.reads_results;
         worker.output = launch.output.cloned();
         worker.life = Some(self.census.born());
@@ -127,7 +138,10 @@ impl Claude {
             slot: Some(slot),
             agent: None,
             session: &session,
-            model: self.settings.model,
+            options: ProcessOptions {
+                model: self.settings.model.clone(),
+                turn: self.settings.options.clone(),
+            },
             home: Home::default(),
             reads_results: false,
             output: None,
@@ -172,6 +186,12 @@ impl Claude {
 enum Unstarted {
     Files(PathBuf, std::io::Error),
     Process(std::io::Error),
+}
+
+fn not_set(name: &str) -> String {
+    format!(
+        "`env` passes {name}, which is not set where raymond was started; set it, or write {{ {name}: value }}"
+    )
 }
 
 fn start_with(

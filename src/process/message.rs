@@ -6,11 +6,40 @@
 use serde_json::json;
 
 use crate::domain::id::MessageId;
-use crate::domain::settings::Model;
+use crate::domain::process_reuse::ProcessSwitch;
 
 /// The longest prompt that is sent this way, in bytes: it comes back in the stream, whose lines are
 /// limited. A longer one is asked of a process of its own.
 pub const LONGEST_PROMPT: usize = 1024 * 1024;
+
+/// The id of the request for the cost before a process's first turn.
+pub const BASE_USAGE: &str = "usage-0";
+
+/// The id of the request for the cost of a turn that is being ended.
+pub const FINAL_USAGE: &str = "usage-1";
+
+/// Returns a request for what the session has cost so far.
+#[must_use]
+pub fn get_usage(id: &str) -> String {
+    control_request(id, &json!({ "subtype": "get_usage", "skip_behaviors": true }))
+}
+
+/// Returns a request to interrupt the turn that runs.
+#[must_use]
+pub fn interrupt() -> String {
+    control_request("interrupt", &json!({ "subtype": "interrupt" }))
+}
+
+/// Returns a request to stop a background task.
+#[must_use]
+pub fn stop_task(task: &str) -> String {
+    control_request(&format!("stop-{task}"), &json!({ "subtype": "stop_task", "task_id": task }))
+}
+
+fn control_request(id: &str, request: &serde_json::Value) -> String {
+    let line = json!({ "type": "control_request", "request_id": id, "request": request });
+    format!("{line}\n")
+}
 
 /// Asks a turn.
 #[must_use]
@@ -20,17 +49,27 @@ pub fn prompt(id: &MessageId, text: &str) -> String {
     format!("{line}\n")
 }
 
-/// Changes the model of the turns to come.
+/// Changes a process for the turns to come.
 #[must_use]
-pub fn set_model(id: &MessageId, model: Model) -> String {
-    let request = json!({ "subtype": "set_model", "model": model.name() });
-    let line = json!({ "type": "control_request", "request_id": id, "request": request });
-    format!("{line}\n")
+pub fn switch(id: &MessageId, switch: &ProcessSwitch) -> String {
+    let request = match switch {
+        ProcessSwitch::Model(model) => json!({ "subtype": "set_model", "model": model }),
+        ProcessSwitch::Permission(mode) => {
+            json!({ "subtype": "set_permission_mode", "mode": mode })
+        }
+        ProcessSwitch::Effort(effort) => {
+            let settings = json!({ "effortLevel": effort.name() });
+            json!({ "subtype": "apply_flag_settings", "settings": settings })
+        }
+    };
+    control_request(id.as_str(), &request)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::model::ModelName;
+    use crate::domain::turn_options::EffortLevel;
 
     #[test]
     fn each_thing_is_one_line() {
@@ -39,8 +78,24 @@ mod tests {
         let read: serde_json::Value = serde_json::from_str(&asked).expect("JSON");
         assert_eq!(read["message"]["content"][0]["text"], "two\nlines \"quoted\"");
         assert_eq!((&read["uuid"], &read["priority"]), (&json!("m1"), &json!("later")));
-        for line in [asked, set_model(&id, Model::Haiku)] {
+        for line in [asked, switch(&id, &ProcessSwitch::Model(ModelName::HAIKU))] {
             assert_eq!(line.matches('\n').count(), 1);
         }
+    }
+
+    #[test]
+    fn each_switch_is_a_control_request() {
+        let request = |one: ProcessSwitch| {
+            let line: serde_json::Value =
+                serde_json::from_str(&switch(&MessageId::new("m"), &one)).expect("JSON");
+            line["request"].clone()
+        };
+        let model = request(ProcessSwitch::Model(ModelName::HAIKU));
+        assert_eq!(model, json!({ "subtype": "set_model", "model": "haiku" }));
+        let mode = request(ProcessSwitch::Permission("plan".to_owned()));
+        assert_eq!(mode, json!({ "subtype": "set_permission_mode", "mode": "plan" }));
+        let effort = request(ProcessSwitch::Effort(EffortLevel::Max));
+        let settings = json!({ "effortLevel": "max" });
+        assert_eq!(effort, json!({ "subtype": "apply_flag_settings", "settings": settings }));
     }
 }

@@ -1,14 +1,16 @@
 //! What a turn came to, from how following it ended and what its stream holds.
 //!
 //! A turn that was told to stop or took too long may have answered all the same at its very end; an
-//! error it gave then is only how it took being told.
+//! error it gave then is only how it took being told. A result is no answer while background work
+//! runs that the turn waits for.
 
 use std::fmt::Write as _;
 
 use super::follow::End;
 use super::stream::Stream;
+use super::stream::background::TurnRemainder;
 use super::transcript::ProcessFiles;
-use super::verdict::{Exit, Moment, judge};
+use super::verdict::{Exit, LOG_IN, Moment, judge};
 use crate::domain::supervision::Limits;
 use crate::domain::time::{Timestamp, span};
 use crate::domain::turn::{Cause, Failure, StepOutcome};
@@ -20,16 +22,19 @@ pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) 
     let mut outcome = judged(end, stream, files, limits);
     if let StepOutcome::Failed(failure) = &mut outcome {
         let _ = write!(failure.message, "; see {}", files.stream.display());
-        failure.unsettled = stream.result.is_none() && stream.message.is_some();
+        failure.unsettled = stream.has_unknown_cost();
     }
     outcome
 }
 
 fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> StepOutcome {
-    let answered = stream.result.as_ref().is_some_and(|result| !result.is_error);
-    let taken = stream.result.as_ref().map(|result| result.taken.clone()).unwrap_or_default();
+    let has_answer = stream.result.as_ref().is_some_and(|result| !result.is_error);
+    let answered = has_answer && is_complete(&end, stream);
+    let waited = stream.cut_off_tasks.clone().or_else(|| stream.background.names());
     let failed = |cause, message: String| {
-        let Spent { cost, usage } = taken;
+        let Spent { cost, usage } = stream.taken().clone();
+        let waited = waited.as_deref().map(|tasks| format!("; it waited for {tasks}"));
+        let message = message + &waited.unwrap_or_default();
         StepOutcome::Failed(Failure { cost, usage, ..Failure::new(cause, message) })
     };
     match end {
@@ -57,11 +62,37 @@ fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> St
             Cause::Stall,
             "Claude Code gave no sign of having heard what it was asked".to_owned(),
         ),
-        End::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
-        End::Result | End::Stopped | End::TimedOut | End::Stalled | End::Deaf => {
-            judge(stream, Exit::Unseen, moment, || files.last_words())
+        End::Exited(exit) if has_answer && !answered => {
+            let cause = if exit == Exit::Unseen { Cause::Lost } else { Cause::Crash };
+            failed(cause, format!("Claude Code {exit} before its background work had ended"))
         }
+        End::Unauthorized if !answered => failed(Cause::Authentication, unauthorized()),
+        End::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
+        End::Result
+        | End::Stopped
+        | End::TimedOut
+        | End::Stalled
+        | End::Deaf
+        | End::Unauthorized => judge(stream, Exit::Unseen, moment, || files.last_words()),
     }
+}
+
+/// Returns whether nothing more will come of a turn that has a result. Of a process that has ended by
+/// itself no announced turn will come either.
+fn is_complete(end: &End, stream: &Stream) -> bool {
+    match (end, stream.remainder()) {
+        (_, None) => false,
+        (End::Result, Some(_)) | (_, Some(TurnRemainder::Nothing)) => true,
+        (End::Exited(_), Some(TurnRemainder::Announced)) => true,
+        (_, Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks)) => false,
+    }
+}
+
+/// Returns the message for a turn that was ended because the API refused its credentials.
+fn unauthorized() -> String {
+    format!(
+        "the API does not accept Claude Code's credentials (401 or 403, several times in a row){LOG_IN}"
+    )
 }
 
 /// Now, here.
@@ -93,6 +124,16 @@ mod tests {
         for end in [End::Stopped, End::TimedOut, End::Stalled, End::Exited(Exit::Signal(15))] {
             assert!(matches!(after(end, ANSWER), StepOutcome::Replied(_)));
         }
+    }
+
+    #[test]
+    fn refused_credentials_pause_the_run_unless_the_turn_has_answered() {
+        let StepOutcome::Failed(failure) = after(End::Unauthorized, ERROR) else {
+            panic!("an answer")
+        };
+        assert_eq!((failure.cause, failure.cost), (Cause::Authentication, Usd::from_dollars(0.5)));
+        assert!(failure.message.contains("ANTHROPIC_API_KEY"), "{}", failure.message);
+        assert!(matches!(after(End::Unauthorized, ANSWER), StepOutcome::Replied(_)));
     }
 
     #[test]

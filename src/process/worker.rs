@@ -7,16 +7,19 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::census::Life;
 use super::command::Marker;
+use super::compaction;
 use super::follow::{Stop, put_to_rest, stopped};
+use super::group;
 use super::leftover;
 use super::owned::Process;
 use super::pool::Slot;
+use super::stream::background::BackgroundTasks;
 use super::transcript::{Follower, ProcessFiles};
-use crate::domain::settings::Model;
+use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::usage::Spent;
 use crate::fault::point;
 
@@ -32,14 +35,18 @@ pub struct Worker {
     pub files: ProcessFiles,
     /// How far its stream has been read.
     pub follower: Follower,
-    /// The model it was last told to use.
-    pub model: Option<Model>,
+    /// Byte of the stream at which its last turn begins.
+    pub turn_from: u64,
+    /// What it was started with, or last switched to.
+    pub options: ProcessOptions,
     /// Whether it may read what joins have brought.
     pub reads_results: bool,
     /// The schema that it checks its answers against: it was started with it, and has it for all its turns.
     pub output: Option<Arc<str>>,
     /// What it has taken so far.
     pub spent: Spent,
+    /// The background tasks that live on in it between its turns.
+    pub background: BackgroundTasks,
     /// Whether it may have left processes behind that are out of reach of a signal to its group.
     pub may_leave_others: bool,
     /// Where it is told things.
@@ -101,10 +108,12 @@ impl Worker {
             process,
             files,
             follower,
-            model: None,
+            turn_from: position,
+            options: ProcessOptions::default(),
             reads_results: false,
             output: None,
             spent: Spent::default(),
+            background: BackgroundTasks::default(),
             may_leave_others: false,
             slot: None,
             life: None,
@@ -138,6 +147,34 @@ impl Worker {
         told
     }
 
+    /// Tells it something although it may have been told to stop; false if it cannot be told in time.
+    pub async fn command(&mut self, text: &str, longest: Duration) -> bool {
+        let Some(stdin) = &mut self.stdin else { return false };
+        let told = async {
+            stdin.write_all(text.as_bytes()).await?;
+            stdin.flush().await
+        };
+        let told = timeout(longest, told).await.is_ok_and(|told| told.is_ok());
+        if !told {
+            drop(self.stdin.take());
+        }
+        told
+    }
+
+    /// Drops the partial messages of its last turn from the stream. One that is still alive and not
+    /// known to be idle may write on, so its stream is left as it is; so is one that cannot be changed.
+    pub fn compact(&mut self) {
+        let is_alive = self.process.group().is_some_and(group::is_alive);
+        if is_alive && self.stdin.is_none() {
+            return;
+        }
+        let read = self.follower.position();
+        if let Ok(moved) = compaction::compact(&self.files.stream, self.turn_from, read) {
+            // A position that cannot be set stays behind the end, where nothing is read twice.
+            let _ = self.follower.move_to(moved);
+        }
+    }
+
     /// Sees to it that nothing of it is left.
     pub async fn rest(mut self, marker: &Marker, stop: &watch::Receiver<Stop>, how: Rest) {
         self.end(marker, stop, how).await;
@@ -145,6 +182,12 @@ impl Worker {
 
     /// The same, for who still wants to read what it has written.
     pub async fn end(&mut self, marker: &Marker, stop: &watch::Receiver<Stop>, how: Rest) {
+        if let Some(tasks) = self.background.names() {
+            tracing::warn!(
+                "{tasks} was still running, and is ended with the process {} that ran it",
+                self.files.name
+            );
+        }
         drop(self.stdin.take());
         put_to_rest(&mut self.process, stop, how).await;
         point("rest.group");

@@ -49,7 +49,8 @@ pub fn runner_for(
             let program = std::path::absolute(&program).unwrap_or(program);
             let marker = Marker { run: run.clone(), dir: root.path().to_owned() };
             let homes = homes(root, run, settings);
-            Ok(Rc::new(Claude::new(program, settings.clone(), homes, steps, marker)))
+            let claude = Claude::new(program, settings.clone(), homes, steps, marker);
+            Ok(Rc::new(claude.with_scope(scope.root().to_owned())))
         }
     }
 }

@@ -13,13 +13,19 @@ use crate::domain::instance::Definition;
 use crate::domain::money::Usd;
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
-use crate::language::diagnostic::Diagnostic;
+use crate::domain::widening::PermissionCeiling;
+use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::answers;
 use crate::language::graph::read::{Profile, read};
+use crate::language::manifest;
+use crate::language::place::Place;
 use crate::language::program;
+use crate::language::prompt::outline::{Outline, Reach};
 use crate::language::prompt::step::{self, Position, step};
-use crate::language::prompt::survey::survey;
+use crate::language::prompt::survey::{FAR_ENOUGH, survey};
+use crate::language::prompt::widenings::{FoundWidening, in_graph, in_outline, in_program};
 use crate::language::source::Source;
+use crate::store::workflow::Directory;
 
 /// Looks at the first state of a run.
 pub(super) fn look(
@@ -71,6 +77,10 @@ fn first_prompt(
             scope.check(&state).map_err(|error| unasked(node, text, error.to_string()))?;
         }
     }
+    let reach = Reach { by_text: false, most: FAR_ENOUGH, graphs: None };
+    refuse_widenings(scope, settings, |ceiling| {
+        in_outline(&Outline::of(entry, scope, reach), scope, ceiling)
+    })?;
     let mut warnings = survey(entry, scope);
     let missed = ask.unfilled.iter().find(|one| one.name == "input" && request.input.is_none());
     warnings.extend(
@@ -98,6 +108,7 @@ fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Res
     let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
         return Err(Error::Graph { diagnostics: errors, text: String::new() });
     };
+    refuse_widenings(scope, settings, |ceiling| in_graph(entry, &program, ceiling))?;
     for (node, text) in ahead(settings) {
         answers::check(&program, node, text).map_err(|why| unasked(node, text, why))?;
     }
@@ -109,6 +120,36 @@ fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Res
         budget: None,
         definition: None,
     })
+}
+
+/// Refuses a workflow that asks for more than its starter allowed.
+fn refuse_widenings(
+    scope: &Directory,
+    settings: &Settings,
+    of_states: impl Fn(&PermissionCeiling) -> Vec<FoundWidening>,
+) -> Result<(), Error> {
+    let ceiling = PermissionCeiling::of(settings);
+    let manifest = StateName::parse(manifest::FILE)?;
+    let mut found: Vec<FoundWidening> = Vec::new();
+    found.extend(ceiling.widenings(&settings.options).into_iter().map(|one| FoundWidening {
+        file: manifest.clone(),
+        place: Place::START,
+        message: format!("`{}`: {}", one.key, one.message),
+    }));
+    found.extend(of_states(&ceiling));
+    if found.is_empty() {
+        return Ok(());
+    }
+    let diagnostic = |FoundWidening { file, place, message }| Diagnostic {
+        path: scope.path(&file),
+        line: place.line,
+        column: place.column,
+        code: "RF404",
+        severity: Severity::Error,
+        message,
+    };
+    let diagnostics = found.into_iter().map(diagnostic).collect();
+    Err(Error::Graph { diagnostics, text: String::new() })
 }
 
 /// The answers that were given ahead of time, each with the name it is asked under.
@@ -138,6 +179,7 @@ fn first_program(
     let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
         return Err(Error::Graph { diagnostics: errors, text });
     };
+    refuse_widenings(scope, settings, |ceiling| in_program(entry, &program, ceiling))?;
     let given = |key: &str| {
         (key == "input" && request.input.is_some())
             || settings.context.contains_key(key)

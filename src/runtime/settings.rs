@@ -5,6 +5,7 @@ use super::companions::asked_for;
 use super::workflow::Workflow;
 use crate::domain::fan_out::Forking;
 use crate::domain::settings::{Permission, Settings};
+use crate::domain::widening::StarterConsent;
 
 /// The settings of a new run of a workflow.
 #[must_use]
@@ -12,12 +13,17 @@ pub fn settings_of(workflow: &Workflow) -> Settings {
     let manifest = &workflow.manifest;
     let defaults = Settings::default();
     Settings {
-        model: manifest.model,
+        model: manifest.model.clone(),
         budget_usd: manifest.budget,
         on_budget: manifest.on_budget.unwrap_or(defaults.on_budget),
         max_procs: manifest.max_procs.unwrap_or(defaults.max_procs),
         on_limit: manifest.on_limit.unwrap_or(defaults.on_limit),
         claude_args: manifest.claude_args.clone(),
+        options: manifest.options.clone(),
+        consent: StarterConsent {
+            widest_mode: manifest.permission_mode.is_some().then(Permission::default),
+            ..StarterConsent::default()
+        },
         forking: Forking {
             max_fan_out: manifest.max_fan_out.unwrap_or(defaults.forking.max_fan_out),
             stagger_ms: manifest.stagger_ms.unwrap_or(defaults.forking.stagger_ms),

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use super::error::Error;
 use crate::domain::id::StateName;
-use crate::language::manifest::{self, Manifest};
+use crate::language::manifest::{self, Examined, Manifest};
 use crate::language::prompt::step;
 use crate::language::source::{self, Source};
+use crate::language::turn_options::embed_files;
 use crate::store::workflow::Directory;
 
 /// The prompt a folder begins with.
@@ -106,7 +107,11 @@ fn manifest(scope: &Directory) -> Result<Manifest, Error> {
     let name = StateName::parse(manifest::FILE)?;
     let path = scope.path(&name);
     match scope.read(&name) {
-        Ok(text) => manifest::parse(&text).map_err(|error| Error::Manifest { path, error }),
+        Ok(text) => {
+            let Examined { mut manifest, options, mut errors, .. } = manifest::examine(&text);
+            errors.add_options(embed_files(&mut manifest.options, &options, scope));
+            errors.or_else_first(manifest).map_err(|error| Error::Manifest { path, error })
+        }
         Err(source::Error::Missing { .. }) => Ok(Manifest::default()),
         Err(error) => Err(step::Error::from(error).into()),
     }

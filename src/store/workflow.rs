@@ -134,10 +134,31 @@ impl Source for Directory {
             (read, _) => read,
         }
     }
+
+    fn read_path(&self, path: &str) -> Result<String, Error> {
+        document(&self.root, path)
+    }
+
+    fn check_path(&self, path: &str, is_folder: bool) -> Result<(), Error> {
+        let (real, shown) = below(&self.root, path)?;
+        match real.is_dir() {
+            true if !is_folder => Err(Error::NotAFile { path: shown }),
+            false if is_folder => {
+                Err(Error::Unreadable { path: shown, error: "this is not a folder".to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The text of a file below a directory.
 fn document(root: &Path, path: &str) -> Result<String, Error> {
+    let (real, shown) = below(root, path)?;
+    if real.is_file() { text(&real, &shown) } else { Err(Error::NotAFile { path: shown }) }
+}
+
+/// Returns the real path of a file or a folder below a directory, and the path it is shown by.
+fn below(root: &Path, path: &str) -> Result<(PathBuf, String), Error> {
     let shown = root.join(path).display().to_string();
     if !stays_below(path) {
         return Err(Error::Outside { path: shown });
@@ -151,7 +172,7 @@ fn document(root: &Path, path: &str) -> Result<String, Error> {
     if !real.starts_with(root) {
         return Err(Error::Outside { path: shown });
     }
-    if real.is_file() { text(&real, &shown) } else { Err(Error::NotAFile { path: shown }) }
+    Ok((real, shown))
 }
 
 /// The text of a regular file, and how the file is shown to people.

@@ -122,6 +122,7 @@ impl Play<'_> {
             Some(wanted) if wanted == kind => spoiled(line, &rule.reply),
             _ => line,
         };
+        stream::write(&turn.partial(&padded))?;
         stream::write(&spoil("assistant", turn.assistant(&padded)))?;
         stream::write(&spoil("result", turn.result(&rule.reply)))
     }

@@ -18,6 +18,7 @@ pub(crate) struct Flags {
     output_format: Option<String>,
     input_format: Option<String>,
     pub(crate) replay_user_messages: bool,
+    pub(crate) partial_messages: bool,
 }
 
 impl Flags {
@@ -58,6 +59,7 @@ impl Flags {
                 | "--settings"
                 | "--mcp-config"
                 | "--add-dir" => drop(value()?),
+                "--include-partial-messages" => flags.partial_messages = true,
                 "--strict-mcp-config" => {}
                 other if other.starts_with('-') => {
                     return Err(format!("error: unknown option '{other}'"));

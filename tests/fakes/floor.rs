@@ -16,6 +16,7 @@ pub(crate) fn turn(flags: &Flags) -> Turn {
         has_schema: false,
         cost: 0.0,
         used: Usage::default(),
+        partial: flags.partial_messages,
         replay: None,
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Turn {
     pub(crate) cost: f64,
     /// What was taken of each model, by the whole process.
     pub(crate) used: Usage,
+    /// Whether a message is shown while it is written.
+    pub(crate) partial: bool,
     /// The message from stdin, when it is to be repeated.
     pub(crate) replay: Option<Value>,
 }
@@ -72,6 +74,24 @@ impl Turn {
 
     pub(crate) fn assistant(&self, text: &str) -> Vec<u8> {
         self.message(&self.uuid, &self.model, "end_turn", &json!({"type": "text", "text": text}))
+    }
+
+    /// The message while it is written, if that is asked for: its first words.
+    pub(crate) fn partial(&self, text: &str) -> Vec<u8> {
+        if !self.partial {
+            return Vec::new();
+        }
+        let words: String = text.chars().take(40).collect();
+        let start = json!({"type": "message_start", "message": {"model": self.model}});
+        let delta = json!({"type": "text_delta", "text": words});
+        let delta = json!({"type": "content_block_delta", "index": 0, "delta": delta});
+        let event = |event: Value| {
+            line(&json!({
+                "type": "stream_event", "event": event, "session_id": self.session,
+                "parent_tool_use_id": null, "uuid": new_id(8),
+            }))
+        };
+        [event(start), event(delta)].concat()
     }
 
     /// What the program says in the model's place.

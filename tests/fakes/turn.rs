@@ -87,6 +87,7 @@ impl Process {
             has_schema: self.flags.json_schema.is_some(),
             cost,
             used: used.clone(),
+            partial: self.flags.partial_messages,
             replay: asked.replay.clone(),
         };
         let mut session = None;

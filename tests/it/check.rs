@@ -47,7 +47,8 @@ fn the_samples_are_clean() {
     for folder in samples {
         let path = folder.to_str().expect("a path");
         if folder.join("START.md").exists() || folder.join("raymond.yaml").exists() {
-            let outcome = test.raymond(&["check", path]);
+            let allowed = ["--allow-tools", "Bash(cargo test:*)"];
+            let outcome = test.raymond(&[&["check", path], &allowed[..]].concat());
             outcome.ok().stderr_has(&format!("{path}: ")).stderr_has(" files, nothing wrong");
             outcome.assert(outcome.stdout.is_empty(), "nothing on stdout");
         }

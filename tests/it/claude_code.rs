@@ -9,12 +9,15 @@
 //! Each test has a machine of its own: a home, a scope for the prompts, a working directory, an API.
 //! The first capitalised word of a prompt (`ALPHA`, `BRAVO`) is the marker that rules listen for.
 
+mod answers;
+mod background;
 mod failures;
 mod forks;
 mod graphs;
 mod installed;
 mod machine;
 mod money;
+mod options;
 mod output;
 mod program;
 mod recovery;

@@ -122,7 +122,10 @@ fn a_run_keeps_what_its_manifest_said_when_it_began() {
 fn each_mistake_in_it_has_its_place_and_nothing_is_started() {
     let table = [
         ("mdel: opus\n", "raymond.yaml:1:1: unknown key `mdel`; did you mean `model`?"),
-        ("name: x\nmodel: gpt\n", "raymond.yaml:2:8: unknown model `gpt`"),
+        (
+            "name: x\nmodel: two words\n",
+            "raymond.yaml:2:8: `two words` cannot be the name of a model",
+        ),
         ("name: x\nbudget: lots\n", "raymond.yaml:2:9: write an amount in US dollars"),
         ("max_procs: many\n", "raymond.yaml:1:12: write a number from 1 to 65535, or auto"),
         ("on_limit: stop\n", "raymond.yaml:1:11: unknown value `stop`"),

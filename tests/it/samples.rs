@@ -152,6 +152,19 @@ const JUDGE: Sample = Sample {
     reminders: 1,
 };
 
+const CAREFUL_FIX: Sample = Sample {
+    name: "careful-fix",
+    input: Some("off by one"),
+    steps: &[
+        r#"main START.md: <reset finding="src/lib.rs:7: the last element is left out">FIX.md</reset>"#,
+        r#"main FIX.md: <function return="DONE.md" change="the range includes it; 12 tests pass" finding="the last element is left out">JUDGE.md</function>"#,
+        "main JUDGE.md: <result>YES</result>",
+        "main DONE.md: <result>The last element is no longer left out; the judge agrees.</result>",
+    ],
+    cost_usd: 0.09,
+    reminders: 0,
+};
+
 impl Sample {
     fn path(&self) -> PathBuf {
         workflows().join(self.name)
@@ -195,6 +208,7 @@ samples! {
     improve => IMPROVE,
     judge => JUDGE,
     phases => PHASES,
+    careful_fix => CAREFUL_FIX,
     review_folder => REVIEW_FOLDER,
 }
 

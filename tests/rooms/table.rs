@@ -100,7 +100,17 @@ const TABLE: &[Row] = &[
     Row {
         room: "process",
         rooms: &["domain", "fault"],
-        crates: &["jiff", "memchr", "rustix", "serde", "serde_json", "thiserror", "tokio", "uuid"],
+        crates: &[
+            "jiff",
+            "memchr",
+            "rustix",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tracing",
+            "uuid",
+        ],
         never: ENVIRONMENT,
     },
     // What graphs ask for: files, git, the web; programs are started by the room that owns that.
@@ -131,7 +141,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "plugin",
-        rooms: &["domain", "actor::message", "actor::registry", "actor::clock"],
+        rooms: &["domain", "actor::message", "actor::registry", "actor::clock", "process::stream"],
         crates: &[
             "actix",
             "async_trait",

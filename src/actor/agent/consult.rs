@@ -19,7 +19,7 @@ impl Agent {
         let question = Question::Start(Start {
             turn: input.turn.clone(),
             state: input.state.clone(),
-            model: input.model,
+            model: input.model.clone(),
             spent: terms.spent,
         });
         self.consult(question, ctx, move |this, opinions, ctx| {

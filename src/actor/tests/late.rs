@@ -29,11 +29,13 @@ use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::Accepted;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
+use crate::domain::settings::Settings;
 use crate::domain::supervision::Supervision;
 use crate::domain::throttle::Throttle;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{Cause, Failure, StepInput, TurnId};
 use crate::domain::turn_options::TurnOptions;
+use crate::domain::widening::PermissionCeiling;
 use crate::store;
 use crate::store::writer::Outcome;
 
@@ -91,6 +93,8 @@ impl Still {
                 workflow: Stage::id(),
                 variables: Variables::new(),
                 model: None,
+                options: TurnOptions::default(),
+                ceiling: PermissionCeiling::of(&Settings::default()),
                 source: Arc::new(files(WORKFLOW)),
                 runner,
                 performer: Rc::new(Nothing),
@@ -299,6 +303,8 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             workflow: Stage::id(),
             variables: Variables::new(),
             model: None,
+            options: TurnOptions::default(),
+            ceiling: PermissionCeiling::of(&Settings::default()),
             source: Arc::new(files(WORKFLOW)),
             runner: gated(at, arrived),
             performer: Rc::new(Nothing),

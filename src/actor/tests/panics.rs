@@ -91,6 +91,14 @@ impl Source for Trap {
     fn document(&self, path: &str) -> Result<String, Error> {
         self.files.document(path)
     }
+
+    fn read_path(&self, path: &str) -> Result<String, Error> {
+        self.files.read_path(path)
+    }
+
+    fn check_path(&self, path: &str, is_folder: bool) -> Result<(), Error> {
+        self.files.check_path(path, is_folder)
+    }
 }
 
 /// The causes of an agent's failed turns; each is a restart of the same turn.

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::language::graph::read;
 use crate::language::program;
 use crate::language::prompt::check;
+use crate::language::turn_options::tool_rule;
 
 pub(super) const CHECK_HELP: &str = "Examples:
   raymond check workflows/tour           all states of a folder, its manifest, its script, its graphs
@@ -62,6 +63,12 @@ pub struct CheckArgs {
     /// A variable that the run will be started with; may be given several times
     #[arg(long = "var", value_name = "KEY")]
     pub variables: Vec<String>,
+    /// A rule that the run will be started with; may be given several times
+    #[arg(long, value_name = "RULE", value_parser = tool_rule)]
+    pub allow_tools: Vec<String>,
+    /// The run will be started with it
+    #[arg(long)]
+    pub trust_workflow: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -20,6 +20,6 @@ pub mod table;
 mod targets;
 #[cfg(test)]
 mod tests;
-mod tree;
+pub(super) mod tree;
 mod variables;
 pub mod vocabulary;

@@ -3,6 +3,8 @@
 use super::program::{Ending, Name, Node, Reference};
 use super::reader::{Fields, Reader};
 use super::tree::{Entry, quoted};
+use crate::domain::turn_options::TurnOptions;
+use crate::language::turn_options::{self, WrittenOptions, embed_files};
 
 const TYPES: [&str; 5] = ["action", "conditional", "user_prompt", "validation_gate", "reference"];
 
@@ -30,7 +32,11 @@ impl Reader<'_> {
                 return None;
             }
         };
-        let keys: Vec<&str> = COMMON.iter().chain(keys).copied().collect();
+        let mut keys: Vec<&str> = COMMON.iter().chain(keys).copied().collect();
+        if word == "reference" {
+            keys.push("model");
+            keys.extend(turn_options::KEYS);
+        }
         let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
         match word {
             "action" => self.action_node(&fields, name),
@@ -118,8 +124,22 @@ impl Reader<'_> {
             .filter(|_| sound)
             .and_then(|doc| self.document(&doc.value, section.map(|entry| &entry.value)));
         self.variables.merges("computed");
-        let reference = Reference { text: text?, context: context? };
+        let model = self.model(fields);
+        let options = self.turn_options(fields);
+        let (text, context) = (text?, context?);
+        let reference = Reference { text, context, model: model?, options: options? };
         Some(Node::Reference { reference, next: next?, on_failure: on_failure? })
+    }
+
+    /// Reads the options of a node's turns.
+    fn turn_options(&mut self, fields: &Fields<'_>) -> Option<TurnOptions> {
+        let mut written = WrittenOptions::read(fields.entries);
+        written.faults.extend(embed_files(&mut written.options, &written.places, self.source));
+        let is_sound = written.faults.is_empty();
+        for fault in written.faults {
+            self.report.error(fault.at, "WF105", fault.message);
+        }
+        is_sound.then_some(written.options)
     }
 
     /// An ending; nothing, if something in it is wrong.

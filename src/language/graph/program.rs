@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::settings::Model;
+use crate::domain::model::ModelName;
+use crate::domain::turn_options::TurnOptions;
 use crate::language::expression::Template;
 
 pub use self::act::{Act, Action, Spawn, SpawnTask, Store};
@@ -31,7 +32,7 @@ pub struct Program {
     /// What it is for.
     pub description: Option<String>,
     /// The model of its Claude turns, if it says.
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
     /// What has to hold before it begins.
     pub entry: Vec<Condition>,
     /// Its state when it begins: `flags` and `computed` are in it, both maps.
@@ -133,6 +134,10 @@ pub struct Reference {
     pub text: Text,
     /// What it is given besides, as JSON.
     pub context: Template,
+    /// Its model, if it is not that of the graph.
+    pub model: Option<ModelName>,
+    /// What else it needs of Claude Code.
+    pub options: TurnOptions,
 }
 
 /// Where the text of a reference comes from.

@@ -11,10 +11,11 @@ use super::targets;
 use super::tree::{self, Content, Entry, Place, quoted};
 use super::variables::Variables;
 use super::vocabulary::Vocabulary;
-use crate::domain::settings::Model;
+use crate::domain::model::ModelName;
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::manifest;
+use crate::language::model_hint::model_hint;
 use crate::language::report::Report;
 use crate::language::source::Source;
 
@@ -162,11 +163,14 @@ impl Reader<'_> {
     }
 
     #[expect(clippy::option_option, reason = "no model and a wrong one are different")]
-    fn model(&mut self, top: &Fields<'_>) -> Option<Option<Model>> {
+    pub(super) fn model(&mut self, top: &Fields<'_>) -> Option<Option<ModelName>> {
         let Some(entry) = top.get("model") else { return Some(None) };
         let model = manifest::model(&self.word(entry)?.text);
-        let model = model.map_err(|why| self.report.error(entry.value.at, "WF102", why));
-        model.ok().map(Some)
+        let model = model.map_err(|why| self.report.error(entry.value.at, "WF102", why)).ok()?;
+        if let Some(hint) = model_hint(&model) {
+            self.report.warning(entry.value.at, "WF104", hint);
+        }
+        Some(Some(model))
     }
 
     fn max_steps(&mut self, top: &Fields<'_>) -> Option<u64> {

@@ -12,14 +12,14 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde_json::{Map, Number, Value};
 
 use super::scalar;
-pub(super) use crate::language::place::Place;
-pub(super) use crate::language::report::quoted;
+pub(in crate::language) use crate::language::place::Place;
+pub(in crate::language) use crate::language::report::quoted;
 
 /// How deep lists and maps may stand in each other.
 const DEEPEST: usize = 64;
 
 /// The longest text of a graph, in bytes.
-pub(super) const LONGEST: usize = 1024 * 1024;
+pub(in crate::language) const LONGEST: usize = 1024 * 1024;
 
 /// How large the tree may be with its aliases written out: its texts in bytes, and so much for each node.
 const LARGEST: usize = 8 * LONGEST;
@@ -27,14 +27,14 @@ const NODE: usize = 16;
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) at: Place,
-    pub(super) value: Content,
+pub(in crate::language) struct Node {
+    pub(in crate::language) at: Place,
+    pub(in crate::language) value: Content,
 }
 
 /// A value.
 #[derive(Debug, Clone)]
-pub(super) enum Content {
+pub(in crate::language) enum Content {
     Null,
     Bool(bool),
     Number(Number),
@@ -45,32 +45,32 @@ pub(super) enum Content {
 
 /// A text, and how it is written.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
-    pub(super) text: Arc<str>,
-    pub(super) style: ScalarStyle,
+pub(in crate::language) struct Written {
+    pub(in crate::language) text: Arc<str>,
+    pub(in crate::language) style: ScalarStyle,
     /// Where it stands in the whole text, in bytes.
-    pub(super) range: Range<usize>,
+    pub(in crate::language) range: Range<usize>,
 }
 
 /// A key and its value.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) key: Arc<str>,
-    pub(super) at: Place,
-    pub(super) value: Node,
+pub(in crate::language) struct Entry {
+    pub(in crate::language) key: Arc<str>,
+    pub(in crate::language) at: Place,
+    pub(in crate::language) value: Node,
 }
 
 /// A mistake in the YAML itself.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) at: Place,
-    pub(super) code: &'static str,
-    pub(super) message: String,
+pub(in crate::language) struct Fault {
+    pub(in crate::language) at: Place,
+    pub(in crate::language) code: &'static str,
+    pub(in crate::language) message: String,
 }
 
 impl Node {
     /// The value as JSON.
-    pub(super) fn json(&self) -> Value {
+    pub(in crate::language) fn json(&self) -> Value {
         match &self.value {
             Content::Null => Value::Null,
             Content::Bool(value) => Value::Bool(*value),
@@ -85,7 +85,7 @@ impl Node {
     }
 
     /// The text, if it is one.
-    pub(super) fn text(&self) -> Option<&Written> {
+    pub(in crate::language) fn text(&self) -> Option<&Written> {
         match &self.value {
             Content::Text(text) => Some(text),
             _ => None,
@@ -93,7 +93,7 @@ impl Node {
     }
 
     /// What it is, in words.
-    pub(super) fn sort(&self) -> &'static str {
+    pub(in crate::language) fn sort(&self) -> &'static str {
         match &self.value {
             Content::Null => "nothing",
             Content::Bool(_) => "a boolean",
@@ -105,7 +105,7 @@ impl Node {
     }
 
     /// All texts in it, at any depth.
-    pub(super) fn texts(&self) -> Vec<(Place, &Written)> {
+    pub(in crate::language) fn texts(&self) -> Vec<(Place, &Written)> {
         match &self.value {
             Content::Text(text) => vec![(self.at, text)],
             Content::List(list) => list.iter().flat_map(Self::texts).collect(),
@@ -116,7 +116,7 @@ impl Node {
 }
 
 /// Reads a text. Keys that stand twice are all found; the first mistake of another kind ends it.
-pub(super) fn parse(text: &str) -> (Option<Node>, Vec<Fault>) {
+pub(in crate::language) fn parse(text: &str) -> (Option<Node>, Vec<Fault>) {
     if text.len() > LONGEST {
         let size = text.len();
         let message = format!("this is {size} bytes long, a graph may have {LONGEST}; divide it");

@@ -10,9 +10,10 @@ use regex::Regex;
 
 use crate::domain::id::{Folder, StateName};
 use crate::domain::instance;
+use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
-use crate::domain::settings::Model;
 use crate::domain::time::Timestamp;
+use crate::domain::turn_options::TurnOptions;
 use crate::language::place::Place;
 
 /// A name in a program.
@@ -88,7 +89,7 @@ pub struct Metadata {
     /// What a run of it may spend.
     pub max_budget_usd: Option<Usd>,
     /// The model of roles that name none.
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
 }
 
 /// A role: a named agent.
@@ -99,7 +100,9 @@ pub struct Role {
     /// The name of its session within the instance; roles with the same one share it.
     pub handle: Name,
     /// Its model.
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
+    /// What else its turns need of Claude Code.
+    pub options: TurnOptions,
     /// The directory it works in, below that of the run.
     pub cwd: Option<Folder>,
     /// Where it stands.

@@ -12,6 +12,7 @@ mod form;
 mod instructions;
 mod lines;
 pub mod machine;
+mod options;
 mod parse;
 pub mod read;
 mod reader;

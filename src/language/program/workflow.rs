@@ -6,13 +6,27 @@ use super::form::{Content, Form};
 use super::reader::Reader;
 use super::vocabulary::{FILE, PART};
 use crate::domain::id::Folder;
-use crate::domain::settings::Model;
+use crate::domain::model::ModelName;
 use crate::language::manifest::{dollars, model};
+use crate::language::model_hint::model_hint;
 use crate::language::place::Place;
 use crate::language::report::quoted;
+use crate::language::turn_options::DASHED_KEYS;
 
 /// What a program may say about itself.
 const METADATA: [&str; 5] = ["label", "description", "max-iterations", "max-budget-usd", "model"];
+
+/// The keywords of a role.
+const ROLE_KEYS: [&str; 4 + DASHED_KEYS.len()] = {
+    let mut keys = ["agent-kind"; 4 + DASHED_KEYS.len()];
+    (keys[1], keys[2], keys[3]) = ("handle-ref", "model", "cwd");
+    let mut index = 0;
+    while index < DASHED_KEYS.len() {
+        keys[4 + index] = DASHED_KEYS[index];
+        index += 1;
+    }
+    keys
+};
 
 /// What may be asked as a role.
 const AGENT_KIND: &str = "claude-code";
@@ -181,10 +195,10 @@ impl Reader<'_> {
                 Ok(amount) => return metadata.max_budget_usd.replace(amount).map(drop),
                 Err(why) => why,
             },
-            _ => match model(text) {
-                Ok(model) => return metadata.model.replace(model).map(drop),
-                Err(why) => why,
-            },
+            _ => {
+                metadata.model = self.model(form);
+                return Some(());
+            }
         };
         self.report.error(form.at, "SX207", why);
         None
@@ -217,7 +231,7 @@ impl Reader<'_> {
     }
 
     fn a_role(&mut self, at: Place, (name, rest): (&str, &[Form])) -> Role {
-        let fields = self.fields(at, (name, rest), &["agent-kind", "handle-ref", "model", "cwd"]);
+        let fields = self.fields(at, (name, rest), &ROLE_KEYS);
         self.exactly(&fields, []);
         if let Some(form) = fields.get("agent-kind")
             && let Some(kind) = self.text(form, "`claude-code`").filter(|kind| *kind != AGENT_KIND)
@@ -232,12 +246,17 @@ impl Reader<'_> {
         let handle = Name::from(handle.unwrap_or(name));
         let model = fields.get("model").and_then(|form| self.model(form));
         let cwd = fields.get("cwd").and_then(|form| self.directory(form));
-        Role { name: name.into(), handle, model, cwd, at }
+        let options = self.turn_options(&fields);
+        Role { name: name.into(), handle, model, options, cwd, at }
     }
 
-    fn model(&mut self, form: &Form) -> Option<Model> {
+    fn model(&mut self, form: &Form) -> Option<ModelName> {
         let read = model(self.text(form, "the name of a model")?);
-        read.map_err(|why| self.report.error(form.at, "SX207", why)).ok()
+        let model = read.map_err(|why| self.report.error(form.at, "SX207", why)).ok()?;
+        if let Some(hint) = model_hint(&model) {
+            self.report.warning(form.at, "SX219", hint);
+        }
+        Some(model)
     }
 
     /// A directory below that of the run; nothing is that itself.

@@ -11,6 +11,7 @@ mod fan_out;
 mod files;
 mod folders;
 mod joins;
+mod options;
 mod outputs;
 mod replies;
 mod variables;
@@ -18,12 +19,14 @@ mod ways;
 
 use super::outline::{Graph, Outline, Reach, State};
 use crate::domain::id::StateName;
+use crate::domain::settings::Settings;
+use crate::domain::widening::{PermissionCeiling, StarterConsent};
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::place::Place;
 use crate::language::source::Source;
 
 /// What each code means.
-pub const CODES: [(&str, &str); 27] = [
+pub const CODES: [(&str, &str); 29] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -47,6 +50,8 @@ pub const CODES: [(&str, &str); 27] = [
     ("RF306", "a join waits for nobody, or for more agents than are forked (warning)"),
     ("RF401", "nothing fills a placeholder (warning)"),
     ("RF402", "an evaluator is not shown what it judges (warning)"),
+    ("RF403", "a model has no known name (warning)"),
+    ("RF404", "an option asks for more than runs unasked by itself (warning)"),
     ("RF501", "the schema of an output is missing or wrong"),
     ("RF502", "`when` names a field or a value that the schema of the output does not have"),
     ("RF503", "an answer that the schema allows leads nowhere"),
@@ -62,6 +67,8 @@ pub struct Subject<'a> {
     pub entry: Option<&'a StateName>,
     /// The variables the run will be started with.
     pub variables: &'a [String],
+    /// What the starter will allow.
+    pub consent: &'a StarterConsent,
     /// What reads a graph.
     pub graphs: &'a dyn Fn(&StateName) -> Graph,
 }
@@ -78,13 +85,14 @@ pub struct Findings {
 /// Checks a folder.
 #[must_use]
 pub fn check(subject: Subject<'_>) -> Findings {
-    let mut report = Report { source: subject.source, diagnostics: Vec::new() };
+    let mut report = Report::new(subject.source, subject.consent);
     let (manifest, mut files) = report.manifest();
     if let Some(entry) = report.entry(subject.entry, &manifest) {
         let reach = Reach { by_text: true, most: usize::MAX, graphs: Some(subject.graphs) };
         let outline = Outline::of(&entry, subject.source, reach);
         report.files(&outline);
         report.ways(&outline);
+        report.options(&outline);
         report.fan_outs(&outline, manifest.max_fan_out);
         report.ends(&outline, manifest.budget.is_some());
         report.joins(&outline);
@@ -109,7 +117,7 @@ pub fn beginning(
     source: &dyn Source,
     given: Option<&StateName>,
 ) -> Result<StateName, Vec<Diagnostic>> {
-    let mut report = Report { source, diagnostics: Vec::new() };
+    let mut report = Report::new(source, &StarterConsent::default());
     let (manifest, _) = report.manifest();
     report.entry(given, &manifest).ok_or(report.diagnostics)
 }
@@ -118,7 +126,7 @@ pub fn beginning(
 /// come to.
 #[must_use]
 pub(super) fn ahead(outline: &Outline, source: &dyn Source) -> Vec<Diagnostic> {
-    let mut report = Report { source, diagnostics: Vec::new() };
+    let mut report = Report::new(source, &StarterConsent::default());
     report.files(outline);
     report.ways(outline);
     report.outputs(outline);
@@ -131,7 +139,15 @@ pub(super) fn ahead(outline: &Outline, source: &dyn Source) -> Vec<Diagnostic> {
 /// What has been found so far.
 struct Report<'a> {
     source: &'a dyn Source,
+    ceiling: PermissionCeiling,
     diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Report<'a> {
+    fn new(source: &'a dyn Source, consent: &StarterConsent) -> Self {
+        let settings = Settings { consent: consent.clone(), ..Settings::default() };
+        Self { source, ceiling: PermissionCeiling::of(&settings), diagnostics: Vec::new() }
+    }
 }
 
 impl Report<'_> {

@@ -110,8 +110,8 @@ mod tests {
     fn lines_are_counted_in_the_file() {
         let error = |text| parse(text).expect_err("invalid").to_string();
         assert_eq!(
-            error("---\n\nmodel: x\n---\nDo it.\n"),
-            "3:8: unknown model `x`; use one of opus, sonnet, haiku"
+            error("---\n\nmodel: x y\n---\nDo it.\n"),
+            "3:8: `x y` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name"
         );
         assert_eq!(
             error("---\nmodel: opus\n"),

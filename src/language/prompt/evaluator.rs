@@ -26,8 +26,8 @@ use serde_yaml::Spanned;
 use super::frontmatter::{ANY_TEXT, Entry, EntryPlace, entry};
 use crate::domain::evaluation::{Overruled, Proposal};
 use crate::domain::id::StateName;
+use crate::domain::model::ModelName;
 use crate::domain::policy::{Accepted, Policy, Violation};
-use crate::domain::settings::Model;
 use crate::domain::transition::{Tag, Transition, Variables};
 use crate::language::manifest;
 use crate::language::place::Place;
@@ -50,7 +50,7 @@ pub enum Evaluator {
         /// Its prompt.
         file: StateName,
         /// Its model.
-        model: Option<Model>,
+        model: Option<ModelName>,
     },
 }
 

@@ -3,23 +3,27 @@
 //! Whatever it does not know is an error with a place, because a misspelt policy that is silently
 //! ignored would allow everything.
 
+mod entries;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_yaml::Spanned;
 
+pub use self::entries::EntryPlace;
+pub(super) use self::entries::{ANY_TEXT, entry};
 pub(super) use super::answers::Entry;
 use super::evaluator::{self, Evaluator};
 use super::{answers, forking};
 use crate::domain::agent::Terms;
 use crate::domain::fan_out::ForkRules;
 use crate::domain::join::Join;
+use crate::domain::model::ModelName;
 use crate::domain::policy::Policy;
-use crate::domain::settings::Model;
 use crate::domain::time::millis;
-use crate::domain::transition::{Tag, Transition};
 use crate::domain::turn_options::TurnOptions;
-use crate::language::hint::closest;
 use crate::language::output::{OrderedJson, OutputKey};
 use crate::language::place::Place;
+use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 use crate::language::yaml::{self, Error, Errors, value};
 use crate::language::{manifest, supervision};
 
@@ -31,7 +35,7 @@ pub struct Frontmatter {
     /// The form of its answer, if that is an object.
     pub output: Option<OutputKey>,
     /// The model it takes.
-    pub model: Option<Model>,
+    pub model: Option<ModelName>,
     /// What else it needs of Claude Code.
     pub options: TurnOptions,
     /// Under which terms agents live that are born here.
@@ -44,8 +48,10 @@ pub struct Frontmatter {
     pub join: Option<Join>,
 }
 
+/// The keys as they are written. The options of a turn are read from a tree, and are only known here.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the options of a turn are read elsewhere")]
 struct Raw {
     #[serde(default)]
     allowed_transitions: Option<Spanned<Vec<Spanned<Entry>>>>,
@@ -67,37 +73,26 @@ struct Raw {
     on_timeout: Option<Spanned<String>>,
     on_failure: Option<Spanned<String>>,
     rest: Option<Spanned<String>>,
-}
-
-/// Where an entry stands, and what it names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EntryPlace {
-    /// The entry.
-    pub entry: Place,
-    /// Its `target`.
-    pub target: Option<Place>,
-    /// Its `return` or `next`.
-    pub continuation: Option<Place>,
-    /// Its `timeout_next`.
-    pub late: Option<Place>,
-}
-
-impl EntryPlace {
-    pub(super) fn of(entry: &Spanned<Entry>) -> Self {
-        let place = |key| entry.value.attributes.get(key).map(|value| value.referenced.into());
-        Self {
-            target: place("target"),
-            continuation: place("return").or_else(|| place("next")),
-            late: place("timeout_next"),
-            ..Self::whole(entry.referenced.into())
-        }
-    }
-
-    /// An entry of which only the place is known.
-    #[must_use]
-    pub fn whole(entry: Place) -> Self {
-        Self { entry, target: None, continuation: None, late: None }
-    }
+    effort: Option<IgnoredAny>,
+    tools: Option<IgnoredAny>,
+    allowed_tools: Option<IgnoredAny>,
+    disallowed_tools: Option<IgnoredAny>,
+    permission_mode: Option<IgnoredAny>,
+    append_system_prompt: Option<IgnoredAny>,
+    system_prompt_file: Option<IgnoredAny>,
+    mcp_config: Option<IgnoredAny>,
+    strict_mcp: Option<IgnoredAny>,
+    settings: Option<IgnoredAny>,
+    setting_sources: Option<IgnoredAny>,
+    agents: Option<IgnoredAny>,
+    add_dirs: Option<IgnoredAny>,
+    plugin_dirs: Option<IgnoredAny>,
+    max_turns: Option<IgnoredAny>,
+    max_thinking_tokens: Option<IgnoredAny>,
+    background: Option<IgnoredAny>,
+    env: Option<IgnoredAny>,
+    fallback_model: Option<IgnoredAny>,
+    startup: Option<IgnoredAny>,
 }
 
 /// Where the things stand that frontmatter names.
@@ -105,6 +100,8 @@ impl EntryPlace {
 pub struct Places {
     /// The list of the policy.
     pub policy: Option<Place>,
+    /// The model.
+    pub model: Option<Place>,
     /// Each entry of the policy.
     pub entries: Vec<EntryPlace>,
     /// The `when` of each entry.
@@ -121,6 +118,8 @@ pub struct Places {
     pub on_timeout: Option<Place>,
     /// What it first says about its forks.
     pub forks: Option<Place>,
+    /// The options of its turns.
+    pub options: OptionPlaces,
 }
 
 /// Frontmatter as far as it can be read.
@@ -161,7 +160,7 @@ pub fn examine(yaml: &str) -> Examined {
             }
             let place = EntryPlace::of(&written);
             let when = written.value.when.clone();
-            if let Some(transition) = errors.keep(listed(written)) {
+            if let Some(transition) = errors.keep(entries::listed(written)) {
                 frontmatter.policy.allowed.push(transition);
                 places.entries.push(place);
                 places.whens.push(when.as_ref().map(|when| when.referenced.into()));
@@ -170,7 +169,11 @@ pub fn examine(yaml: &str) -> Examined {
         }
     }
     answers::read(raw.output, &whens, raw.evaluator.as_ref(), frontmatter, places, errors);
+    let written = WrittenOptions::of(yaml);
+    (frontmatter.options, places.options) = (written.options, written.places);
+    errors.add_options(written.faults);
     let is_whole = errors.is_empty();
+    places.model = place(raw.model.as_ref());
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
     let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
     places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
@@ -208,84 +211,6 @@ pub fn examine(yaml: &str) -> Examined {
 
 fn place(written: Option<&Spanned<String>>) -> Option<Place> {
     written.map(|written| written.referenced.into())
-}
-
-/// An entry of a policy: it says where to, and the words are the agent's own.
-fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
-    let question = written.value.attributes.get("question").map(|question| question.referenced);
-    let transition = entry(written)?;
-    match question.filter(|_| transition.tag() == Tag::Ask) {
-        None => Ok(transition),
-        Some(place) => {
-            let message = "the question is the agent's own; write { tag: ask, next: FILE.md }";
-            Err(Error::at(place, message.to_owned()))
-        }
-    }
-}
-
-pub(super) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
-    let (place, mut attributes) = (entry.referenced, entry.value.attributes);
-    let Some(name) = attributes.remove("tag") else {
-        return Err(Error::at(
-            place,
-            format!("this entry has no `tag`; use one of {}", tag_names()),
-        ));
-    };
-    let Some(tag) = Tag::from_name(&name.value) else {
-        let hint = closest(&name.value, Tag::ALL.map(Tag::name))
-            .map(|tag| format!("; did you mean `{tag}`?"));
-        let hint = hint.unwrap_or_else(|| format!("; use one of {}", tag_names()));
-        return Err(Error::at(name.referenced, format!("unknown tag `{}`{hint}", name.value)));
-    };
-    let target = attributes.remove("target");
-    let question = if tag == Tag::Ask { attributes.remove("question") } else { None };
-    let body = match (&target, tag) {
-        (Some(target), Tag::Result) => {
-            let message = "a result has no `target`; write { tag: result }".to_owned();
-            return Err(Error::at(target.referenced, message));
-        }
-        (Some(target), Tag::Ask) => {
-            let message = "an ask has no `target`; write { tag: ask, next: FILE.md }, the state that gets the answer";
-            return Err(Error::at(target.referenced, message.to_owned()));
-        }
-        (None, Tag::Result) => "",
-        (None, Tag::Ask) => question.as_ref().map_or(ANY_TEXT, |question| &question.value),
-        (Some(target), _) => &target.value,
-        (None, _) => {
-            let message = format!("`{tag}` needs a `target`, the file it leads to");
-            return Err(Error::at(name.referenced, message));
-        }
-    };
-    if let Some(payload) = attributes.get("payload").filter(|_| tag == Tag::Result) {
-        let message = "the text of a result is the agent's own; write { tag: result }".to_owned();
-        return Err(Error::at(payload.referenced, message));
-    }
-    if let Some((key, value)) = attributes.iter().find(|(key, _)| is_misspelt(key)) {
-        let message = format!(
-            "`{key}` is probably misspelt: a variable may not look so much like `return` or `target`"
-        );
-        return Err(Error::at(value.referenced, message));
-    }
-    let culprit = |key: &str| attributes.get(key).map(|value| value.referenced);
-    let place = [tag.required_attribute().unwrap_or(""), "return", "next"]
-        .into_iter()
-        .find_map(culprit)
-        .or(target.as_ref().map(|target| target.referenced))
-        .unwrap_or(name.referenced);
-    let pairs = attributes.into_iter().map(|(key, value)| (key, value.value));
-    Transition::from_parts(tag, pairs, body).map_err(|error| Error::at(place, error.to_string()))
-}
-
-/// What stands for a text that is the agent's own.
-pub(super) const ANY_TEXT: &str = "…";
-
-/// Whether a variable's name is a slip of the pen away from a key that has a meaning.
-fn is_misspelt(key: &str) -> bool {
-    ["return", "target"].into_iter().any(|known| strsim::damerau_levenshtein(key, known) == 1)
-}
-
-fn tag_names() -> String {
-    Tag::ALL.map(Tag::name).join(", ")
 }
 
 #[cfg(test)]

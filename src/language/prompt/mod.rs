@@ -12,3 +12,4 @@ mod mentioned;
 pub mod outline;
 pub mod step;
 pub mod survey;
+pub mod widenings;

@@ -12,14 +12,17 @@ use crate::domain::fan_out::ForkRules;
 use crate::domain::graph::Task;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::join::Join;
+use crate::domain::model::ModelName;
 use crate::domain::policy::{Accepted, Policy, Violation};
-use crate::domain::settings::Model;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::Reply;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::output::{OutputContract, SchemaError, placeholder};
+use crate::language::place::Place;
 use crate::language::source::{self, Source};
-use crate::language::{tag, template, yaml};
+use crate::language::turn_options::{OptionPlaces, embed_files};
+use crate::language::yaml::Errors;
+use crate::language::{manifest, tag, template, yaml};
 
 /// The placeholders that the runtime fills itself; no variable can take their names.
 pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
@@ -62,9 +65,11 @@ pub struct Ask {
     /// The prompt, filled.
     pub prompt: String,
     /// The model the state takes.
-    pub model: Option<Model>,
-    /// What else the state needs of Claude Code.
+    pub model: Option<ModelName>,
+    /// What else the state needs of Claude Code, its configurations read.
     pub options: TurnOptions,
+    /// Where that stands.
+    pub option_site: OptionSite,
     /// Under which terms an agent lives that is born here.
     pub terms: Terms,
     /// Who takes a second look at what the reply asks for.
@@ -81,6 +86,28 @@ pub struct Ask {
     pub unfilled: Vec<Unfilled>,
     /// What filled the others.
     pub values: Variables,
+}
+
+/// The file and the places of the options of a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OptionSite {
+    /// The file, as people see it.
+    pub path: String,
+    /// The places in it.
+    pub places: OptionPlaces,
+}
+
+impl OptionSite {
+    /// Returns the place of a part of an option, as text. What does not stand in the file stands in
+    /// the workflow's manifest.
+    #[must_use]
+    pub fn place_of(&self, key: &str, part: Option<&str>) -> String {
+        match self.places.of(key, part) {
+            Some(Place { line, column }) => format!("{}:{line}:{column}", self.path),
+            None if self.places.is_empty() => self.path.clone(),
+            None => manifest::FILE.to_owned(),
+        }
+    }
 }
 
 /// A placeholder that nothing fills, and where it stands.
@@ -126,15 +153,22 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     }
     let text = source.read(&position.state)?;
     let path = source.path(&position.state);
+    let document::Examined { document, places, errors } = document::examine(&text);
+    let wrong = |error| Error::Document { path: path.clone(), error };
     let Document { frontmatter, body, body_line } =
-        document::parse(&text).map_err(|error| Error::Document { path: path.clone(), error })?;
+        errors.or_else_first(document).map_err(wrong)?;
     let output = contract(&frontmatter, &path, source)?;
+    let mut options = frontmatter.options;
+    let mut faults = Errors::default();
+    faults.add_options(embed_files(&mut options, &places.options, source));
+    let options = faults.or_else_first(options).map_err(wrong)?;
     let values = position.values();
     let filled = template::fill(&body, |name| placeholder(&values, name));
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
-        options: frontmatter.options,
+        options,
+        option_site: OptionSite { path: path.clone(), places: places.options },
         terms: frontmatter.terms,
         evaluator: frontmatter.evaluator,
         policy: frontmatter.policy,
@@ -171,8 +205,9 @@ fn contract(
 pub fn task(position: &Position, task: &Task) -> Ask {
     Ask {
         prompt: task.prompt.clone(),
-        model: task.model,
-        options: TurnOptions::default(),
+        model: task.model.clone(),
+        options: task.options.clone(),
+        option_site: OptionSite { path: task.name.to_string(), places: OptionPlaces::default() },
         terms: Terms::default(),
         evaluator: None,
         policy: Policy::result(),
@@ -203,7 +238,7 @@ pub fn evaluation(
         _ => None,
     };
     Ok(Ask {
-        model: model.or(own.model).or(Some(Model::Haiku)),
+        model: model.or(own.model).or(Some(ModelName::HAIKU)),
         policy: asked.policy,
         output: None,
         forks: asked.forks,

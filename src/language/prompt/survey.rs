@@ -11,7 +11,7 @@ use crate::language::diagnostic::Diagnostic;
 use crate::language::source::Source;
 
 /// How many states are looked at, at the most.
-const FAR_ENOUGH: usize = 1000;
+pub const FAR_ENOUGH: usize = 1000;
 
 /// What is wrong with the states that can be reached from `entry` by policies, a text each.
 #[must_use]

@@ -18,10 +18,10 @@ fn the_result_ends_the_turn() {
     let stream = read(&format!(
         "{{\"type\":\"system\",\"subtype\":\"init\"}}\n\n{RESULT}\n{{\"type\":\"task_updated\"}}\n"
     ));
-    let result = stream.result.expect("a result");
+    let result = stream.result.clone().expect("a result");
     assert_eq!(result.text.as_deref(), Some("done <goto>A.md</goto>"));
     assert_eq!((result.is_error, result.duration_ms), (false, 1200));
-    assert_eq!(result.taken.cost, Usd::from_dollars(0.05));
+    assert_eq!(stream.taken().cost, Usd::from_dollars(0.05));
     assert_eq!((stream.events, stream.garbage), (3, None));
 }
 
@@ -61,9 +61,10 @@ fn half_a_character_or_a_field_of_another_type_costs_no_turn() {
     assert!(text.starts_with("cut \u{fffd}") && text.ends_with("<result>ok</result>"), "{text}");
 
     let odd = r#"{"type":"result","subtype":7,"is_error":false,"result":"ok","total_cost_usd":"free","errors":[{"m":1},"two"],"api_error_status":{}}"#;
-    let result = read(odd).result.expect("a result");
+    let stream = read(odd);
+    let result = stream.result.clone().expect("a result");
     assert_eq!(
-        (result.text.as_deref(), result.taken.cost, result.api_status),
+        (result.text.as_deref(), stream.taken().cost, result.api_status),
         (Some("ok"), Usd::ZERO, None)
     );
     assert_eq!(result.errors, ["{\"m\":1}", "two"]);
@@ -91,6 +92,34 @@ fn a_long_line_is_taken_and_a_too_long_one_is_named() {
 #[test]
 fn a_login_that_is_missing_is_noticed() {
     assert!(read(r#"{"type":"assistant","error":"authentication_failed","message":{"model":"<synthetic>","content":[]}}"#).not_logged_in);
+}
+
+#[test]
+fn refused_credentials_count_only_in_a_row() {
+    let refused = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":401,"error":"authentication_failed"}"#;
+    let busy = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":529,"error":"overloaded"}"#;
+    let other = r#"{"type":"system","subtype":"command_lifecycle"}"#;
+    let said = r#"{"type":"assistant","message":{"model":"m","content":[]}}"#;
+    let count = |lines: &[&str]| read(&(lines.join("\n") + "\n")).authentication_refusals;
+    assert_eq!(count(&[refused, other, refused, refused]), 3);
+    assert_eq!(count(&[refused, refused, said, refused]), 1);
+    assert_eq!(count(&[refused, busy]), 0);
+}
+
+#[test]
+fn a_part_of_a_message_is_progress_and_ends_a_wait_for_the_api() {
+    let retry = r#"{"type":"system","subtype":"api_retry","attempt":2,"retry_delay_ms":900,"error_status":401}"#;
+    let parts = [
+        r#"{"type":"stream_event","event":{"type":"message_start","message":{"model":"m"}},"uuid":"p"}"#,
+        r#"{"uuid":"p","type":"stream_event","event":{"type":"message_start"}}"#,
+    ];
+    for part in parts {
+        let stream = read(&format!("{retry}\n{part}\n"));
+        assert_eq!((stream.events, stream.retry_delay_ms), (2, 0));
+        assert_eq!(stream.authentication_refusals, 0);
+        assert_eq!(stream.activity.as_deref(), Some("writing"));
+        assert_eq!((stream.message, stream.garbage), (None, None));
+    }
 }
 
 proptest! {

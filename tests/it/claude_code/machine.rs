@@ -136,6 +136,14 @@ impl Machine {
         journal.lines().filter_map(record).filter(|record| record["event"] == event).collect()
     }
 
+    /// The permission modes that the turns of the first process began in.
+    pub(super) fn modes(&self) -> Vec<String> {
+        let stream = self.run_file("steps/main-1-0.jsonl");
+        let lines = stream.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let inits = lines.filter(|line| line["subtype"] == "init");
+        inits.map(|line| line["permissionMode"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
     /// The transitions of the run, in order, as `agent#step tag target`.
     pub(super) fn transitions(&self) -> Vec<String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,8 +1,9 @@
 //! The reducer and the run as a whole: when it holds still, goes on and is over.
 
 use super::*;
+use crate::domain::model::ModelName;
 use crate::domain::run::Pause;
-use crate::domain::settings::{MaxProcs, Model, Settings};
+use crate::domain::settings::{MaxProcs, Settings};
 
 fn pause(scene: &mut Scene, pause: Pause) -> Vec<Effect> {
     scene.happens(Event::RunPaused { pause })
@@ -38,7 +39,7 @@ fn a_resumed_run_lets_every_agent_go_on_under_the_new_settings() {
     let agents = scene.run.agents.clone();
     pause(&mut scene, Pause::Stopped);
     let settings = Settings {
-        model: Some(Model::Haiku),
+        model: Some(ModelName::HAIKU),
         max_procs: MaxProcs::Count(3),
         ..Settings::default()
     };

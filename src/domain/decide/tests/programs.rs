@@ -14,6 +14,7 @@ use crate::domain::instance::{Answered, Definition, Stand, Wait, Work};
 use crate::domain::run::{Ending, Status};
 use crate::domain::session::Origin;
 use crate::domain::transition::Variables;
+use crate::domain::turn_options::TurnOptions;
 
 const FILE: &str = "review.lisp";
 
@@ -63,6 +64,7 @@ fn request(handle: &str, name: &str) -> Deed {
     let task = Task {
         prompt: format!("{name}?"),
         model: None,
+        options: TurnOptions::default(),
         contract: Contract::Reply,
         name: state(&format!("{FILE}#{handle}")),
     };

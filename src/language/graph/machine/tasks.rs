@@ -8,6 +8,7 @@ use crate::domain::graph::{Contract, Task};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::question::{Choice, OTHER, Question};
 use crate::domain::transition::Variables;
+use crate::domain::turn_options::TurnOptions;
 use crate::domain::walk::Then;
 use crate::language::expression::Template;
 use crate::language::graph::contract;
@@ -38,7 +39,9 @@ impl Machine<'_> {
                 contract::skill(&name, arguments.as_deref(), &context)
             }
         };
-        Ok(self.task(prompt, Contract::Outputs))
+        let task = self.task(prompt, Contract::Outputs);
+        let model = reference.model.clone().or_else(|| task.model.clone());
+        Ok(Task { model, options: reference.options.clone(), ..task })
     }
 
     /// The turn that makes something of a page.
@@ -51,7 +54,13 @@ impl Machine<'_> {
         let file = &self.around.file;
         let name = StateName::parse(&format!("{file}#{}", self.state.current_node));
         let name = name.unwrap_or_else(|_| file.clone());
-        Task { prompt, model: self.program.model, contract, name }
+        Task {
+            prompt,
+            model: self.program.model.clone(),
+            options: TurnOptions::default(),
+            contract,
+            name,
+        }
     }
 
     /// The birth of a further agent.

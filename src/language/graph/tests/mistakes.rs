@@ -68,7 +68,7 @@ fn what_is_of_the_wrong_kind_or_unknown() {
     );
     assert_one(
         &with("model: gpt"),
-        "1:8: WF102 unknown model `gpt`; use one of opus, sonnet, haiku",
+        "1:8: warning: WF104 `gpt` is no known alias of a model; it is left to Claude Code as it stands",
     );
     assert_one(&with("max_steps: -1"), "1:12: WF102 `max_steps` is a whole number greater than 0");
     let table = [

@@ -184,8 +184,9 @@ impl<'scene> Machine<'scene> {
         let role = &self.scene.definition.roles[send.role];
         let name = StateName::parse(&format!("{}#{}", self.scene.file, role.name))
             .unwrap_or_else(|_| self.scene.file.clone());
-        let model = role.model.or(self.scene.definition.metadata.model);
-        let task = Task { prompt, model, contract: Contract::Reply, name };
+        let model = role.model.as_ref().or(self.scene.definition.metadata.model.as_ref()).cloned();
+        let task =
+            Task { prompt, model, options: role.options.clone(), contract: Contract::Reply, name };
         self.ask(send.role, &send.request, Work::Prompt(Box::new(task)), at)
     }
 

@@ -3,8 +3,8 @@
 use super::super::definition::{Condition, Definition, Expression, Kind, MAX_ITERATIONS};
 use super::{SEED, program, reading, state};
 use crate::domain::id::Folder;
+use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
-use crate::domain::settings::Model;
 use crate::domain::time::Timestamp;
 use crate::language::place::Place;
 
@@ -55,7 +55,10 @@ fn the_frame_says_much() {
     );
     assert_eq!(read.metadata.max_iterations, 5);
     assert_eq!(read.metadata.max_budget_usd, Some(Usd::from_dollars(2.5)));
-    assert_eq!((read.metadata.model, read.roles[0].model), (Some(Model::Haiku), Some(Model::Opus)));
+    assert_eq!(
+        (read.metadata.model, read.roles[0].model.clone()),
+        (Some(ModelName::HAIKU), ModelName::parse("opus").ok())
+    );
     assert_eq!(read.roles[0].cwd.as_ref().map(Folder::as_str), Some("one/two"));
     assert_eq!((&*read.roles[0].handle, &*read.roles[1].handle), ("a", "x y"));
     assert!(read.roles[1].cwd.is_none());

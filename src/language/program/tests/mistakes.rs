@@ -65,7 +65,7 @@ fn the_frame() {
             &[
                 "1:39: SX207 `max-iterations` is a whole number greater than 0, not the number `0`",
                 "1:58: SX207 write an amount in US dollars, such as 2 or 0.50",
-                "1:68: SX207 unknown model `gpt`; use one of opus, sonnet, haiku",
+                "1:68: warning: SX219 `gpt` is no known alias of a model; it is left to Claude Code as it stands",
             ],
         ),
         (
@@ -110,7 +110,13 @@ fn the_roles() {
             "(a :cwd \"../x\")",
             "2:9: SX217 `:cwd` is a directory below that of the run, without `..`, which `../x` is not",
         ),
-        ("(a :model gpt)", "2:11: SX207 unknown model `gpt`; use one of opus, sonnet, haiku"),
+        (
+            "(a :model -x)",
+            "2:11: SX207 `-x` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name",
+        ),
+        ("(a :effort hgh)", "2:12: SX220 unknown value `hgh` of `effort`; did you mean `high`?"),
+        ("(a :settings gone.json)", "2:14: SX220 gone.json: there is no such file in the workflow"),
+        ("(a :efort low)", "2:4: SX203 `a` has no keyword `:efort`; did you mean `:effort`?"),
         ("(a :modle opus)", "2:4: SX203 `a` has no keyword `:modle`; did you mean `:model`?"),
         (
             "(a :model opus :model opus)",
@@ -219,7 +225,7 @@ fn every_code_of_the_table_is_said_somewhere() {
         "",
         "(workflow w (x))",
         "(workflow w (state s))) x",
-        "(workflow w (metadata (x y) (label a) (label a b)) (roles (a :x y :cwd \"..\" :agent-kind c :handle-ref h) (a) (b/c :handle-ref h :cwd x)) (state \"\"))",
+        "(workflow w (metadata (x y) (model gpt) (label a) (label a b)) (roles (a :effort x :x y :cwd \"..\" :agent-kind c :handle-ref h) (a) (b/c :handle-ref h :cwd x)) (state \"\"))",
         &state("(action) (branch (otherwise) (on (after 1))) (goto t) (terminal :status x) (wait)"),
         &state(
             "(action (log \"~b\") (log \"~a\") (log \"~a\" @x) (send-prompt :agent c :template x :request-id a) (send-prompt :agent c :template x :request-id a) (run-folder :agent a :start x.md))",

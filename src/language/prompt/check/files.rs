@@ -19,6 +19,7 @@ impl Report<'_> {
                 let examined = manifest::examine(&text);
                 self.yaml(&name, examined.errors.all(), "RF003");
                 self.entry_of_manifest(&name, &examined);
+                self.options_of_manifest(&name, &examined);
                 (examined.manifest, 1)
             }
             Err(Error::Missing { .. }) => (Manifest::default(), 0),

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::{Findings, Report};
 use crate::domain::id::{Folder, StateName};
+use crate::domain::widening::PermissionCeiling;
 use crate::language::program::definition::{Kind, RunFolder};
 use crate::language::program::walk::instructions;
 use crate::language::prompt::outline::{Graph, Outline, Program, Reach, State};
@@ -17,7 +18,7 @@ impl Report<'_> {
         let mut files = 0;
         for (folder, start) in run_by(outline) {
             let Ok(source) = self.source.within(&folder) else { continue };
-            let found = below(&*source, &start, variables);
+            let found = below(&*source, &start, variables, &self.ceiling);
             self.diagnostics.extend(found.diagnostics);
             files += found.files;
         }
@@ -25,13 +26,19 @@ impl Report<'_> {
     }
 }
 
-fn below(source: &dyn Source, start: &StateName, variables: &[String]) -> Findings {
-    let mut report = Report { source, diagnostics: Vec::new() };
+fn below(
+    source: &dyn Source,
+    start: &StateName,
+    variables: &[String],
+    ceiling: &PermissionCeiling,
+) -> Findings {
+    let mut report = Report { source, ceiling: ceiling.clone(), diagnostics: Vec::new() };
     let unread = |_: &StateName| Graph::default();
     let reach = Reach { by_text: true, most: usize::MAX, graphs: Some(&unread) };
     let outline = Outline::of(start, source, reach);
     report.files(&outline);
     report.ways(&outline);
+    report.options(&outline);
     report.fan_outs(&outline, None);
     report.ends(&outline, false);
     report.joins(&outline);

@@ -8,6 +8,7 @@ mod programs;
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::domain::widening::StarterConsent;
 
 fn folder(files: &[(&str, &str)]) -> BTreeMap<String, String> {
     files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()
@@ -18,8 +19,13 @@ fn checked(files: &[(&str, &str)], entry: Option<&str>, variables: &[&str]) -> V
     let entry = entry.map(|name| StateName::parse(name).expect("a state"));
     let variables: Vec<String> = variables.iter().map(|&name| name.to_owned()).collect();
     let graphs = |_: &StateName| Graph::default();
-    let subject =
-        Subject { source: &source, entry: entry.as_ref(), variables: &variables, graphs: &graphs };
+    let subject = Subject {
+        source: &source,
+        entry: entry.as_ref(),
+        variables: &variables,
+        consent: &StarterConsent::default(),
+        graphs: &graphs,
+    };
     check(subject).diagnostics.iter().map(ToString::to_string).collect()
 }
 
@@ -135,8 +141,8 @@ fn all_mistakes_of_all_files_are_said_at_once() {
             "OTHER.md:1:1: warning: RF110 nothing leads to this state from START.md; name it in a policy, or keep it elsewhere if it is no state",
             "START.md:3:12: RF002 unknown tag `gotu`; did you mean `goto`?",
             "START.md:4:26: RF002 <call> needs the attribute return=\"FILE.md\"",
-            "START.md:5:8: RF002 unknown model `gpt`; use one of opus, sonnet, haiku",
-            "raymond.yaml:1:8: RF003 unknown model `gpt`; use one of opus, sonnet, haiku",
+            "START.md:5:8: warning: RF403 `gpt` is no known alias of a model; it is left to Claude Code as it stands",
+            "raymond.yaml:1:8: warning: RF403 `gpt` is no known alias of a model; it is left to Claude Code as it stands",
             "raymond.yaml:2:9: RF003 write an amount in US dollars, such as 2 or 0.50",
             "replies.yaml:2:1: warning: RF005 there is no prompt STRAT.md; did you mean START.md?",
             "replies.yaml:3:1: warning: RF005 there is no state A.md#x; did you mean A.md?",
@@ -242,4 +248,41 @@ fn evaluators_are_looked_at() {
 #[test]
 fn the_table_has_each_code_once_in_order() {
     assert!(CODES.is_sorted_by(|a, b| a.0 < b.0));
+}
+
+#[test]
+fn options_are_checked_with_their_places() {
+    let found = checked(
+        &[
+            (
+                "START.md",
+                "---\neffort: hgh\ntools: Read, Grep\nallowed_tools: ['Bash(x)']\nsettings: gone.json\n---\n<result>x</result>",
+            ),
+            ("raymond.yaml", "env: { PATH: /x }\nsettings: here.json\nmax_turns: 0\n"),
+            ("here.json", "{}"),
+        ],
+        None,
+        &[],
+    );
+    assert_eq!(
+        found,
+        [
+            "START.md:2:9: RF002 unknown value `hgh` of `effort`; did you mean `high`?",
+            "START.md:3:8: RF002 `tools` is a list; write [Read, Grep]",
+            "START.md:5:11: RF002 gone.json: there is no such file in the workflow",
+            "raymond.yaml:1:14: warning: RF404 `env`: `PATH` can change which program runs or what it talks to; pass the starter's own with `env: [PATH]`, or allow it with --trust-workflow",
+            "raymond.yaml:3:12: RF003 `max_turns` is a whole number of at least 1",
+        ]
+    );
+    let found = checked(
+        &[("START.md", "---\nallowed_tools: ['Bash(x)', TodoWrite]\n---\n<result>x</result>")],
+        None,
+        &[],
+    );
+    assert_eq!(
+        found,
+        [
+            "START.md:2:17: warning: RF404 `allowed_tools`: `Bash(x)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(x)'"
+        ]
+    );
 }

@@ -32,7 +32,7 @@ fn both_kinds_are_read() {
     };
     assert_eq!(pattern, Ok(Some(expected)));
     let file = StateName::parse("CHECK.md").expect("a state");
-    let prompt = Evaluator::Prompt { file, model: Some(Model::Haiku) };
+    let prompt = Evaluator::Prompt { file, model: Some(ModelName::HAIKU) };
     assert_eq!(read("{ prompt: CHECK.md, model: haiku }"), Ok(Some(prompt)));
 }
 

@@ -21,7 +21,7 @@ fn nothing_is_no_policy() {
     {
         assert_eq!(parse(yaml), Ok(Frontmatter::default()), "{yaml:?}");
     }
-    assert_eq!(parse("model: haiku\n").map(|read| read.model), Ok(Some(Model::Haiku)));
+    assert_eq!(parse("model: haiku\n").map(|read| read.model), Ok(Some(ModelName::HAIKU)));
 }
 
 #[test]
@@ -48,7 +48,10 @@ fn each_mistake_has_a_place_and_a_hint() {
             "1:1: unknown key `colour`; known here: allowed_transitions, output, model, supervision, budget, evaluator, worktree, forks, max_fan_out, stagger, join, timeout, on_timeout, on_failure, rest",
         ),
         ("supervision:\n  restrt: x\n", "2:3: unknown key `restrt`; did you mean `restart`?"),
-        ("model: gpt\n", "1:8: unknown model `gpt`; use one of opus, sonnet, haiku"),
+        (
+            "model: x y\n",
+            "1:8: `x y` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name",
+        ),
         (
             "allowed_transitions:\n  - { tag: gotu, target: A.md }\n",
             "2:12: unknown tag `gotu`; did you mean `goto`?",

@@ -45,9 +45,12 @@ fn the_runtimes_own_names_are_not_taken() {
 
 #[test]
 fn a_wrong_file_is_named_with_its_place() {
-    let files = scope(&[("A.md", "---\nmodel: x\n---\nDo it.")]);
+    let files = scope(&[("A.md", "---\nmodel: x y\n---\nDo it.")]);
     let message = |state: &str| step(&at(state, &[]), &files).expect_err("wrong").to_string();
-    assert_eq!(message("A.md"), "A.md:2:8: unknown model `x`; use one of opus, sonnet, haiku");
+    assert_eq!(
+        message("A.md"),
+        "A.md:2:8: `x y` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name"
+    );
     assert_eq!(message("a.MD"), "a.MD: there is no such file in the workflow; did you mean A.md?");
 }
 

@@ -13,6 +13,7 @@ use crate::domain::id::SessionId;
 use crate::domain::instance::{Definition, Errand, Instance, Level, Stand, Wait, Work};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
+use crate::domain::turn_options::TurnOptions;
 
 /// The program of such a run; the state is one of those that chance leads to.
 pub(super) const FILE: &str = "p.lisp";
@@ -138,6 +139,7 @@ fn deed(dice: u32) -> Deed {
         _ => Work::Prompt(Box::new(Task {
             prompt: format!("{role}?"),
             model: None,
+            options: TurnOptions::default(),
             contract: Contract::Reply,
             name: scene::state(&format!("{FILE}#{role}")),
         })),

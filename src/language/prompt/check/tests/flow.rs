@@ -133,7 +133,13 @@ fn a_graph_is_a_state_and_may_give_a_result() {
         message: "wrong".to_owned(),
     };
     let graphs = |name: &StateName| Graph { program: None, diagnostics: vec![wrong(name)] };
-    let subject = Subject { source: &source, entry: None, variables: &[], graphs: &graphs };
+    let subject = Subject {
+        source: &source,
+        entry: None,
+        variables: &[],
+        consent: &StarterConsent::default(),
+        graphs: &graphs,
+    };
     let found = check(subject);
     let texts: Vec<String> = found.diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!((texts, found.files), (vec!["g.yaml:1:1: WF001 wrong".to_owned()], 3));

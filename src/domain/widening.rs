@@ -1,0 +1,267 @@
+//! Decides which options of a turn widen what the person allowed who started the run.
+//!
+//! A state may narrow its permissions freely. It may widen them only as far as the starter said so:
+//! by a permission mode, by rules with `--allow-tools`, or by `--trust-workflow`. Everything else is
+//! refused before the turn starts. The decision is the same before a run and before a turn.
+//!
+//! What widens: a permission mode above the run's; a rule that lets a tool run unasked which can
+//! change or reach more than the working directory; settings, sub-agents and servers that bring rules,
+//! hooks or programs of their own; the user's settings left out, because they may deny something; and
+//! variables that change which program runs or what it talks to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::settings::{Answerer, Permission, Settings};
+use super::turn_options::{ConfigSource, EnvValue, PermissionMode, SettingSource, TurnOptions};
+
+mod rules;
+mod variables;
+
+use rules::{is_covered, is_harmless};
+use variables::is_dangerous;
+
+/// The permissions that a starter gave beyond the permission mode.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StarterConsent {
+    /// Rules that states may name among their `allowed_tools`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// Whether the workflow may bring rules, settings, servers and programs of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trusts_workflow: bool,
+    /// The widest mode, if it is not that of the run: the run's mode is then the workflow's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub widest_mode: Option<Permission>,
+}
+
+impl StarterConsent {
+    /// Returns whether nothing is given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The permissions of a run that no state may exceed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionCeiling {
+    mode: Permission,
+    tools: Vec<String>,
+    trusts_workflow: bool,
+}
+
+/// An option that asks for more than the starter allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Widening {
+    /// The key.
+    pub key: &'static str,
+    /// The part of its value that widens, if it is not the whole.
+    pub part: Option<String>,
+    /// The reason, and what to type to allow it.
+    pub message: String,
+}
+
+impl PermissionCeiling {
+    /// Returns the permissions that a run's settings leave to its states.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        if settings.answerer == Answerer::Scripted {
+            // No Claude Code is started that could do anything.
+            return Self { mode: Permission::SkipAll, tools: Vec::new(), trusts_workflow: true };
+        }
+        let consent = &settings.consent;
+        let mode = consent.widest_mode.as_ref().unwrap_or(&settings.permission);
+        let given = mode_among(&settings.claude_args);
+        let mut tools = consent.tools.clone();
+        tools.extend(rules::granted_by(&settings.claude_args));
+        Self {
+            mode: given.unwrap_or_else(|| mode.clone()),
+            tools,
+            trusts_workflow: consent.trusts_workflow,
+        }
+    }
+
+    /// Returns the options that widen, in the order of the keys.
+    #[must_use]
+    pub fn widenings(&self, options: &TurnOptions) -> Vec<Widening> {
+        if self.mode == Permission::SkipAll {
+            return Vec::new();
+        }
+        let mut found: Vec<Widening> = Vec::new();
+        found.extend(options.permission_mode.and_then(|mode| self.mode_above(mode)));
+        let rules = options.allowed_tools.iter().flatten();
+        if !self.trusts_workflow {
+            found.extend(rules.filter_map(|rule| self.rule_beyond(rule, options)));
+            found.extend(config_beyond(options));
+            found.extend(environment_beyond(options));
+        }
+        found
+    }
+
+    fn mode_above(&self, mode: PermissionMode) -> Option<Widening> {
+        let widest = match &self.mode {
+            Permission::SkipAll => return None,
+            Permission::Mode(name) => name,
+        };
+        let rank = PermissionMode::from_name(widest).map_or(0, PermissionMode::rank);
+        if mode.rank() <= rank {
+            return None;
+        }
+        let name = mode.name();
+        let advice = if mode == PermissionMode::BypassPermissions {
+            "it takes --dangerously-skip-permissions".to_owned()
+        } else {
+            format!("allow it with --permission-mode {name}")
+        };
+        let message = format!(
+            "`{name}` lets more run unasked than the run's permission mode, {widest}; {advice}"
+        );
+        Some(Widening { key: "permission_mode", part: Some(name.to_owned()), message })
+    }
+
+    fn rule_beyond(&self, rule: &str, options: &TurnOptions) -> Option<Widening> {
+        let edits = match &self.mode {
+            Permission::SkipAll => true,
+            Permission::Mode(name) => PermissionMode::from_name(name)
+                .is_some_and(|mode| mode.rank() >= PermissionMode::AcceptEdits.rank()),
+        };
+        let own = options.permission_mode.is_none_or(|mode| mode != PermissionMode::Plan);
+        if is_harmless(rule, edits && own) || self.tools.iter().any(|given| is_covered(rule, given))
+        {
+            return None;
+        }
+        let message = format!(
+            "`{rule}` would run unasked, which the run was not started with; allow it with --allow-tools '{rule}'"
+        );
+        Some(Widening { key: "allowed_tools", part: Some(rule.to_owned()), message })
+    }
+}
+
+/// Returns the permission mode that arguments for Claude Code set, if they do.
+fn mode_among(arguments: &[String]) -> Option<Permission> {
+    let mut mode = None;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if argument == "--dangerously-skip-permissions" {
+            return Some(Permission::SkipAll);
+        }
+        if argument == "--permission-mode" {
+            mode = rest.next().cloned();
+        } else if let Some(name) = argument.strip_prefix("--permission-mode=") {
+            mode = Some(name.to_owned());
+        }
+    }
+    mode.map(Permission::Mode)
+}
+
+/// Keys of settings that neither allow anything nor run anything.
+const HARMLESS_SETTINGS: [&str; 11] = [
+    "$schema",
+    "alwaysThinkingEnabled",
+    "attribution",
+    "autoCompactEnabled",
+    "cleanupPeriodDays",
+    "effortLevel",
+    "fallbackModel",
+    "includeCoAuthoredBy",
+    "language",
+    "model",
+    "outputStyle",
+];
+
+/// Keys of a sub-agent that neither allow anything nor run anything.
+const HARMLESS_AGENT_KEYS: [&str; 9] = [
+    "background",
+    "color",
+    "description",
+    "disallowedTools",
+    "effort",
+    "maxTurns",
+    "model",
+    "prompt",
+    "tools",
+];
+
+/// Returns the configurations of an option set that widen.
+fn config_beyond(options: &TurnOptions) -> Vec<Widening> {
+    let mut found = Vec::new();
+    let mut add = |key: &'static str, part: Option<&str>, what: &str| {
+        let message = format!("{what}; allow it with --trust-workflow");
+        found.push(Widening { key, part: part.map(str::to_owned), message });
+    };
+    for server in options.mcp_config.iter().flatten() {
+        match server {
+            ConfigSource::File(path) => add("mcp_config", Some(path), "it starts servers"),
+            ConfigSource::Inline(map) if has_servers(map) => {
+                add("mcp_config", None, "it starts servers");
+            }
+            ConfigSource::Inline(_) => {}
+        }
+    }
+    match &options.settings {
+        Some(ConfigSource::File(path)) => add("settings", Some(path), "it may allow more"),
+        Some(ConfigSource::Inline(map)) => {
+            if let Some(key) = map.iter().find(|(key, value)| !is_harmless_setting(key, value)) {
+                let what = format!("the settings `{}` may allow or run more", key.0);
+                add("settings", Some(key.0), &what);
+            }
+        }
+        None => {}
+    }
+    let sources = options.setting_sources.as_ref();
+    if sources.is_some_and(|sources| !sources.contains(&SettingSource::User)) {
+        let what = "it leaves out the user's settings, and with them what they deny";
+        add("setting_sources", None, what);
+    }
+    match &options.agents {
+        Some(ConfigSource::File(path)) => add("agents", Some(path), "they may allow more"),
+        Some(ConfigSource::Inline(agents)) => {
+            if let Some((name, key)) = agents.iter().find_map(|(name, agent)| {
+                let Value::Object(agent) = agent else { return None };
+                let key = agent.keys().find(|key| !HARMLESS_AGENT_KEYS.contains(&key.as_str()))?;
+                Some((name, key))
+            }) {
+                let what = format!("the agent `{name}` has `{key}`, which may allow or run more");
+                add("agents", Some(name), &what);
+            }
+        }
+        None => {}
+    }
+    for path in options.plugin_dirs.iter().flatten() {
+        add("plugin_dirs", Some(path), "a plug-in may allow or run more");
+    }
+    found
+}
+
+fn has_servers(map: &Map<String, Value>) -> bool {
+    map.values().any(|value| value.as_object().is_none_or(|servers| !servers.is_empty()))
+}
+
+/// Returns whether a setting only narrows, or has nothing to do with permissions.
+fn is_harmless_setting(key: &str, value: &Value) -> bool {
+    let narrows = |value: &Value| {
+        let keys = value.as_object().map(|map| map.keys());
+        keys.is_some_and(|mut keys| keys.all(|key| key == "deny" || key == "ask"))
+    };
+    HARMLESS_SETTINGS.contains(&key) || (key == "permissions" && narrows(value))
+}
+
+fn environment_beyond(options: &TurnOptions) -> Vec<Widening> {
+    let set = options.env.iter().flatten().filter(|(_, value)| **value != EnvValue::Pass);
+    let dangerous = set.filter(|(name, _)| is_dangerous(name));
+    dangerous
+        .map(|(name, _)| Widening {
+            key: "env",
+            part: Some(name.clone()),
+            message: format!(
+                "`{name}` can change which program runs or what it talks to; pass the starter's own with `env: [{name}]`, or allow it with --trust-workflow"
+            ),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

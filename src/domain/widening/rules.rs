@@ -1,0 +1,125 @@
+//! Rules for tools: which of them allow no more than is allowed anyway, and which cover others.
+
+/// Tools that touch nothing outside of the session.
+const INNER_TOOLS: [&str; 9] = [
+    "Agent",
+    "ExitPlanMode",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "TodoWrite",
+    "ToolSearch",
+];
+
+/// Tools that read, within the paths they are given.
+const READING_TOOLS: [&str; 4] = ["Glob", "Grep", "LS", "Read"];
+
+/// Tools that change files, within the paths they are given.
+const EDITING_TOOLS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+
+/// Characters that can join a command to another, in a shell.
+const JOINING: [char; 12] = [';', '&', '|', '<', '>', '$', '`', '\n', '(', ')', '{', '}'];
+
+/// A rule taken apart.
+struct RuleParts<'rule> {
+    tool: &'rule str,
+    /// The part in brackets.
+    use_of: Option<&'rule str>,
+}
+
+impl<'rule> RuleParts<'rule> {
+    fn of(rule: &'rule str) -> Self {
+        match rule.split_once('(') {
+            Some((tool, rest)) => {
+                Self { tool, use_of: Some(rest.strip_suffix(')').unwrap_or(rest)) }
+            }
+            None => Self { tool: rule, use_of: None },
+        }
+    }
+}
+
+/// Returns whether a rule allows no more than runs unasked anyway. `edits` says whether edits in the
+/// working directory do.
+pub(super) fn is_harmless(rule: &str, edits: bool) -> bool {
+    let RuleParts { tool, use_of } = RuleParts::of(rule);
+    if INNER_TOOLS.contains(&tool) {
+        return true;
+    }
+    let changes = EDITING_TOOLS.contains(&tool);
+    if !READING_TOOLS.contains(&tool) && !changes {
+        return false;
+    }
+    use_of.is_some_and(is_inside) && (edits || !changes)
+}
+
+/// Returns whether a path pattern stays below the working directory.
+fn is_inside(pattern: &str) -> bool {
+    let leaves =
+        pattern.starts_with(['/', '~']) || pattern.split(['/', '\\']).any(|part| part == "..");
+    !leaves && !pattern.is_empty()
+}
+
+/// Returns whether whoever was given a rule may use another: the same, any use of the same tool, or a
+/// command that begins with the same words.
+pub(super) fn is_covered(rule: &str, given: &str) -> bool {
+    if rule == given {
+        return true;
+    }
+    let (wanted, given) = (RuleParts::of(rule), RuleParts::of(given));
+    let Some(given_use) = given.use_of else {
+        let of_server =
+            wanted.tool.strip_prefix(given.tool).is_some_and(|rest| rest.starts_with("__"));
+        return wanted.tool == given.tool || (given.tool.starts_with("mcp__") && of_server);
+    };
+    let (Some(wanted_use), "Bash", "Bash") = (wanted.use_of, wanted.tool, given.tool) else {
+        return false;
+    };
+    let Some(prefix) = prefix(given_use) else { return false };
+    let command = self::prefix(wanted_use).unwrap_or(wanted_use);
+    let rest = command.strip_prefix(prefix);
+    rest.is_some_and(|rest| {
+        (rest.is_empty() || rest.starts_with(' ')) && !rest.contains(JOINING) && !rest.contains('*')
+    })
+}
+
+/// Returns the words that a command has to begin with: `cargo` of `cargo:*` and of `cargo *`.
+fn prefix(use_of: &str) -> Option<&str> {
+    let prefix = use_of.strip_suffix(":*").or_else(|| use_of.strip_suffix(" *"))?;
+    (!prefix.is_empty() && !prefix.contains('*')).then_some(prefix)
+}
+
+/// Returns the rules that arguments for Claude Code give to every turn.
+pub(super) fn granted_by(arguments: &[String]) -> Vec<String> {
+    let mut rules = Vec::new();
+    let mut is_list = false;
+    for argument in arguments {
+        let value = ["--allowedTools=", "--allowed-tools="]
+            .iter()
+            .find_map(|flag| argument.strip_prefix(flag));
+        if let Some(value) = value {
+            rules.extend(split(value));
+            is_list = false;
+        } else if argument.starts_with('-') {
+            is_list = argument == "--allowedTools" || argument == "--allowed-tools";
+        } else if is_list {
+            rules.extend(split(argument));
+        }
+    }
+    rules
+}
+
+/// Splits a list at commas and spaces that stand outside of brackets.
+fn split(list: &str) -> Vec<String> {
+    let mut depth = 0_u32;
+    let parts = list.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (c == ',' || c == ' ')
+    });
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}

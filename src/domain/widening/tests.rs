@@ -1,0 +1,157 @@
+//! Tests: a table of what widens, and of what the starter can say to allow it.
+
+use serde_json::json;
+
+use super::*;
+
+fn settings(mode: &str, tools: &[&str], trusts_workflow: bool) -> Settings {
+    let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
+    Settings {
+        permission: Permission::Mode(mode.to_owned()),
+        consent: StarterConsent { tools, trusts_workflow, widest_mode: None },
+        ..Settings::default()
+    }
+}
+
+fn ceiling(mode: &str, tools: &[&str]) -> PermissionCeiling {
+    PermissionCeiling::of(&settings(mode, tools, false))
+}
+
+fn keys(ceiling: &PermissionCeiling, options: serde_json::Value) -> Vec<&'static str> {
+    let options: TurnOptions = serde_json::from_value(options).expect("options");
+    ceiling.widenings(&options).into_iter().map(|widening| widening.key).collect()
+}
+
+#[test]
+fn permission_mode_above_that_of_the_run_widens() {
+    let modes = ["plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"];
+    for (rank, run) in modes.into_iter().enumerate() {
+        for (wanted, mode) in modes.into_iter().enumerate() {
+            let found = keys(&ceiling(run, &[]), json!({ "permission_mode": mode }));
+            assert_eq!(found.is_empty(), wanted <= rank, "{mode} under {run}");
+        }
+    }
+    assert!(keys(&ceiling("manual", &[]), json!({ "permission_mode": "default" })).is_empty());
+    let unknown = keys(&ceiling("later", &[]), json!({ "permission_mode": "dontAsk" }));
+    assert_eq!(unknown, ["permission_mode"], "a mode that nobody knows allows only plan");
+    let skips = Settings { permission: Permission::SkipAll, ..Settings::default() };
+    let all = json!({ "permission_mode": "bypassPermissions", "allowed_tools": ["Bash"] });
+    assert!(keys(&PermissionCeiling::of(&skips), all).is_empty());
+}
+
+#[test]
+fn mode_after_the_dashes_and_mode_of_the_manifest_count() {
+    let wanted = json!({ "permission_mode": "acceptEdits" });
+    let mut narrowed = settings("acceptEdits", &[], false);
+    narrowed.claude_args = vec!["--permission-mode=plan".to_owned()];
+    assert_eq!(keys(&PermissionCeiling::of(&narrowed), wanted.clone()), ["permission_mode"]);
+    let mut own = settings("plan", &[], false);
+    own.consent.widest_mode = Some(Permission::default());
+    assert!(keys(&PermissionCeiling::of(&own), wanted).is_empty());
+}
+
+#[test]
+fn rule_widens_unless_it_is_given_or_allows_nothing_new() {
+    let table: [(&str, &[&str], bool); 24] = [
+        ("Bash", &[], false),
+        ("Bash(cargo test:*)", &[], false),
+        ("Bash(cargo test:*)", &["Bash(cargo test:*)"], true),
+        ("Bash(cargo test:*)", &["Bash(cargo:*)"], true),
+        ("Bash(cargo test --lib)", &["Bash(cargo *)"], true),
+        ("Bash(cargo test:*)", &["Bash"], true),
+        ("Bash(cargo:*)", &["Bash(cargo test:*)"], false),
+        ("Bash(cargonaut:*)", &["Bash(cargo:*)"], false),
+        ("Bash(cargo test; rm x)", &["Bash(cargo:*)"], false),
+        ("Bash(cargo test $(x))", &["Bash(cargo:*)"], false),
+        ("Bash", &["Bash(cargo:*)"], false),
+        ("Bash(x)", &["Bash(:*)"], false),
+        ("WebFetch", &[], false),
+        ("WebFetch(domain:a.b)", &["WebFetch"], true),
+        ("WebFetch(domain:a.b)", &["WebFetch(domain:*)"], false),
+        ("mcp__db__read", &["mcp__db"], true),
+        ("mcp__dbx__read", &["mcp__db"], false),
+        ("Read", &[], false),
+        ("Read(./src/**)", &[], true),
+        ("Read(../x)", &[], false),
+        ("Read(//etc/**)", &[], false),
+        ("Read(~/.ssh/**)", &[], false),
+        ("Edit(src/**)", &[], true),
+        ("TodoWrite", &[], true),
+    ];
+    for (rule, given, allowed) in table {
+        let found = keys(&ceiling("acceptEdits", given), json!({ "allowed_tools": [rule] }));
+        assert_eq!(found.is_empty(), allowed, "{rule} with {given:?}");
+    }
+    assert_eq!(
+        keys(&ceiling("default", &[]), json!({ "allowed_tools": ["Edit(src/**)"] })),
+        ["allowed_tools"],
+        "edits are asked for in this mode"
+    );
+}
+
+#[test]
+fn rules_after_the_dashes_are_given_to_all() {
+    let mut given = settings("acceptEdits", &[], false);
+    given.claude_args =
+        ["--effort", "low", "--allowedTools", "Bash(git log:*),Read", "WebFetch", "--x", "Bash"]
+            .map(str::to_owned)
+            .into();
+    let ceiling = PermissionCeiling::of(&given);
+    let rules = json!({ "allowed_tools": ["Bash(git log -1)", "Read", "WebFetch"] });
+    assert!(keys(&ceiling, rules).is_empty());
+    assert_eq!(keys(&ceiling, json!({ "allowed_tools": ["Bash"] })), ["allowed_tools"]);
+}
+
+#[test]
+fn configuration_widens_unless_it_can_only_narrow() {
+    let harmless = [
+        json!({ "settings": { "model": "opus", "permissions": { "deny": ["Bash"] } } }),
+        json!({ "mcp_config": [{ "mcpServers": {} }], "strict_mcp": true }),
+        json!({ "agents": { "a": { "description": "x", "prompt": "y", "tools": ["Read"] } } }),
+        json!({ "setting_sources": ["user"], "tools": [], "disallowed_tools": ["Bash"] }),
+        json!({ "env": { "RUST_LOG": { "set": "debug" }, "PATH": "pass" }, "add_dirs": ["docs"] }),
+        json!({ "effort": "max", "max_turns": 2, "system_prompt_file": "s.md", "background": "end" }),
+    ];
+    let widening = [
+        ("settings", json!({ "settings": { "permissions": { "allow": ["Bash"] } } })),
+        ("settings", json!({ "settings": { "hooks": {} } })),
+        ("settings", json!({ "settings": { "env": {} } })),
+        ("settings", json!({ "settings": "s.json" })),
+        ("mcp_config", json!({ "mcp_config": [{ "mcpServers": { "a": {} } }] })),
+        ("agents", json!({ "agents": { "a": { "permissionMode": "acceptEdits" } } })),
+        ("agents", json!({ "agents": { "a": { "hooks": {} } } })),
+        ("plugin_dirs", json!({ "plugin_dirs": ["p"] })),
+        ("setting_sources", json!({ "setting_sources": [] })),
+        ("env", json!({ "env": { "PATH": { "set": "/x" } } })),
+        ("env", json!({ "env": { "ANTHROPIC_BASE_URL": { "set": "x" } } })),
+        ("env", json!({ "env": { "ld_preload": { "set": "x" } } })),
+    ];
+    let plain = ceiling("acceptEdits", &[]);
+    let trusting = PermissionCeiling::of(&settings("acceptEdits", &[], true));
+    for options in harmless {
+        assert!(keys(&plain, options.clone()).is_empty(), "{options}");
+    }
+    for (key, options) in widening {
+        assert_eq!(keys(&plain, options.clone()), [key], "{options}");
+        assert!(keys(&trusting, options.clone()).is_empty(), "{options}");
+    }
+    let mode = json!({ "permission_mode": "bypassPermissions", "allowed_tools": ["Bash"] });
+    assert_eq!(keys(&trusting, mode), ["permission_mode"], "a mode is asked for by its own flag");
+}
+
+#[test]
+fn message_says_what_to_type() {
+    let options: TurnOptions = serde_json::from_value(
+        json!({ "permission_mode": "auto", "allowed_tools": ["Bash(cargo test:*)"] }),
+    )
+    .expect("options");
+    let found = ceiling("default", &[]).widenings(&options);
+    let messages: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "`auto` lets more run unasked than the run's permission mode, default; allow it with --permission-mode auto",
+            "`Bash(cargo test:*)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(cargo test:*)'",
+        ]
+    );
+}

@@ -1,0 +1,57 @@
+//! Hints about the names of models: a slip in an alias is found before a run is paid for.
+//!
+//! A name that is not known here is no error, because Claude Code decides which models there are.
+
+use super::hint::closest;
+use crate::domain::model::ModelName;
+
+/// The aliases that Claude Code 2.1.197 to 2.1.330 know.
+const ALIASES: [&str; 10] = [
+    "sonnet",
+    "opus",
+    "haiku",
+    "fable",
+    "best",
+    "default",
+    "opusplan",
+    "sonnet[1m]",
+    "opus[1m]",
+    "fable[1m]",
+];
+
+/// Returns a hint about a name that is neither a known alias nor looks like a full name.
+#[must_use]
+pub fn model_hint(model: &ModelName) -> Option<String> {
+    let name = model.as_str();
+    let is_full = name.contains("claude") || name.contains(['/', ':', '.']);
+    if is_full || ALIASES.iter().any(|alias| alias.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    let meant = closest(name, ALIASES).map(|alias| format!("did you mean `{alias}`?"));
+    let meant = meant.unwrap_or_else(|| "it is left to Claude Code as it stands".to_owned());
+    Some(format!("`{name}` is no known alias of a model; {meant}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hint(name: &str) -> Option<String> {
+        model_hint(&ModelName::parse(name).expect("a name"))
+    }
+
+    #[test]
+    fn known_aliases_and_full_names_have_no_hint() {
+        for name in ["opus", "Sonnet", "opus[1m]", "claude-x-9", "us.vendor.x-v1:0", "models/x"] {
+            assert_eq!(hint(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn slip_in_alias_is_corrected() {
+        let meant = "`sonet` is no known alias of a model; did you mean `sonnet`?";
+        assert_eq!(hint("sonet").as_deref(), Some(meant));
+        let other = "`gpt` is no known alias of a model; it is left to Claude Code as it stands";
+        assert_eq!(hint("gpt").as_deref(), Some(other));
+    }
+}

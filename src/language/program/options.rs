@@ -1,0 +1,65 @@
+//! The options of a role's turns: `:effort low :tools ("Read" "Grep") :env (("RUST_LOG" "debug"))`.
+
+use granit_parser::ScalarStyle;
+
+use super::fields::Fields;
+use super::form::{Content, Form};
+use super::reader::Reader;
+use crate::domain::turn_options::TurnOptions;
+use crate::language::graph::tree;
+use crate::language::turn_options::{DASHED_KEYS, KEYS, WrittenOptions, embed_files};
+
+impl Reader<'_> {
+    /// Reads the options among the keywords of a role.
+    pub(super) fn turn_options(&mut self, fields: &Fields<'_>) -> TurnOptions {
+        let given = KEYS.into_iter().zip(DASHED_KEYS).filter_map(|(key, dashed)| {
+            let form = fields.get(dashed).filter(|form| !form.is_wrong())?;
+            Some(tree::Entry { key: key.into(), at: form.at, value: node(form) })
+        });
+        let entries: Vec<tree::Entry> = given.collect();
+        let mut written = WrittenOptions::read(&entries);
+        written.faults.extend(embed_files(&mut written.options, &written.places, self.source));
+        for fault in written.faults {
+            self.report.error(fault.at, "SX220", fault.message);
+        }
+        written.options
+    }
+}
+
+/// Returns a form as a tree. A list of lists is a mapping: `(("NAME" "value"))`.
+fn node(form: &Form) -> tree::Node {
+    let value = match (&form.content, form.text()) {
+        (Content::Boolean(value), _) => tree::Content::Bool(*value),
+        (Content::List(forms), _)
+            if !forms.is_empty() && forms.iter().all(|one| pair(one).is_some()) =>
+        {
+            let pairs = forms.iter().filter_map(pair);
+            let entry = |(key, value): (&Form, &Form)| tree::Entry {
+                key: key.text().unwrap_or_default().into(),
+                at: key.at,
+                value: node(value),
+            };
+            tree::Content::Map(pairs.map(entry).collect::<Vec<_>>().into())
+        }
+        (Content::List(forms), _) => {
+            tree::Content::List(forms.iter().map(node).collect::<Vec<_>>().into())
+        }
+        (_, Some(text)) => tree::Content::Text(tree::Written {
+            text: text.into(),
+            style: ScalarStyle::Plain,
+            range: 0..0,
+        }),
+        (_, None) => tree::Content::Null,
+    };
+    tree::Node { at: form.at, value }
+}
+
+fn pair(form: &Form) -> Option<(&Form, &Form)> {
+    match &form.content {
+        Content::List(forms) => match forms.as_slice() {
+            [name, value] if name.text().is_some() => Some((name, value)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

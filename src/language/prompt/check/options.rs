@@ -1,0 +1,66 @@
+//! The options of turns: files that are missing, models that are probably misspelt, and what a starter
+//! has to allow.
+
+use super::Report;
+use crate::domain::id::StateName;
+use crate::domain::model::ModelName;
+use crate::domain::turn_options::TurnOptions;
+use crate::language::manifest;
+use crate::language::model_hint::model_hint;
+use crate::language::place::Place;
+use crate::language::prompt::outline::Outline;
+use crate::language::prompt::widenings::{FoundWidening, in_options, in_outline};
+use crate::language::turn_options::{OptionPlaces, embed_files};
+
+impl Report<'_> {
+    /// Reports what is wrong with the options of the prompts, and with those of evaluators.
+    pub(super) fn options(&mut self, outline: &Outline) {
+        for (name, prompt) in outline.prompts().chain(&outline.evaluators) {
+            self.model(name, prompt.frontmatter.model.as_ref(), prompt.places.model);
+            self.option_files(name, &prompt.frontmatter.options, &prompt.places.options, "RF002");
+        }
+        let found = in_outline(outline, self.source, &self.ceiling);
+        self.widenings(found);
+    }
+
+    /// Reports what is wrong with the options of the manifest.
+    pub(super) fn options_of_manifest(&mut self, name: &StateName, examined: &manifest::Examined) {
+        let (options, places) = (&examined.manifest.options, &examined.options);
+        self.model(name, examined.manifest.model.as_ref(), examined.model);
+        self.option_files(name, options, places, "RF003");
+        let found = in_options(name, options, places, self.source, &self.ceiling);
+        self.widenings(found);
+    }
+
+    /// Warns of what a starter has to allow.
+    fn widenings(&mut self, found: Vec<FoundWidening>) {
+        for FoundWidening { file, place, message } in found {
+            self.warning(&file, place, "RF404", message);
+        }
+    }
+
+    /// Reports files that options name and that cannot be used.
+    fn option_files(
+        &mut self,
+        name: &StateName,
+        options: &TurnOptions,
+        places: &OptionPlaces,
+        code: &'static str,
+    ) {
+        for fault in embed_files(&mut options.clone(), places, self.source) {
+            self.error(name, fault.at, code, fault.message);
+        }
+    }
+
+    /// Warns of a model that has no known name.
+    pub(super) fn model(
+        &mut self,
+        name: &StateName,
+        model: Option<&ModelName>,
+        place: Option<Place>,
+    ) {
+        if let Some(hint) = model.and_then(model_hint) {
+            self.warning(name, place.unwrap_or(Place::START), "RF403", hint);
+        }
+    }
+}

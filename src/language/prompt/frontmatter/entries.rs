@@ -1,0 +1,118 @@
+//! The entries of a policy: each a transition, with the places of the files that it names.
+
+use serde_yaml::Spanned;
+
+use crate::domain::transition::{Tag, Transition};
+use crate::language::hint::closest;
+use crate::language::place::Place;
+use crate::language::prompt::answers::Entry;
+use crate::language::yaml::Error;
+
+/// Where an entry stands, and what it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryPlace {
+    /// The entry.
+    pub entry: Place,
+    /// Its `target`.
+    pub target: Option<Place>,
+    /// Its `return` or `next`.
+    pub continuation: Option<Place>,
+    /// Its `timeout_next`.
+    pub late: Option<Place>,
+}
+
+impl EntryPlace {
+    pub(in crate::language::prompt) fn of(entry: &Spanned<Entry>) -> Self {
+        let place = |key| entry.value.attributes.get(key).map(|value| value.referenced.into());
+        Self {
+            target: place("target"),
+            continuation: place("return").or_else(|| place("next")),
+            late: place("timeout_next"),
+            ..Self::whole(entry.referenced.into())
+        }
+    }
+
+    /// An entry of which only the place is known.
+    #[must_use]
+    pub fn whole(entry: Place) -> Self {
+        Self { entry, target: None, continuation: None, late: None }
+    }
+}
+
+/// An entry of a policy: it says where to, and the words are the agent's own.
+pub(super) fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
+    let question = written.value.attributes.get("question").map(|question| question.referenced);
+    let transition = entry(written)?;
+    match question.filter(|_| transition.tag() == Tag::Ask) {
+        None => Ok(transition),
+        Some(place) => {
+            let message = "the question is the agent's own; write { tag: ask, next: FILE.md }";
+            Err(Error::at(place, message.to_owned()))
+        }
+    }
+}
+
+pub(in crate::language::prompt) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
+    let (place, mut attributes) = (entry.referenced, entry.value.attributes);
+    let Some(name) = attributes.remove("tag") else {
+        return Err(Error::at(
+            place,
+            format!("this entry has no `tag`; use one of {}", tag_names()),
+        ));
+    };
+    let Some(tag) = Tag::from_name(&name.value) else {
+        let hint = closest(&name.value, Tag::ALL.map(Tag::name))
+            .map(|tag| format!("; did you mean `{tag}`?"));
+        let hint = hint.unwrap_or_else(|| format!("; use one of {}", tag_names()));
+        return Err(Error::at(name.referenced, format!("unknown tag `{}`{hint}", name.value)));
+    };
+    let target = attributes.remove("target");
+    let question = if tag == Tag::Ask { attributes.remove("question") } else { None };
+    let body = match (&target, tag) {
+        (Some(target), Tag::Result) => {
+            let message = "a result has no `target`; write { tag: result }".to_owned();
+            return Err(Error::at(target.referenced, message));
+        }
+        (Some(target), Tag::Ask) => {
+            let message = "an ask has no `target`; write { tag: ask, next: FILE.md }, the state that gets the answer";
+            return Err(Error::at(target.referenced, message.to_owned()));
+        }
+        (None, Tag::Result) => "",
+        (None, Tag::Ask) => question.as_ref().map_or(ANY_TEXT, |question| &question.value),
+        (Some(target), _) => &target.value,
+        (None, _) => {
+            let message = format!("`{tag}` needs a `target`, the file it leads to");
+            return Err(Error::at(name.referenced, message));
+        }
+    };
+    if let Some(payload) = attributes.get("payload").filter(|_| tag == Tag::Result) {
+        let message = "the text of a result is the agent's own; write { tag: result }".to_owned();
+        return Err(Error::at(payload.referenced, message));
+    }
+    if let Some((key, value)) = attributes.iter().find(|(key, _)| is_misspelt(key)) {
+        let message = format!(
+            "`{key}` is probably misspelt: a variable may not look so much like `return` or `target`"
+        );
+        return Err(Error::at(value.referenced, message));
+    }
+    let culprit = |key: &str| attributes.get(key).map(|value| value.referenced);
+    let place = [tag.required_attribute().unwrap_or(""), "return", "next"]
+        .into_iter()
+        .find_map(culprit)
+        .or(target.as_ref().map(|target| target.referenced))
+        .unwrap_or(name.referenced);
+    let pairs = attributes.into_iter().map(|(key, value)| (key, value.value));
+    Transition::from_parts(tag, pairs, body).map_err(|error| Error::at(place, error.to_string()))
+}
+
+/// What stands for a text that is the agent's own.
+pub(in crate::language::prompt) const ANY_TEXT: &str = "…";
+
+/// Whether a variable's name is a slip of the pen away from a key that has a meaning.
+fn is_misspelt(key: &str) -> bool {
+    ["return", "target"].into_iter().any(|known| strsim::damerau_levenshtein(key, known) == 1)
+}
+
+fn tag_names() -> String {
+    Tag::ALL.map(Tag::name).join(", ")
+}

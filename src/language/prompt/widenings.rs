@@ -1,0 +1,122 @@
+//! Finds the options of a workflow that ask for more than a starter allowed, before it is started.
+
+use super::outline::{Graph, Outline, Program, Prompt, State};
+use crate::domain::id::StateName;
+use crate::domain::turn_options::TurnOptions;
+use crate::domain::widening::PermissionCeiling;
+use crate::language::graph;
+use crate::language::place::Place;
+use crate::language::program::definition::Definition;
+use crate::language::source::Source;
+use crate::language::turn_options::{OptionPlaces, embed_files};
+
+/// An option that asks for too much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundWidening {
+    /// The file.
+    pub file: StateName,
+    /// Its place in the file.
+    pub place: Place,
+    /// The reason, and what to type to allow it.
+    pub message: String,
+}
+
+/// Finds them in all states of an outline.
+#[must_use]
+pub fn in_outline(
+    outline: &Outline,
+    source: &dyn Source,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    let mut found = Vec::new();
+    let prompts = outline.prompts().chain(&outline.evaluators);
+    found.extend(prompts.flat_map(|(name, prompt)| in_prompt(name, prompt, source, ceiling)));
+    for (name, state) in &outline.states {
+        match state {
+            State::Graph(Graph { program: Some(graph), .. }) => {
+                found.extend(in_graph(name, graph, ceiling));
+            }
+            State::Program(Program { definition: Some(program), .. }) => {
+                found.extend(in_program(name, program, ceiling));
+            }
+            State::Prompt(_)
+            | State::Graph(_)
+            | State::Program(_)
+            | State::Unreadable(_)
+            | State::Other => {}
+        }
+    }
+    found
+}
+
+fn in_prompt(
+    name: &StateName,
+    prompt: &Prompt,
+    source: &dyn Source,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    in_options(name, &prompt.frontmatter.options, &prompt.places.options, source, ceiling)
+}
+
+/// Finds them in the options that stand in a file. Configurations that cannot be read are passed over:
+/// that is told as an error of its own.
+#[must_use]
+pub fn in_options(
+    file: &StateName,
+    options: &TurnOptions,
+    places: &OptionPlaces,
+    source: &dyn Source,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    let mut options = options.clone();
+    if !embed_files(&mut options, places, source).is_empty() {
+        return Vec::new();
+    }
+    let widenings = ceiling.widenings(&options).into_iter();
+    let found = widenings.map(|one| FoundWidening {
+        file: file.clone(),
+        place: places.of(one.key, one.part.as_deref()).unwrap_or(Place::START),
+        message: format!("`{}`: {}", one.key, one.message),
+    });
+    found.collect()
+}
+
+/// Finds them in the nodes of a graph.
+#[must_use]
+pub fn in_graph(
+    file: &StateName,
+    graph: &graph::program::Program,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    let references = graph.nodes.iter().filter_map(|(name, node)| match node {
+        graph::program::Node::Reference { reference, .. } => Some((name, reference)),
+        graph::program::Node::Action { .. }
+        | graph::program::Node::Conditional { .. }
+        | graph::program::Node::UserPrompt(_)
+        | graph::program::Node::ValidationGate { .. } => None,
+    });
+    let found = references.flat_map(|(name, reference)| {
+        let widenings = ceiling.widenings(&reference.options).into_iter();
+        widenings.map(move |one| format!("the node `{name}`: `{}`: {}", one.key, one.message))
+    });
+    let at_start = |message| FoundWidening { file: file.clone(), place: Place::START, message };
+    found.map(at_start).collect()
+}
+
+/// Finds them in the roles of a program.
+#[must_use]
+pub fn in_program(
+    file: &StateName,
+    program: &Definition,
+    ceiling: &PermissionCeiling,
+) -> Vec<FoundWidening> {
+    let found = program.roles.iter().flat_map(|role| {
+        let widenings = ceiling.widenings(&role.options).into_iter();
+        widenings.map(|one| FoundWidening {
+            file: file.clone(),
+            place: role.at,
+            message: format!("the role `{}`: `{}`: {}", role.name, one.key, one.message),
+        })
+    });
+    found.collect()
+}

@@ -1,0 +1,209 @@
+//! Reads the options of turns, which frontmatter, `raymond.yaml`, graphs and programs share.
+//!
+//! ```yaml
+//! effort: low
+//! tools: [Read, Grep, Bash]
+//! allowed_tools: ["Bash(cargo test:*)"]
+//! permission_mode: plan
+//! append_system_prompt: Answer in one paragraph.
+//! mcp_config: servers.json
+//! env: { RUST_LOG: debug }
+//! ```
+//!
+//! A value is read from a tree that knows its places, so each language has only to make one. What is
+//! wrong is collected, never fatal for the rest.
+
+mod files;
+mod lists;
+mod values;
+
+use super::graph::tree::{self, Content, Entry, Node};
+use super::place::Place;
+use crate::domain::turn_options::{
+    BackgroundWork, EffortLevel, PermissionMode, SettingSource, StartupMode, TurnOptions,
+};
+
+pub use self::files::embed_files;
+pub use self::lists::rule as tool_rule;
+
+/// The keys, as frontmatter and graphs write them. Programs write `-` in place of `_`.
+pub const KEYS: [&str; 20] = [
+    "effort",
+    "tools",
+    "allowed_tools",
+    "disallowed_tools",
+    "permission_mode",
+    "append_system_prompt",
+    "system_prompt_file",
+    "mcp_config",
+    "strict_mcp",
+    "settings",
+    "setting_sources",
+    "agents",
+    "add_dirs",
+    "plugin_dirs",
+    "max_turns",
+    "max_thinking_tokens",
+    "background",
+    "env",
+    "fallback_model",
+    "startup",
+];
+
+/// The keys, as programs write them.
+pub const DASHED_KEYS: [&str; 20] = [
+    "effort",
+    "tools",
+    "allowed-tools",
+    "disallowed-tools",
+    "permission-mode",
+    "append-system-prompt",
+    "system-prompt-file",
+    "mcp-config",
+    "strict-mcp",
+    "settings",
+    "setting-sources",
+    "agents",
+    "add-dirs",
+    "plugin-dirs",
+    "max-turns",
+    "max-thinking-tokens",
+    "background",
+    "env",
+    "fallback-model",
+    "startup",
+];
+
+/// A mistake in an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionFault {
+    /// Its place in the file.
+    pub at: Place,
+    /// The mistake, and what would be right.
+    pub message: String,
+}
+
+/// The places of options in a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OptionPlaces(Vec<(String, Option<String>, Place)>);
+
+impl OptionPlaces {
+    /// Returns the place of a text in the value of a key, or that of the whole value.
+    #[must_use]
+    pub fn of(&self, key: &str, text: Option<&str>) -> Option<Place> {
+        let find = |text: Option<&str>| {
+            self.0.iter().find(|(own, value, _)| own == key && value.as_deref() == text)
+        };
+        find(text).or_else(|| find(None)).map(|(_, _, place)| *place)
+    }
+
+    /// Returns whether no option has a place.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn note(&mut self, key: &str, node: &Node) {
+        self.0.push((key.to_owned(), None, node.at));
+        for (place, text) in node.texts() {
+            self.0.push((key.to_owned(), Some(text.text.to_string()), place));
+        }
+        if let Content::Map(entries) = &node.value {
+            let names = entries.iter();
+            self.0.extend(names.map(|one| (key.to_owned(), Some(one.key.to_string()), one.at)));
+        }
+    }
+}
+
+/// The options of a file as far as they can be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WrittenOptions {
+    /// The options.
+    pub options: TurnOptions,
+    /// Their places.
+    pub places: OptionPlaces,
+    /// The mistakes in them.
+    pub faults: Vec<OptionFault>,
+}
+
+impl WrittenOptions {
+    /// Reads the options of a text in YAML. A text that is no mapping has none: that it is none is
+    /// found by whoever reads the rest of it.
+    #[must_use]
+    pub fn of(yaml: &str) -> Self {
+        if !KEYS.iter().any(|key| yaml.contains(key)) {
+            return Self::default();
+        }
+        match tree::parse(yaml).0.map(|root| root.value) {
+            Some(Content::Map(entries)) => Self::read(&entries),
+            _ => Self::default(),
+        }
+    }
+
+    /// Reads the options among the entries of a mapping; other entries are passed over.
+    pub(in crate::language) fn read(entries: &[Entry]) -> Self {
+        let mut written = Self::default();
+        for entry in entries.iter().filter(|entry| KEYS.contains(&&*entry.key)) {
+            written.places.note(&entry.key, &entry.value);
+            written.read_value(&entry.key, &entry.value);
+        }
+        written
+    }
+
+    /// Reads the value of one key.
+    fn read_value(&mut self, key: &str, node: &Node) {
+        let Self { options, faults, .. } = self;
+        let mut keep = |fault: Result<(), OptionFault>| faults.extend(fault.err());
+        match key {
+            "effort" => {
+                keep(values::named(key, node, &EffortLevel::NAMES, &mut options.effort));
+            }
+            "permission_mode" => {
+                keep(values::named(
+                    key,
+                    node,
+                    &PermissionMode::NAMES,
+                    &mut options.permission_mode,
+                ));
+            }
+            "background" => {
+                keep(values::named(key, node, &BackgroundWork::NAMES, &mut options.background));
+            }
+            "startup" => keep(values::named(key, node, &StartupMode::NAMES, &mut options.startup)),
+            "append_system_prompt" => {
+                keep(values::prompt(key, node, &mut options.append_system_prompt));
+            }
+            "strict_mcp" => keep(values::switch(key, node, &mut options.strict_mcp)),
+            "max_turns" => keep(values::count(key, node, 1, &mut options.max_turns)),
+            "max_thinking_tokens" => {
+                keep(values::count(key, node, 0, &mut options.max_thinking_tokens));
+            }
+            "settings" => keep(files::config(key, node, &mut options.settings)),
+            "agents" => keep(files::config(key, node, &mut options.agents)),
+            "mcp_config" => keep(files::configs(key, node, &mut options.mcp_config)),
+            "system_prompt_file" => keep(files::path(key, node, &mut options.system_prompt_file)),
+            "tools" => keep(lists::each(key, node, lists::tool, &mut options.tools)),
+            "allowed_tools" => {
+                keep(lists::each(key, node, lists::rule, &mut options.allowed_tools))
+            }
+            "disallowed_tools" => {
+                keep(lists::each(key, node, lists::rule, &mut options.disallowed_tools));
+            }
+            "setting_sources" => {
+                let source =
+                    |text: &str| values::by_name("setting_sources", text, &SettingSource::NAMES);
+                keep(lists::each(key, node, source, &mut options.setting_sources));
+            }
+            "add_dirs" => keep(lists::each(key, node, files::inside, &mut options.add_dirs)),
+            "plugin_dirs" => keep(lists::each(key, node, files::inside, &mut options.plugin_dirs)),
+            "fallback_model" => {
+                keep(lists::each(key, node, super::manifest::model, &mut options.fallback_model));
+            }
+            "env" => keep(lists::environment(node, &mut options.env)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

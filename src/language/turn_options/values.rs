@@ -1,0 +1,90 @@
+//! Values of options that are not lists: names, texts, switches and counts.
+
+use super::OptionFault;
+use crate::language::graph::tree::{Content, Node};
+use crate::language::hint::closest;
+
+/// The longest text that is passed as an argument, in bytes: the system takes no longer ones.
+const LONGEST_ARGUMENT: usize = 100_000;
+
+pub(super) fn fault(node: &Node, message: impl Into<String>) -> OptionFault {
+    OptionFault { at: node.at, message: message.into() }
+}
+
+/// Returns the text of a scalar as it would be typed: numbers and booleans are texts here, too.
+pub(super) fn scalar(node: &Node) -> Option<String> {
+    match &node.value {
+        Content::Text(text) => Some(text.text.to_string()),
+        Content::Number(number) if !number.is_f64() => Some(number.to_string()),
+        Content::Bool(value) => Some(value.to_string()),
+        Content::Null | Content::Number(_) | Content::List(_) | Content::Map(_) => None,
+    }
+}
+
+/// Reads a value that has a name.
+pub(super) fn by_name<T: Copy>(key: &str, name: &str, names: &[(&str, T)]) -> Result<T, String> {
+    if let Some((_, value)) = names.iter().find(|(known, _)| *known == name) {
+        return Ok(*value);
+    }
+    let known = || names.iter().map(|(known, _)| *known);
+    Err(match closest(name, known()) {
+        Some(meant) => format!("unknown value `{name}` of `{key}`; did you mean `{meant}`?"),
+        None => {
+            let all: Vec<&str> = known().collect();
+            format!("unknown value `{name}` of `{key}`; use {}", all.join(", "))
+        }
+    })
+}
+
+pub(super) fn named<T: Copy>(
+    key: &str,
+    node: &Node,
+    names: &[(&str, T)],
+    into: &mut Option<T>,
+) -> Result<(), OptionFault> {
+    let all = || names.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+    let text = scalar(node)
+        .ok_or_else(|| fault(node, format!("`{key}` is one of {}, not {}", all(), node.sort())))?;
+    *into = Some(by_name(key, &text, names).map_err(|why| fault(node, why))?);
+    Ok(())
+}
+
+/// Reads a text of a system prompt.
+pub(super) fn prompt(key: &str, node: &Node, into: &mut Option<String>) -> Result<(), OptionFault> {
+    let text = scalar(node).filter(|text| !text.trim().is_empty());
+    let text =
+        text.ok_or_else(|| fault(node, format!("`{key}` is a text, not {}", node.sort())))?;
+    if text.len() > LONGEST_ARGUMENT {
+        let message = format!(
+            "`{key}` is {} bytes long, and may have {LONGEST_ARGUMENT}; put it into the prompt",
+            text.len()
+        );
+        return Err(fault(node, message));
+    }
+    if text.contains('\0') {
+        return Err(fault(node, format!("`{key}` has a zero byte in it; remove it")));
+    }
+    *into = Some(text);
+    Ok(())
+}
+
+pub(super) fn switch(key: &str, node: &Node, into: &mut Option<bool>) -> Result<(), OptionFault> {
+    let Content::Bool(value) = node.value else {
+        return Err(fault(node, format!("`{key}` is true or false, not {}", node.sort())));
+    };
+    *into = Some(value);
+    Ok(())
+}
+
+pub(super) fn count(
+    key: &str,
+    node: &Node,
+    least: u32,
+    into: &mut Option<u32>,
+) -> Result<(), OptionFault> {
+    let number = scalar(node).and_then(|text| text.parse().ok());
+    let number = number.filter(|number| *number >= least);
+    let wanted = || format!("`{key}` is a whole number of at least {least}");
+    *into = Some(number.ok_or_else(|| fault(node, wanted()))?);
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! The options of a turn as arguments and environment of a process. Pure.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::domain::turn_options::{ConfigSource, EnvValue, SettingSource, TurnOptions};
+
+/// Tools that are never offered: a run has nobody to answer questions, and raymond keeps the time,
+/// because a wake-up that Claude Code waits for shows nowhere.
+const NEVER_OFFERED: &str = "AskUserQuestion,ScheduleWakeup,CronCreate";
+
+/// Returns the arguments that deny tools.
+#[must_use]
+pub fn denied_tools(options: &TurnOptions) -> Vec<String> {
+    let mut arguments = vec!["--disallowedTools".to_owned(), NEVER_OFFERED.to_owned()];
+    arguments.extend(options.disallowed_tools.iter().flatten().cloned());
+    arguments
+}
+
+/// Returns the arguments of all options but the model, the permission mode and denied tools. Paths are
+/// those of the workflow's folder, `scope`.
+#[must_use]
+pub fn option_flags(options: &TurnOptions, scope: &Path) -> Vec<String> {
+    let mut flags = Vec::new();
+    let mut add = |flag: &str, values: Vec<String>| {
+        flags.push(flag.to_owned());
+        flags.extend(values);
+    };
+    let inside = |path: &String| scope.join(path).display().to_string();
+    if let Some(effort) = options.effort {
+        add("--effort", vec![effort.name().to_owned()]);
+    }
+    if let Some(tools) = &options.tools {
+        add("--tools", vec![tools.join(",")]);
+    }
+    if let Some(rules) = options.allowed_tools.as_ref().filter(|rules| !rules.is_empty()) {
+        add("--allowedTools", rules.clone());
+    }
+    if let Some(text) = &options.append_system_prompt {
+        add("--append-system-prompt", vec![text.clone()]);
+    }
+    if let Some(path) = &options.system_prompt_file {
+        add("--system-prompt-file", vec![inside(path)]);
+    }
+    if let Some(configs) = options.mcp_config.as_ref().filter(|configs| !configs.is_empty()) {
+        add("--mcp-config", configs.iter().map(|one| config(one, scope)).collect());
+    }
+    if options.strict_mcp == Some(true) {
+        add("--strict-mcp-config", Vec::new());
+    }
+    if let Some(settings) = &options.settings {
+        add("--settings", vec![config(settings, scope)]);
+    }
+    if let Some(sources) = &options.setting_sources {
+        let names: Vec<&str> = sources.iter().copied().map(SettingSource::name).collect();
+        add("--setting-sources", vec![names.join(",")]);
+    }
+    if let Some(agents) = &options.agents {
+        add("--agents", vec![config(agents, scope)]);
+    }
+    if let Some(paths) = options.add_dirs.as_ref().filter(|paths| !paths.is_empty()) {
+        add("--add-dir", paths.iter().map(inside).collect());
+    }
+    for path in options.plugin_dirs.iter().flatten() {
+        add("--plugin-dir", vec![inside(path)]);
+    }
+    if let Some(most) = options.max_turns {
+        add("--max-turns", vec![most.to_string()]);
+    }
+    if let Some(most) = options.max_thinking_tokens {
+        add("--max-thinking-tokens", vec![most.to_string()]);
+    }
+    if let Some(models) = options.fallback_model.as_ref().filter(|models| !models.is_empty()) {
+        let names: Vec<&str> = models.iter().map(|model| model.as_str()).collect();
+        add("--fallback-model", vec![names.join(",")]);
+    }
+    flags
+}
+
+fn config(config: &ConfigSource, scope: &Path) -> String {
+    match config {
+        ConfigSource::File(path) => scope.join(path).display().to_string(),
+        ConfigSource::Inline(map) => Value::Object(map.clone()).to_string(),
+    }
+}
+
+/// Returns the variables that are set for a process on top of those it inherits.
+///
+/// # Errors
+/// The name of a variable that is to be passed, and is not set where raymond was started.
+pub fn environment(
+    options: &TurnOptions,
+    is_set: impl Fn(&str) -> bool,
+) -> Result<Vec<(String, String)>, String> {
+    let mut set = Vec::new();
+    for (name, value) in options.env.iter().flatten() {
+        match value {
+            EnvValue::Set(text) => set.push((name.clone(), text.clone())),
+            EnvValue::Pass if is_set(name) => {}
+            EnvValue::Pass => return Err(name.clone()),
+        }
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn options(options: serde_json::Value) -> TurnOptions {
+        serde_json::from_value(options).expect("options")
+    }
+
+    #[test]
+    fn each_option_has_its_flags() {
+        let table = [
+            (json!({ "effort": "max" }), vec!["--effort", "max"]),
+            (json!({ "tools": [] }), vec!["--tools", ""]),
+            (json!({ "tools": ["Read", "Grep"] }), vec!["--tools", "Read,Grep"]),
+            (json!({ "allowed_tools": [] }), vec![]),
+            (
+                json!({ "allowed_tools": ["Bash(a b:*)", "Read"] }),
+                vec!["--allowedTools", "Bash(a b:*)", "Read"],
+            ),
+            (json!({ "append_system_prompt": "-x" }), vec!["--append-system-prompt", "-x"]),
+            (json!({ "system_prompt_file": "p/s.md" }), vec!["--system-prompt-file", "/w/p/s.md"]),
+            (
+                json!({ "mcp_config": [{ "mcpServers": {} }], "strict_mcp": true }),
+                vec!["--mcp-config", "{\"mcpServers\":{}}", "--strict-mcp-config"],
+            ),
+            (json!({ "settings": { "a": 1 } }), vec!["--settings", "{\"a\":1}"]),
+            (json!({ "setting_sources": [] }), vec!["--setting-sources", ""]),
+            (
+                json!({ "setting_sources": ["user", "local"] }),
+                vec!["--setting-sources", "user,local"],
+            ),
+            (json!({ "agents": { "a": {} } }), vec!["--agents", "{\"a\":{}}"]),
+            (json!({ "add_dirs": ["a", "b"] }), vec!["--add-dir", "/w/a", "/w/b"]),
+            (
+                json!({ "plugin_dirs": ["a", "b"] }),
+                vec!["--plugin-dir", "/w/a", "--plugin-dir", "/w/b"],
+            ),
+            (json!({ "max_turns": 2 }), vec!["--max-turns", "2"]),
+            (json!({ "max_thinking_tokens": 0 }), vec!["--max-thinking-tokens", "0"]),
+            (json!({ "fallback_model": ["a", "b"] }), vec!["--fallback-model", "a,b"]),
+        ];
+        for (given, expected) in table {
+            assert_eq!(option_flags(&options(given.clone()), Path::new("/w")), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn some_tools_are_always_denied() {
+        let never = ["--disallowedTools", "AskUserQuestion,ScheduleWakeup,CronCreate"];
+        assert_eq!(denied_tools(&TurnOptions::default()), never);
+        let more = denied_tools(&options(json!({ "disallowed_tools": ["WebFetch"] })));
+        assert_eq!(more[2..], ["WebFetch"]);
+    }
+
+    #[test]
+    fn variables_are_set_or_have_to_be_there() {
+        let env = options(json!({ "env": { "A": { "set": "b" }, "HOME": "pass" } }));
+        let set = environment(&env, |name| name == "HOME");
+        assert_eq!(set, Ok(vec![("A".to_owned(), "b".to_owned())]));
+        assert_eq!(environment(&env, |_| false), Err("HOME".to_owned()));
+    }
+}

@@ -1,0 +1,201 @@
+//! What a state says it needs, with the real program: the API is asked for it, and nothing wider runs.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::api::{on, otherwise};
+
+use super::POSITIVE;
+use super::machine::Machine;
+
+/// A machine with one state that has these keys, and an answer to it.
+fn one(keys: &str) -> Machine {
+    let machine = Machine::new();
+    machine.prompt("START.md", &format!("---\n{keys}\n---\nALPHA: begin."));
+    machine.api.script([otherwise().reply("<result>POSITIVE</result>")]);
+    machine
+}
+
+#[test]
+fn tools_of_a_state_are_those_that_are_offered() {
+    let machine = one("tools: [Read, Grep]");
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let tools = machine.api.request("ALPHA").tools;
+    let expected = ["Grep", "Read"];
+    let offered = |tool: &&String| expected.contains(&tool.as_str());
+    assert_eq!(tools.iter().filter(offered).count(), 2, "{tools:?}");
+    for tool in ["Bash", "Edit", "Write", "WebFetch", "Agent"] {
+        assert!(!tools.iter().any(|known| known == tool), "{tools:?}");
+    }
+}
+
+#[test]
+fn state_without_tools_is_offered_none() {
+    let machine = one("tools: []");
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    assert!(machine.api.request("ALPHA").tools.is_empty());
+}
+
+#[test]
+fn denied_tools_are_not_offered() {
+    let machine = one("disallowed_tools: [WebFetch, Bash]");
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let tools = machine.api.request("ALPHA").tools;
+    for tool in ["WebFetch", "Bash", "AskUserQuestion", "ScheduleWakeup", "CronCreate"] {
+        assert!(!tools.iter().any(|known| known == tool), "{tool} of {tools:?}");
+    }
+    assert!(tools.iter().any(|known| known == "Read"), "{tools:?}");
+}
+
+#[test]
+fn system_prompt_and_what_is_appended_to_it_arrive() {
+    let machine = one("system_prompt_file: prompts/system.md\nappend_system_prompt: YANKEE too");
+    fs::create_dir(machine.path("flow/prompts")).expect("made");
+    machine.prompt("prompts/system.md", "ZULU: you are a stone.");
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let system = machine.api.request("ALPHA").system;
+    assert!(system.contains("ZULU: you are a stone.") && system.contains("YANKEE too"), "{system}");
+}
+
+#[test]
+fn model_and_effort_of_a_state_arrive() {
+    let machine = one("model: opus\neffort: low");
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let request = machine.api.request("ALPHA");
+    assert!(request.model.contains("opus"), "{}", request.model);
+    assert_eq!(request.effort.as_deref(), Some("low"));
+}
+
+#[test]
+fn thinking_is_bounded_where_the_model_has_a_budget_for_it() {
+    let machine = one("model: haiku\nmax_thinking_tokens: 2048");
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    assert_eq!(machine.api.request("ALPHA").thinking_budget, Some(2048));
+}
+
+#[test]
+fn manifest_holds_for_states_that_say_nothing_else() {
+    let machine = Machine::new();
+    machine.prompt("raymond.yaml", "append_system_prompt: ZULU\ntools: [Read]\n");
+    machine.prompt("START.md", "ALPHA: begin.");
+    machine.prompt("NEXT.md", "---\ntools: [Grep]\n---\nBRAVO: go on.");
+    machine.api.script([
+        on("ALPHA").reply("<goto>NEXT.md</goto>"),
+        on("BRAVO").reply("<result>POSITIVE</result>"),
+    ]);
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let [first, second] = ["ALPHA", "BRAVO"].map(|marker| machine.api.request(marker));
+    assert!(first.system.contains("ZULU") && second.system.contains("ZULU"));
+    assert!(first.tools.iter().any(|tool| tool == "Read"), "{:?}", first.tools);
+    assert!(second.tools.iter().any(|tool| tool == "Grep"), "{:?}", second.tools);
+    assert!(!second.tools.iter().any(|tool| tool == "Read"), "{:?}", second.tools);
+    assert_eq!(first.session, second.session, "another process resumes the session");
+    assert!(second.sees("ALPHA"), "{second:#?}");
+    assert_eq!(machine.streams(), ["main-1-0.jsonl", "main-2-0.jsonl"]);
+}
+
+#[test]
+fn allowed_rule_lets_a_command_run_and_the_environment_is_set() {
+    let machine = Machine::new();
+    machine.prompt(
+        "START.md",
+        "---\nallowed_tools: [\"Bash(printenv:*)\"]\nenv: { COLOUR: mauve }\n---\nALPHA: begin.",
+    );
+    let command = json!({ "command": "printenv COLOUR", "description": "look" });
+    machine.api.script([
+        on("ALPHA").reply("I look.").tool("Bash", command),
+        on("mauve").reply("<result>POSITIVE</result>"),
+        otherwise().reply("<result>NEGATIVE</result>"),
+    ]);
+    machine.run(&["--allow-tools", "Bash(printenv:*)"]).exits(0).prints(POSITIVE);
+}
+
+#[test]
+fn rule_that_was_not_allowed_is_refused_before_anything_starts() {
+    let machine = one("allowed_tools: [\"Bash(printenv:*)\"]");
+    machine.run(&[]).exits(65);
+    assert_eq!(machine.api.turns("ALPHA"), 0);
+}
+
+#[test]
+fn state_that_is_reached_later_is_refused_before_its_turn() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: begin.");
+    machine.prompt("NEXT.md", "---\nenv: { PATH: /evil }\n---\nBRAVO: go on.");
+    machine.api.script([
+        on("ALPHA").reply("<goto>NEXT.md</goto>"),
+        otherwise().reply("<result>NEGATIVE</result>"),
+    ]);
+    machine.run(&[]).exits(1);
+    assert_eq!(machine.api.turns("BRAVO"), 0);
+    let failed = machine.records("agent_failed");
+    let told = failed[0].to_string();
+    assert!(
+        told.contains("NEXT.md:2:14: env: `PATH`") && told.contains("--trust-workflow"),
+        "{told}"
+    );
+}
+
+#[test]
+fn model_mode_and_effort_are_switched_in_the_same_process() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "---\nmodel: opus\neffort: low\n---\nALPHA: begin.");
+    machine.prompt(
+        "NEXT.md",
+        "---\nmodel: sonnet\neffort: high\npermission_mode: plan\n---\nBRAVO: go on.",
+    );
+    machine.prompt("LAST.md", "---\nmodel: opus\neffort: max\n---\nCHARLIE: end.");
+    machine.api.script([
+        on("ALPHA").reply("<goto>NEXT.md</goto>"),
+        on("BRAVO").reply("<goto>LAST.md</goto>"),
+        on("CHARLIE").reply("<result>POSITIVE</result>"),
+    ]);
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let asked = ["ALPHA", "BRAVO", "CHARLIE"].map(|marker| machine.api.request(marker));
+    let efforts = asked.each_ref().map(|request| request.effort.as_deref());
+    assert_eq!(efforts, [Some("low"), Some("high"), Some("max")]);
+    assert!(asked[0].model.contains("opus") && asked[2].model.contains("opus"));
+    assert!(asked[1].model.contains("sonnet"), "{}", asked[1].model);
+    assert_eq!(machine.streams(), ["main-1-0.jsonl"], "one process");
+    let modes = machine.modes();
+    assert_eq!(modes, ["acceptEdits", "plan", "acceptEdits"]);
+}
+
+#[test]
+fn configurations_are_taken() {
+    let keys = "settings: config/settings.json
+agents: { digger: { description: digs, prompt: Dig. } }
+mcp_config: { mcpServers: {} }
+strict_mcp: true
+setting_sources: [user]
+add_dirs: [docs]
+max_turns: 5
+fallback_model: [sonnet]
+model: opus";
+    let machine = Machine::new();
+    machine.prompt("START.md", &format!("---\n{keys}\n---\nALPHA: read."));
+    for folder in ["flow/config", "flow/docs"] {
+        fs::create_dir(machine.path(folder)).expect("made");
+    }
+    machine.prompt("config/settings.json", "{\"outputStyle\": \"default\"}");
+    machine.prompt("docs/page", "the page says xylophone");
+    let page = json!({ "file_path": machine.path("flow/docs/page") });
+    machine.api.script([
+        on("ALPHA").reply("I read.").tool("Read", page),
+        on("xylophone").reply("<result>POSITIVE</result>"),
+        otherwise().reply("<result>NEGATIVE</result>"),
+    ]);
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let request = machine.api.request("ALPHA");
+    assert!(request.model.contains("opus"), "{}", request.model);
+}
+
+#[test]
+fn turn_that_makes_more_requests_than_it_may_fails() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "---\nmax_turns: 1\n---\nALPHA: read.");
+    machine.api.script([on("ALPHA").reply("I read.").tool("Glob", json!({ "pattern": "*" }))]);
+    machine.run(&["--max-restarts", "0"]).exits(1);
+    assert_eq!(machine.api.turns("ALPHA"), 1);
+}

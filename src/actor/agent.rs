@@ -11,6 +11,7 @@ mod judge;
 mod walk;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, SpawnHandle};
 
@@ -26,6 +27,7 @@ use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::Policy;
 use crate::domain::settings::OnDenied;
 use crate::domain::turn::{Cause, Failure, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use crate::language::output::OutputContract;
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::step::{self, Ask, Position, RESULTS_FILE, Unfilled};
 
@@ -64,6 +66,7 @@ enum Work {
 #[derive(Clone)]
 struct Terms {
     policy: Policy,
+    output: Option<OutputContract>,
     evaluator: Option<Evaluator>,
     proposal: Option<Box<Proposal>>,
     state: StateName,
@@ -139,8 +142,10 @@ impl Agent {
         let reads_results = file.is_some_and(|file| ask.prompt.contains(file.as_str()));
         let evaluator = assignment.proposal.as_ref().map(|proposal| proposal.evaluator.clone());
         let asked = evaluator.or_else(|| Some(assignment.task.as_ref()?.name.clone()));
+        let schema = ask.output.as_ref().map(|contract| Arc::clone(contract.schema.text()));
         let terms = Terms {
             policy: ask.policy,
+            output: ask.output,
             evaluator: ask.evaluator,
             proposal: assignment.proposal.clone(),
             state: assignment.state.clone(),
@@ -175,6 +180,7 @@ impl Agent {
             model: ask.model.or_else(|| self.context.model.clone()),
             options,
             most: admitted.most,
+            output: schema,
             limits: assignment.limits,
             prompt: assignment.reminder.unwrap_or(ask.prompt),
             values: ask.values,

@@ -13,7 +13,7 @@ mod turns;
 
 use std::collections::BTreeMap;
 
-use self::ends::{agent_failed, cost_counted, retire};
+use self::ends::{Retirement, agent_failed, cost_counted, retire};
 use self::forks::{born, join_begun, joined};
 use self::graph::{graph_walked, question_answered, question_timed_out};
 use self::money::{Taught, begin_share, spend};
@@ -238,7 +238,9 @@ fn step_finished(
             }
             effects
         }
-        Taken::Ended(payload) => retire(run, id, Ending::Result(payload), None),
+        Taken::Ended { payload, structured } => {
+            retire(run, id, Ending::Result(payload), Retirement { cause: None, structured })
+        }
     };
     released.extend(effects);
     Ok(released)
@@ -250,7 +252,7 @@ enum Taken {
     Asked,
     Dropped(usize),
     Forked(Vec<Agent>),
-    Ended(String),
+    Ended { payload: String, structured: bool },
 }
 
 /// Moves an agent along; `opened` is the new session's id where the transition opens one.
@@ -295,13 +297,13 @@ fn take(
                 .map(|(question, _)| Box::new(Asked { question, since: at, late }));
             Taken::Asked
         }
-        Transition::Result { payload, variables } => match agent.stack.pop() {
+        Transition::Result { payload, variables, structured } => match agent.stack.pop() {
             None => match event.reborn {
                 Some(Reborn { not_before }) => {
                     agent.begin_again(opened, not_before, at);
                     Taken::GoesOn
                 }
-                None => Taken::Ended(payload.clone()),
+                None => Taken::Ended { payload: payload.clone(), structured: *structured },
             },
             Some(frame) => {
                 agent.forks.leave(agent.stack.len());

@@ -187,6 +187,9 @@ pub struct Finished {
     /// How it ended.
     #[serde(flatten)]
     pub ending: Ending,
+    /// Whether its result is a JSON object that was checked against a schema.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub structured: bool,
     /// The kind of failure, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,

@@ -5,6 +5,7 @@
 //! whoever runs a turn: plain data, versioned, without an address, a process id or a path.
 
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,6 +85,9 @@ pub struct StepInput {
     /// What it may spend at the most; then its answer is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<Usd>,
+    /// The JSON schema that its answer is checked against, if it is to be an object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Arc<str>>,
     /// How long it may take.
     pub limits: Limits,
     /// The whole prompt.
@@ -107,6 +111,9 @@ pub enum StepOutcome {
 pub struct Reply {
     /// The final message.
     pub text: String,
+    /// The object that it gave by the program's own tool for that, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<String>,
     /// What it cost.
     pub cost: Usd,
     /// What was taken of each model for that.

@@ -47,6 +47,8 @@ pub struct TooLong {
 pub struct TurnResult {
     /// The final message, or the error.
     pub text: Option<String>,
+    /// The object that was given by the tool for that, as JSON.
+    pub structured: Option<String>,
     /// Whether it is an error.
     pub is_error: bool,
     /// The kind of end, such as `success` or `error_during_execution`.
@@ -397,6 +399,9 @@ impl TurnResult {
         let errors: Vec<&RawValue> = get(event.errors).unwrap_or_default();
         Self {
             text: text(event.result),
+            structured: get::<&RawValue>(event.structured_output)
+                .map(|object| object.get().to_owned())
+                .filter(|object| object != "null"),
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
             duration_ms: whole(get(event.duration_ms).unwrap_or(0.0)),

@@ -20,6 +20,8 @@ pub(crate) struct Turn {
     pub(crate) uuid: String,
     pub(crate) model: String,
     pub(crate) permission_mode: String,
+    /// Whether the process was given a schema: then a reply that is an object is given as one, valid or not.
+    pub(crate) has_schema: bool,
     /// US dollars, of the whole process.
     pub(crate) cost: f64,
     /// What was taken of each model, by the whole process.
@@ -141,7 +143,12 @@ impl Turn {
     }
 
     pub(crate) fn result(&self, text: &str) -> Vec<u8> {
-        self.end("success", false, &json!({"result": text, "terminal_reason": "completed"}))
+        let mut more = json!({"result": text, "terminal_reason": "completed"});
+        let object = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+        if let Some(object) = object.filter(|_| self.has_schema) {
+            more["structured_output"] = object;
+        }
+        self.end("success", false, &more)
     }
 
     /// The end of a turn that something in the background has occasioned.

@@ -85,6 +85,7 @@ impl Process {
             uuid,
             model,
             permission_mode: self.flags.permission_mode(),
+            has_schema: self.flags.json_schema.is_some(),
             cost,
             used: used.clone(),
             partial: self.flags.partial_messages,

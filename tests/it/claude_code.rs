@@ -18,6 +18,7 @@ mod installed;
 mod machine;
 mod money;
 mod options;
+mod output;
 mod program;
 mod recovery;
 mod refused_tools;

@@ -30,6 +30,7 @@ mod logging;
 mod manifest;
 mod on_event;
 mod options;
+mod output;
 mod owned;
 mod patience;
 mod plugins;

@@ -174,7 +174,11 @@ fn state(name: &str) -> StateName {
 }
 
 fn ends(turn: TurnId) -> Report {
-    let transition = Transition::Result { payload: "late".to_owned(), variables: Variables::new() };
+    let transition = Transition::Result {
+        payload: "late".to_owned(),
+        variables: Variables::new(),
+        structured: false,
+    };
     let judgement = Judgement::Accepted(Accepted { transition, implicit: false, overruled: None });
     Report { judgement, ..Report::failed(turn, Failure::new(Cause::Lost, "")) }
 }
@@ -243,6 +247,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         folder: None,
         home: Home::default(),
         reads_results: false,
+        output: None,
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,

@@ -46,8 +46,11 @@ pub(super) fn walked(
         }
         Then::Fail(why) => vec![fail(next, &after, Cause::Workflow, why)],
         Then::End { payload, .. } => {
-            let transition =
-                Transition::Result { payload: payload.clone(), variables: Variables::new() };
+            let transition = Transition::Result {
+                payload: payload.clone(),
+                variables: Variables::new(),
+                structured: false,
+            };
             let accepted = Accepted { transition, implicit: false, overruled: None };
             let report = Report { judgement: report.judgement.clone(), ..Report::empty(next) };
             step_finished(run, &after, &accepted, &report, chosen)

@@ -92,8 +92,11 @@ pub fn conducted(
             .fail(false),
         ),
         _ => {
-            let transition =
-                Transition::Result { payload: payload.clone(), variables: Variables::new() };
+            let transition = Transition::Result {
+                payload: payload.clone(),
+                variables: Variables::new(),
+                structured: false,
+            };
             let accepted = Accepted { transition, implicit: false, overruled: None };
             events.extend(step_finished(run, &after, &accepted, &Report::empty(turn), chosen));
         }
@@ -272,7 +275,7 @@ pub fn dismissed(agent: &Agent) -> Option<Event> {
     Some(Event::StepFinished(StepFinished {
         turn: agent.turn_id(),
         state: agent.place(),
-        transition: Transition::Result { payload, variables: Variables::new() },
+        transition: Transition::Result { payload, variables: Variables::new(), structured: false },
         implicit: false,
         overruled: None,
         unasked: true,

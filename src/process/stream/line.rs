@@ -27,6 +27,8 @@ pub(super) struct Line<'line> {
     #[serde(borrow, default)]
     pub(super) result: Field<'line>,
     #[serde(borrow, default)]
+    pub(super) structured_output: Field<'line>,
+    #[serde(borrow, default)]
     pub(super) total_cost_usd: Field<'line>,
     #[serde(borrow, default, rename = "modelUsage")]
     pub(super) model_usage: Field<'line>,

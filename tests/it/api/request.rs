@@ -23,6 +23,8 @@ pub(crate) struct Request {
     pub(crate) system: String,
     /// The names of the tools the model may use.
     pub(crate) tools: Vec<String>,
+    /// The schema of the tool for an answer that is an object; null without it.
+    pub(crate) output_schema: Value,
     /// How much the model is to think: `output_config` and `thinking`.
     pub(crate) effort: Option<String>,
     /// The most tokens that it may think with.
@@ -54,6 +56,7 @@ impl Request {
             key: header("x-api-key"),
             system: texts(&body["system"]).join("\n"),
             tools,
+            output_schema: output_schema(&body["tools"]),
             effort: body["output_config"]["effort"].as_str().map(str::to_owned),
             thinking_budget: body["thinking"]["budget_tokens"].as_u64(),
             newest: history.last().cloned().unwrap_or_default(),
@@ -80,6 +83,11 @@ impl fmt::Debug for Request {
         shown.field("model", &self.model).field("session", &self.session);
         shown.field("texts", &short).finish_non_exhaustive()
     }
+}
+
+fn output_schema(tools: &Value) -> Value {
+    let tool = items(tools).find(|tool| tool["name"] == "StructuredOutput");
+    tool.map_or(Value::Null, |tool| tool["input_schema"].clone())
 }
 
 fn beginning(text: &str) -> String {

@@ -70,7 +70,7 @@ pub(crate) fn transitions() -> impl Strategy<Value = Transition> {
             Transition::Fork { target, next, each, cwd, variables, also }
         }),
         2 => (texts(), variables())
-            .prop_map(|(payload, variables)| Transition::Result { payload, variables }),
+            .prop_map(|(payload, variables)| Transition::Result { payload, variables, structured: false }),
     ]
 }
 

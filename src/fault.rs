@@ -6,7 +6,7 @@
 //! they are nothing at all.
 
 /// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 38] = [
+pub const POINTS: [&str; 40] = [
     "spawn.before",
     "spawn.after",
     "spawn.asked",
@@ -18,6 +18,8 @@ pub const POINTS: [&str; 38] = [
     "rest.before",
     "rest.group",
     "rest.after",
+    "compact.noted",
+    "compact.moved",
     "commit.before",
     "append.before",
     "append.after",

@@ -36,6 +36,7 @@ pub mod policy;
 pub mod process_reuse;
 pub mod protocol;
 pub mod question;
+pub mod refusal;
 pub mod reminder;
 pub mod restart;
 pub mod run;

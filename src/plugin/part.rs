@@ -15,6 +15,9 @@ use crate::domain::passage::Passage;
 use crate::process::stream::Stream;
 use crate::process::stream::background::TurnRemainder;
 
+/// The kind of the lines that show a message while it is written; they are no part of the record.
+const PARTIAL_MESSAGE: &str = "stream_event";
+
 /// A turn's part of a stream: its lines, in order. One that is no JSON is a text.
 pub struct Part {
     stream: BufReader<File>,
@@ -112,6 +115,10 @@ impl Part {
             let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
             if !text.is_empty() {
                 let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
+                if value["type"] == PARTIAL_MESSAGE {
+                    line.clear();
+                    continue;
+                }
                 if self.begins_another(&value) {
                     self.over = true;
                     return Ok(None);

@@ -4,6 +4,7 @@ use tokio::task::spawn_blocking;
 
 use super::begin::unwritable;
 use super::claude::{Claude, Turn};
+use super::compaction;
 use super::leftover;
 use super::owned::Process;
 use super::stream::Stream;
@@ -34,6 +35,8 @@ impl Claude {
             .min_by_key(|leftover| leftover.started)
             .map_or(Process::Gone, Process::Adopted);
         let from = passage.as_ref().map_or(0, |passage| passage.from);
+        compaction::recover(&stream_file, from)
+            .map_err(|error| unwritable(&stream_file, &error))?;
         let mut worker = Worker::new(process, process_files, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
         worker.slot = self.pool.free_slot();

@@ -226,7 +226,7 @@ impl Claude {
         stop: &mut watch::Receiver<Stop>,
         notices: &impl Fn(Notice<'_>),
     ) -> End {
-        let throttled = Cell::new(0);
+        let (throttled, refused) = (Cell::new(0), Cell::new(0));
         let Turn { worker, stream, took_over, .. } = turn;
         let Worker { process, follower, .. } = worker;
         let for_first_sign = took_over.then(|| first_sign(input));
@@ -237,6 +237,11 @@ impl Claude {
             }
             if stream.throttled > throttled.replace(stream.throttled) {
                 notices(Notice::Throttled);
+            }
+            if let Some((seen, refusal)) = stream.refused.latest()
+                && seen > refused.replace(seen)
+            {
+                notices(Notice::Refused(refusal));
             }
         })
         .await

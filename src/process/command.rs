@@ -26,6 +26,9 @@ const REPEATED: &str = "--replay-user-messages";
 /// Has the program say whether its session runs or is idle: only the latter ends a turn.
 const STATES: (&str, &str) = ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
 
+/// Has the program print a message while it is written, so that a long answer is a sign of life.
+const PARTIAL: &str = "--include-partial-messages";
+
 /// Has the program write a session to disk before it reports a turn's end, so that whoever goes on
 /// with it then finds the whole turn.
 const EAGER: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
@@ -42,6 +45,7 @@ pub fn arguments(
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
     arguments.extend(STREAMED.map(str::to_owned));
+    arguments.push(PARTIAL.to_owned());
     if told {
         arguments.push(REPEATED.to_owned());
     }
@@ -181,7 +185,7 @@ mod tests {
         let id = SessionId::new;
         let settings = Settings::default();
         let rest = format!("--permission-mode acceptEdits {DENIED}");
-        let head = "-p --output-format stream-json --verbose --input-format stream-json";
+        let head = "-p --output-format stream-json --verbose --input-format stream-json --include-partial-messages";
         let none = ProcessOptions::default();
         let line = |session| shown(&session, &none, &settings);
         assert_eq!(line(Session::fresh(id("a"))), format!("{head} --session-id a {rest}"));
@@ -204,7 +208,7 @@ mod tests {
         )
         .join(" ");
         assert!(line.starts_with(
-            "-p --output-format stream-json --verbose --input-format stream-json --replay-user-messages --session-id a"
+            "-p --output-format stream-json --verbose --input-format stream-json --include-partial-messages --replay-user-messages --session-id a"
         ));
     }
 

@@ -51,6 +51,7 @@ impl Claude {
         worker.background = stream.background.left_running();
         if self.stays(&worker, &stream, &end, stop) {
             let files = worker.files.clone();
+            worker.compact();
             self.keep_for_next(worker, input, &stream);
             return outcome(end, &stream, &files, input.limits);
         }
@@ -64,6 +65,7 @@ impl Claude {
             Err(error) if stream.result.is_none() => End::Unreadable(error),
             _ => end,
         };
+        worker.compact();
         outcome(end, &stream, &worker.files, input.limits)
     }
 

@@ -30,6 +30,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 const ANNOUNCED_TURN: Duration = Duration::from_secs(5);
 /// How long a process may take to end after its result.
 const AFTER_RESULT: Duration = Duration::from_secs(2);
+/// Number of refused requests in a row after which the credentials count as wrong. The program itself
+/// would repeat the request for minutes; an OAuth token is renewed after the first refusal.
+const MAX_AUTHENTICATION_REFUSALS: u32 = 3;
 /// How long a group may take to end when asked to.
 const AFTER_TERM: Duration = Duration::from_secs(2);
 
@@ -61,6 +64,8 @@ pub enum End {
     Stalled,
     /// It gave no sign of having heard what it was asked.
     Deaf,
+    /// The API refused its credentials several times in a row.
+    Unauthorized,
     /// Its output cannot be used.
     Unreadable(Error),
 }
@@ -104,6 +109,9 @@ pub async fn follow(
                 return End::Result;
             }
             Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks) | None => {}
+        }
+        if stream.authentication_refusals >= MAX_AUTHENTICATION_REFUSALS {
+            return End::Unauthorized;
         }
         if stream.events == 0
             && for_first_sign.is_some_and(|longest| progressed.elapsed() > longest)

@@ -11,6 +11,7 @@ mod begin;
 pub mod census;
 pub mod claude;
 pub mod command;
+pub mod compaction;
 pub mod companion;
 pub mod environment;
 mod finish;

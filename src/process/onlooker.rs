@@ -58,6 +58,7 @@ pub fn last(steps: &Path, agent: &AgentId) -> std::io::Result<Option<TurnId>> {
 pub struct Onlooker {
     path: PathBuf,
     stream: Option<File>,
+    from: u64,
     position: u64,
     /// What has been seen of it.
     pub glimpse: Glimpse,
@@ -72,10 +73,12 @@ impl Onlooker {
         let files = TurnFiles::of(steps, turn);
         let passage = files.passage();
         let stem = passage.as_ref().map_or_else(|| turn.stem(), |passage| passage.process.clone());
+        let from = passage.map_or(0, |passage| passage.from);
         Self {
             path: steps.join(format!("{stem}.jsonl")),
             stream: None,
-            position: passage.map_or(0, |passage| passage.from),
+            from,
+            position: from,
             glimpse: Glimpse::keeping(keep),
             progressed: changed(&files.passage).unwrap_or_default(),
         }
@@ -99,6 +102,11 @@ impl Onlooker {
         };
         let file = stream.metadata()?;
         self.progressed = self.progressed.max(file.modified().map(timestamp).unwrap_or_default());
+        if file.len() < self.position && !self.glimpse.ended {
+            // The turn has been compacted: it has ended, and its lines stand elsewhere now.
+            self.position = stream.seek(SeekFrom::Start(self.from))?;
+            self.glimpse = self.glimpse.restarted();
+        }
         if self.glimpse.ended || file.len() <= self.position {
             return Ok(false);
         }
@@ -162,7 +170,8 @@ mod tests {
         let steps = tempfile::tempdir().expect("a directory");
         let (first, second) = (turn(&AgentId::main(), 1, 0), turn(&AgentId::main(), 2, 0));
         let path = steps.path().join("main-1-0.jsonl");
-        let mut stream = File::create(&path).expect("made");
+        let options = &mut File::options();
+        let mut stream = options.append(true).create(true).open(&path).expect("made");
         let earlier = format!("{}{{\"type\":\"result\"}}\n", tool("Read"));
         stream.write_all(earlier.as_bytes()).expect("written");
         let passage = Passage {
@@ -178,6 +187,11 @@ mod tests {
         assert!(onlooker.look().expect("read") && !onlooker.look().expect("read"));
         assert_eq!(onlooker.glimpse.doing.as_deref(), Some("Bash"));
         assert!(onlooker.progressed > Timestamp::default());
+
+        stream.set_len(earlier.len() as u64).expect("cut");
+        stream.write_all(b"{\"type\":\"result\"}\n").expect("written");
+        while onlooker.look().expect("read") {}
+        assert!(onlooker.glimpse.ended, "a stream that has become shorter is read again");
 
         let mut onlooker = Onlooker::of(steps.path(), &first, 0);
         while onlooker.look().expect("read") {}

@@ -10,7 +10,7 @@ use super::follow::End;
 use super::stream::Stream;
 use super::stream::background::TurnRemainder;
 use super::transcript::ProcessFiles;
-use super::verdict::{Exit, Moment, judge};
+use super::verdict::{Exit, LOG_IN, Moment, judge};
 use crate::domain::supervision::Limits;
 use crate::domain::time::{Timestamp, span};
 use crate::domain::turn::{Cause, Failure, StepOutcome};
@@ -22,6 +22,7 @@ pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) 
     let mut outcome = judged(end, stream, files, limits);
     if let StepOutcome::Failed(failure) = &mut outcome {
         let _ = write!(failure.message, "; see {}", files.stream.display());
+        failure.refused_tools = stream.refused.refusals();
         failure.unsettled = stream.has_unknown_cost();
     }
     outcome
@@ -66,10 +67,14 @@ fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> St
             let cause = if exit == Exit::Unseen { Cause::Lost } else { Cause::Crash };
             failed(cause, format!("Claude Code {exit} before its background work had ended"))
         }
+        End::Unauthorized if !answered => failed(Cause::Authentication, unauthorized()),
         End::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
-        End::Result | End::Stopped | End::TimedOut | End::Stalled | End::Deaf => {
-            judge(stream, Exit::Unseen, moment, || files.last_words())
-        }
+        End::Result
+        | End::Stopped
+        | End::TimedOut
+        | End::Stalled
+        | End::Deaf
+        | End::Unauthorized => judge(stream, Exit::Unseen, moment, || files.last_words()),
     }
 }
 
@@ -82,6 +87,13 @@ fn is_complete(end: &End, stream: &Stream) -> bool {
         (End::Exited(_), Some(TurnRemainder::Announced)) => true,
         (_, Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks)) => false,
     }
+}
+
+/// Returns the message for a turn that was ended because the API refused its credentials.
+fn unauthorized() -> String {
+    format!(
+        "the API does not accept Claude Code's credentials (401 or 403, several times in a row){LOG_IN}"
+    )
 }
 
 /// Now, here.
@@ -113,6 +125,16 @@ mod tests {
         for end in [End::Stopped, End::TimedOut, End::Stalled, End::Exited(Exit::Signal(15))] {
             assert!(matches!(after(end, ANSWER), StepOutcome::Replied(_)));
         }
+    }
+
+    #[test]
+    fn refused_credentials_pause_the_run_unless_the_turn_has_answered() {
+        let StepOutcome::Failed(failure) = after(End::Unauthorized, ERROR) else {
+            panic!("an answer")
+        };
+        assert_eq!((failure.cause, failure.cost), (Cause::Authentication, Usd::from_dollars(0.5)));
+        assert!(failure.message.contains("ANTHROPIC_API_KEY"), "{}", failure.message);
+        assert!(matches!(after(End::Unauthorized, ANSWER), StepOutcome::Replied(_)));
     }
 
     #[test]

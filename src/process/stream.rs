@@ -7,12 +7,15 @@
 pub mod background;
 pub mod glimpse;
 mod line;
+pub mod partial;
+mod refusals;
 mod spent;
 
 use memchr::memchr;
 use serde_json::value::RawValue;
 
 use self::line::{Line, Message, Origin, RateLimit, get, text};
+use self::refusals::RefusedTools;
 
 use self::background::{BackgroundTasks, TurnRemainder};
 use super::message::{BASE_USAGE, FINAL_USAGE};
@@ -28,6 +31,9 @@ pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
 /// The model name of messages the program writes itself, which no model has seen.
 const SYNTHETIC: &str = "<synthetic>";
 
+/// The kind of error that the program names when the API does not accept the credentials.
+const AUTHENTICATION_FAILED: &str = "authentication_failed";
+
 /// A line that is longer than [`LONGEST_LINE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of its output is longer than {} MiB", LONGEST_LINE >> 20)]
@@ -41,6 +47,8 @@ pub struct TooLong {
 pub struct TurnResult {
     /// The final message, or the error.
     pub text: Option<String>,
+    /// The object that was given by the tool for that, as JSON.
+    pub structured: Option<String>,
     /// Whether it is an error.
     pub is_error: bool,
     /// The kind of end, such as `success` or `error_during_execution`.
@@ -99,6 +107,12 @@ pub struct Stream {
     pub limit: Option<Rejected>,
     /// Whether the program said that it is not logged in.
     pub not_logged_in: bool,
+    /// The tools that were refused.
+    pub refused: RefusedTools,
+    /// Number of requests in a row that the API has refused because of the credentials.
+    pub authentication_refusals: u32,
+    /// The kind of the last error that the program reported in place of a message.
+    pub reported_error: Option<String>,
     /// The end of the turn.
     pub result: Option<TurnResult>,
 }
@@ -206,6 +220,10 @@ impl Stream {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
+        if partial::begins_as_partial(line) {
+            self.partial_message();
+            return Ok(());
+        }
         let text = String::from_utf8_lossy(line);
         match serde_json::from_str::<Line<'_>>(&text) {
             Ok(event) => self.event(&event),
@@ -215,7 +233,19 @@ impl Stream {
         Ok(())
     }
 
+    /// Takes a part of a message: the API answers, and the line has no other meaning for the turn.
+    fn partial_message(&mut self) {
+        self.events += 1;
+        self.authentication_refusals = 0;
+        if std::mem::take(&mut self.retry_delay_ms) > 0 {
+            self.activity = Some("writing".to_owned());
+        }
+    }
+
     fn event(&mut self, event: &Line<'_>) {
+        if event.kind == partial::KIND {
+            return self.partial_message();
+        }
         self.events += 1;
         self.retry_delay_ms = 0;
         match &*event.kind {
@@ -233,16 +263,21 @@ impl Stream {
         let subtype = text(event.subtype).unwrap_or_default();
         if subtype == "api_retry" {
             self.api_retry(event);
+        } else if subtype == "permission_denied" {
+            self.refused.denied(event);
         }
         self.background.system(&subtype, event);
     }
 
     fn assistant(&mut self, event: &Line<'_>) {
-        self.not_logged_in |= text(event.error).as_deref() == Some("authentication_failed");
+        let error = text(event.error);
+        self.not_logged_in |= error.as_deref() == Some(AUTHENTICATION_FAILED);
+        self.reported_error = error.or(self.reported_error.take());
         let Some(message) = get::<Message<'_>>(event.message) else { return };
         if text(message.model).as_deref() == Some(SYNTHETIC) {
             return;
         }
+        self.authentication_refusals = 0;
         if let (Some(uuid), None) = (text(event.uuid), text(event.parent_tool_use_id)) {
             self.message = Some(MessageId::new(&uuid));
         }
@@ -250,6 +285,7 @@ impl Stream {
             match &*content.kind {
                 "tool_use" => {
                     self.used_tools = true;
+                    self.refused.called(&content);
                     self.activity = text(content.name);
                     self.open_tools.extend(text(content.id));
                 }
@@ -267,9 +303,16 @@ impl Stream {
         self.activity = Some(format!("waiting for the API (attempt {attempt})"));
         self.retry_delay_ms = whole(get(event.retry_delay_ms).unwrap_or(0.0));
         let status: Option<u16> = get(event.error_status);
-        let asked = matches!(text(event.error).as_deref(), Some("rate_limit" | "overloaded"));
+        let error = text(event.error);
+        let asked = matches!(error.as_deref(), Some("rate_limit" | "overloaded"));
         if asked || status.is_some_and(is_throttle) {
             self.throttled += 1;
+        }
+        let refused = error.as_deref() == Some(AUTHENTICATION_FAILED);
+        if refused || matches!(status, Some(401 | 403)) {
+            self.authentication_refusals += 1;
+        } else {
+            self.authentication_refusals = 0;
         }
     }
 
@@ -288,6 +331,7 @@ impl Stream {
     /// A turn may have several results: when background work ends, the model is told, and answers
     /// again. The last one counts; if it says nothing, what was said before stands.
     fn result(&mut self, event: &Line<'_>) {
+        self.refused.result(event);
         self.results += 1;
         self.meter.read_total(spent::of_result(event));
         self.background.result(event);
@@ -325,6 +369,7 @@ impl Stream {
             self.expected.repeated(&id);
         }
         for content in message.content {
+            self.refused.answered(&content);
             if let Some(answered) = text(content.tool_use_id) {
                 self.open_tools.retain(|tool| *tool != answered);
             }
@@ -354,6 +399,9 @@ impl TurnResult {
         let errors: Vec<&RawValue> = get(event.errors).unwrap_or_default();
         Self {
             text: text(event.result),
+            structured: get::<&RawValue>(event.structured_output)
+                .map(|object| object.get().to_owned())
+                .filter(|object| object != "null"),
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
             duration_ms: whole(get(event.duration_ms).unwrap_or(0.0)),

@@ -193,6 +193,18 @@ impl Follower {
         self.position
     }
 
+    /// Goes on reading elsewhere, because what was read has been moved there.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn move_to(&mut self, position: u64) -> std::io::Result<()> {
+        if let Some(file) = &mut self.file {
+            file.seek(SeekFrom::Start(position))?;
+        }
+        self.position = position;
+        Ok(())
+    }
+
     /// Reads what is there by now, when nothing more is of interest; lets others have their turn
     /// in between, and does not chase what is still being written.
     ///

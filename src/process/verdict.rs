@@ -14,6 +14,29 @@ use super::stream::{Rejected, Stream, TurnResult, excerpt, is_throttle};
 use crate::domain::time::Timestamp;
 use crate::domain::turn::{Cause, Failure, Reply, StepOutcome};
 
+/// How the program ends a turn whose answer did not match its schema again and again. The session goes on, so
+/// the agent can be reminded like one that answered without an object.
+const NO_OBJECT: &str = "error_max_structured_output_retries";
+/// Advice for credentials that are missing or not accepted.
+pub(super) const LOG_IN: &str =
+    "; log in by running `claude` once, or set a valid ANTHROPIC_API_KEY";
+
+/// Beginnings of the lines with which the program refuses its arguments, on stderr.
+const ARGUMENT_ERRORS: [&str; 12] = [
+    "error: unknown option",
+    "error: option ",
+    "error: missing ",
+    "error: too many arguments",
+    "Error processing --",
+    "Error: --",
+    "Error: Invalid --",
+    "Error: Invalid settings",
+    "Error: Invalid MCP configuration",
+    "Error: Settings file not found",
+    "Error: System prompt file not found",
+    "Error: Append system prompt file not found",
+];
+
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -78,13 +101,17 @@ pub fn judge(
     stderr: impl FnOnce() -> String,
 ) -> StepOutcome {
     match &stream.result {
-        Some(result) if result.is_error => StepOutcome::Failed(refused(stream, result, &moment())),
+        Some(result) if result.is_error && result.subtype != NO_OBJECT => {
+            StepOutcome::Failed(refused(stream, result, &moment()))
+        }
         Some(result) => StepOutcome::Replied(Reply {
             text: result.text.clone().unwrap_or_default(),
+            structured: result.structured.clone(),
             cost: stream.taken().cost,
             usage: stream.taken().usage.clone(),
             duration_ms: result.duration_ms,
             message: stream.message.clone(),
+            refused_tools: stream.refused.refusals(),
         }),
         None => StepOutcome::Failed(no_result(stream, exit, &stderr())),
     }
@@ -104,12 +131,10 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
         None => classify(stream, result, &said),
     };
     Failure {
-        cause,
         resets: limit.and_then(|limit| limit.resets),
-        message: format!("Claude Code reported an error: {said}{hint}"),
         cost: stream.taken().cost,
         usage: stream.taken().usage.clone(),
-        unsettled: false,
+        ..Failure::new(cause, format!("Claude Code reported an error: {said}{hint}"))
     }
 }
 
@@ -144,10 +169,7 @@ fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'stati
         || says("Not logged in")
         || says("Invalid API key");
     if logged_out {
-        return (
-            Cause::Authentication,
-            "; log in by running `claude` once, or set ANTHROPIC_API_KEY",
-        );
+        return (Cause::Authentication, LOG_IN);
     }
     if says("No conversation found with session ID") {
         return (
@@ -163,8 +185,33 @@ fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'stati
     if result.api_status.is_some_and(is_throttle) {
         return (Cause::Throttle, "");
     }
-    // Also a refusal by the API: the next attempt starts from clean history, which often helps.
-    (Cause::Crash, "")
+    // Also what is wrong with the conversation itself: the next attempt starts from clean history.
+    match rejection(stream, result, said) {
+        Some(advice) => (Cause::Rejected, advice),
+        None => (Cause::Crash, ""),
+    }
+}
+
+/// Returns advice if the API refused the request in a way that repeating it would not change.
+fn rejection(stream: &Stream, result: &TurnResult, said: &str) -> Option<&'static str> {
+    let status = result.api_status;
+    let reported = |kind: &str| stream.reported_error.as_deref() == Some(kind);
+    let says = |words: &str| said.to_ascii_lowercase().contains(words);
+    if says("prompt is too long") {
+        return Some("; shorten the prompt, or begin this state in a fresh session with <reset>");
+    }
+    if status == Some(402) || reported("billing_error") || says("credit balance is too low") {
+        return Some("; see to the billing of the account, then run it again");
+    }
+    if status == Some(404) || reported("model_not_found") {
+        return Some("; name a model that the account may use, with --model or in the workflow");
+    }
+    if status == Some(413) {
+        return Some("; have the agent read less at a time, or begin in a fresh session");
+    }
+    let about_history = ["tool_use", "tool_result", "thinking"].into_iter().any(says);
+    let invalid = status == Some(400) || reported("invalid_request");
+    (invalid && !about_history).then_some("; repeating the request would not change that")
 }
 
 /// The program ended without having answered.
@@ -180,8 +227,20 @@ fn no_result(stream: &Stream, exit: Exit, stderr: &str) -> Failure {
         said if said.is_empty() => String::new(),
         said => format!("; on stderr it said: {said}"),
     };
-    let cause = if exit == Exit::Unseen { Cause::Lost } else { Cause::Crash };
-    Failure::new(cause, format!("Claude Code {exit} and {printed}{said}"))
+    let unusable = exit == Exit::Code(1) && stream.events == 0 && is_about_arguments(stderr);
+    let (cause, advice) = match exit {
+        Exit::Unseen => (Cause::Lost, ""),
+        Exit::Code(_) if unusable => {
+            (Cause::Rejected, "; correct that option, in the workflow or after `--`")
+        }
+        Exit::Code(_) | Exit::Signal(_) => (Cause::Crash, ""),
+    };
+    Failure::new(cause, format!("Claude Code {exit} and {printed}{said}{advice}"))
+}
+
+/// Returns whether the program complained about its arguments, which will be the same next time.
+fn is_about_arguments(stderr: &str) -> bool {
+    stderr.lines().any(|line| ARGUMENT_ERRORS.iter().any(|error| line.starts_with(error)))
 }
 
 #[cfg(test)]
@@ -220,12 +279,65 @@ mod tests {
     }
 
     #[test]
+    fn an_object_is_kept_as_it_was_given_and_its_absence_is_a_reply_too() {
+        let table = [
+            (
+                r#"{"structured_output":{"b":1,"a":[2.50]},"type":"result","subtype":"success","is_error":false,"result":"{}"}"#,
+                Some(r#"{"b":1,"a":[2.50]}"#),
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":false,"result":"I approve.","structured_output":null}"#,
+                None,
+            ),
+            (
+                r#"{"type":"result","subtype":"error_max_structured_output_retries","is_error":true,"errors":["no"]}"#,
+                None,
+            ),
+        ];
+        for (lines, structured) in table {
+            let outcome = judge(&stream(lines), Exit::Code(0), moment, String::new);
+            let StepOutcome::Replied(reply) = outcome else { panic!("{lines}: {outcome:?}") };
+            assert_eq!(reply.structured.as_deref(), structured, "{lines}");
+        }
+    }
+
+    #[test]
     fn errors_are_told_apart() {
         let table = [
             (
                 r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 bad"}"#,
+                Cause::Rejected,
+                "repeating the request would not change that",
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 messages.3: `tool_use` ids were found without `tool_result` blocks"}"#,
                 Cause::Crash,
-                "API Error: 400 bad",
+                "`tool_use` ids",
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"Prompt is too long"}"#,
+                Cause::Rejected,
+                "shorten the prompt",
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":402,"result":"API Error: 402 pay"}"#,
+                Cause::Rejected,
+                "billing",
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":404,"result":"There's an issue with the selected model (x)."}"#,
+                Cause::Rejected,
+                "--model",
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":413,"result":"Request too large"}"#,
+                Cause::Rejected,
+                "read less",
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":500,"result":"API Error: 500 oops"}"#,
+                Cause::Crash,
+                "oops",
             ),
             (
                 r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"overloaded"}"#,
@@ -297,6 +409,43 @@ mod tests {
         let answered = event("") + "{\"type\":\"result\",\"result\":\"all the same\"}";
         let outcome = judge(&stream(&answered), Exit::Code(0), moment, String::new);
         assert!(matches!(outcome, StepOutcome::Replied(_)));
+    }
+
+    #[test]
+    fn a_reported_kind_of_error_counts_without_a_status() {
+        let result = r#"{"type":"result","is_error":true,"result":"no"}"#;
+        for (kind, cause) in [
+            ("billing_error", Cause::Rejected),
+            ("model_not_found", Cause::Rejected),
+            ("invalid_request", Cause::Rejected),
+            ("server_error", Cause::Crash),
+            ("authentication_failed", Cause::Authentication),
+        ] {
+            let lines = format!("{{\"type\":\"assistant\",\"error\":\"{kind}\"}}\n{result}");
+            assert_eq!(failure(&lines, Exit::Code(1), "").cause, cause, "{kind}");
+        }
+    }
+
+    #[test]
+    fn refused_arguments_are_rejected_and_other_complaints_are_crashes() {
+        for (stderr, cause) in [
+            ("error: unknown option '--bogus'\n", Cause::Rejected),
+            ("error: option '--permission-mode <mode>' argument 'x' is invalid.", Cause::Rejected),
+            ("Error: Settings file not found: /nope.json", Cause::Rejected),
+            ("Error processing --setting-sources: Invalid setting source: x.", Cause::Rejected),
+            ("Error: Invalid MCP configuration:\nMCP config file not found: x", Cause::Rejected),
+            ("Warning: old\nError: Invalid --agents configuration:", Cause::Rejected),
+            ("Error: Session ID x is already in use.", Cause::Crash),
+            ("error: out of memory", Cause::Crash),
+        ] {
+            let failed = failure("", Exit::Code(1), stderr);
+            assert_eq!(failed.cause, cause, "{stderr}");
+            assert_eq!(failed.message.contains("correct that option"), cause == Cause::Rejected);
+        }
+        let unknown = "error: unknown option '--bogus'";
+        assert_eq!(failure("", Exit::Signal(9), unknown).cause, Cause::Crash);
+        let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
+        assert_eq!(failure(init, Exit::Code(1), unknown).cause, Cause::Crash);
     }
 
     #[test]

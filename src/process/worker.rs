@@ -1,6 +1,7 @@
 //! A Claude Code process at work: what it is told, how far its stream has been read, how it ends.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
@@ -10,7 +11,9 @@ use tokio::time::{sleep, timeout};
 
 use super::census::Life;
 use super::command::Marker;
+use super::compaction;
 use super::follow::{Stop, put_to_rest, stopped};
+use super::group;
 use super::leftover;
 use super::owned::Process;
 use super::pool::Slot;
@@ -32,10 +35,14 @@ pub struct Worker {
     pub files: ProcessFiles,
     /// How far its stream has been read.
     pub follower: Follower,
+    /// Byte of the stream at which its last turn begins.
+    pub turn_from: u64,
     /// What it was started with, or last switched to.
     pub options: ProcessOptions,
     /// Whether it may read what joins have brought.
     pub reads_results: bool,
+    /// The schema that it checks its answers against: it was started with it, and has it for all its turns.
+    pub output: Option<Arc<str>>,
     /// What it has taken so far.
     pub spent: Spent,
     /// The background tasks that live on in it between its turns.
@@ -101,8 +108,10 @@ impl Worker {
             process,
             files,
             follower,
+            turn_from: position,
             options: ProcessOptions::default(),
             reads_results: false,
+            output: None,
             spent: Spent::default(),
             background: BackgroundTasks::default(),
             may_leave_others: false,
@@ -150,6 +159,20 @@ impl Worker {
             drop(self.stdin.take());
         }
         told
+    }
+
+    /// Drops the partial messages of its last turn from the stream. One that is still alive and not
+    /// known to be idle may write on, so its stream is left as it is; so is one that cannot be changed.
+    pub fn compact(&mut self) {
+        let is_alive = self.process.group().is_some_and(group::is_alive);
+        if is_alive && self.stdin.is_none() {
+            return;
+        }
+        let read = self.follower.position();
+        if let Ok(moved) = compaction::compact(&self.files.stream, self.turn_from, read) {
+            // A position that cannot be set stays behind the end, where nothing is read twice.
+            let _ = self.follower.move_to(moved);
+        }
     }
 
     /// Sees to it that nothing of it is left.

@@ -60,6 +60,9 @@ impl Play<'_> {
         }
         stream::write(&turn.opening())?;
         helper::leave(folder, rule)?;
+        for (number, refused) in rule.refused.iter().enumerate() {
+            stream::write(&refused.told(number, turn))?;
+        }
         for attempt in 1..=rule.retries {
             stream::write(&turn.retry(attempt, rule.retry_delay_ms))?;
         }
@@ -122,6 +125,7 @@ impl Play<'_> {
             Some(wanted) if wanted == kind => spoiled(line, &rule.reply),
             _ => line,
         };
+        stream::write(&turn.partial(&padded))?;
         stream::write(&spoil("assistant", turn.assistant(&padded)))?;
         stream::write(&spoil("result", turn.result(&rule.reply)))
     }

@@ -10,6 +10,7 @@ pub(crate) struct Flags {
     pub(crate) resume_at: Option<String>,
     pub(crate) fork_session: bool,
     pub(crate) model: Option<String>,
+    pub(crate) json_schema: Option<String>,
     permission_mode: Option<String>,
     skip_permissions: bool,
     print: bool,
@@ -17,6 +18,7 @@ pub(crate) struct Flags {
     output_format: Option<String>,
     input_format: Option<String>,
     pub(crate) replay_user_messages: bool,
+    pub(crate) partial_messages: bool,
 }
 
 impl Flags {
@@ -45,6 +47,7 @@ impl Flags {
                 "--session-id" => flags.session_id = Some(value()?),
                 "--resume" | "-r" => flags.resume = Some(value()?),
                 "--resume-session-at" => flags.resume_at = Some(value()?),
+                "--json-schema" => flags.json_schema = Some(value()?),
                 "--model" => flags.model = Some(value()?),
                 "--permission-mode" => flags.permission_mode = Some(value()?),
                 "--disallowedTools"
@@ -56,6 +59,7 @@ impl Flags {
                 | "--settings"
                 | "--mcp-config"
                 | "--add-dir" => drop(value()?),
+                "--include-partial-messages" => flags.partial_messages = true,
                 "--strict-mcp-config" => {}
                 other if other.starts_with('-') => {
                     return Err(format!("error: unknown option '{other}'"));

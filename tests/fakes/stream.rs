@@ -20,12 +20,18 @@ pub(crate) struct Turn {
     pub(crate) uuid: String,
     pub(crate) model: String,
     pub(crate) permission_mode: String,
+    /// Whether the process was given a schema: then a reply that is an object is given as one, valid or not.
+    pub(crate) has_schema: bool,
     /// US dollars, of the whole process.
     pub(crate) cost: f64,
     /// What was taken of each model, by the whole process.
     pub(crate) used: Usage,
+    /// Whether a message is shown while it is written.
+    pub(crate) partial: bool,
     /// The message from stdin, when it is to be repeated.
     pub(crate) replay: Option<Value>,
+    /// The tools that were refused, as the result names them.
+    pub(crate) denials: Value,
 }
 
 impl Turn {
@@ -72,6 +78,24 @@ impl Turn {
         self.message(&self.uuid, &self.model, "end_turn", &json!({"type": "text", "text": text}))
     }
 
+    /// The message while it is written, if that is asked for: its first words.
+    pub(crate) fn partial(&self, text: &str) -> Vec<u8> {
+        if !self.partial {
+            return Vec::new();
+        }
+        let words: String = text.chars().take(40).collect();
+        let start = json!({"type": "message_start", "message": {"model": self.model}});
+        let delta = json!({"type": "text_delta", "text": words});
+        let delta = json!({"type": "content_block_delta", "index": 0, "delta": delta});
+        let event = |event: Value| {
+            line(&json!({
+                "type": "stream_event", "event": event, "session_id": self.session,
+                "parent_tool_use_id": null, "uuid": new_id(8),
+            }))
+        };
+        [event(start), event(delta)].concat()
+    }
+
     /// What the program says in the model's place.
     pub(crate) fn synthetic(&self, text: &str) -> Vec<u8> {
         let block = json!({"type": "text", "text": text});
@@ -91,7 +115,13 @@ impl Turn {
         }))
     }
 
-    fn message(&self, uuid: &str, model: &str, stop_reason: &str, block: &Value) -> Vec<u8> {
+    pub(crate) fn message(
+        &self,
+        uuid: &str,
+        model: &str,
+        stop_reason: &str,
+        block: &Value,
+    ) -> Vec<u8> {
         line(&json!({
             "type": "assistant", "uuid": uuid, "session_id": self.session,
             "parent_tool_use_id": null,
@@ -113,7 +143,12 @@ impl Turn {
     }
 
     pub(crate) fn result(&self, text: &str) -> Vec<u8> {
-        self.end("success", false, &json!({"result": text, "terminal_reason": "completed"}))
+        let mut more = json!({"result": text, "terminal_reason": "completed"});
+        let object = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+        if let Some(object) = object.filter(|_| self.has_schema) {
+            more["structured_output"] = object;
+        }
+        self.end("success", false, &more)
     }
 
     /// The end of a turn that something in the background has occasioned.
@@ -143,7 +178,7 @@ impl Turn {
             "type": "result", "subtype": subtype, "is_error": is_error,
             "session_id": self.session, "total_cost_usd": self.cost, "num_turns": 1,
             "duration_ms": 1, "duration_api_ms": 1, "usage": usage(), "modelUsage": self.used.printed(),
-            "permission_denials": [], "uuid": new_id(2),
+            "permission_denials": self.denials, "uuid": new_id(2),
         });
         for (key, value) in more.as_object().into_iter().flatten() {
             end[key] = value.clone();
@@ -158,7 +193,7 @@ fn usage() -> Value {
 }
 
 /// The object as a line, its type first as the real program has it.
-fn line(value: &Value) -> Vec<u8> {
+pub(crate) fn line(value: &Value) -> Vec<u8> {
     let mut rest = value.clone();
     let kind = rest.as_object_mut().and_then(|object| object.remove("type"));
     let kind = kind.unwrap_or_default();

@@ -112,6 +112,13 @@ impl Api {
         );
     }
 
+    /// Lets the next word of an answer go out that comes word by word.
+    pub(crate) fn next_word(&self, marker: &str) {
+        let pages = self.book.pages();
+        let count = pages.rules.iter().filter(|rule| rule.next_word(marker)).count();
+        assert!(count > 0, "no rule answers {marker:?} word by word");
+    }
+
     /// Lets go every answer that a rule on `marker` holds, now and later.
     pub(crate) fn release(&self, marker: &str) {
         let pages = self.book.pages();
@@ -139,7 +146,7 @@ impl Book {
     /// Notes a request down and picks the rule that answers it.
     fn enter(&self, request: Request) -> Option<Rule> {
         let mut pages = self.pages();
-        let rule = pages.rules.iter().find(|rule| rule.answers(&request.newest)).cloned();
+        let rule = pages.rules.iter().find(|rule| rule.answers(&request)).cloned();
         rule.iter().for_each(Rule::spend);
         pages.requests.push(request);
         self.written.notify_all();
@@ -184,7 +191,10 @@ async fn messages(State(book): State<Arc<Book>>, headers: HeaderMap, body: Bytes
     match book.enter(request) {
         Some(rule) => {
             rule.ready().await;
-            wire::answer(rule.answer(), model, streamed)
+            match rule.pieces() {
+                Some(pieces) if streamed => wire::words(rule.answer(), model, pieces),
+                _ => wire::answer(rule.answer(), model, streamed),
+            }
         }
         None => wire::error(400, &format!("no rule of the test answers {asked:?}")),
     }

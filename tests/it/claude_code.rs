@@ -9,6 +9,7 @@
 //! Each test has a machine of its own: a home, a scope for the prompts, a working directory, an API.
 //! The first capitalised word of a prompt (`ALPHA`, `BRAVO`) is the marker that rules listen for.
 
+mod answers;
 mod background;
 mod failures;
 mod forks;
@@ -17,8 +18,10 @@ mod installed;
 mod machine;
 mod money;
 mod options;
+mod output;
 mod program;
 mod recovery;
+mod refused_tools;
 mod roles;
 mod running;
 mod sessions;

@@ -10,8 +10,9 @@ use memchr::memchr;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::line::{Content, Field, Line, Message, get, text};
-use super::{LONGEST_LINE, SYNTHETIC};
+use super::line::{Content, Field, Line, Message, PartialEvent, get, text};
+use super::refusals::reads_like_a_refusal;
+use super::{LONGEST_LINE, SYNTHETIC, partial};
 
 /// How much of one thing that was said is kept, in bytes.
 const LONGEST: usize = 4096;
@@ -53,6 +54,8 @@ pub struct Glimpse {
     /// What each message of the model has taken.
     taken: HashMap<String, u64>,
     open_tools: Vec<String>,
+    /// Whether the last thing said is a message that is still being written.
+    is_writing: bool,
     /// What it was last seen doing.
     pub doing: Option<String>,
     /// The tokens it has read and written so far; what comes from the cache again is not counted again.
@@ -79,6 +82,12 @@ impl Glimpse {
     #[must_use]
     pub fn keeping(keep: usize) -> Self {
         Self { keep, ..Self::default() }
+    }
+
+    /// The same before anything has been seen.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        Self::keeping(self.keep)
     }
 
     /// Whether a tool is at work.
@@ -111,8 +120,51 @@ impl Glimpse {
             "user" => self.user(&event),
             "system" => self.system(&event),
             "result" if event.origin.is_none() => self.result(&event),
+            partial::KIND if is_main(&event) => self.partial(&event),
             _ => {}
         }
+    }
+
+    /// Shows a message while it is written; the whole of it follows later in a line of its own.
+    fn partial(&mut self, event: &Line<'_>) {
+        let Some(part) = get::<PartialEvent<'_>>(event.event) else { return };
+        match &*part.kind {
+            "content_block_start" => {
+                self.is_writing = false;
+                let Some(block) = part.content_block else { return };
+                match &*block.kind {
+                    "text" => self.doing = Some("writing".to_owned()),
+                    "thinking" => self.doing = Some("thinking".to_owned()),
+                    "tool_use" => self.doing = text(block.name),
+                    _ => {}
+                }
+            }
+            "content_block_delta" => {
+                let Some(delta) = part.delta.filter(|delta| delta.kind == "text_delta") else {
+                    return;
+                };
+                self.doing = Some("writing".to_owned());
+                self.write(text(delta.text));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds to the message that is being written; of a long one the end is kept.
+    fn write(&mut self, piece: Option<String>) {
+        let Some(piece) = piece.filter(|_| self.keep > 0) else { return };
+        if self.is_writing
+            && let Some(Said::Text(text)) = self.said.back_mut()
+        {
+            text.push_str(&piece);
+            if text.len() > LONGEST {
+                let cut = text.ceil_char_boundary(text.len() - LONGEST / 2);
+                text.replace_range(..cut, "…");
+            }
+            return;
+        }
+        self.say(Said::Text, Some(piece), LONGEST);
+        self.is_writing = true;
     }
 
     fn assistant(&mut self, event: &Line<'_>) {
@@ -121,6 +173,9 @@ impl Glimpse {
             return;
         }
         self.count(&message);
+        if is_main(event) && std::mem::take(&mut self.is_writing) {
+            self.said.pop_back();
+        }
         for content in &message.content {
             match &*content.kind {
                 "tool_use" => self.tool(content),
@@ -157,6 +212,12 @@ impl Glimpse {
         for content in message.content {
             let Some(answered) = text(content.tool_use_id) else { continue };
             self.open_tools.retain(|tool| *tool != answered);
+            if get(content.is_error) == Some(true)
+                && answer(content.answer).is_some_and(|said| reads_like_a_refusal(&said))
+            {
+                let was = self.doing.take().unwrap_or_default();
+                self.doing = Some(format!("refused: {was}"));
+            }
             self.say(Said::Answer, answer(content.answer), LONGEST_TOOL);
         }
     }
@@ -183,11 +244,17 @@ impl Glimpse {
 
     fn say(&mut self, kind: impl FnOnce(String) -> Said, text: Option<String>, longest: usize) {
         let Some(text) = text.filter(|_| self.keep > 0) else { return };
+        self.is_writing = false;
         if self.said.len() == self.keep {
             self.said.pop_front();
         }
         self.said.push_back(kind(beginning(text, longest)));
     }
+}
+
+/// Returns whether a line is of the agent itself, not of a sub-agent.
+fn is_main(event: &Line<'_>) -> bool {
+    event.parent_tool_use_id.is_none_or(|parent| parent.get() == "null")
 }
 
 /// What a tool was called for, on one line.
@@ -267,6 +334,39 @@ mod tests {
         assert_eq!(glimpse.said.len(), 3);
         assert_eq!(glimpse.said.back(), Some(&Said::Note("the turn is over".into())));
         assert_eq!(glimpse.doing.as_deref(), Some("has answered"));
+    }
+
+    fn part(text: &str) -> String {
+        format!(
+            r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"parent_tool_use_id":null}}"#
+        )
+    }
+
+    #[test]
+    fn a_message_is_shown_while_it_is_written_and_once_when_it_is_whole() {
+        let start = r#"{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"parent_tool_use_id":null}"#;
+        let (let_me, see) = (part("Let me"), part(" s"));
+        let glimpse = seen(&[start, &let_me, &see], 11);
+        assert_eq!(glimpse.said, [Said::Text("Let me s".into())]);
+        assert_eq!(glimpse.doing.as_deref(), Some("writing"));
+        let glimpse = seen(&[start, &let_me, &see, GREW, TOOL], 1000);
+        let whole = [Said::Text("Let me see.".into()), Said::Tool("Bash: cargo test".into())];
+        assert_eq!(glimpse.said, whole);
+    }
+
+    #[test]
+    fn a_long_message_is_bounded_while_it_is_written_and_a_sub_agents_is_not_shown() {
+        let mut glimpse = Glimpse::keeping(3);
+        for _ in 0..3 * LONGEST {
+            glimpse.feed(format!("{}\n", part("ö")).as_bytes());
+        }
+        let Some(Said::Text(text)) = glimpse.said.back() else { panic!("a text") };
+        assert!(glimpse.said.len() == 1 && text.len() <= LONGEST + 8 && text.starts_with('…'));
+        let other = part("sub").replace(":null", ":\"toolu_1\"");
+        assert!(seen(&[&other], 50).said.is_empty());
+        let mut nobody_reads = Glimpse::default();
+        nobody_reads.feed(format!("{}\n", part("text")).as_bytes());
+        assert!(nobody_reads.said.is_empty());
     }
 
     #[test]

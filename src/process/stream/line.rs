@@ -27,6 +27,8 @@ pub(super) struct Line<'line> {
     #[serde(borrow, default)]
     pub(super) result: Field<'line>,
     #[serde(borrow, default)]
+    pub(super) structured_output: Field<'line>,
+    #[serde(borrow, default)]
     pub(super) total_cost_usd: Field<'line>,
     #[serde(borrow, default, rename = "modelUsage")]
     pub(super) model_usage: Field<'line>,
@@ -66,6 +68,34 @@ pub(super) struct Line<'line> {
     pub(super) response: Field<'line>,
     #[serde(borrow, default)]
     pub(super) origin: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) permission_denials: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) tool_name: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) tool_use_id: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) event: Field<'line>,
+}
+
+/// A part of a message, as the API streams it.
+#[derive(Deserialize)]
+pub(super) struct PartialEvent<'line> {
+    #[serde(rename = "type", borrow)]
+    pub(super) kind: Cow<'line, str>,
+    #[serde(borrow, default)]
+    pub(super) content_block: Option<Content<'line>>,
+    #[serde(borrow, default)]
+    pub(super) delta: Option<Delta<'line>>,
+}
+
+/// The next piece of a message.
+#[derive(Deserialize)]
+pub(super) struct Delta<'line> {
+    #[serde(rename = "type", borrow, default)]
+    pub(super) kind: Cow<'line, str>,
+    #[serde(borrow, default)]
+    pub(super) text: Field<'line>,
 }
 
 /// The answer to a control request.
@@ -163,6 +193,8 @@ pub(super) struct Content<'line> {
     pub(super) input: Field<'line>,
     #[serde(borrow, default, rename = "content")]
     pub(super) answer: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) is_error: Field<'line>,
 }
 
 /// What the process has taken of one model; the tokens of both caches are counted apart.

@@ -94,6 +94,34 @@ fn a_login_that_is_missing_is_noticed() {
     assert!(read(r#"{"type":"assistant","error":"authentication_failed","message":{"model":"<synthetic>","content":[]}}"#).not_logged_in);
 }
 
+#[test]
+fn refused_credentials_count_only_in_a_row() {
+    let refused = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":401,"error":"authentication_failed"}"#;
+    let busy = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":529,"error":"overloaded"}"#;
+    let other = r#"{"type":"system","subtype":"command_lifecycle"}"#;
+    let said = r#"{"type":"assistant","message":{"model":"m","content":[]}}"#;
+    let count = |lines: &[&str]| read(&(lines.join("\n") + "\n")).authentication_refusals;
+    assert_eq!(count(&[refused, other, refused, refused]), 3);
+    assert_eq!(count(&[refused, refused, said, refused]), 1);
+    assert_eq!(count(&[refused, busy]), 0);
+}
+
+#[test]
+fn a_part_of_a_message_is_progress_and_ends_a_wait_for_the_api() {
+    let retry = r#"{"type":"system","subtype":"api_retry","attempt":2,"retry_delay_ms":900,"error_status":401}"#;
+    let parts = [
+        r#"{"type":"stream_event","event":{"type":"message_start","message":{"model":"m"}},"uuid":"p"}"#,
+        r#"{"uuid":"p","type":"stream_event","event":{"type":"message_start"}}"#,
+    ];
+    for part in parts {
+        let stream = read(&format!("{retry}\n{part}\n"));
+        assert_eq!((stream.events, stream.retry_delay_ms), (2, 0));
+        assert_eq!(stream.authentication_refusals, 0);
+        assert_eq!(stream.activity.as_deref(), Some("writing"));
+        assert_eq!((stream.message, stream.garbage), (None, None));
+    }
+}
+
 proptest! {
     #[test]
     fn how_the_bytes_are_cut_changes_nothing(cuts in prop::collection::vec(0usize..400, 0..8)) {

@@ -17,10 +17,14 @@ pub(crate) struct Request {
     pub(crate) model: String,
     /// The Claude Code session that asks.
     pub(crate) session: String,
+    /// The key that it was sent with.
+    pub(super) key: String,
     /// The system prompt.
     pub(crate) system: String,
     /// The names of the tools the model may use.
     pub(crate) tools: Vec<String>,
+    /// The schema of the tool for an answer that is an object; null without it.
+    pub(crate) output_schema: Value,
     /// How much the model is to think: `output_config` and `thinking`.
     pub(crate) effort: Option<String>,
     /// The most tokens that it may think with.
@@ -42,12 +46,17 @@ impl Request {
         }
         let spoken = items(&body["messages"]).filter(|message| message["role"] != "system");
         let history: Vec<_> = spoken.flat_map(|message| texts(&message["content"])).collect();
-        let session = headers.get("x-claude-code-session-id");
+        let header = |name| {
+            let value = headers.get(name).and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
         Some(Self {
             model: string(&body["model"]),
-            session: session.and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned(),
+            session: header("x-claude-code-session-id"),
+            key: header("x-api-key"),
             system: texts(&body["system"]).join("\n"),
             tools,
+            output_schema: output_schema(&body["tools"]),
             effort: body["output_config"]["effort"].as_str().map(str::to_owned),
             thinking_budget: body["thinking"]["budget_tokens"].as_u64(),
             newest: history.last().cloned().unwrap_or_default(),
@@ -74,6 +83,11 @@ impl fmt::Debug for Request {
         shown.field("model", &self.model).field("session", &self.session);
         shown.field("texts", &short).finish_non_exhaustive()
     }
+}
+
+fn output_schema(tools: &Value) -> Value {
+    let tool = items(tools).find(|tool| tool["name"] == "StructuredOutput");
+    tool.map_or(Value::Null, |tool| tool["input_schema"].clone())
 }
 
 fn beginning(text: &str) -> String {

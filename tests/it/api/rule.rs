@@ -6,13 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::Request;
+
 /// Answers requests whose newest words contain a marker.
 #[derive(Clone)]
 pub(crate) struct Rule {
     marker: String,
+    key: Option<String>,
     answer: Answer,
     uses: Arc<AtomicUsize>,
     held: Option<watch::Sender<bool>>,
+    pieces: Option<watch::Sender<usize>>,
 }
 
 /// What the model is made to say. An error takes the place of everything else.
@@ -36,9 +40,11 @@ impl Default for Answer {
 pub(crate) fn on(marker: &str) -> Rule {
     Rule {
         marker: marker.to_owned(),
+        key: None,
         answer: Answer::default(),
         uses: Arc::new(AtomicUsize::new(usize::MAX)),
         held: None,
+        pieces: None,
     }
 }
 
@@ -48,6 +54,12 @@ pub(crate) fn otherwise() -> Rule {
 }
 
 impl Rule {
+    /// Only requests with this key are answered.
+    pub(crate) fn key(mut self, key: &str) -> Self {
+        self.key = Some(key.to_owned());
+        self
+    }
+
     /// The model says this.
     pub(crate) fn reply(mut self, text: &str) -> Self {
         text.clone_into(&mut self.answer.text);
@@ -84,8 +96,30 @@ impl Rule {
         self
     }
 
-    pub(super) fn answers(&self, newest: &str) -> bool {
-        newest.contains(&self.marker) && self.uses.load(Ordering::Relaxed) > 0
+    /// The text comes in words, each of which waits for [`next_word`](super::Api::next_word).
+    pub(crate) fn word_by_word(mut self) -> Self {
+        self.pieces = Some(watch::Sender::new(0));
+        self
+    }
+
+    /// The number of words that may go out.
+    pub(super) fn pieces(&self) -> Option<watch::Receiver<usize>> {
+        self.pieces.as_ref().map(watch::Sender::subscribe)
+    }
+
+    /// Lets the next word go out; false if the rule does not answer word by word.
+    pub(super) fn next_word(&self, marker: &str) -> bool {
+        let pieces = self.pieces.as_ref().filter(|_| self.marker == marker);
+        pieces.is_some_and(|pieces| {
+            pieces.send_modify(|count| *count += 1);
+            true
+        })
+    }
+
+    pub(super) fn answers(&self, request: &Request) -> bool {
+        request.newest.contains(&self.marker)
+            && self.key.as_ref().is_none_or(|key| *key == request.key)
+            && self.uses.load(Ordering::Relaxed) > 0
     }
 
     /// Called under the lock of the script, so checking and spending are one.

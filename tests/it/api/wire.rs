@@ -1,10 +1,14 @@
 //! Answers in the form the Messages API gives them: server-sent events, JSON, or an error.
 
-use axum::body::Body;
+use std::convert::Infallible;
+
+use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
+use futures_util::stream;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::rule::Answer;
@@ -20,6 +24,35 @@ pub(super) fn answer(answer: &Answer, model: &str, streamed: bool) -> Response {
     } else {
         json(&message.to_string())
     }
+}
+
+/// The same as a stream in which the text comes word by word, each when `pieces` allows one more.
+pub(super) fn words(answer: &Answer, model: &str, pieces: watch::Receiver<usize>) -> Response {
+    let message = message(&Answer { text: String::new(), ..answer.clone() }, model);
+    let events = events(&message);
+    // The empty text of the message is the place at which the words come.
+    let stop = events.find("event: content_block_stop").expect("the message has a block");
+    let (begin, end) = events.split_at(stop);
+    let words = answer.text.split_inclusive(' ').map(|word| {
+        let delta = json!({"type": "text_delta", "text": word});
+        event(&json!({"type": "content_block_delta", "index": 0, "delta": delta}))
+    });
+    let parts: Vec<String> =
+        std::iter::once(begin.to_owned()).chain(words).chain([end.to_owned()]).collect();
+    let last = parts.len() - 1;
+    let parts = stream::unfold((parts.into_iter().enumerate(), pieces), move |state| async move {
+        let (mut parts, mut pieces) = state;
+        let (number, part) = parts.next()?;
+        if number > 0 && number < last {
+            pieces.wait_for(|&count| count >= number).await.ok()?;
+        }
+        Some((Ok::<_, Infallible>(Bytes::from(part)), (parts, pieces)))
+    });
+    Response::builder()
+        .status(StatusCode::OK)
+        .header(CONTENT_TYPE, "text/event-stream")
+        .body(Body::from_stream(parts))
+        .expect("status and header are valid")
 }
 
 /// A refusal in the shape of the API's own.

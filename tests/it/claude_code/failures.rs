@@ -12,25 +12,95 @@ fn an_error_is_an_error_though_it_calls_itself_a_success() {
     machine.prompt("NEXT.md", "BRAVO: never asked.");
     machine.api.script([on("ALPHA").error(400, "no such beta <goto>NEXT.md</goto>")]);
 
-    let ended = machine.run(&["--max-restarts", "0"]).exits(1);
+    let ended = machine.run(&[]).exits(1);
 
     assert!(ended.stdout.starts_with("Agent main failed: "), "{ended:?}");
     assert!(ended.stdout.contains("400") && ended.stdout.contains("no such beta"), "{ended:?}");
     assert_eq!(machine.api.turns("BRAVO"), 0, "a tag in an error message moves nobody");
-    assert_eq!(machine.api.turns("ALPHA"), 1);
+    assert_asked_once(&machine);
+}
+
+/// One process has asked one turn, and the agent has failed without a restart.
+fn assert_asked_once(machine: &Machine) {
     assert_eq!(machine.records("agent_failed").len(), 1);
+    assert_eq!(machine.records("turn_failed").len(), 0, "it was not asked again");
+    assert_eq!(machine.streams(), ["main-1-0.jsonl"]);
+}
+
+#[test]
+fn a_model_that_does_not_exist_is_asked_for_once() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: begin.");
+    machine.api.script([on("ALPHA").error(404, "model: claude-none")]);
+
+    let ended = machine.run(&[]).exits(1);
+
+    assert!(ended.stdout.contains("name a model"), "{ended:?}");
+    assert_asked_once(&machine);
+}
+
+#[test]
+fn a_bill_that_is_not_paid_is_not_asked_for_again() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: begin.");
+    machine.api.script([on("ALPHA").error(400, "Your credit balance is too low")]);
+
+    let ended = machine.run(&[]).exits(1);
+
+    assert!(ended.stdout.contains("billing"), "{ended:?}");
+    assert_asked_once(&machine);
+}
+
+#[test]
+fn an_option_that_the_program_refuses_starts_it_once() {
+    for options in [["--", "--no-such-option"], ["--permission-mode", "nonsense"]] {
+        let machine = Machine::new();
+        machine.prompt("START.md", "ALPHA: begin.");
+
+        let ended = machine.run(&options).exits(1);
+
+        assert!(ended.stdout.contains("correct that option"), "{ended:?}");
+        assert_asked_once(&machine);
+        assert_eq!(machine.api.turns("ALPHA"), 0);
+    }
+}
+
+#[test]
+fn a_wrong_key_pauses_the_run_without_all_the_retries_and_the_right_one_resumes_it() {
+    let mut machine = Machine::new();
+    machine.set("ANTHROPIC_API_KEY", "wrong");
+    machine.prompt("START.md", "ALPHA: begin.");
+    machine.prompt("NEXT.md", "BRAVO: go on.");
+    machine.api.script([
+        on("ALPHA").key("wrong").error(401, "invalid x-api-key"),
+        on("ALPHA").reply("<goto>NEXT.md</goto>"),
+        on("BRAVO").reply("<result>POSITIVE</result>"),
+    ]);
+
+    let ended = machine.run(&[]).exits(69);
+
+    assert!(ended.stderr.contains("ANTHROPIC_API_KEY"), "{ended:?}");
+    let asked = machine.api.turns("ALPHA");
+    assert!((3..=4).contains(&asked), "it retries ten times by itself, not {asked}");
+    let failed = machine.records("turn_failed");
+    assert_eq!((failed.len(), &failed[0]["counts"]), (1, &false.into()), "{failed:?}");
+
+    machine.set("ANTHROPIC_API_KEY", "test");
+    machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
+    assert_eq!(machine.api.request("BRAVO").mentions("ALPHA"), 1, "no half turn stays");
 }
 
 #[test]
 fn a_failed_turn_is_asked_again_as_if_for_the_first_time() {
-    let machine = Machine::new();
+    let mut machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: go on.");
     machine.prompt("LAST.md", "CHARLIE: end.");
+    machine.set("CLAUDE_CODE_MAX_RETRIES", "0");
     machine.api.script([
-        on("ALPHA").error(400, "hiccup").times(1),
+        on("ALPHA").error(500, "hiccup").times(1),
         on("ALPHA").reply("<goto>NEXT.md</goto>"),
-        on("BRAVO").error(400, "hiccup").times(1),
+        on("BRAVO").error(500, "hiccup").times(1),
         on("BRAVO").reply("<goto>LAST.md</goto>"),
         on("CHARLIE").reply("<result>POSITIVE</result>"),
     ]);

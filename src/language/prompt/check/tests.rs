@@ -2,6 +2,7 @@
 
 mod fan_out;
 mod flow;
+mod outputs;
 mod programs;
 
 use std::collections::BTreeMap;

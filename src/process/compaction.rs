@@ -1,0 +1,248 @@
+//! Takes the partial messages of a finished turn out of its process's stream.
+//!
+//! The child has the stream open itself, so the file is changed in place: the lines that are kept move
+//! to the front of the turn's region, and the rest is cut off. Only the region of the process's last
+//! turn changes; the places of earlier turns stay as they are noted.
+//!
+//! The turn's outcome is not yet in the journal by then. So the kept lines are first written to a file
+//! of their own, a redo record: if the runtime dies in between, [`recover`] repeats the move before
+//! the turn is read again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Result, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::stream::partial::Compacted;
+use crate::fault::point;
+
+/// Number of times that lines are taken along which the child writes meanwhile.
+const MAX_ROUNDS: usize = 16;
+
+/// First line of a redo record; the kept lines follow.
+#[derive(Debug, Serialize, Deserialize)]
+struct RedoHeader {
+    /// Byte of the stream at which the turn's region begins.
+    from: u64,
+    /// Number of bytes that are kept.
+    length: u64,
+}
+
+/// Drops the partial messages of the region that begins at `from`, and returns the new place of the
+/// byte up to which the stream had been `read`.
+///
+/// # Errors
+/// What the system said. The stream can be read as before then, or [`recover`] makes it so.
+pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
+    let file = OpenOptions::new().read(true).write(true).open(stream)?;
+    let end = file.metadata()?.len();
+    let compacted = kept_of(&file, from, end, read)?;
+    if compacted.dropped == 0 {
+        return Ok(read);
+    }
+    let record = redo_record(stream);
+    write_redo_record(&record, from, &compacted.kept)?;
+    point("compact.noted");
+    move_to_front(&file, from, &compacted.kept, end)?;
+    std::fs::remove_file(record)?;
+    Ok(from + compacted.read)
+}
+
+/// Completes a compaction of the region at `from` that a crash has interrupted.
+///
+/// # Errors
+/// What the system said.
+pub fn recover(stream: &Path, from: u64) -> Result<()> {
+    let record = redo_record(stream);
+    let bytes = match std::fs::read(&record) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        bytes => bytes?,
+    };
+    if let Some(kept) = complete_record(&bytes, from) {
+        let file = OpenOptions::new().write(true).open(stream)?;
+        let end = from + kept.len() as u64;
+        if file.metadata()?.len() >= end {
+            file.write_all_at(kept, from)?;
+            file.set_len(end)?;
+        }
+    }
+    std::fs::remove_file(record)
+}
+
+/// Path of the redo record of a stream.
+fn redo_record(stream: &Path) -> PathBuf {
+    stream.with_extension("compact")
+}
+
+fn kept_of(file: &File, from: u64, end: u64, read: u64) -> Result<Compacted> {
+    let mut reader = file;
+    reader.seek(SeekFrom::Start(from))?;
+    let mut region = BufReader::new(reader.take(end.saturating_sub(from)));
+    let (mut compacted, mut at, mut line) = (Compacted::default(), from, Vec::new());
+    while region.read_until(b'\n', &mut line)? > 0 {
+        let length = line.len() as u64;
+        compacted.push(&line, read.saturating_sub(at).min(length));
+        at += length;
+        line.clear();
+    }
+    Ok(compacted)
+}
+
+fn write_redo_record(path: &Path, from: u64, kept: &[u8]) -> Result<()> {
+    let header = serde_json::to_vec(&RedoHeader { from, length: kept.len() as u64 })?;
+    let mut new = OpenOptions::new();
+    let mut record = new.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    record.write_all(&[&header, b"\n".as_slice(), kept].concat())
+}
+
+/// Returns the kept lines of a redo record, if it was written to its end and is about that region.
+fn complete_record(bytes: &[u8], from: u64) -> Option<&[u8]> {
+    let header = memchr::memchr(b'\n', bytes)?;
+    let (header, kept) = (&bytes[..header], &bytes[header + 1..]);
+    let RedoHeader { from: begin, length } = serde_json::from_slice(header).ok()?;
+    (begin == from && length == kept.len() as u64).then_some(kept)
+}
+
+/// Writes the kept lines at the front of the region, lets follow what the child has written since the
+/// region was read, up to `end`, and cuts off the rest.
+fn move_to_front(file: &File, from: u64, kept: &[u8], mut end: u64) -> Result<()> {
+    file.write_all_at(kept, from)?;
+    point("compact.moved");
+    let mut new_end = from + kept.len() as u64;
+    for _ in 0..MAX_ROUNDS {
+        let length = file.metadata()?.len();
+        if length <= end {
+            return file.set_len(new_end);
+        }
+        let mut grown = vec![0; usize::try_from(length - end).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut grown, end)?;
+        file.write_all_at(&grown, new_end)?;
+        (end, new_end) = (length, new_end + grown.len() as u64);
+    }
+    file.set_len(new_end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::stream::Stream;
+
+    const EARLIER: &str = "{\"type\":\"result\",\"result\":\"earlier\"}\n";
+    const INIT: &str = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
+    const DELTA: &str = "{\"type\":\"stream_event\",\"event\":{\"delta\":{\"text\":\"he\"}}}\n";
+    const SAID: &str = "{\"type\":\"assistant\",\"uuid\":\"u\",\"message\":{\"content\":[]}}\n";
+    const RESULT: &str = "{\"type\":\"result\",\"result\":\"hello\",\"total_cost_usd\":1}\n";
+
+    fn turn() -> String {
+        [INIT, DELTA, DELTA, SAID, DELTA, RESULT].concat()
+    }
+
+    /// A stream with an earlier turn, and where the last one begins.
+    fn stream(folder: &Path) -> (PathBuf, u64) {
+        let path = folder.join("main-1-0.jsonl");
+        std::fs::write(&path, EARLIER.to_owned() + &turn()).expect("written");
+        (path, EARLIER.len() as u64)
+    }
+
+    fn content(path: &Path) -> String {
+        std::fs::read_to_string(path).expect("read")
+    }
+
+    fn compacted() -> String {
+        [EARLIER, INIT, SAID, RESULT].concat()
+    }
+
+    #[test]
+    fn only_partial_messages_of_the_last_turn_are_dropped() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, from) = stream(folder.path());
+        let end = compact(&path, from, from + turn().len() as u64).expect("compacted");
+        assert_eq!((content(&path), end), (compacted(), compacted().len() as u64));
+        assert_eq!(compact(&path, from, end).expect("nothing to do"), end);
+        assert_eq!(std::fs::read_dir(folder.path()).expect("read").count(), 1);
+    }
+
+    #[test]
+    fn a_child_that_goes_on_writing_appends_to_what_is_left() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, from) = stream(folder.path());
+        let mut child = OpenOptions::new().append(true).open(&path).expect("opened");
+        compact(&path, from, from).expect("compacted");
+        child.write_all(b"{\"type\":\"later\"}\n").expect("written");
+        assert_eq!(content(&path), compacted() + "{\"type\":\"later\"}\n");
+    }
+
+    #[test]
+    fn lines_that_come_meanwhile_are_taken_along() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, from) = stream(folder.path());
+        let file = OpenOptions::new().read(true).write(true).open(&path).expect("opened");
+        let end = file.metadata().expect("known").len();
+        let kept = kept_of(&file, from, end, end).expect("read").kept;
+        let mut child = OpenOptions::new().append(true).open(&path).expect("opened");
+        child.write_all(b"{\"type\":\"later\"}\n").expect("written");
+        move_to_front(&file, from, &kept, end).expect("moved");
+        assert_eq!(content(&path), compacted() + "{\"type\":\"later\"}\n");
+    }
+
+    #[test]
+    fn a_crash_while_the_record_is_written_changes_nothing() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, from) = stream(folder.path());
+        let kept = [INIT, SAID, RESULT].concat();
+        let record = redo_record(&path);
+        write_redo_record(&record, from, kept.as_bytes()).expect("written");
+        let whole = std::fs::read(&record).expect("read");
+        for cut in 0..whole.len() {
+            std::fs::write(&record, &whole[..cut]).expect("written");
+            recover(&path, from).expect("recovered");
+            assert_eq!(content(&path), EARLIER.to_owned() + &turn(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_crash_at_any_byte_of_the_move_is_recovered_from() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let kept = [INIT, SAID, RESULT].concat();
+        for moved in 0..=kept.len() {
+            for is_cut in [false, true] {
+                let (path, from) = stream(folder.path());
+                write_redo_record(&redo_record(&path), from, kept.as_bytes()).expect("written");
+                let file = OpenOptions::new().write(true).open(&path).expect("opened");
+                file.write_all_at(&kept.as_bytes()[..moved], from).expect("written");
+                if is_cut && moved == kept.len() {
+                    file.set_len(from + kept.len() as u64).expect("cut");
+                }
+                recover(&path, from).expect("recovered");
+                assert_eq!(content(&path), compacted(), "moved {moved}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_result_that_was_moved_is_read_once_though_the_rest_was_not_cut_off() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, from) = stream(folder.path());
+        let kept = [INIT, SAID, RESULT].concat();
+        let file = OpenOptions::new().write(true).open(&path).expect("opened");
+        file.write_all_at(kept.as_bytes(), from).expect("written");
+        let mut read = Stream::default();
+        let from = usize::try_from(from).expect("short");
+        read.feed(&content(&path).as_bytes()[from..]).expect("short lines");
+        let result = read.result.as_ref().expect("a result");
+        assert_eq!(result.text.as_deref(), Some("hello"));
+        assert!((read.taken().cost.dollars() - 1.0).abs() < 1e-9, "it is paid for once");
+    }
+
+    #[test]
+    fn a_record_of_another_turn_is_thrown_away() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, from) = stream(folder.path());
+        write_redo_record(&redo_record(&path), from - 1, b"{}\n").expect("written");
+        recover(&path, from).expect("recovered");
+        assert_eq!(content(&path), EARLIER.to_owned() + &turn());
+        assert!(!redo_record(&path).exists());
+    }
+}

@@ -1,0 +1,88 @@
+//! The lines in which the program shows a message while the model still writes it. Pure.
+//!
+//! They are a sign of life and a preview. The whole message follows in a line of its own, so nothing
+//! is lost when they are dropped.
+
+use memchr::memmem;
+use serde::Deserialize;
+
+/// The kind of these lines.
+pub(super) const KIND: &str = "stream_event";
+
+/// Beginning of nearly all of these lines; the order of the keys is not fixed.
+const PREFIX: &[u8] = b"{\"type\":\"stream_event\",";
+
+#[derive(Deserialize)]
+struct Kind<'line> {
+    #[serde(rename = "type", borrow)]
+    kind: std::borrow::Cow<'line, str>,
+}
+
+/// Returns whether a line is certainly a part of a message, by its beginning alone.
+pub(super) fn begins_as_partial(line: &[u8]) -> bool {
+    line.starts_with(PREFIX)
+}
+
+/// Returns whether a line is a part of a message.
+#[must_use]
+pub fn is_partial(line: &[u8]) -> bool {
+    begins_as_partial(line)
+        || (memmem::find(line, KIND.as_bytes()).is_some()
+            && serde_json::from_slice::<Kind<'_>>(line).is_ok_and(|line| line.kind == KIND))
+}
+
+/// A region of a stream without the parts of messages.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// The lines that are kept.
+    pub kept: Vec<u8>,
+    /// Number of bytes that were dropped.
+    pub dropped: u64,
+    /// Place in `kept` of the byte up to which the region had been read.
+    pub read: u64,
+}
+
+impl Compacted {
+    /// Takes the next line, with its line feed; `read` is the number of its bytes that had been read.
+    pub fn push(&mut self, line: &[u8], read: u64) {
+        if is_partial(line) && line.ends_with(b"\n") {
+            self.dropped += line.len() as u64;
+        } else {
+            self.read += read;
+            self.kept.extend_from_slice(line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELTA: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta"}}"#;
+
+    #[test]
+    fn parts_of_messages_are_known_by_their_type_alone() {
+        assert!(is_partial(DELTA.as_bytes()));
+        assert!(is_partial(br#"{"uuid":"u","type":"stream_event"}"#));
+        assert!(!is_partial(br#"{"type":"assistant","text":"stream_event"}"#));
+        assert!(!is_partial(br#"{"type":"assistant","text":"{\"type\":\"stream_event\"}"}"#));
+        assert!(!is_partial(b"stream_event"));
+        assert!(!is_partial(b""));
+    }
+
+    #[test]
+    fn the_place_that_was_read_moves_with_the_lines() {
+        let lines = ["{\"a\":1}\n", &format!("{DELTA}\n"), "{\"b\":2}\n", DELTA];
+        let whole = lines.concat();
+        for read in 0..=whole.len() {
+            let (mut compacted, mut at) = (Compacted::default(), 0);
+            for line in lines {
+                compacted.push(line.as_bytes(), read.saturating_sub(at).min(line.len()) as u64);
+                at += line.len();
+            }
+            assert_eq!(compacted.kept, format!("{{\"a\":1}}\n{{\"b\":2}}\n{DELTA}").as_bytes());
+            let left: usize = read.saturating_sub(8).min(DELTA.len() + 1);
+            assert_eq!(compacted.read, (read - left) as u64, "{read}");
+        }
+    }
+}

@@ -32,6 +32,7 @@ pub mod operation;
 pub mod passage;
 pub mod plugin;
 pub mod policy;
+pub mod program_version;
 pub mod protocol;
 pub mod question;
 pub mod reminder;

@@ -87,6 +87,8 @@ pub struct Stream {
     pub throttled: u32,
     /// The usage limit that the program reported.
     pub limit: Option<Rejected>,
+    /// The version of the program, as it names it.
+    pub version: Option<String>,
     /// Whether the program said that it is not logged in.
     pub not_logged_in: bool,
     /// The end of the turn.
@@ -158,6 +160,7 @@ impl Stream {
         match &*event.kind {
             "assistant" => self.assistant(event),
             "system" => match text(event.subtype).as_deref() {
+                Some("init") => self.version = text(event.claude_code_version),
                 Some("api_retry") => self.api_retry(event),
                 Some("task_started") => self.open_tasks.extend(text(event.task_id)),
                 Some("task_notification") => self.task_ended(event),

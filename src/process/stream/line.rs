@@ -48,6 +48,8 @@ pub(super) struct Line<'line> {
     pub(super) task_id: Field<'line>,
     #[serde(borrow, default)]
     pub(super) origin: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) claude_code_version: Field<'line>,
 }
 
 /// The occasion of a turn that no message asked for.

@@ -159,6 +159,7 @@ impl Agent {
             visit: assignment.visit,
             session: assignment.session,
             model: ask.model.or(self.context.model),
+            options: ask.options,
             most: admitted.most,
             limits: assignment.limits,
             prompt: assignment.reminder.unwrap_or(ask.prompt),

@@ -23,10 +23,14 @@ pub struct Passage {
     pub message: MessageId,
 }
 
-/// Which lines of a stream are a turn's: it ends with its result, which comes after its message has
-/// been repeated, or that no other occasion explains.
+/// Which results of a stream are a turn's: those that come after its message has been repeated, and
+/// before that one which names the message, or no occasion.
+///
+/// A resumed session may report a background task that died with the process before, with a result of
+/// its own, ahead of the answer; and a session can wake up by itself between two turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
+    /// The message; absent if its id is not known, as in a process whose first turn is adopted.
     message: Option<MessageId>,
     repeated: bool,
 }
@@ -38,21 +42,33 @@ impl Expected {
         Self { message: Some(message), repeated: false }
     }
 
-    /// Whether a message's repetition is still of interest.
+    /// Returns whether the message has not been repeated yet.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.message.is_some() && !self.repeated
+        !self.repeated
     }
 
-    /// A message was repeated in the stream.
+    /// Takes a message that is repeated in the stream.
     pub fn repeated(&mut self, id: &str) {
-        self.repeated |= self.message.as_ref().is_some_and(|message| message.as_str() == id);
+        self.repeated |= self.message.as_ref().is_none_or(|message| message.as_str() == id);
     }
 
-    /// Whether a result ends the turn; `origin` is the occasion it names, if it is not the message.
+    /// Takes a result that was the turn's: those that follow are, too.
+    pub fn answered(&mut self) {
+        self.repeated = true;
+    }
+
+    /// Returns whether a result is the turn's. `origin` is the occasion that it names; `messages` are
+    /// those that it answers, if it says so.
     #[must_use]
-    pub fn is_ended_by(&self, origin: Option<&str>) -> bool {
-        origin.is_none() || !self.is_waiting()
+    pub fn is_answered_by(&self, origin: Option<&str>, messages: Option<&[String]>) -> bool {
+        match (&self.message, messages) {
+            _ if self.repeated => true,
+            (Some(message), Some(answered)) if origin.is_none() => {
+                answered.iter().any(|id| id == message.as_str())
+            }
+            _ => origin.is_none(),
+        }
     }
 }
 
@@ -63,14 +79,19 @@ mod tests {
 
     #[test]
     fn a_result_that_nobody_asked_for_is_not_the_answer() {
+        let notice = Some("task-notification");
+        let [ours, other] = ["m", "w"].map(|id| [id.to_owned()]);
         let mut expected = Expected::answer_to(MessageId::new("m"));
         assert!(expected.is_waiting());
-        assert!(!expected.is_ended_by(Some("task-notification")));
+        assert!(!expected.is_answered_by(notice, None));
         expected.repeated("another");
-        assert!(!expected.is_ended_by(Some("task-notification")));
-        assert!(expected.is_ended_by(None));
+        assert!(!expected.is_answered_by(notice, None));
+        assert!(expected.is_answered_by(None, None) && expected.is_answered_by(None, Some(&ours)));
+        assert!(!expected.is_answered_by(None, Some(&other)), "the session woke up by itself");
+        assert!(!expected.is_answered_by(None, Some(&[])));
         expected.repeated("m");
-        assert!(expected.is_ended_by(Some("task-notification")) && !expected.is_waiting());
+        assert!(expected.is_answered_by(notice, None) && !expected.is_waiting());
+        assert!(expected.is_answered_by(None, Some(&[])), "a part of the same work");
     }
 
     #[test]
@@ -83,7 +104,11 @@ mod tests {
     }
 
     #[test]
-    fn who_has_sent_no_message_takes_the_first_result() {
-        assert!(Expected::default().is_ended_by(Some("task-notification")));
+    fn without_a_known_message_the_first_that_is_repeated_is_answered() {
+        let mut expected = Expected::default();
+        assert!(!expected.is_answered_by(Some("task-notification"), None));
+        assert!(expected.is_answered_by(None, Some(&["m".to_owned()])));
+        expected.repeated("m");
+        assert!(expected.is_answered_by(Some("task-notification"), None));
     }
 }

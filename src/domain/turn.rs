@@ -17,6 +17,7 @@ use super::settings::Model;
 use super::supervision::Limits;
 use super::time::Timestamp;
 use super::transition::Variables;
+use super::turn_options::TurnOptions;
 use super::usage::Usage;
 
 /// The version of [`StepInput`] and [`StepOutcome`].
@@ -75,6 +76,9 @@ pub struct StepInput {
     pub session: Session,
     /// The model, or the one Claude Code would take by itself.
     pub model: Option<Model>,
+    /// What else the state needs of Claude Code.
+    #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
+    pub options: TurnOptions,
     /// What it may spend at the most; then its answer is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<Usd>,

@@ -124,6 +124,13 @@ impl AddAssign<&Self> for Usage {
     }
 }
 
+impl AddAssign<&Self> for Spent {
+    fn add_assign(&mut self, other: &Self) {
+        self.cost = self.cost.saturating_add(other.cost);
+        self.usage += &other.usage;
+    }
+}
+
 impl Usage {
     fn add(&mut self, model: String, used: ModelUse) {
         if used != ModelUse::default() {

@@ -1,8 +1,8 @@
 //! A turn's part of a stream, line by line, and what was said in it.
 //!
 //! A process that stays writes all its turns into one stream; where a further one begins stands in a
-//! file of its own, and each ends with its result. A process that was given its prompt as a file had
-//! one turn only, and all it printed is of that turn.
+//! file of its own, and each ends when nothing more will come of it after its result. A process that
+//! was given its prompt as a file had one turn only, and all it printed is of that turn.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -11,13 +11,15 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::domain::id::MessageId;
-use crate::domain::passage::{Expected, Passage};
+use crate::domain::passage::Passage;
+use crate::process::stream::Stream;
+use crate::process::stream::background::TurnRemainder;
 
 /// A turn's part of a stream: its lines, in order. One that is no JSON is a text.
 pub struct Part {
     stream: BufReader<File>,
-    /// What its end is known by; absent, if it ends with the stream.
-    expected: Option<Expected>,
+    /// What has been read of it, by which its end is known; absent, if it ends with the stream.
+    read: Option<Stream>,
     over: bool,
     /// The message that asked, if that is known.
     message: Option<MessageId>,
@@ -39,24 +41,24 @@ impl Part {
     #[must_use]
     pub fn find(steps: &Path, name: &str) -> Option<Self> {
         let file = |name: &str, ending: &str| steps.join(format!("{name}.{ending}"));
-        let part = |stream, expected, message, prompt| Self {
+        let part = |stream, read, message, prompt| Self {
             stream: BufReader::new(stream),
-            expected,
+            read,
             over: false,
             message,
             prompt,
         };
         if let Ok(stream) = File::open(file(name, "jsonl")) {
             let prompt = Some(file(name, "prompt")).filter(|prompt| prompt.exists());
-            let expected = prompt.is_none().then(Expected::default);
-            return Some(part(stream, expected, None, prompt));
+            let read = prompt.is_none().then(Stream::default);
+            return Some(part(stream, read, None, prompt));
         }
         let passage = std::fs::read(file(name, "turn")).ok()?;
         let passage: Passage = serde_json::from_slice(&passage).ok()?;
         let mut stream = File::open(file(&passage.process, "jsonl")).ok()?;
         stream.seek(SeekFrom::Start(passage.from)).ok()?;
-        let expected = Some(Expected::answer_to(passage.message.clone()));
-        Some(part(stream, expected, Some(passage.message), None))
+        let read = Stream::answer_to(passage.message.clone(), passage.spent);
+        Some(part(stream, Some(read), Some(passage.message), None))
     }
 
     /// What was said in it.
@@ -66,7 +68,7 @@ impl Part {
     pub fn said(mut self) -> io::Result<Said> {
         let mut said = Said::default();
         if let Some(prompt) = self.prompt.take() {
-            said.prompt = Some(String::from_utf8_lossy(&std::fs::read(prompt)?).into_owned());
+            said.prompt = Some(asked(&String::from_utf8_lossy(&std::fs::read(prompt)?)));
         }
         let message = self.message.take();
         let mut wrote = None;
@@ -87,13 +89,34 @@ impl Part {
         Ok(said)
     }
 
+    /// Returns whether a line repeats another message than the one that asked, after a result: tasks
+    /// that are not waited for may still run then.
+    fn begins_another(&mut self, line: &Value) -> bool {
+        if line["type"] != "user"
+            || line["isReplay"] != true
+            || !line["message"]["content"].is_array()
+        {
+            return false;
+        }
+        let id = line["uuid"].as_str().map(MessageId::new);
+        if self.message.is_none() {
+            self.message.clone_from(&id);
+        }
+        let has_result = self.read.as_ref().is_some_and(|read| read.result.is_some());
+        has_result && id != self.message
+    }
+
     fn next_line(&mut self) -> io::Result<Option<Value>> {
         let mut line = Vec::new();
         while !self.over && self.stream.read_until(b'\n', &mut line)? > 0 {
             let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
             if !text.is_empty() {
                 let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));
-                self.over = self.expected.as_mut().is_some_and(|expected| ends(expected, &value));
+                if self.begins_another(&value) {
+                    self.over = true;
+                    return Ok(None);
+                }
+                self.over = self.read.as_mut().is_some_and(|read| ends(read, &line));
                 return Ok(Some(value));
             }
             line.clear();
@@ -112,16 +135,18 @@ impl Iterator for Part {
     }
 }
 
-/// Whether a line is the last of the turn.
-fn ends(expected: &mut Expected, line: &Value) -> bool {
-    match line["type"].as_str() {
-        Some("user") => {
-            expected.repeated(line["uuid"].as_str().unwrap_or_default());
-            false
-        }
-        Some("result") => expected.is_ended_by(line["origin"]["kind"].as_str()),
-        _ => false,
-    }
+/// Returns whether a line, with its newline, is the last of the turn.
+fn ends(read: &mut Stream, line: &[u8]) -> bool {
+    read.feed(line).is_err() || read.remainder() == Some(TurnRemainder::Nothing)
+}
+
+/// Returns the prompt that a file holds as a message; an older one holds the prompt itself.
+fn asked(file: &str) -> String {
+    let messages = file.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut prompts = messages
+        .filter(|message| message["type"] == "user" && message["uuid"].is_string())
+        .filter_map(|message| text(&message["message"]["content"]));
+    prompts.next().unwrap_or_else(|| file.to_owned())
 }
 
 /// Whether a line repeats the message that asked: that of this id, else the first that is repeated.

@@ -7,14 +7,20 @@ use super::claude::{Claude, Turn};
 use super::leftover;
 use super::owned::Process;
 use super::stream::Stream;
+use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker::Worker;
-use crate::domain::turn::{Failure, TurnId};
+use crate::domain::turn::{Failure, StepInput};
 
 impl Claude {
     /// A turn that was started before, with its process, if that still runs: the first of those that
     /// bear its mark, lead a group and write into its stream.
-    pub(super) async fn attach(&self, turn: &TurnId, files: &TurnFiles) -> Result<Turn, Failure> {
+    pub(super) async fn attach(
+        &self,
+        input: &StepInput,
+        files: &TurnFiles,
+    ) -> Result<Turn, Failure> {
+        let turn = &input.turn;
         let passage = files.passage();
         let name = passage.as_ref().map_or_else(|| turn.stem(), |passage| passage.process.clone());
         let process_files = ProcessFiles::named(&self.steps, &name);
@@ -36,6 +42,8 @@ impl Claude {
             worker.spent = passage.spent.clone();
             Stream::answer_to(passage.message, passage.spent)
         });
+        let background = input.options.background.unwrap_or_default();
+        let stream = stream.with_background(background, BackgroundTasks::default());
         Ok(Turn { worker, stream, took_over: false, attached: true })
     }
 }

@@ -15,12 +15,14 @@ use super::follow::{Stop, stopped};
 use super::launch::Launch;
 use super::message;
 use super::stream::Stream;
+use super::stream::background::BackgroundTasks;
 use super::transcript::TurnFiles;
 use super::worker::{Rest, Telling, Worker};
 use crate::domain::id::MessageId;
 use crate::domain::passage::Passage;
 use crate::domain::session::Origin;
 use crate::domain::turn::{Cause, Failure, StepInput};
+use crate::domain::usage::Spent;
 use crate::fault::point;
 
 type StopReceiver = watch::Receiver<Stop>;
@@ -101,13 +103,16 @@ impl Claude {
             forget(files)?;
             return Ok(None);
         }
-        let stream = Stream::answer_to(passage.message, passage.spent);
+        let tasks = worker.background.left_running();
+        let stream = answer_to(passage.message, passage.spent, tasks, input);
         Ok(Some(Turn { worker, stream, took_over: true, attached: false }))
     }
 
     /// Starts a process for a turn.
     async fn start(&self, input: &StepInput, stop: &mut StopReceiver) -> Result<Turn, Failure> {
         let told = input.prompt.len() <= message::LONGEST_PROMPT;
+        let id = new_message();
+        let said = message::get_usage(message::BASE_USAGE) + &message::prompt(&id, &input.prompt);
         let slot = tokio::select! {
             slot = self.pool.slot(|worker| self.retire(worker)) => slot,
             () = stopped(stop) => None,
@@ -122,20 +127,15 @@ impl Claude {
             home: input.home.clone(),
             reads_results: input.reads_results,
             most: input.most,
-            prompt: (!told).then_some(&input.prompt),
+            prompt: (!told).then_some(&said),
         };
         let mut worker = self.launch(launch).await?;
         point("spawn.after");
-        let mut stream = Stream::default();
         if told {
-            let id = new_message();
-            worker.tell(&message::prompt(&id, &input.prompt), stop, telling(input)).await;
+            worker.tell(&said, stop, telling(input)).await;
             point("spawn.asked");
-            stream = Stream::answer_to(id, worker.spent.clone());
         }
-        if !self.settings.warm {
-            drop(worker.stdin.take());
-        }
+        let stream = answer_to(id, worker.spent.clone(), BackgroundTasks::default(), input);
         Ok(Turn { worker, stream, took_over: false, attached: false })
     }
 
@@ -162,6 +162,16 @@ fn telling(input: &StepInput) -> Telling {
     let [longest, grace] =
         [input.limits.idle_timeout_ms, input.limits.shutdown_ms].map(Duration::from_millis);
     Telling { longest, grace }
+}
+
+fn answer_to(
+    message: MessageId,
+    total: Spent,
+    tasks: BackgroundTasks,
+    input: &StepInput,
+) -> Stream {
+    let background = input.options.background.unwrap_or_default();
+    Stream::answer_to(message, total).with_background(background, tasks)
 }
 
 fn new_message() -> MessageId {

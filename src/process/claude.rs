@@ -22,7 +22,6 @@ use super::home::Homes;
 use super::leftover;
 use super::machine::{self, Gauge};
 use super::notice::Notice;
-use super::outcome::outcome;
 use super::pool::Pool;
 use super::stops::Stops;
 use super::stream::Stream;
@@ -33,7 +32,6 @@ use crate::domain::id::{AgentId, SessionId};
 use crate::domain::program_version::version_warning;
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{Failure, StepInput, StepOutcome, TurnId};
-use crate::fault::point;
 
 /// How long the last processes of a run may take to end before they are ended.
 const LAST_REST: Duration = Duration::from_secs(5);
@@ -200,7 +198,7 @@ impl Claude {
     ) -> Result<StepOutcome, Failure> {
         let files = TurnFiles::of(&self.steps, &input.turn);
         let mut turn = if files.are_there() {
-            self.attach(&input.turn, &files).await?
+            self.attach(input, &files).await?
         } else {
             self.begin(input, &files, stop).await?
         };
@@ -246,74 +244,6 @@ impl Claude {
         {
             self.warned_of_version.set(true);
             tracing::warn!("{warning}");
-        }
-    }
-
-    /// Keeps the process for the next turn, or sees it to its end, and tells what the turn came to.
-    async fn finish(
-        &self,
-        turn: Turn,
-        end: End,
-        input: &StepInput,
-        stop: &watch::Receiver<Stop>,
-    ) -> StepOutcome {
-        let Turn { mut worker, mut stream, attached, .. } = turn;
-        point("rest.before");
-        worker.may_leave_others |= attached || stream.used_tools;
-        if let Some(result) = &stream.result {
-            worker.spent = result.spent.clone();
-        }
-        if self.stays(&worker, &stream, &end, stop) {
-            let files = worker.files.clone();
-            self.keep_for_next(worker, input, &stream);
-            return outcome(end, &stream, &files, input.limits);
-        }
-        let how = match end {
-            End::Result if !stream.open_tasks.is_empty() => Rest::Now,
-            End::Result => Rest::Patiently,
-            _ => Rest::Soon,
-        };
-        worker.end(&self.marker, stop, how).await;
-        let end = match worker.follower.read_to_end(&mut stream).await {
-            Err(error) if stream.result.is_none() => End::Unreadable(error),
-            _ => end,
-        };
-        outcome(end, &stream, &worker.files, input.limits)
-    }
-
-    /// Whether a process can serve another turn: it has answered well, it listens, and it has nothing
-    /// left to do that could have it go on by itself.
-    fn stays(
-        &self,
-        worker: &Worker,
-        stream: &Stream,
-        end: &End,
-        stop: &watch::Receiver<Stop>,
-    ) -> bool {
-        self.settings.warm
-            && matches!(end, End::Result)
-            && stream.result.as_ref().is_some_and(|result| !result.is_error)
-            && stream.open_tasks.is_empty()
-            && worker.stdin.is_some()
-            && *stop.borrow() == Stop::No
-    }
-
-    fn keep_for_next(&self, worker: Worker, input: &StepInput, stream: &Stream) {
-        let session = input.session.after_turn(stream.message.clone());
-        let agent = &input.turn.agent;
-        match self.pool.keep(worker, agent, &session) {
-            Ok(number) => {
-                let (pool, marker) = (Rc::clone(&self.pool), self.marker.clone());
-                let stop = self.stops.of_run();
-                let longest = Duration::from_millis(self.settings.warm_for_ms);
-                spawn_local(async move {
-                    tokio::time::sleep(longest).await;
-                    if let Some(worker) = pool.expired(number) {
-                        worker.rest(&marker, &stop, Rest::Patiently).await;
-                    }
-                });
-            }
-            Err(worker) => self.retire(*worker),
         }
     }
 }

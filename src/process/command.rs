@@ -14,8 +14,14 @@ const NEVER: &str = "AskUserQuestion";
 /// What a process may spend at the most, over all its turns: then they end with an error.
 const MOST: &str = "--max-budget-usd";
 
-/// What makes a process take its turns as messages, until there are no more, and repeat them.
-const TOLD: [&str; 3] = ["--input-format", "stream-json", "--replay-user-messages"];
+/// What makes a process take its turns as messages, until there are no more.
+const STREAMED: [&str; 2] = ["--input-format", "stream-json"];
+
+/// What makes it repeat them, so that it shows which of them it answers.
+const REPEATED: &str = "--replay-user-messages";
+
+/// Has the program say whether its session runs or is idle: only the latter ends a turn.
+const STATES: (&str, &str) = ("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS", "1");
 
 /// Has the program write a session to disk before it reports a turn's end, so that whoever goes on
 /// with it then finds the whole turn.
@@ -32,8 +38,9 @@ pub fn arguments(
 ) -> Vec<String> {
     let mut arguments: Vec<String> =
         ["-p", "--output-format", "stream-json", "--verbose"].map(str::to_owned).into();
+    arguments.extend(STREAMED.map(str::to_owned));
     if told {
-        arguments.extend(TOLD.map(str::to_owned));
+        arguments.push(REPEATED.to_owned());
     }
     arguments.extend(origin(session));
     if let Some(model) = model {
@@ -85,13 +92,14 @@ impl Marker {
     /// The variables that a process gets on top of the caller's environment. `process` is the name
     /// of its files; the agent is not known of one that is started ahead of its first turn.
     #[must_use]
-    pub fn variables(&self, process: &str, agent: Option<&AgentId>) -> [(&'static str, String); 5] {
+    pub fn variables(&self, process: &str, agent: Option<&AgentId>) -> [(&'static str, String); 6] {
         [
             ("RAYMOND_RUN", self.run.to_string()),
             ("RAYMOND_DIR", self.dir.display().to_string()),
             ("RAYMOND_AGENT", agent.map(AgentId::to_string).unwrap_or_default()),
             ("RAYMOND_TURN", process.to_owned()),
             (EAGER.0, EAGER.1.to_owned()),
+            (STATES.0, STATES.1.to_owned()),
         ]
     }
 
@@ -157,7 +165,7 @@ mod tests {
         let id = SessionId::new;
         let settings = Settings::default();
         let rest = "--permission-mode acceptEdits --disallowedTools AskUserQuestion";
-        let head = "-p --output-format stream-json --verbose";
+        let head = "-p --output-format stream-json --verbose --input-format stream-json";
         let line = |session| shown(&session, None, &settings);
         assert_eq!(line(Session::fresh(id("a"))), format!("{head} --session-id a {rest}"));
         assert_eq!(line(Session::resumed(id("a"), None)), format!("{head} --resume a {rest}"));

@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::group;
 use super::owned::Process;
 use super::stream::Stream;
+use super::stream::background::TurnRemainder;
 use super::transcript::{Error, Follower};
 use super::verdict::Exit;
 use super::worker::Rest;
@@ -25,6 +26,8 @@ use crate::domain::supervision::Limits;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
 /// The pause when nothing comes.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+/// How long a process may take to begin a further turn that it has announced.
+const ANNOUNCED_TURN: Duration = Duration::from_secs(5);
 /// How long a process may take to end after its result.
 const AFTER_RESULT: Duration = Duration::from_secs(2);
 /// How long a group may take to end when asked to.
@@ -95,8 +98,12 @@ pub async fn follow(
             Ok(false) => pause = (pause * 3 / 2).min(LONGEST_PAUSE),
             Err(error) => return End::Unreadable(error),
         }
-        if stream.result.is_some() {
-            return End::Result;
+        match stream.remainder() {
+            Some(TurnRemainder::Nothing) => return End::Result,
+            Some(TurnRemainder::Announced) if progressed.elapsed() > ANNOUNCED_TURN => {
+                return End::Result;
+            }
+            Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks) | None => {}
         }
         if stream.events == 0
             && for_first_sign.is_some_and(|longest| progressed.elapsed() > longest)
@@ -119,11 +126,13 @@ pub async fn follow(
     }
 }
 
-/// How long a turn may go without a sign of life: as long as it takes while one of its tools is at
-/// work, and longer by the pause the program itself has announced before it asks the API again.
+/// Returns how long a turn may go without a sign of life: without a limit while one of its tools is at
+/// work, or after its result while background tasks are; and longer by the pause that the program has
+/// announced before it asks the API again.
 fn patience(stream: &Stream, limits: Limits) -> Option<Duration> {
     let announced = limits.idle_timeout_ms.saturating_add(stream.retry_delay_ms);
-    stream.open_tools.is_empty().then(|| Duration::from_millis(announced))
+    let waits = stream.remainder() == Some(TurnRemainder::Tasks) || !stream.open_tools.is_empty();
+    (!waits).then(|| Duration::from_millis(announced))
 }
 
 /// Waits until it is told to stop without further patience; a teller that is gone never tells.

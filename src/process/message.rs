@@ -12,6 +12,35 @@ use crate::domain::settings::Model;
 /// limited. A longer one is asked of a process of its own.
 pub const LONGEST_PROMPT: usize = 1024 * 1024;
 
+/// The id of the request for the cost before a process's first turn.
+pub const BASE_USAGE: &str = "usage-0";
+
+/// The id of the request for the cost of a turn that is being ended.
+pub const FINAL_USAGE: &str = "usage-1";
+
+/// Returns a request for what the session has cost so far.
+#[must_use]
+pub fn get_usage(id: &str) -> String {
+    control_request(id, &json!({ "subtype": "get_usage", "skip_behaviors": true }))
+}
+
+/// Returns a request to interrupt the turn that runs.
+#[must_use]
+pub fn interrupt() -> String {
+    control_request("interrupt", &json!({ "subtype": "interrupt" }))
+}
+
+/// Returns a request to stop a background task.
+#[must_use]
+pub fn stop_task(task: &str) -> String {
+    control_request(&format!("stop-{task}"), &json!({ "subtype": "stop_task", "task_id": task }))
+}
+
+fn control_request(id: &str, request: &serde_json::Value) -> String {
+    let line = json!({ "type": "control_request", "request_id": id, "request": request });
+    format!("{line}\n")
+}
+
 /// Asks a turn.
 #[must_use]
 pub fn prompt(id: &MessageId, text: &str) -> String {
@@ -23,9 +52,7 @@ pub fn prompt(id: &MessageId, text: &str) -> String {
 /// Changes the model of the turns to come.
 #[must_use]
 pub fn set_model(id: &MessageId, model: Model) -> String {
-    let request = json!({ "subtype": "set_model", "model": model.name() });
-    let line = json!({ "type": "control_request", "request_id": id, "request": request });
-    format!("{line}\n")
+    control_request(id.as_str(), &json!({ "subtype": "set_model", "model": model.name() }))
 }
 
 #[cfg(test)]

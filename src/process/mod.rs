@@ -13,6 +13,7 @@ pub mod claude;
 pub mod command;
 pub mod companion;
 pub mod environment;
+mod finish;
 pub mod follow;
 pub mod group;
 pub mod home;

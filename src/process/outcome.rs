@@ -1,12 +1,14 @@
 //! What a turn came to, from how following it ended and what its stream holds.
 //!
 //! A turn that was told to stop or took too long may have answered all the same at its very end; an
-//! error it gave then is only how it took being told.
+//! error it gave then is only how it took being told. A result is no answer while background work
+//! runs that the turn waits for.
 
 use std::fmt::Write as _;
 
 use super::follow::End;
 use super::stream::Stream;
+use super::stream::background::TurnRemainder;
 use super::transcript::ProcessFiles;
 use super::verdict::{Exit, Moment, judge};
 use crate::domain::supervision::Limits;
@@ -20,16 +22,19 @@ pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) 
     let mut outcome = judged(end, stream, files, limits);
     if let StepOutcome::Failed(failure) = &mut outcome {
         let _ = write!(failure.message, "; see {}", files.stream.display());
-        failure.unsettled = stream.result.is_none() && stream.message.is_some();
+        failure.unsettled = stream.has_unknown_cost();
     }
     outcome
 }
 
 fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> StepOutcome {
-    let answered = stream.result.as_ref().is_some_and(|result| !result.is_error);
-    let taken = stream.result.as_ref().map(|result| result.taken.clone()).unwrap_or_default();
+    let has_answer = stream.result.as_ref().is_some_and(|result| !result.is_error);
+    let answered = has_answer && is_complete(&end, stream);
+    let waited = stream.cut_off_tasks.clone().or_else(|| stream.background.names());
     let failed = |cause, message: String| {
-        let Spent { cost, usage } = taken;
+        let Spent { cost, usage } = stream.taken().clone();
+        let waited = waited.as_deref().map(|tasks| format!("; it waited for {tasks}"));
+        let message = message + &waited.unwrap_or_default();
         StepOutcome::Failed(Failure { cost, usage, ..Failure::new(cause, message) })
     };
     match end {
@@ -57,10 +62,25 @@ fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> St
             Cause::Stall,
             "Claude Code gave no sign of having heard what it was asked".to_owned(),
         ),
+        End::Exited(exit) if has_answer && !answered => {
+            let cause = if exit == Exit::Unseen { Cause::Lost } else { Cause::Crash };
+            failed(cause, format!("Claude Code {exit} before its background work had ended"))
+        }
         End::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
         End::Result | End::Stopped | End::TimedOut | End::Stalled | End::Deaf => {
             judge(stream, Exit::Unseen, moment, || files.last_words())
         }
+    }
+}
+
+/// Returns whether nothing more will come of a turn that has a result. Of a process that has ended by
+/// itself no announced turn will come either.
+fn is_complete(end: &End, stream: &Stream) -> bool {
+    match (end, stream.remainder()) {
+        (_, None) => false,
+        (End::Result, Some(_)) | (_, Some(TurnRemainder::Nothing)) => true,
+        (End::Exited(_), Some(TurnRemainder::Announced)) => true,
+        (_, Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks)) => false,
     }
 }
 

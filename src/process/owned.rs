@@ -42,7 +42,7 @@ pub struct Start {
     /// Whether that is in a worktree of an agent's own.
     pub in_tree: bool,
     /// What is added to the caller's environment.
-    pub environment: [(&'static str, String); 5],
+    pub environment: [(&'static str, String); 6],
 }
 
 impl Process {

@@ -130,17 +130,20 @@ impl Pool {
         let _ = self.slots.acquire_many(all).await;
     }
 
-    /// Keeps a process for the next turn of a session, and tells its number.
+    /// Keeps a process for the next turn of a session, and tells its number. One in which background
+    /// commands live on is never given up for another, so it gives its slot back meanwhile.
     ///
     /// # Errors
     /// The process itself, if someone waits for its slot, or if it has none.
     pub fn keep(
         &self,
-        worker: Worker,
+        mut worker: Worker,
         agent: &AgentId,
         session: &Session,
     ) -> Result<u64, Box<Worker>> {
-        if self.waiting.get() > 0 || worker.slot.is_none() {
+        if worker.background.has_running() {
+            drop(worker.slot.take());
+        } else if self.waiting.get() > 0 || worker.slot.is_none() {
             return Err(Box::new(worker));
         }
         let served = Some((agent.clone(), session.checkpoint.clone()));
@@ -188,7 +191,7 @@ impl Pool {
     /// comes before all others.
     pub fn oldest(&self) -> Option<Worker> {
         self.remove(|idle| idle.served.is_none() && !idle.promised)
-            .or_else(|| self.remove(|_| true))
+            .or_else(|| self.remove(|idle| !idle.worker.background.has_running()))
     }
 
     /// The processes of an agent whose sessions are not wanted any more.

@@ -4,6 +4,7 @@
 //! remembered for the error message, and bytes that are not UTF-8 are replaced. Only one line is
 //! held at a time, and its length is capped.
 
+pub mod background;
 pub mod glimpse;
 mod line;
 mod spent;
@@ -13,8 +14,12 @@ use serde_json::value::RawValue;
 
 use self::line::{Line, Message, Origin, RateLimit, get, text};
 
+use self::background::{BackgroundTasks, TurnRemainder};
+use super::message::{BASE_USAGE, FINAL_USAGE};
 use crate::domain::id::MessageId;
 use crate::domain::passage::Expected;
+use crate::domain::spending::SpendingMeter;
+use crate::domain::turn_options::BackgroundWork;
 use crate::domain::usage::Spent;
 
 /// The longest line, in bytes.
@@ -40,10 +45,6 @@ pub struct TurnResult {
     pub is_error: bool,
     /// The kind of end, such as `success` or `error_during_execution`.
     pub subtype: String,
-    /// What the turn has taken.
-    pub taken: Spent,
-    /// What the process has taken so far.
-    pub spent: Spent,
     /// How long the turn took, in milliseconds.
     pub duration_ms: u64,
     /// The status with which the API refused, if it did.
@@ -74,11 +75,20 @@ pub struct Stream {
     pub activity: Option<String>,
     /// Whether it has used tools, which may have left processes behind.
     pub used_tools: bool,
-    /// What the process had taken before.
-    spent_before: Spent,
+    meter: SpendingMeter,
+    /// The cost was read when the turn had been ended, so nothing of it is unknown.
+    has_final_cost: bool,
     expected: Expected,
-    /// What the program does in the background, which may have it go on by itself.
-    pub open_tasks: Vec<String>,
+    /// The fate of background work when the turn would else be over.
+    pub background_work: BackgroundWork,
+    /// The tasks that run in the background, which may have the program go on by itself.
+    pub background: BackgroundTasks,
+    /// The tasks that ran when the turn was cut off, for people.
+    pub cut_off_tasks: Option<String>,
+    /// The answer is known, and later results change nothing but the cost.
+    answer_is_final: bool,
+    /// How many results have come.
+    pub results: u32,
     /// The tools that have been called and have not answered yet.
     pub open_tools: Vec<String>,
     /// How long the program waits before it asks the API again, in milliseconds.
@@ -100,7 +110,60 @@ impl Stream {
     #[must_use]
     pub fn answer_to(message: MessageId, spent_before: Spent) -> Self {
         let expected = Expected::answer_to(message);
-        Self { spent_before, expected, ..Self::default() }
+        let meter = SpendingMeter::starting_at(spent_before);
+        Self { meter, expected, ..Self::default() }
+    }
+
+    /// Sets the fate of background work, and the tasks that run already.
+    #[must_use]
+    pub fn with_background(self, work: BackgroundWork, tasks: BackgroundTasks) -> Self {
+        Self { background_work: work, background: tasks, ..self }
+    }
+
+    /// Returns what is still to come after the last result; None as long as there is none.
+    #[must_use]
+    pub fn remainder(&self) -> Option<TurnRemainder> {
+        self.result.as_ref().map(|_| self.background.remainder(self.background_work))
+    }
+
+    /// Keeps later results from changing the answer.
+    pub fn finish_answer(&mut self) {
+        self.answer_is_final = true;
+    }
+
+    /// Drops the answer of a turn that is cut off while its background work runs.
+    pub fn drop_unfinished_answer(&mut self) {
+        if !matches!(self.remainder(), None | Some(TurnRemainder::Nothing)) {
+            self.cut_off_tasks = self.background.names();
+            self.result = None;
+            self.answer_is_final = true;
+        }
+    }
+
+    /// Returns what the turn has taken so far.
+    #[must_use]
+    pub fn taken(&self) -> &Spent {
+        self.meter.turn()
+    }
+
+    /// Returns the last total that the process reported.
+    #[must_use]
+    pub fn total(&self) -> &Spent {
+        self.meter.last_total()
+    }
+
+    /// Returns whether the cost was read when the turn was being ended.
+    #[must_use]
+    pub fn has_final_cost(&self) -> bool {
+        self.has_final_cost
+    }
+
+    /// Returns whether the model may have been at work for more than [`taken`](Self::taken) says.
+    #[must_use]
+    pub fn has_unknown_cost(&self) -> bool {
+        let is_over =
+            matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced));
+        self.message.is_some() && !is_over && !self.has_final_cost
     }
 
     /// Takes the next bytes of the stream.
@@ -159,18 +222,23 @@ impl Stream {
         self.retry_delay_ms = 0;
         match &*event.kind {
             "assistant" => self.assistant(event),
-            "system" => match text(event.subtype).as_deref() {
-                Some("init") => self.version = text(event.claude_code_version),
-                Some("api_retry") => self.api_retry(event),
-                Some("task_started") => self.open_tasks.extend(text(event.task_id)),
-                Some("task_notification") => self.task_ended(event),
-                _ => {}
-            },
+            "system" => self.system(event),
             "user" => self.user(event),
             "rate_limit_event" => self.rate_limit(event),
             "result" => self.result(event),
+            "control_response" => self.control_response(event),
             _ => {}
         }
+    }
+
+    fn system(&mut self, event: &Line<'_>) {
+        let subtype = text(event.subtype).unwrap_or_default();
+        match subtype.as_str() {
+            "init" => self.version = text(event.claude_code_version),
+            "api_retry" => self.api_retry(event),
+            _ => {}
+        }
+        self.background.system(&subtype, event);
     }
 
     fn assistant(&mut self, event: &Line<'_>) {
@@ -209,31 +277,57 @@ impl Stream {
         }
     }
 
-    fn task_ended(&mut self, event: &Line<'_>) {
-        if let Some(ended) = text(event.task_id) {
-            self.open_tasks.retain(|task| *task != ended);
+    /// The total before the first turn is not its cost; any later one is.
+    fn control_response(&mut self, event: &Line<'_>) {
+        match spent::of_usage_response(event) {
+            Some((request, total)) if request == BASE_USAGE => self.meter.set_base(total),
+            Some((request, total)) if request == FINAL_USAGE => {
+                self.meter.read_total(total);
+                self.has_final_cost = true;
+            }
+            _ => {}
         }
     }
 
+    /// A turn may have several results: when background work ends, the model is told, and answers
+    /// again. The last one counts; if it says nothing, what was said before stands.
     fn result(&mut self, event: &Line<'_>) {
+        self.results += 1;
+        self.meter.read_total(spent::of_result(event));
+        self.background.result(event);
         let origin = get::<Origin<'_>>(event.origin).map(|origin| origin.kind);
-        if self.result.is_none() && self.expected.is_ended_by(origin.as_deref()) {
-            let read = TurnResult::read(event);
-            let taken = read.spent.since(&self.spent_before);
-            self.result = Some(TurnResult { taken, ..read });
+        let messages: Option<Vec<String>> = get(event.user_message_uuids);
+        if self.answer_is_final
+            || !self.expected.is_answered_by(origin.as_deref(), messages.as_deref())
+        {
+            return;
+        }
+        self.expected.answered();
+        let mut read = TurnResult::read(event);
+        if let Some(before) = self.result.take() {
+            read.duration_ms = read.duration_ms.saturating_add(before.duration_ms);
+            if !read.is_error && read.text.as_deref().is_none_or(|text| text.trim().is_empty()) {
+                read.text = before.text;
+            }
+        }
+        self.result = Some(read);
+        if let Some(waits) = self.background.names() {
+            self.activity = Some(format!("waiting for {waits}"));
         }
     }
 
     fn user(&mut self, event: &Line<'_>) {
-        if self.expected.is_waiting()
+        let waits = self.expected.is_waiting();
+        if !waits && self.open_tools.is_empty() {
+            return;
+        }
+        let Some(message) = get::<Message<'_>>(event.message) else { return };
+        if waits
+            && get(event.is_replay).unwrap_or(false)
             && let Some(id) = text(event.uuid)
         {
             self.expected.repeated(&id);
         }
-        if self.open_tools.is_empty() {
-            return;
-        }
-        let Some(message) = get::<Message<'_>>(event.message) else { return };
         for content in message.content {
             if let Some(answered) = text(content.tool_use_id) {
                 self.open_tools.retain(|tool| *tool != answered);
@@ -266,8 +360,6 @@ impl TurnResult {
             text: text(event.result),
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
-            taken: Spent::default(),
-            spent: spent::read(event),
             duration_ms: whole(get(event.duration_ms).unwrap_or(0.0)),
             api_status: get(event.api_error_status),
             errors: errors

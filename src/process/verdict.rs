@@ -81,8 +81,8 @@ pub fn judge(
         Some(result) if result.is_error => StepOutcome::Failed(refused(stream, result, &moment())),
         Some(result) => StepOutcome::Replied(Reply {
             text: result.text.clone().unwrap_or_default(),
-            cost: result.taken.cost,
-            usage: result.taken.usage.clone(),
+            cost: stream.taken().cost,
+            usage: stream.taken().usage.clone(),
             duration_ms: result.duration_ms,
             message: stream.message.clone(),
         }),
@@ -107,8 +107,8 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
         cause,
         resets: limit.and_then(|limit| limit.resets),
         message: format!("Claude Code reported an error: {said}{hint}"),
-        cost: result.taken.cost,
-        usage: result.taken.usage.clone(),
+        cost: stream.taken().cost,
+        usage: stream.taken().usage.clone(),
         unsettled: false,
     }
 }

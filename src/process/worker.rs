@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::census::Life;
 use super::command::Marker;
@@ -14,6 +14,7 @@ use super::follow::{Stop, put_to_rest, stopped};
 use super::leftover;
 use super::owned::Process;
 use super::pool::Slot;
+use super::stream::background::BackgroundTasks;
 use super::transcript::{Follower, ProcessFiles};
 use crate::domain::settings::Model;
 use crate::domain::usage::Spent;
@@ -37,6 +38,8 @@ pub struct Worker {
     pub reads_results: bool,
     /// What it has taken so far.
     pub spent: Spent,
+    /// The background tasks that live on in it between its turns.
+    pub background: BackgroundTasks,
     /// Whether it may have left processes behind that are out of reach of a signal to its group.
     pub may_leave_others: bool,
     /// Where it is told things.
@@ -101,6 +104,7 @@ impl Worker {
             model: None,
             reads_results: false,
             spent: Spent::default(),
+            background: BackgroundTasks::default(),
             may_leave_others: false,
             slot: None,
             life: None,
@@ -134,6 +138,20 @@ impl Worker {
         told
     }
 
+    /// Tells it something although it may have been told to stop; false if it cannot be told in time.
+    pub async fn command(&mut self, text: &str, longest: Duration) -> bool {
+        let Some(stdin) = &mut self.stdin else { return false };
+        let told = async {
+            stdin.write_all(text.as_bytes()).await?;
+            stdin.flush().await
+        };
+        let told = timeout(longest, told).await.is_ok_and(|told| told.is_ok());
+        if !told {
+            drop(self.stdin.take());
+        }
+        told
+    }
+
     /// Sees to it that nothing of it is left.
     pub async fn rest(mut self, marker: &Marker, stop: &watch::Receiver<Stop>, how: Rest) {
         self.end(marker, stop, how).await;
@@ -141,6 +159,12 @@ impl Worker {
 
     /// The same, for who still wants to read what it has written.
     pub async fn end(&mut self, marker: &Marker, stop: &watch::Receiver<Stop>, how: Rest) {
+        if let Some(tasks) = self.background.names() {
+            tracing::warn!(
+                "{tasks} was still running, and is ended with the process {} that ran it",
+                self.files.name
+            );
+        }
         drop(self.stdin.take());
         put_to_rest(&mut self.process, stop, how).await;
         point("rest.group");

@@ -10,6 +10,7 @@
 //! Each test has a machine of its own: a home, a scope for the prompts, a working directory, an API.
 //! The first capitalised word of a prompt (`ALPHA`, `BRAVO`) is the marker that rules listen for.
 
+mod background;
 mod failures;
 mod forks;
 mod graphs;

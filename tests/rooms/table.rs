@@ -98,7 +98,17 @@ const TABLE: &[Row] = &[
     Row {
         room: "process",
         rooms: &["domain", "fault"],
-        crates: &["jiff", "memchr", "rustix", "serde", "serde_json", "thiserror", "tokio", "uuid"],
+        crates: &[
+            "jiff",
+            "memchr",
+            "rustix",
+            "serde",
+            "serde_json",
+            "thiserror",
+            "tokio",
+            "tracing",
+            "uuid",
+        ],
         never: ENVIRONMENT,
     },
     // What graphs ask for: files, git, the web; programs are started by the room that owns that.
@@ -129,7 +139,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "plugin",
-        rooms: &["domain", "actor::message", "actor::registry", "actor::clock"],
+        rooms: &["domain", "actor::message", "actor::registry", "actor::clock", "process::stream"],
         crates: &[
             "actix",
             "async_trait",

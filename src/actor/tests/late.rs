@@ -33,6 +33,7 @@ use crate::domain::supervision::Supervision;
 use crate::domain::throttle::Throttle;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{Cause, Failure, StepInput, TurnId};
+use crate::domain::turn_options::TurnOptions;
 use crate::store;
 use crate::store::writer::Outcome;
 
@@ -240,6 +241,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,
+        options: TurnOptions::default(),
         most: None,
         limits: Supervision::default().limits(),
         prompt: String::new(),

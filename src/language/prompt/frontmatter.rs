@@ -17,6 +17,7 @@ use crate::domain::policy::Policy;
 use crate::domain::settings::Model;
 use crate::domain::time::millis;
 use crate::domain::transition::{Tag, Transition};
+use crate::domain::turn_options::TurnOptions;
 use crate::language::hint::closest;
 use crate::language::place::Place;
 use crate::language::yaml::{self, Error, Errors, value};
@@ -29,6 +30,8 @@ pub struct Frontmatter {
     pub policy: Policy,
     /// The model it takes.
     pub model: Option<Model>,
+    /// What else it needs of Claude Code.
+    pub options: TurnOptions,
     /// Under which terms agents live that are born here.
     pub terms: Terms,
     /// Who takes a second look at what is asked for here.

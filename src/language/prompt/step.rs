@@ -14,6 +14,7 @@ use crate::domain::join::Join;
 use crate::domain::policy::{Accepted, Policy, Violation};
 use crate::domain::settings::Model;
 use crate::domain::transition::{Transition, Variables};
+use crate::domain::turn_options::TurnOptions;
 use crate::language::source::{self, Source};
 use crate::language::{tag, template, yaml};
 
@@ -59,6 +60,8 @@ pub struct Ask {
     pub prompt: String,
     /// The model the state takes.
     pub model: Option<Model>,
+    /// What else the state needs of Claude Code.
+    pub options: TurnOptions,
     /// Under which terms an agent lives that is born here.
     pub terms: Terms,
     /// Who takes a second look at what the reply asks for.
@@ -125,6 +128,7 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
+        options: frontmatter.options,
         terms: frontmatter.terms,
         evaluator: frontmatter.evaluator,
         policy: frontmatter.policy,
@@ -148,6 +152,7 @@ pub fn task(position: &Position, task: &Task) -> Ask {
     Ask {
         prompt: task.prompt.clone(),
         model: task.model,
+        options: TurnOptions::default(),
         terms: Terms::default(),
         evaluator: None,
         policy: Policy::result(),

@@ -47,9 +47,52 @@ pub(super) struct Line<'line> {
     #[serde(borrow, default)]
     pub(super) task_id: Field<'line>,
     #[serde(borrow, default)]
+    pub(super) task_type: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) description: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) is_backgrounded: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) tasks: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) state: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) queued_turn_count: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) user_message_uuids: Field<'line>,
+    #[serde(borrow, default, rename = "isReplay")]
+    pub(super) is_replay: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) response: Field<'line>,
+    #[serde(borrow, default)]
     pub(super) origin: Field<'line>,
     #[serde(borrow, default)]
     pub(super) claude_code_version: Field<'line>,
+}
+
+/// The answer to a control request.
+#[derive(Deserialize)]
+pub(super) struct ControlResponse<'line> {
+    #[serde(borrow, default)]
+    pub(super) request_id: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) response: Field<'line>,
+}
+
+/// The answer to `get_usage`.
+#[derive(Deserialize)]
+pub(super) struct UsageResponse<'line> {
+    #[serde(borrow)]
+    pub(super) session: SessionUsage<'line>,
+}
+
+/// The totals of a session, as `get_usage` gives them.
+#[derive(Deserialize)]
+pub(super) struct SessionUsage<'line> {
+    #[serde(borrow, default)]
+    pub(super) total_cost_usd: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) model_usage: Field<'line>,
 }
 
 /// The occasion of a turn that no message asked for.

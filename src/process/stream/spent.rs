@@ -1,23 +1,33 @@
-//! What a process has taken so far, as a result tells it: the sum and each model's part count from the
-//! start of the process, those of sub-agents included. (`usage` counts the turn, but leaves them out.)
+//! Totals as a process reports them, in a result and in the answer to `get_usage`: cost and use of each
+//! model, those of sub-agents and of compaction included. (The `usage` of a result counts the main
+//! conversation alone.)
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::line::{Field, Line, ModelUsage, get};
+use super::line::{ControlResponse, Field, Line, ModelUsage, UsageResponse, get, text};
 use super::whole;
 use crate::domain::money::Usd;
 use crate::domain::usage::{ModelUse, Spent};
 
-/// What a result says; what it does not say, or says in another form, counts as nothing.
-pub(super) fn read(event: &Line<'_>) -> Spent {
-    let models: BTreeMap<String, &RawValue> = get(event.model_usage).unwrap_or_default();
+/// Returns the totals of a result; what it does not say, or says in another form, counts as nothing.
+pub(super) fn of_result(event: &Line<'_>) -> Spent {
+    totals(event.total_cost_usd, event.model_usage)
+}
+
+/// Returns the totals of an answer to `get_usage`, with the id of the request.
+pub(super) fn of_usage_response(event: &Line<'_>) -> Option<(String, Spent)> {
+    let answer: ControlResponse<'_> = get(event.response)?;
+    let UsageResponse { session } = get(answer.response)?;
+    session.total_cost_usd?;
+    Some((text(answer.request_id)?, totals(session.total_cost_usd, session.model_usage)))
+}
+
+fn totals(cost: Field<'_>, model_usage: Field<'_>) -> Spent {
+    let models: BTreeMap<String, &RawValue> = get(model_usage).unwrap_or_default();
     let used = |(model, used): (String, &RawValue)| Some((model, model_use(&get(Some(used))?)));
-    Spent {
-        cost: dollars(event.total_cost_usd),
-        usage: models.into_iter().filter_map(used).collect(),
-    }
+    Spent { cost: dollars(cost), usage: models.into_iter().filter_map(used).collect() }
 }
 
 fn model_use(said: &ModelUsage<'_>) -> ModelUse {
@@ -70,9 +80,8 @@ mod tests {
         for before in [Spent::default(), opus(150, 0.125)] {
             let mut stream = Stream::answer_to(MessageId::new("m"), before.clone());
             stream.feed(LINE.as_bytes()).expect("a short line");
-            let result = stream.result.expect("a result");
-            assert_eq!(result.spent, opus(200, 0.25), "what is odd counts as nothing");
-            assert_eq!(result.taken, opus(200, 0.25).since(&before));
+            assert_eq!(*stream.total(), opus(200, 0.25), "what is odd counts as nothing");
+            assert_eq!(*stream.taken(), opus(200, 0.25).since(&before));
         }
     }
 
@@ -82,7 +91,7 @@ mod tests {
             let mut stream = Stream::default();
             let line = format!("{{\"type\":\"result\",\"modelUsage\":{usage}}}\n");
             stream.feed(line.as_bytes()).expect("a short line");
-            assert_eq!(stream.result.expect("a result").taken, Spent::default());
+            assert_eq!(*stream.taken(), Spent::default());
         }
     }
 }

@@ -20,10 +20,10 @@ fn the_result_ends_the_turn() {
     let stream = read(&format!(
         "{{\"type\":\"system\",\"subtype\":\"init\"}}\n\n{RESULT}\n{{\"type\":\"task_updated\"}}\n"
     ));
-    let result = stream.result.expect("a result");
+    let result = stream.result.clone().expect("a result");
     assert_eq!(result.text.as_deref(), Some("done <goto>A.md</goto>"));
     assert_eq!((result.is_error, result.duration_ms), (false, 1200));
-    assert_eq!(result.taken.cost, Usd::from_dollars(0.05));
+    assert_eq!(stream.taken().cost, Usd::from_dollars(0.05));
     assert_eq!((stream.events, stream.garbage), (3, None));
 }
 
@@ -63,9 +63,10 @@ fn half_a_character_or_a_field_of_another_type_costs_no_turn() {
     assert!(text.starts_with("cut \u{fffd}") && text.ends_with("<result>ok</result>"), "{text}");
 
     let odd = r#"{"type":"result","subtype":7,"is_error":false,"result":"ok","total_cost_usd":"free","errors":[{"m":1},"two"],"api_error_status":{}}"#;
-    let result = read(odd).result.expect("a result");
+    let stream = read(odd);
+    let result = stream.result.clone().expect("a result");
     assert_eq!(
-        (result.text.as_deref(), result.taken.cost, result.api_status),
+        (result.text.as_deref(), stream.taken().cost, result.api_status),
         (Some("ok"), Usd::ZERO, None)
     );
     assert_eq!(result.errors, ["{\"m\":1}", "two"]);

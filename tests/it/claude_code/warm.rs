@@ -154,7 +154,7 @@ fn a_further_turn_outlives_its_raymond_and_is_paid_for_once() {
 #[test]
 fn what_a_turn_leaves_in_the_background_neither_stays_nor_answers() {
     let machine = Machine::new();
-    machine.prompt("START.md", "ALPHA: serve.");
+    machine.prompt("START.md", "---\nbackground: end\n---\nALPHA: serve.");
     machine.prompt("NEXT.md", "BRAVO: look.");
     let serve = json!({"command": "sleep 300", "run_in_background": true, "description": "serve"});
     machine.api.script([

@@ -12,6 +12,7 @@ use raymond::domain::settings::{MaxProcs, Settings};
 use raymond::domain::supervision::Supervision;
 use raymond::domain::transition::Variables;
 use raymond::domain::turn::{Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use raymond::domain::turn_options::TurnOptions;
 use raymond::process::claude::Claude;
 use raymond::process::command::Marker;
 use raymond::process::home::Homes;
@@ -57,6 +58,7 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
         visit: 0,
         session,
         model: None,
+        options: TurnOptions::default(),
         most: None,
         limits: Supervision::default().limits(),
         prompt: prompt.to_owned(),

@@ -1,0 +1,335 @@
+//! The options of a turn: what a state needs of Claude Code, beside its prompt and its model.
+//!
+//! The same options stand in a prompt's frontmatter, in `raymond.yaml`, at a node of a graph and at a
+//! role of a program. Each is optional, so that layers can be laid over each other: the nearest wins,
+//! key by key. Paths are relative to the workflow's folder until a process starts.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::model::ModelName;
+
+/// The options of a turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TurnOptions {
+    /// How much the model thinks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<EffortLevel>,
+    /// The built-in tools that are offered; an empty list offers none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<String>>,
+    /// Rules for tools that run without asking, such as `Bash(cargo test:*)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allowed_tools: Option<Vec<String>>,
+    /// Rules for tools that are denied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disallowed_tools: Option<Vec<String>>,
+    /// The permission mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<PermissionMode>,
+    /// A text that is appended to the system prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub append_system_prompt: Option<String>,
+    /// The file of a system prompt that replaces Claude Code's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt_file: Option<String>,
+    /// Configurations of MCP servers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp_config: Option<Vec<ConfigSource>>,
+    /// Whether only the MCP servers of `mcp_config` are used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict_mcp: Option<bool>,
+    /// Further settings of Claude Code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<ConfigSource>,
+    /// The settings files that are read; an empty list reads none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setting_sources: Option<Vec<SettingSource>>,
+    /// Definitions of sub-agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<ConfigSource>,
+    /// Further directories that tools may access.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub add_dirs: Option<Vec<String>>,
+    /// Directories of Claude Code plug-ins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin_dirs: Option<Vec<String>>,
+    /// The number of requests that a turn may make.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// The number of tokens that the model may think with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_thinking_tokens: Option<u32>,
+    /// The fate of background work at the turn's end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub background: Option<BackgroundWork>,
+    /// Environment variables by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<BTreeMap<String, EnvValue>>,
+    /// The models that are used in turn when the first is overloaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback_model: Option<Vec<ModelName>>,
+    /// How much of Claude Code is loaded when a process starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub startup: Option<StartupMode>,
+}
+
+impl TurnOptions {
+    /// Returns whether no option is given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns these options, completed key by key from those of a layer farther away.
+    #[must_use]
+    pub fn or(self, farther: &Self) -> Self {
+        let farther = farther.clone();
+        Self {
+            effort: self.effort.or(farther.effort),
+            tools: self.tools.or(farther.tools),
+            allowed_tools: self.allowed_tools.or(farther.allowed_tools),
+            disallowed_tools: self.disallowed_tools.or(farther.disallowed_tools),
+            permission_mode: self.permission_mode.or(farther.permission_mode),
+            append_system_prompt: self.append_system_prompt.or(farther.append_system_prompt),
+            system_prompt_file: self.system_prompt_file.or(farther.system_prompt_file),
+            mcp_config: self.mcp_config.or(farther.mcp_config),
+            strict_mcp: self.strict_mcp.or(farther.strict_mcp),
+            settings: self.settings.or(farther.settings),
+            setting_sources: self.setting_sources.or(farther.setting_sources),
+            agents: self.agents.or(farther.agents),
+            add_dirs: self.add_dirs.or(farther.add_dirs),
+            plugin_dirs: self.plugin_dirs.or(farther.plugin_dirs),
+            max_turns: self.max_turns.or(farther.max_turns),
+            max_thinking_tokens: self.max_thinking_tokens.or(farther.max_thinking_tokens),
+            background: self.background.or(farther.background),
+            env: self.env.or(farther.env),
+            fallback_model: self.fallback_model.or(farther.fallback_model),
+            startup: self.startup.or(farther.startup),
+        }
+    }
+}
+
+/// How much a model thinks, as Claude Code names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum EffortLevel {
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+impl EffortLevel {
+    /// All levels by name, the lowest first.
+    pub const NAMES: [(&str, Self); 5] = [
+        ("low", Self::Low),
+        ("medium", Self::Medium),
+        ("high", Self::High),
+        ("xhigh", Self::Xhigh),
+        ("max", Self::Max),
+    ];
+
+    /// Returns the name that Claude Code takes.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Xhigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+}
+
+/// A permission mode of Claude Code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum PermissionMode {
+    /// Nothing is changed; a plan is made.
+    Plan,
+    /// Rules decide, and what would ask is denied.
+    DontAsk,
+    /// Rules decide, and what is left is asked.
+    Default,
+    /// As `Default`, and files in the working directory are edited unasked.
+    AcceptEdits,
+    /// A classifier decides on what would ask.
+    Auto,
+    /// Everything runs unasked.
+    BypassPermissions,
+}
+
+impl PermissionMode {
+    /// All modes by name. Newer versions list `default` as `manual`, and take both.
+    pub const NAMES: [(&str, Self); 7] = [
+        ("plan", Self::Plan),
+        ("dontAsk", Self::DontAsk),
+        ("default", Self::Default),
+        ("manual", Self::Default),
+        ("acceptEdits", Self::AcceptEdits),
+        ("auto", Self::Auto),
+        ("bypassPermissions", Self::BypassPermissions),
+    ];
+
+    /// Returns the name that every version of Claude Code takes.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::DontAsk => "dontAsk",
+            Self::Default => "default",
+            Self::AcceptEdits => "acceptEdits",
+            Self::Auto => "auto",
+            Self::BypassPermissions => "bypassPermissions",
+        }
+    }
+}
+
+/// A configuration that is given as a file of the workflow, or in place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ConfigSource {
+    /// The path of a file, relative to the workflow's folder.
+    File(String),
+    /// The configuration itself.
+    Inline(Map<String, Value>),
+}
+
+/// A settings file that Claude Code may read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SettingSource {
+    /// The one in the home directory.
+    User,
+    /// The one that a repository shares.
+    Project,
+    /// The one that a working copy keeps for itself.
+    Local,
+}
+
+impl SettingSource {
+    /// All sources by name.
+    pub const NAMES: [(&str, Self); 3] =
+        [("user", Self::User), ("project", Self::Project), ("local", Self::Local)];
+
+    /// Returns the name that Claude Code takes.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Local => "local",
+        }
+    }
+}
+
+/// The fate of background work when a turn would else be over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BackgroundWork {
+    /// The turn waits for it.
+    #[default]
+    Wait,
+    /// It is ended with the turn.
+    End,
+    /// Background commands live on in the session's process; sub-agents are waited for.
+    Keep,
+}
+
+impl BackgroundWork {
+    /// All fates by name.
+    pub const NAMES: [(&str, Self); 3] =
+        [("wait", Self::Wait), ("end", Self::End), ("keep", Self::Keep)];
+}
+
+/// The value of an environment variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum EnvValue {
+    /// The value that it has where raymond was started; it must be set there.
+    Pass,
+    /// This text.
+    Set(String),
+}
+
+/// How much of Claude Code is loaded when a process starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StartupMode {
+    /// All that it loads by itself.
+    #[default]
+    Normal,
+    /// No more than a state without memory, plug-ins and settings of the user needs.
+    Lean,
+}
+
+impl StartupMode {
+    /// All modes by name.
+    pub const NAMES: [(&str, Self); 2] = [("normal", Self::Normal), ("lean", Self::Lean)];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_layer_wins_key_by_key() {
+        let near = TurnOptions {
+            effort: Some(EffortLevel::Low),
+            tools: Some(Vec::new()),
+            ..TurnOptions::default()
+        };
+        let far = TurnOptions {
+            effort: Some(EffortLevel::Max),
+            tools: Some(vec!["Read".into()]),
+            max_turns: Some(3),
+            ..TurnOptions::default()
+        };
+        let both = near.clone().or(&far);
+        assert_eq!((both.effort, both.tools), (Some(EffortLevel::Low), Some(Vec::new())));
+        assert_eq!(both.max_turns, Some(3));
+        assert_eq!(near.clone().or(&TurnOptions::default()), near);
+        assert_eq!(TurnOptions::default().or(&near), near);
+    }
+
+    #[test]
+    fn absent_options_are_not_written_and_unknown_ones_are_read_past() {
+        let none = TurnOptions::default();
+        assert!(none.is_empty());
+        assert_eq!(serde_json::to_string(&none).expect("written"), "{}");
+        let read = |json: &str| serde_json::from_str::<TurnOptions>(json).expect("read");
+        assert_eq!(read(r#"{"later":1}"#), none);
+        let some = read(
+            r#"{"permission_mode":"acceptEdits","mcp_config":["a.json",{"mcpServers":{}}],
+                "env":{"HOME":"pass","A":{"set":"b"}},"background":"keep","fallback_model":["x"]}"#,
+        );
+        let again: TurnOptions =
+            serde_json::from_str(&serde_json::to_string(&some).expect("written")).expect("read");
+        assert_eq!(again, some);
+        assert_eq!(some.background, Some(BackgroundWork::Keep));
+    }
+
+    #[test]
+    fn names_are_those_of_the_stored_form() {
+        for (name, level) in EffortLevel::NAMES {
+            assert_eq!(level.name(), name);
+            assert_eq!(serde_json::to_value(level).expect("written"), name);
+        }
+        for (name, mode) in PermissionMode::NAMES.into_iter().filter(|(name, _)| *name != "manual")
+        {
+            assert_eq!(mode.name(), name);
+            assert_eq!(serde_json::to_value(mode).expect("written"), name);
+        }
+        for (name, source) in SettingSource::NAMES {
+            assert_eq!(source.name(), name);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The end of a turn: its last costs are read, its process is kept or ended, its outcome is told.
+//!
+//! A turn that is cut off is interrupted first, so that Claude Code says what it has cost. What still
+//! runs in the background is ended with the turn, or lives on in the process, as the state says; only a
+//! process that waits with nothing to do can be given up for another.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::spawn_local;
+use tokio::time::{Instant, sleep};
+
+use super::claude::{Claude, Turn};
+use super::follow::{End, Stop};
+use super::message;
+use super::outcome::outcome;
+use super::stream::Stream;
+use super::worker::{Rest, Worker};
+use crate::domain::turn::{StepInput, StepOutcome};
+use crate::domain::turn_options::BackgroundWork;
+use crate::fault::point;
+
+/// How long a process may take to say what a turn has cost that is cut off.
+const LAST_READING: Duration = Duration::from_secs(2);
+
+/// The pause between two looks for that.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+impl Claude {
+    /// Keeps the process for the next turn, or ends it, and returns the outcome of the turn.
+    pub(super) async fn finish(
+        &self,
+        turn: Turn,
+        end: End,
+        input: &StepInput,
+        stop: &watch::Receiver<Stop>,
+    ) -> StepOutcome {
+        let Turn { mut worker, mut stream, attached, .. } = turn;
+        point("rest.before");
+        if matches!(end, End::Result) {
+            stream.finish_answer();
+            stop_tasks(&mut worker, &mut stream, stop).await;
+        } else if !matches!(end, End::Exited(_)) {
+            stream.drop_unfinished_answer();
+            interrupt(&mut worker, &mut stream, stop).await;
+        }
+        let has_tasks = !stream.background.running().is_empty();
+        worker.may_leave_others |= attached || stream.used_tools || has_tasks;
+        worker.spent = stream.total().clone();
+        worker.background = stream.background.left_running();
+        if self.stays(&worker, &stream, &end, stop) {
+            let files = worker.files.clone();
+            self.keep_for_next(worker, input, &stream);
+            return outcome(end, &stream, &files, input.limits);
+        }
+        let how = match end {
+            End::Result if has_tasks => Rest::Now,
+            End::Result => Rest::Patiently,
+            _ => Rest::Soon,
+        };
+        worker.end(&self.marker, stop, how).await;
+        let end = match worker.follower.read_to_end(&mut stream).await {
+            Err(error) if stream.result.is_none() => End::Unreadable(error),
+            _ => end,
+        };
+        outcome(end, &stream, &worker.files, input.limits)
+    }
+
+    /// Returns whether a process can serve another turn: it has answered well, it listens, and it
+    /// runs nothing but what is to live on.
+    fn stays(
+        &self,
+        worker: &Worker,
+        stream: &Stream,
+        end: &End,
+        stop: &watch::Receiver<Stop>,
+    ) -> bool {
+        let is_needed = match stream.background_work {
+            BackgroundWork::Keep => self.settings.warm || worker.background.has_running(),
+            BackgroundWork::Wait | BackgroundWork::End => {
+                self.settings.warm && !worker.background.has_running()
+            }
+        };
+        is_needed
+            && matches!(end, End::Result)
+            && stream.result.as_ref().is_some_and(|result| !result.is_error)
+            && worker.stdin.is_some()
+            && *stop.borrow() == Stop::No
+    }
+
+    fn keep_for_next(&self, worker: Worker, input: &StepInput, stream: &Stream) {
+        let session = input.session.after_turn(stream.message.clone());
+        let agent = &input.turn.agent;
+        let is_held = worker.background.has_running();
+        match self.pool.keep(worker, agent, &session) {
+            Ok(_) if is_held => {}
+            Ok(number) => {
+                let (pool, marker) = (Rc::clone(&self.pool), self.marker.clone());
+                let stop = self.stops.of_run();
+                let longest = Duration::from_millis(self.settings.warm_for_ms);
+                spawn_local(async move {
+                    sleep(longest).await;
+                    if let Some(worker) = pool.expired(number) {
+                        worker.rest(&marker, &stop, Rest::Patiently).await;
+                    }
+                });
+            }
+            Err(worker) => self.retire(*worker),
+        }
+    }
+}
+
+/// Stops the background tasks that end with the turn, and reads what they have cost.
+async fn stop_tasks(worker: &mut Worker, stream: &mut Stream, stop: &watch::Receiver<Stop>) {
+    if stream.background_work != BackgroundWork::End || stream.background.running().is_empty() {
+        return;
+    }
+    let stops = stream.background.running().iter().map(|task| message::stop_task(&task.id));
+    let said: String = stops.chain([message::get_usage(message::FINAL_USAGE)]).collect();
+    if worker.command(&said, LAST_READING).await {
+        let is_done =
+            |stream: &Stream| stream.has_final_cost() && stream.background.running().is_empty();
+        read_until(worker, stream, stop, is_done).await;
+    }
+}
+
+/// Interrupts a turn that is cut off, and reads what it has cost.
+async fn interrupt(worker: &mut Worker, stream: &mut Stream, stop: &watch::Receiver<Stop>) {
+    if stream.events == 0 || worker.process.has_ended() {
+        return;
+    }
+    let said = message::interrupt() + &message::get_usage(message::FINAL_USAGE);
+    if *stop.borrow() != Stop::Now && worker.command(&said, LAST_READING).await {
+        let (results, waits) = (stream.results, stream.cut_off_tasks.is_some());
+        let is_done = |stream: &Stream| {
+            if waits { stream.has_final_cost() } else { stream.results > results }
+        };
+        read_until(worker, stream, stop, is_done).await;
+    }
+}
+
+/// Reads a stream until a condition holds, the process has ended, or it has taken too long.
+async fn read_until(
+    worker: &mut Worker,
+    stream: &mut Stream,
+    stop: &watch::Receiver<Stop>,
+    is_done: impl Fn(&Stream) -> bool,
+) {
+    let deadline = Instant::now() + LAST_READING;
+    while Instant::now() < deadline && *stop.borrow() != Stop::Now {
+        let has_ended = worker.process.has_ended();
+        if worker.follower.read(stream).is_err() || is_done(stream) || has_ended {
+            return;
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}

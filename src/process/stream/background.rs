@@ -1,0 +1,194 @@
+//! The background tasks of a process, and the moment at which nothing more will come of a turn. Pure.
+//!
+//! Sub-agents and commands may go on after the result of a turn. When one ends, Claude Code begins a
+//! turn of its own to tell the model, which has a result of its own. So a turn is over when it has a
+//! result, no task runs, and no such turn is due.
+//!
+//! Newer versions report all running tasks at each change, older ones only each start and end. In
+//! every version the session is `running` while turns are due, if it was asked to report its state;
+//! and each turn begins with an `init`.
+
+use serde::Deserialize;
+
+use super::line::{Field, Line, get, text};
+use crate::domain::turn_options::BackgroundWork;
+
+/// The kind of a task that an agent is.
+const AGENT: &str = "local_agent";
+
+/// The number of tasks that a message names.
+const SHOWN_TASKS: usize = 5;
+
+/// A task that runs in the background of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackgroundTask {
+    /// The id that Claude Code gave it.
+    pub id: String,
+    /// Whether it is a sub-agent, not a command.
+    pub is_agent: bool,
+    /// The description that the model gave it.
+    pub description: String,
+}
+
+/// The background tasks of a process and the state of its session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BackgroundTasks {
+    running: Vec<BackgroundTask>,
+    /// All running tasks are reported at each change, so single starts say nothing new.
+    reports_all: bool,
+    /// The session says that it is running.
+    session_runs: bool,
+    /// A turn has begun since the last result.
+    turn_runs: bool,
+    /// A task has ended since the last result: a turn is due that tells the model.
+    notice_is_due: bool,
+    /// The turns that are queued, by the last result.
+    queued_turns: u64,
+}
+
+/// How far a turn that has a result is from its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnRemainder {
+    /// Nothing more will come.
+    Nothing,
+    /// A further turn is announced, but has not begun. If it does not begin soon, none will.
+    Announced,
+    /// A further turn runs.
+    Turn,
+    /// Background tasks run.
+    Tasks,
+}
+
+#[derive(Deserialize)]
+struct ReportedTask<'line> {
+    #[serde(borrow, default)]
+    task_id: Field<'line>,
+    #[serde(borrow, default)]
+    task_type: Field<'line>,
+    #[serde(borrow, default)]
+    description: Field<'line>,
+    #[serde(borrow, default)]
+    ambient: Field<'line>,
+}
+
+impl BackgroundTask {
+    fn read(id: Field<'_>, kind: Field<'_>, description: Field<'_>) -> Option<Self> {
+        Some(Self {
+            id: text(id)?,
+            is_agent: text(kind).as_deref() == Some(AGENT),
+            description: text(description).unwrap_or_default(),
+        })
+    }
+}
+
+impl BackgroundTasks {
+    /// Returns what is left of them for the next turn of the process, which waits meanwhile.
+    #[must_use]
+    pub fn left_running(&self) -> Self {
+        Self { running: self.running.clone(), reports_all: self.reports_all, ..Self::default() }
+    }
+
+    /// Returns the tasks that run.
+    #[must_use]
+    pub fn running(&self) -> &[BackgroundTask] {
+        &self.running
+    }
+
+    /// Returns whether any task runs.
+    #[must_use]
+    pub fn has_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Returns the running tasks for people; None if there are none.
+    #[must_use]
+    pub fn names(&self) -> Option<String> {
+        let name = |task: &BackgroundTask| match task.is_agent {
+            true => format!("the sub-agent \"{}\"", task.description),
+            false => format!("the background command \"{}\"", task.description),
+        };
+        let names: Vec<String> = self.running.iter().take(SHOWN_TASKS).map(name).collect();
+        let more = self.running.len().saturating_sub(SHOWN_TASKS);
+        match (names.is_empty(), more) {
+            (true, _) => None,
+            (false, 0) => Some(names.join(", ")),
+            (false, more) => Some(format!("{} and {more} more", names.join(", "))),
+        }
+    }
+
+    /// Returns what is still to come of a turn that has a result.
+    #[must_use]
+    pub fn remainder(&self, background: BackgroundWork) -> TurnRemainder {
+        let is_waited_for = |task: &BackgroundTask| match background {
+            BackgroundWork::Wait => true,
+            BackgroundWork::Keep => task.is_agent,
+            BackgroundWork::End => false,
+        };
+        if self.turn_runs {
+            TurnRemainder::Turn
+        } else if background == BackgroundWork::End && self.has_running() {
+            TurnRemainder::Nothing
+        } else if self.running.iter().any(is_waited_for) {
+            TurnRemainder::Tasks
+        } else if self.notice_is_due || self.queued_turns > 0 || self.session_runs {
+            TurnRemainder::Announced
+        } else {
+            TurnRemainder::Nothing
+        }
+    }
+
+    /// Takes a system event.
+    pub(super) fn system(&mut self, subtype: &str, event: &Line<'_>) {
+        match subtype {
+            "init" => self.turn_runs = true,
+            "background_tasks_changed" => self.changed(event),
+            "task_started" => self.started(event),
+            "task_notification" => self.ended(event),
+            "session_state_changed" => {
+                self.session_runs = text(event.state).is_some_and(|state| state != "idle");
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes the result of a turn.
+    pub(super) fn result(&mut self, event: &Line<'_>) {
+        self.turn_runs = false;
+        self.notice_is_due = false;
+        self.queued_turns = get(event.queued_turn_count).unwrap_or(0);
+    }
+
+    fn changed(&mut self, event: &Line<'_>) {
+        let Some(reported) = get::<Vec<ReportedTask<'_>>>(event.tasks) else { return };
+        let is_waited_for = |task: &ReportedTask<'_>| !get(task.ambient).unwrap_or(false);
+        let running: Vec<_> = reported
+            .iter()
+            .filter(|task| is_waited_for(task))
+            .filter_map(|task| BackgroundTask::read(task.task_id, task.task_type, task.description))
+            .collect();
+        let has_ended = |task: &BackgroundTask| !running.iter().any(|other| other.id == task.id);
+        self.notice_is_due |= self.running.iter().any(has_ended);
+        self.reports_all = true;
+        self.running = running;
+    }
+
+    /// Older versions do not say whether a task is in the background; then its end is awaited in
+    /// any case, and that of a foreground task comes before the result.
+    fn started(&mut self, event: &Line<'_>) {
+        let in_background: bool = get(event.is_backgrounded).unwrap_or(true);
+        if self.reports_all || !in_background {
+            return;
+        }
+        let task = BackgroundTask::read(event.task_id, event.task_type, event.description);
+        self.running.extend(task);
+    }
+
+    fn ended(&mut self, event: &Line<'_>) {
+        let Some(id) = text(event.task_id) else { return };
+        self.running.retain(|task| task.id != id);
+        self.notice_is_due = true;
+    }
+}
+
+#[cfg(test)]
+mod tests;

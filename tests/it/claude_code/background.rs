@@ -1,0 +1,156 @@
+//! Work in the background with the real program: the turn goes on until it has ended.
+
+use serde_json::{Value, json};
+
+use crate::api::{Rule, on};
+
+use super::POSITIVE;
+use super::machine::Machine;
+
+/// The instruction to a sub-agent in the background, which `DELTA` marks.
+fn delegate() -> Rule {
+    let task = json!({
+        "description": "count the files", "prompt": "DELTA: a part.",
+        "subagent_type": "general-purpose", "run_in_background": true,
+    });
+    on("ALPHA").tool("Agent", task).tokens(1_000, 100).times(1)
+}
+
+/// START launches a sub-agent and says that it waits; the tag comes when the sub-agent has ended.
+fn delegating() -> Machine {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: delegate.");
+    machine.prompt("NEXT.md", "BRAVO: go on.");
+    machine.api.script([
+        delegate(),
+        on("DELTA").reply("There are three.").tokens(2_000, 200).hold(),
+        on("<task-notification>").reply("It is done. <goto>NEXT.md</goto>").tokens(3_000, 300),
+        on("BRAVO").reply("<result>POSITIVE</result>").tokens(5_000, 500),
+        on("launched successfully").reply("I have launched it and wait.").tokens(4_000, 400),
+    ]);
+    machine
+}
+
+/// The tokens that each step has taken, in and out.
+fn tokens(machine: &Machine) -> Vec<(u64, u64)> {
+    let sum = |step: &Value, key: &str| -> u64 {
+        let usage = step["usage"].as_object().into_iter().flatten();
+        usage.filter_map(|(_, used)| used[key].as_u64()).sum()
+    };
+    let steps = machine.records("step_finished");
+    steps.iter().map(|step| (sum(step, "input_tokens"), sum(step, "output_tokens"))).collect()
+}
+
+fn assert_asked_once(machine: &Machine) {
+    assert_eq!(machine.transitions(), ["main#1 goto NEXT.md", "main#2 result"]);
+    assert_eq!(["DELTA", "BRAVO"].map(|marker| machine.api.turns(marker)), [1, 1]);
+    assert_eq!(tokens(machine), [(10_000, 1_000), (5_000, 500)]);
+    assert!(machine.records("turn_rejected").is_empty(), "nobody was reminded");
+    assert!(machine.processes().is_empty(), "{:?}", machine.processes());
+}
+
+#[test]
+fn a_turn_ends_when_its_sub_agent_has_ended() {
+    for options in [&[][..], &["--no-warm"]] {
+        let machine = delegating();
+        let run = machine.start(options);
+        machine.api.wait_for("launched successfully", 1);
+        machine.api.wait_for("DELTA", 1);
+        machine.api.release("DELTA");
+        run.wait().exits(0).prints(POSITIVE);
+        assert_asked_once(&machine);
+    }
+}
+
+#[test]
+fn an_adopted_turn_ends_when_its_sub_agent_has_ended() {
+    for is_resumed_first in [true, false] {
+        let machine = delegating();
+        let run = machine.start(&[]);
+        machine.api.wait_for("launched successfully", 1);
+        machine.api.wait_for("DELTA", 1);
+        run.kill();
+        if is_resumed_first {
+            let run = machine.go_on(&[]);
+            machine.until("the run was taken up", || !machine.records("run_resumed").is_empty());
+            machine.api.release("DELTA");
+            run.wait().exits(0).prints(POSITIVE);
+        } else {
+            machine.api.release("DELTA");
+            machine.until("the process has ended", || machine.processes().is_empty());
+            machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
+        }
+        assert_asked_once(&machine);
+    }
+}
+
+#[test]
+fn a_stopped_run_lets_the_sub_agent_of_its_turn_end() {
+    let machine = delegating();
+    let run = machine.start(&[]);
+    machine.api.wait_for("launched successfully", 1);
+    machine.api.wait_for("DELTA", 1);
+    let before = run.stderr();
+    run.interrupt();
+    machine.until("it says that it stops", || run.stderr() != before);
+    machine.api.release("DELTA");
+    run.wait().exits(130);
+    machine.go_on(&[]).wait().exits(0).prints(POSITIVE);
+    assert_asked_once(&machine);
+}
+
+#[test]
+fn what_a_cut_off_turn_has_cost_is_counted() {
+    let machine = delegating();
+    let run = machine.start(&["--shutdown", "1ms"]);
+    machine.api.wait_for("launched successfully", 1);
+    machine.api.wait_for("DELTA", 1);
+    run.interrupt();
+    run.wait().exits(130);
+    let counted = machine.records("cost_counted");
+    let [counted] = counted.as_slice() else { panic!("{counted:#?}") };
+    assert_eq!(counted["estimated"], Value::Null, "{counted:#}");
+    let used = counted["usage"].as_object().and_then(|usage| usage.values().next());
+    assert_eq!(used.map(|used| &used["input_tokens"]), Some(&json!(5_000)), "{counted:#}");
+    assert!(machine.processes().is_empty(), "{:?}", machine.processes());
+}
+
+#[test]
+fn a_background_command_is_waited_for() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: test.");
+    let gate = machine.path("work/gate");
+    let command = json!({
+        "command": format!("while [ ! -e {} ]; do sleep 0.05; done", gate.display()),
+        "description": "the tests", "run_in_background": true,
+    });
+    machine.api.script([
+        on("ALPHA").tool("Bash", command).times(1),
+        on("<task-notification>").reply("<result>POSITIVE</result>"),
+        on("running in background").reply("They run."),
+    ]);
+    let run = machine.start(&["--", "--allowedTools", "Bash"]);
+    machine.until("the model has said that they run", || {
+        machine.run_file("steps/main-1-0.jsonl").contains("They run.")
+    });
+    std::fs::write(gate, "").expect("the machine is writable");
+    run.wait().exits(0).prints(POSITIVE);
+    assert!(machine.records("turn_rejected").is_empty());
+}
+
+#[test]
+fn a_task_that_never_ends_is_named_when_the_turn_takes_too_long() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: serve.");
+    let command = json!({
+        "command": "sleep 600", "description": "a dev server", "run_in_background": true,
+    });
+    machine.api.script([
+        on("ALPHA").tool("Bash", command).times(1),
+        on("running in background").reply("It serves. <result>POSITIVE</result>"),
+    ]);
+    let options = ["--timeout", "8s", "--restart", "temporary", "--", "--allowedTools", "Bash"];
+    let ended = machine.run(&options).exits(1);
+    assert!(ended.stderr.contains("the background command \"a dev server\""), "{ended:?}");
+    assert!(machine.processes().is_empty(), "{:?}", machine.processes());
+}

@@ -29,6 +29,7 @@ use super::transcript::TurnFiles;
 use super::worker::{Rest, Worker};
 use crate::domain::capacity;
 use crate::domain::id::{AgentId, SessionId};
+use crate::domain::program_version::version_warning;
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{Failure, StepInput, StepOutcome, TurnId};
 
@@ -55,6 +56,7 @@ pub struct Claude {
     pub(super) gauge: Gauge,
     pub(super) census: Census,
     pub(super) starts_ahead: Cell<bool>,
+    warned_of_version: Cell<bool>,
 }
 
 /// A turn that is being run.
@@ -96,6 +98,7 @@ impl Claude {
             gauge,
             census: Census::default(),
             starts_ahead: Cell::new(false),
+            warned_of_version: Cell::new(false),
         }
     }
 
@@ -232,6 +235,7 @@ impl Claude {
         let for_first_sign = took_over.then(|| first_sign(input));
         let waits = Waits { limits: input.limits, for_first_sign };
         follow(process, follower, stream, stop, waits, |stream| {
+            self.warn_of_version(stream);
             if let Some(seen) = &stream.activity {
                 notices(Notice::Active(seen));
             }
@@ -245,6 +249,16 @@ impl Claude {
             }
         })
         .await
+    }
+
+    /// Warns once of a program that is older than supported or newer than tested.
+    fn warn_of_version(&self, stream: &Stream) {
+        if !self.warned_of_version.get()
+            && let Some(warning) = stream.version.as_deref().and_then(version_warning)
+        {
+            self.warned_of_version.set(true);
+            tracing::warn!("{warning}");
+        }
     }
 }
 

@@ -105,6 +105,8 @@ pub struct Stream {
     pub throttled: u32,
     /// The usage limit that the program reported.
     pub limit: Option<Rejected>,
+    /// The version of the program, as it names it.
+    pub version: Option<String>,
     /// Whether the program said that it is not logged in.
     pub not_logged_in: bool,
     /// The tools that were refused.
@@ -261,10 +263,11 @@ impl Stream {
 
     fn system(&mut self, event: &Line<'_>) {
         let subtype = text(event.subtype).unwrap_or_default();
-        if subtype == "api_retry" {
-            self.api_retry(event);
-        } else if subtype == "permission_denied" {
-            self.refused.denied(event);
+        match subtype.as_str() {
+            "init" => self.version = text(event.claude_code_version),
+            "api_retry" => self.api_retry(event),
+            "permission_denied" => self.refused.denied(event),
+            _ => {}
         }
         self.background.system(&subtype, event);
     }

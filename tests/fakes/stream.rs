@@ -10,6 +10,9 @@ use crate::usage::Usage;
 /// The model of a turn that was asked for none.
 pub(crate) const MODEL: &str = "opus";
 
+/// The version of a program that is not told to be another by `FAKE_CLAUDE_VERSION`.
+const VERSION: &str = "2.1.197";
+
 const TOOL_USE: &str = "toolu_1";
 
 /// What every line of a turn tells.
@@ -51,10 +54,12 @@ impl Turn {
     }
 
     fn init(&self) -> Vec<u8> {
+        let named = std::env::var("FAKE_CLAUDE_VERSION");
+        let version = named.unwrap_or_else(|_| VERSION.to_owned());
         line(&json!({
             "type": "system", "subtype": "init", "session_id": self.session,
             "model": self.model, "permissionMode": self.permission_mode, "tools": [],
-            "mcp_servers": [], "claude_code_version": "2.1.197",
+            "mcp_servers": [], "claude_code_version": version,
         }))
     }
 

@@ -55,5 +55,6 @@ mod throttle;
 mod top;
 mod tree;
 mod usage_limit;
+mod version_warning;
 mod warm;
 mod worktrees;

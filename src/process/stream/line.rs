@@ -69,6 +69,8 @@ pub(super) struct Line<'line> {
     #[serde(borrow, default)]
     pub(super) origin: Field<'line>,
     #[serde(borrow, default)]
+    pub(super) claude_code_version: Field<'line>,
+    #[serde(borrow, default)]
     pub(super) permission_denials: Field<'line>,
     #[serde(borrow, default)]
     pub(super) tool_name: Field<'line>,

@@ -94,9 +94,12 @@ fn beginning(text: &str) -> String {
     text.chars().take(300).collect()
 }
 
-/// The texts of a message's content, which is a string or a list of blocks.
+/// The texts of a message's content, which is a string or a list of blocks. Reminders that Claude Code
+/// adds are left out, but not the news of a background task, which newer versions wrap into one.
 fn texts(content: &Value) -> Vec<String> {
-    let said = |text: &String| !text.trim_start().starts_with("<system-reminder>");
+    let said = |text: &String| {
+        !text.trim_start().starts_with("<system-reminder>") || text.contains("<task-notification>")
+    };
     match content {
         Value::String(text) => vec![text.clone()],
         blocks => items(blocks).filter_map(text).collect(),

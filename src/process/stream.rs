@@ -5,6 +5,7 @@
 //! held at a time, and its length is capped.
 
 pub mod background;
+mod events;
 pub mod glimpse;
 mod line;
 pub mod partial;
@@ -14,11 +15,10 @@ mod spent;
 use memchr::memchr;
 use serde_json::value::RawValue;
 
-use self::line::{Line, Message, Origin, RateLimit, get, text};
+use self::line::{Line, get, text};
 use self::refusals::RefusedTools;
 
 use self::background::{BackgroundTasks, TurnRemainder};
-use super::message::{BASE_USAGE, FINAL_USAGE};
 use crate::domain::id::MessageId;
 use crate::domain::passage::Expected;
 use crate::domain::spending::SpendingMeter;
@@ -242,152 +242,6 @@ impl Stream {
         if std::mem::take(&mut self.retry_delay_ms) > 0 {
             self.activity = Some("writing".to_owned());
         }
-    }
-
-    fn event(&mut self, event: &Line<'_>) {
-        if event.kind == partial::KIND {
-            return self.partial_message();
-        }
-        self.events += 1;
-        self.retry_delay_ms = 0;
-        match &*event.kind {
-            "assistant" => self.assistant(event),
-            "system" => self.system(event),
-            "user" => self.user(event),
-            "rate_limit_event" => self.rate_limit(event),
-            "result" => self.result(event),
-            "control_response" => self.control_response(event),
-            _ => {}
-        }
-    }
-
-    fn system(&mut self, event: &Line<'_>) {
-        let subtype = text(event.subtype).unwrap_or_default();
-        match subtype.as_str() {
-            "init" => self.version = text(event.claude_code_version),
-            "api_retry" => self.api_retry(event),
-            "permission_denied" => self.refused.denied(event),
-            _ => {}
-        }
-        self.background.system(&subtype, event);
-    }
-
-    fn assistant(&mut self, event: &Line<'_>) {
-        let error = text(event.error);
-        self.not_logged_in |= error.as_deref() == Some(AUTHENTICATION_FAILED);
-        self.reported_error = error.or(self.reported_error.take());
-        let Some(message) = get::<Message<'_>>(event.message) else { return };
-        if text(message.model).as_deref() == Some(SYNTHETIC) {
-            return;
-        }
-        self.authentication_refusals = 0;
-        if let (Some(uuid), None) = (text(event.uuid), text(event.parent_tool_use_id)) {
-            self.message = Some(MessageId::new(&uuid));
-        }
-        for content in message.content {
-            match &*content.kind {
-                "tool_use" => {
-                    self.used_tools = true;
-                    self.refused.called(&content);
-                    self.activity = text(content.name);
-                    self.open_tools.extend(text(content.id));
-                }
-                "text" => self.activity = Some("writing".to_owned()),
-                "thinking" => self.activity = Some("thinking".to_owned()),
-                _ => {}
-            }
-        }
-    }
-}
-
-impl Stream {
-    fn api_retry(&mut self, event: &Line<'_>) {
-        let attempt: u32 = get(event.attempt).unwrap_or(1);
-        self.activity = Some(format!("waiting for the API (attempt {attempt})"));
-        self.retry_delay_ms = whole(get(event.retry_delay_ms).unwrap_or(0.0));
-        let status: Option<u16> = get(event.error_status);
-        let error = text(event.error);
-        let asked = matches!(error.as_deref(), Some("rate_limit" | "overloaded"));
-        if asked || status.is_some_and(is_throttle) {
-            self.throttled += 1;
-        }
-        let refused = error.as_deref() == Some(AUTHENTICATION_FAILED);
-        if refused || matches!(status, Some(401 | 403)) {
-            self.authentication_refusals += 1;
-        } else {
-            self.authentication_refusals = 0;
-        }
-    }
-
-    /// The total before the first turn is not its cost; any later one is.
-    fn control_response(&mut self, event: &Line<'_>) {
-        match spent::of_usage_response(event) {
-            Some((request, total)) if request == BASE_USAGE => self.meter.set_base(total),
-            Some((request, total)) if request == FINAL_USAGE => {
-                self.meter.read_total(total);
-                self.has_final_cost = true;
-            }
-            _ => {}
-        }
-    }
-
-    /// A turn may have several results: when background work ends, the model is told, and answers
-    /// again. The last one counts; if it says nothing, what was said before stands.
-    fn result(&mut self, event: &Line<'_>) {
-        self.refused.result(event);
-        self.results += 1;
-        self.meter.read_total(spent::of_result(event));
-        self.background.result(event);
-        let origin = get::<Origin<'_>>(event.origin).map(|origin| origin.kind);
-        let messages: Option<Vec<String>> = get(event.user_message_uuids);
-        if self.answer_is_final
-            || !self.expected.is_answered_by(origin.as_deref(), messages.as_deref())
-        {
-            return;
-        }
-        self.expected.answered();
-        let mut read = TurnResult::read(event);
-        if let Some(before) = self.result.take() {
-            read.duration_ms = read.duration_ms.saturating_add(before.duration_ms);
-            if !read.is_error && read.text.as_deref().is_none_or(|text| text.trim().is_empty()) {
-                read.text = before.text;
-            }
-        }
-        self.result = Some(read);
-        if let Some(waits) = self.background.names() {
-            self.activity = Some(format!("waiting for {waits}"));
-        }
-    }
-
-    fn user(&mut self, event: &Line<'_>) {
-        let waits = self.expected.is_waiting();
-        if !waits && self.open_tools.is_empty() {
-            return;
-        }
-        let Some(message) = get::<Message<'_>>(event.message) else { return };
-        if waits
-            && get(event.is_replay).unwrap_or(false)
-            && let Some(id) = text(event.uuid)
-        {
-            self.expected.repeated(&id);
-        }
-        for content in message.content {
-            self.refused.answered(&content);
-            if let Some(answered) = text(content.tool_use_id) {
-                self.open_tools.retain(|tool| *tool != answered);
-            }
-        }
-    }
-
-    /// A refusal that names no limit of the account is one of the API's, for a moment; and an account
-    /// that goes on with extra usage is not refused.
-    fn rate_limit(&mut self, event: &Line<'_>) {
-        let Some(info) = get::<RateLimit<'_>>(event.rate_limit_info) else { return };
-        let rejected = text(info.status).as_deref() == Some("rejected");
-        let limited = info.resets_at.is_some() || info.kind.is_some();
-        let goes_on = get(info.on_extra_usage).unwrap_or(false);
-        self.limit =
-            (rejected && limited && !goes_on).then(|| Rejected { resets_at: get(info.resets_at) });
     }
 }
 

@@ -1,0 +1,68 @@
+//! Options are laid over each other, and read back as they were stored.
+
+use super::*;
+
+#[test]
+fn nearest_layer_wins_key_by_key() {
+    let near = TurnOptions {
+        effort: Some(EffortLevel::Low),
+        tools: Some(Vec::new()),
+        ..TurnOptions::default()
+    };
+    let far = TurnOptions {
+        effort: Some(EffortLevel::Max),
+        tools: Some(vec!["Read".into()]),
+        max_turns: Some(3),
+        ..TurnOptions::default()
+    };
+    let both = near.clone().or(&far);
+    assert_eq!((both.effort, both.tools), (Some(EffortLevel::Low), Some(Vec::new())));
+    assert_eq!(both.max_turns, Some(3));
+    assert_eq!(near.clone().or(&TurnOptions::default()), near);
+    assert_eq!(TurnOptions::default().or(&near), near);
+}
+
+#[test]
+fn option_of_a_manifest_gives_way_to_the_command_line() {
+    let mut options = TurnOptions {
+        effort: Some(EffortLevel::Low),
+        max_turns: Some(3),
+        strict_mcp: Some(true),
+        ..TurnOptions::default()
+    };
+    options.forget_given(&["--effort=high", "--max-turns", "9", "--x"].map(str::to_owned));
+    let left = TurnOptions { strict_mcp: Some(true), ..TurnOptions::default() };
+    assert_eq!(options, left);
+}
+
+#[test]
+fn absent_options_are_not_written_and_unknown_ones_are_read_past() {
+    let none = TurnOptions::default();
+    assert!(none.is_empty());
+    assert_eq!(serde_json::to_string(&none).expect("written"), "{}");
+    let read = |json: &str| serde_json::from_str::<TurnOptions>(json).expect("read");
+    assert_eq!(read(r#"{"later":1}"#), none);
+    let some = read(
+        r#"{"permission_mode":"acceptEdits","mcp_config":["a.json",{"mcpServers":{}}],
+            "env":{"HOME":"pass","A":{"set":"b"}},"background":"keep","fallback_model":["x"]}"#,
+    );
+    let again: TurnOptions =
+        serde_json::from_str(&serde_json::to_string(&some).expect("written")).expect("read");
+    assert_eq!(again, some);
+    assert_eq!(some.background, Some(BackgroundWork::Keep));
+}
+
+#[test]
+fn names_are_those_of_the_stored_form() {
+    for (name, level) in EffortLevel::NAMES {
+        assert_eq!(level.name(), name);
+        assert_eq!(serde_json::to_value(level).expect("written"), name);
+    }
+    for (name, mode) in PermissionMode::NAMES.into_iter().filter(|(name, _)| *name != "manual") {
+        assert_eq!(mode.name(), name);
+        assert_eq!(serde_json::to_value(mode).expect("written"), name);
+    }
+    for (name, source) in SettingSource::NAMES {
+        assert_eq!(source.name(), name);
+    }
+}

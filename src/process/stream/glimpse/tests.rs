@@ -1,0 +1,87 @@
+//! The picture of a turn that is still being written.
+
+use super::*;
+
+const TOOL: &str = r#"{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":10,"output_tokens":1,"cache_read_input_tokens":9000},"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"timeout":5,"command":"cargo\n test"}}]}}"#;
+const GREW: &str = r#"{"type":"assistant","message":{"id":"m1","usage":{"input_tokens":10,"output_tokens":7},"content":[{"type":"text","text":"Let me see."}]}}"#;
+const DONE: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"3 passed"}]}]}}"#;
+const NEXT: &str = r#"{"type":"assistant","message":{"id":"m2","usage":{"output_tokens":100},"content":[{"type":"thinking","thinking":"…"}]}}"#;
+const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
+
+fn seen(lines: &[&str], piece: usize) -> Glimpse {
+    let text = lines.join("\n") + "\n";
+    let mut glimpse = Glimpse::keeping(3);
+    for piece in text.as_bytes().chunks(piece) {
+        glimpse.feed(piece);
+    }
+    glimpse
+}
+
+#[test]
+fn a_tool_at_work_is_named_with_what_it_is_about() {
+    let glimpse = seen(&["no json", TOOL], 7);
+    assert_eq!(glimpse.doing.as_deref(), Some("Bash: cargo test"));
+    assert!(glimpse.is_at_work());
+    assert_eq!(glimpse.tokens, 11, "what is in the cache was counted before");
+}
+
+#[test]
+fn a_message_in_several_lines_counts_once() {
+    let glimpse = seen(&[TOOL, GREW, DONE, NEXT], 1000);
+    assert_eq!((glimpse.tokens, glimpse.is_at_work()), (117, false));
+    assert_eq!(glimpse.doing.as_deref(), Some("thinking"));
+    let said = [
+        Said::Tool("Bash: cargo test".into()),
+        Said::Text("Let me see.".into()),
+        Said::Answer("3 passed".into()),
+    ];
+    assert_eq!(glimpse.said, said);
+}
+
+#[test]
+fn only_the_last_things_are_kept_and_nothing_after_the_end() {
+    let glimpse = seen(&[TOOL, GREW, DONE, END, TOOL], 50);
+    assert!(glimpse.ended && !glimpse.is_at_work());
+    assert_eq!(glimpse.said.len(), 3);
+    assert_eq!(glimpse.said.back(), Some(&Said::Note("the turn is over".into())));
+    assert_eq!(glimpse.doing.as_deref(), Some("has answered"));
+}
+
+fn part(text: &str) -> String {
+    format!(
+        r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"parent_tool_use_id":null}}"#
+    )
+}
+
+#[test]
+fn a_message_is_shown_while_it_is_written_and_once_when_it_is_whole() {
+    let start = r#"{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"parent_tool_use_id":null}"#;
+    let (let_me, see) = (part("Let me"), part(" s"));
+    let glimpse = seen(&[start, &let_me, &see], 11);
+    assert_eq!(glimpse.said, [Said::Text("Let me s".into())]);
+    assert_eq!(glimpse.doing.as_deref(), Some("writing"));
+    let glimpse = seen(&[start, &let_me, &see, GREW, TOOL], 1000);
+    let whole = [Said::Text("Let me see.".into()), Said::Tool("Bash: cargo test".into())];
+    assert_eq!(glimpse.said, whole);
+}
+
+#[test]
+fn a_long_message_is_bounded_while_it_is_written_and_a_sub_agents_is_not_shown() {
+    let mut glimpse = Glimpse::keeping(3);
+    for _ in 0..3 * LONGEST {
+        glimpse.feed(format!("{}\n", part("ö")).as_bytes());
+    }
+    let Some(Said::Text(text)) = glimpse.said.back() else { panic!("a text") };
+    assert!(glimpse.said.len() == 1 && text.len() <= LONGEST + 8 && text.starts_with('…'));
+    let other = part("sub").replace(":null", ":\"toolu_1\"");
+    assert!(seen(&[&other], 50).said.is_empty());
+    let mut nobody_reads = Glimpse::default();
+    nobody_reads.feed(format!("{}\n", part("text")).as_bytes());
+    assert!(nobody_reads.said.is_empty());
+}
+
+#[test]
+fn a_result_nobody_asked_for_is_not_the_end() {
+    let other = r#"{"type":"result","result":"x","origin":{"kind":"task-notification"}}"#;
+    assert!(!seen(&[other], 9).ended);
+}

@@ -1,0 +1,220 @@
+//! Verdicts over turns of every kind of end.
+
+use super::*;
+use crate::domain::money::Usd;
+
+fn stream(lines: &str) -> Stream {
+    let mut stream = Stream::default();
+    stream.feed(lines.as_bytes()).expect("short lines");
+    stream.end().expect("short lines");
+    stream
+}
+
+fn moment() -> Moment {
+    Moment { now: Timestamp(1_763_800_000_000), zone: TimeZone::UTC }
+}
+
+fn failure(lines: &str, exit: Exit, stderr: &str) -> Failure {
+    match judge(&stream(lines), exit, moment, || stderr.to_owned()) {
+        StepOutcome::Failed(failure) => failure,
+        StepOutcome::Replied(reply) => panic!("{reply:?}"),
+    }
+}
+
+#[test]
+fn an_answer_counts_whatever_the_exit() {
+    let lines = r#"{"type":"result","subtype":"success","is_error":false,"result":"hi","total_cost_usd":0.01}"#;
+    for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(15), Exit::Unseen] {
+        let StepOutcome::Replied(reply) = judge(&stream(lines), exit, moment, String::new) else {
+            panic!("no reply")
+        };
+        assert_eq!((reply.text.as_str(), reply.cost), ("hi", Usd::from_dollars(0.01)));
+    }
+}
+
+#[test]
+fn an_object_is_kept_as_it_was_given_and_its_absence_is_a_reply_too() {
+    let table = [
+        (
+            r#"{"structured_output":{"b":1,"a":[2.50]},"type":"result","subtype":"success","is_error":false,"result":"{}"}"#,
+            Some(r#"{"b":1,"a":[2.50]}"#),
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":false,"result":"I approve.","structured_output":null}"#,
+            None,
+        ),
+        (
+            r#"{"type":"result","subtype":"error_max_structured_output_retries","is_error":true,"errors":["no"]}"#,
+            None,
+        ),
+    ];
+    for (lines, structured) in table {
+        let outcome = judge(&stream(lines), Exit::Code(0), moment, String::new);
+        let StepOutcome::Replied(reply) = outcome else { panic!("{lines}: {outcome:?}") };
+        assert_eq!(reply.structured.as_deref(), structured, "{lines}");
+    }
+}
+
+#[test]
+fn errors_are_told_apart() {
+    let table = [
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 bad"}"#,
+            Cause::Rejected,
+            "repeating the request would not change that",
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 messages.3: `tool_use` ids were found without `tool_result` blocks"}"#,
+            Cause::Crash,
+            "`tool_use` ids",
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"Prompt is too long"}"#,
+            Cause::Rejected,
+            "shorten the prompt",
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":402,"result":"API Error: 402 pay"}"#,
+            Cause::Rejected,
+            "billing",
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":404,"result":"There's an issue with the selected model (x)."}"#,
+            Cause::Rejected,
+            "--model",
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":413,"result":"Request too large"}"#,
+            Cause::Rejected,
+            "read less",
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":500,"result":"API Error: 500 oops"}"#,
+            Cause::Crash,
+            "oops",
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"overloaded"}"#,
+            Cause::Throttle,
+            "overloaded",
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"slow down"}"#,
+            Cause::Throttle,
+            "slow down",
+        ),
+        (
+            r#"{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}"#,
+            Cause::Authentication,
+            "log in by running `claude` once",
+        ),
+        (
+            r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}"#,
+            Cause::Rejected,
+            "working directory",
+        ),
+        (
+            r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#,
+            Cause::Rejected,
+            "error_max_turns",
+        ),
+    ];
+    for (line, cause, words) in table {
+        let failure = failure(line, Exit::Code(1), "");
+        assert_eq!(failure.cause, cause, "{line}");
+        assert!(failure.message.contains(words), "{}", failure.message);
+    }
+}
+
+#[test]
+fn a_usage_limit_is_known_by_its_event_first_and_then_by_its_text() {
+    let event = |resets: &str| {
+        format!(
+            "{{\"type\":\"rate_limit_event\",\"rate_limit_info\":{{\"status\":\"rejected\",\"rateLimitType\":\"five_hour\"{resets}}}}}\n"
+        )
+    };
+    let refused = |text: &str| {
+        format!(
+            "{{\"type\":\"result\",\"is_error\":true,\"api_error_status\":429,\"result\":\"{text}\"}}"
+        )
+    };
+    let at = |seconds: u64| Some(Timestamp(seconds * 1000));
+    let noon = "You've hit your limit · resets 12pm (UTC)";
+    let table = [
+        (event(",\"resetsAt\":1763803600") + &refused("no more"), at(1_763_803_600)),
+        (event(",\"resetsAt\":1763803600000") + &refused(noon), at(1_763_803_600)),
+        (event("") + &refused(noon), at(1_763_812_800)),
+        (event("") + &refused("no more"), None),
+        (refused(noon), at(1_763_812_800)),
+    ];
+    for (lines, resets) in table {
+        let failure = failure(&lines, Exit::Code(1), "");
+        assert_eq!((failure.cause, failure.resets), (Cause::UsageLimit, resets), "{lines}");
+    }
+    for status in [400, 401, 500] {
+        let refused = format!(
+            "{{\"type\":\"result\",\"is_error\":true,\"api_error_status\":{status},\"result\":\"no\"}}"
+        );
+        let cause = failure(&(event("") + &refused), Exit::Code(1), "").cause;
+        assert_ne!(cause, Cause::UsageLimit, "{status}");
+    }
+    let paid_extra = event(",\"isUsingOverage\":true") + &refused("slow down");
+    assert_eq!(failure(&paid_extra, Exit::Code(1), "").cause, Cause::Throttle);
+    let answered = event("") + "{\"type\":\"result\",\"result\":\"all the same\"}";
+    let outcome = judge(&stream(&answered), Exit::Code(0), moment, String::new);
+    assert!(matches!(outcome, StepOutcome::Replied(_)));
+}
+
+#[test]
+fn a_reported_kind_of_error_counts_without_a_status() {
+    let result = r#"{"type":"result","is_error":true,"result":"no"}"#;
+    for (kind, cause) in [
+        ("billing_error", Cause::Rejected),
+        ("model_not_found", Cause::Rejected),
+        ("invalid_request", Cause::Rejected),
+        ("server_error", Cause::Crash),
+        ("authentication_failed", Cause::Authentication),
+    ] {
+        let lines = format!("{{\"type\":\"assistant\",\"error\":\"{kind}\"}}\n{result}");
+        assert_eq!(failure(&lines, Exit::Code(1), "").cause, cause, "{kind}");
+    }
+}
+
+#[test]
+fn refused_arguments_are_rejected_and_other_complaints_are_crashes() {
+    for (stderr, cause) in [
+        ("error: unknown option '--bogus'\n", Cause::Rejected),
+        ("error: option '--permission-mode <mode>' argument 'x' is invalid.", Cause::Rejected),
+        ("Error: Settings file not found: /nope.json", Cause::Rejected),
+        ("Error processing --setting-sources: Invalid setting source: x.", Cause::Rejected),
+        ("Error: Invalid MCP configuration:\nMCP config file not found: x", Cause::Rejected),
+        ("Warning: old\nError: Invalid --agents configuration:", Cause::Rejected),
+        ("Error: Session ID x is already in use.", Cause::Crash),
+        ("error: out of memory", Cause::Crash),
+    ] {
+        let failed = failure("", Exit::Code(1), stderr);
+        assert_eq!(failed.cause, cause, "{stderr}");
+        assert_eq!(failed.message.contains("correct that option"), cause == Cause::Rejected);
+    }
+    let unknown = "error: unknown option '--bogus'";
+    assert_eq!(failure("", Exit::Signal(9), unknown).cause, Cause::Crash);
+    let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
+    assert_eq!(failure(init, Exit::Code(1), unknown).cause, Cause::Crash);
+}
+
+#[test]
+fn an_end_without_an_answer_says_what_was_there() {
+    let message = |lines, exit, stderr| failure(lines, exit, stderr).message;
+    assert_eq!(
+        message("", Exit::Code(0), ""),
+        "Claude Code exited with code 0 and gave no result: it printed nothing"
+    );
+    assert_eq!(
+        message("core dumped\n", Exit::Code(3), "oh\n"),
+        "Claude Code exited with code 3 and gave no result: it printed `core dumped`, which is not stream-json; on stderr it said: oh"
+    );
+    let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
+    assert!(message(init, Exit::Signal(9), "").contains("killed by signal 9 (SIGKILL"));
+    assert_eq!(failure(init, Exit::Signal(9), "").cause, Cause::Crash);
+    assert_eq!(failure(init, Exit::Unseen, "").cause, Cause::Lost);
+}

@@ -69,7 +69,7 @@
 //! [`language::tag`], placeholders in [`language::template`], policies in [`domain::policy`],
 //! failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`],
 //! evaluators in [`domain::evaluation`], several plug-ins that differ in [`domain::consult`], lists in
-//! [`language::listing`], who is waited for in [`domain::join`], what may go of a worktree in
+//! [`language::listing`], answers that are objects in [`language::output`], who is waited for in [`domain::join`], what may go of a worktree in
 //! [`domain::worktree`]. For graphs:
 //! expressions in [`language::expression`], names and `store_as` in [`language::graph::program`], types and
 //! their other names in [`language::graph::vocabulary`], where a walk is cut in [`language::graph::machine`],

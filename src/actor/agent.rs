@@ -11,6 +11,7 @@ mod judge;
 mod walk;
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, SpawnHandle};
 
@@ -24,7 +25,9 @@ use crate::domain::fan_out::ForkRules;
 use crate::domain::home::Home;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::Policy;
+use crate::domain::settings::OnDenied;
 use crate::domain::turn::{Cause, Failure, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use crate::language::output::OutputContract;
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::step::{self, Ask, Position, RESULTS_FILE, Unfilled};
 
@@ -63,6 +66,7 @@ enum Work {
 #[derive(Clone)]
 struct Terms {
     policy: Policy,
+    output: Option<OutputContract>,
     evaluator: Option<Evaluator>,
     proposal: Option<Box<Proposal>>,
     state: StateName,
@@ -70,6 +74,7 @@ struct Terms {
     folder: Option<Folder>,
     home: Home,
     forks: ForkRules,
+    on_denied: OnDenied,
     /// The task it was, and where the agent stood.
     task: Option<Box<Assignment>>,
     /// The commit its worktree begins at, where that is known.
@@ -137,8 +142,10 @@ impl Agent {
         let reads_results = file.is_some_and(|file| ask.prompt.contains(file.as_str()));
         let evaluator = assignment.proposal.as_ref().map(|proposal| proposal.evaluator.clone());
         let asked = evaluator.or_else(|| Some(assignment.task.as_ref()?.name.clone()));
+        let schema = ask.output.as_ref().map(|contract| Arc::clone(contract.schema.text()));
         let terms = Terms {
             policy: ask.policy,
+            output: ask.output,
             evaluator: ask.evaluator,
             proposal: assignment.proposal.clone(),
             state: assignment.state.clone(),
@@ -146,6 +153,7 @@ impl Agent {
             folder: assignment.folder.clone(),
             home: assignment.home.clone(),
             forks: ask.forks,
+            on_denied: ask.on_denied.unwrap_or(self.context.on_denied),
             task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
             base: assignment.base.clone(),
         };
@@ -172,6 +180,7 @@ impl Agent {
             model: ask.model.or_else(|| self.context.model.clone()),
             options,
             most: admitted.most,
+            output: schema,
             limits: assignment.limits,
             prompt: assignment.reminder.unwrap_or(ask.prompt),
             values: ask.values,
@@ -286,9 +295,13 @@ impl Handler<TurnEnded> for Agent {
         match ended.outcome {
             StepOutcome::Failed(failure) => self.report(Report::failed(ended.turn, failure)),
             StepOutcome::Replied(reply) => {
+                if let Some(failure) = Failure::of_refused_tools(&reply, terms.on_denied) {
+                    return self.report(Report::failed(ended.turn, failure));
+                }
                 let report = Report {
                     cost: reply.cost,
                     usage: reply.usage.clone(),
+                    refused_tools: reply.refused_tools.clone(),
                     duration_ms: reply.duration_ms,
                     message: reply.message.clone(),
                     ..Report::empty(ended.turn)

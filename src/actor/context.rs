@@ -19,6 +19,7 @@ use super::runner::StepRunner;
 use crate::domain::fan_out::Forking;
 use crate::domain::id::{Folder, RunId};
 use crate::domain::model::ModelName;
+use crate::domain::settings::OnDenied;
 use crate::domain::transition::Variables;
 use crate::domain::turn_options::TurnOptions;
 use crate::domain::widening::PermissionCeiling;
@@ -37,6 +38,8 @@ pub struct Context {
     pub options: TurnOptions,
     /// The permissions that no state may exceed.
     pub ceiling: PermissionCeiling,
+    /// The consequence of a refused tool, where the state does not say.
+    pub on_denied: OnDenied,
     /// The workflow's files.
     pub source: Arc<dyn Source>,
     /// Who answers.

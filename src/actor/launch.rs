@@ -87,6 +87,7 @@ pub async fn supervise(
             options: settings.options,
             variables: settings.variables,
             model: settings.model,
+            on_denied: settings.on_denied,
             source,
             runner: shared,
             performer,

@@ -10,6 +10,7 @@ use super::clock::now;
 use super::context::Context;
 use super::message::{Throttled, TurnEnded};
 use super::runner::Notice;
+use crate::domain::refusal::notice as notice_of;
 use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome};
 
 /// A running turn.
@@ -45,6 +46,11 @@ impl Actor for Process {
         let context = Rc::clone(&self.context);
         let notices = Box::new(move |notice: Notice<'_>| match notice {
             Notice::Active(seen) => registry.active(&agent, seen),
+            Notice::Refused(refusal) => {
+                let refused = notice_of(refusal);
+                tracing::warn!(agent = %agent, "{refused}");
+                registry.active(&agent, &refused);
+            }
             Notice::Throttled => context.supervisor.throttles.do_send(Throttled),
         });
         let turn = Rc::clone(&self.context.runner).run(self.input.clone(), notices);

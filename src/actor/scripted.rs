@@ -10,6 +10,7 @@ use crate::domain::capacity;
 use crate::domain::id::AgentId;
 use crate::domain::settings::MaxProcs;
 use crate::domain::turn::{Cause, Failure, Reply, StepInput, StepOutcome, TurnId};
+use crate::language::output::placeholder;
 use crate::language::replies::Replies;
 use crate::language::template;
 use crate::process::machine;
@@ -53,8 +54,7 @@ impl Scripted {
             }
             () = std::future::ready(()), if scripted.delay_ms == 0 => {}
         }
-        let filled =
-            template::fill(&scripted.text, |name| input.values.get(name).map(String::as_str));
+        let filled = template::fill(&scripted.text, |name| placeholder(&input.values, name));
         StepOutcome::Replied(Reply {
             text: filled.text,
             cost: scripted.cost,

@@ -35,7 +35,7 @@ use crate::language::prompt::step::RESERVED;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "A path alone means `run`: raymond workflows/tour\n\n\
-        Exit codes: 0 all agents ended well, 1 an agent failed, 2 a question, a signal or an agent is waited for,\n\
+        Exit codes: 0 all agents ended well, 1 an agent failed (or a tool was refused, with --strict), 2 a question, a signal or an agent is waited for,\n\
         64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a plug-in that is required) cannot be\n\
         started, or is not logged in, 73 held by another raymond, 74 input/output error, 75 paused (budget,\n\
         usage limit, a plug-in), 130 interrupted. After 2, 69, 75 and 130: `raymond run RUN` goes on."

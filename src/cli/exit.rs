@@ -16,7 +16,7 @@ use crate::store;
 pub enum Exit {
     /// Every agent ended well.
     Success = 0,
-    /// The run ended, at least one agent failed.
+    /// The run ended, at least one agent failed; or a tool was refused, and it was started with --strict.
     AgentFailed = 1,
     /// The run waits for someone; it can go on.
     Waiting = 2,
@@ -61,6 +61,9 @@ impl Exit {
     #[must_use]
     pub fn of(run: &Run) -> Self {
         match (run.status, &run.pause) {
+            (Status::Completed, _) if run.settings.strict && !run.refused_tools.is_empty() => {
+                Self::AgentFailed
+            }
             (Status::Completed, _) => Self::Success,
             (Status::Failed, _) => Self::AgentFailed,
             (

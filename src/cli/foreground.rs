@@ -56,6 +56,9 @@ pub(super) fn supervise_here(
         output::tell(open.trim_end());
     }
     output::tell(&summary::closing(&run));
+    if let Some(refused) = summary::refused_tools(&run) {
+        output::tell(&refused);
+    }
     if let Some(left) = worktrees::left(root, &run) {
         output::tell(&left);
     }

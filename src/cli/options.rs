@@ -64,6 +64,11 @@ pub struct Options {
     #[arg(long)]
     pub dangerously_skip_permissions: bool,
 
+    /// Exit 1 at the end if any tool was refused in the run, also before it was taken up again; kept
+    /// with the run
+    #[arg(long)]
+    pub strict: bool,
+
     /// Keep every output of Claude Code and a log of the transitions under DIR/debug
     #[arg(long)]
     pub debug: bool,

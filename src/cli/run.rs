@@ -69,16 +69,20 @@ pub(super) fn create_of(
 }
 
 fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Exit, Error> {
-    let (store, recovered) = RunStore::open(root, id)?;
+    let (store, mut recovered) = RunStore::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if matches!(recovered.run.status, Status::Completed | Status::Failed) {
         store.keep(&recovered.run)?;
         Dataspace::of(root).ended(id)?;
         sweep(root, id)?;
+        recovered.run.settings.strict |= settings.strict;
         if !options.json {
             output::print(&summary::endings(&recovered.run))?;
         }
         output::tell(&format!("nothing is left to do: {}", summary::closing(&recovered.run)));
+        if let Some(refused) = summary::refused_tools(&recovered.run) {
+            output::tell(&refused);
+        }
         return Ok(Exit::of(&recovered.run));
     }
     let mut graphs = Graphs::default();

@@ -93,6 +93,7 @@ fn overlay(args: &Options, settings: &mut Settings) {
     settings.budget_usd = args.budget.or(settings.budget_usd);
     settings.on_budget = args.on_budget.map_or(settings.on_budget, |named| named.0);
     settings.debug |= args.debug;
+    settings.strict |= args.strict;
     settings.on_limit = args.on_limit.map_or(settings.on_limit, |named| named.0);
     if let Some(given) = &args.claude {
         settings.claude = program(given);

@@ -14,6 +14,7 @@ use crate::domain::history::{History, Step, Turn};
 use crate::domain::id::AgentId;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
+use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{Ending, Finished};
 use crate::domain::settings::Answerer;
 use crate::domain::usage::ModelUse;
@@ -175,6 +176,12 @@ impl Shown<'_> {
         if !matches!(record.event, Event::StepFinished(_)) && charge.cost > Usd::ZERO {
             let known = if charge.estimated { "it told no cost, and counts as" } else { "it cost" };
             let _ = writeln!(out, "    {known} {}", charge.cost);
+        }
+        for refusal in &charge.refused_tools.calls {
+            let _ = writeln!(out, "    {}: {}", notice(refusal), refusal.why);
+        }
+        if let Some(advice) = advice(charge.refused_tools) {
+            let _ = writeln!(out, "    allowed with: {advice}");
         }
         for (model, used) in charge.usage.iter() {
             let _ = writeln!(out, "    {model}: {}", tokens(used));

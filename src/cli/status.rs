@@ -79,6 +79,10 @@ pub fn headline(view: &View) -> String {
         text.push_str(&summary::closing(run));
         text.push('\n');
     }
+    if let Some(refused) = summary::refused_tools(run) {
+        text.push_str(&refused);
+        text.push('\n');
+    }
     if let Some(until) = run.limited(now()).filter(|_| run.status == Status::Running) {
         text.push_str(&waiting(until));
         text.push('\n');

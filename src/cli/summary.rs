@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use super::kin::Kin;
 use crate::domain::keeps::Keeps;
+use crate::domain::refusal::closing_line;
 use crate::domain::run::{Ending, Finished, Pause, Run, Status};
 use crate::domain::tree::fold::{MANY, Of, Row};
 use crate::domain::tree::{Member, Tree};
@@ -46,6 +47,18 @@ fn ending(agent: &Finished) -> String {
 
 fn fit(text: String) -> String {
     if std::io::stdout().is_terminal() { printable(&text) } else { text }
+}
+
+/// Returns the line about the tools that were refused in a run, if any was.
+#[must_use]
+pub fn refused_tools(run: &Run) -> Option<String> {
+    let line = closing_line(&run.refused_tools)?;
+    let strict = if run.settings.strict && run.status == Status::Completed {
+        "; that fails the run, which was started with --strict"
+    } else {
+        ""
+    };
+    Some(printable(&format!("{line}{strict}")))
 }
 
 /// What it comes to, and how to go on.

@@ -13,7 +13,7 @@ mod turns;
 
 use std::collections::BTreeMap;
 
-use self::ends::{agent_failed, cost_counted, retire};
+use self::ends::{Retirement, agent_failed, cost_counted, retire};
 use self::forks::{born, join_begun, joined};
 use self::graph::{graph_walked, question_answered, question_timed_out};
 use self::money::{Taught, begin_share, spend};
@@ -28,8 +28,10 @@ use super::effect::Effect;
 use super::event::{Command, Event, Reborn, Record, RunStarted, StepFinished};
 use super::fact::Facts;
 use super::id::{AgentId, SessionId};
+use super::ledger::cost_of;
 use super::money::Usd;
 use super::question::Question;
+use super::refusal::{NAMED_PER_RUN, ToolRefusals};
 use super::run::{Ending, Run, STATE_VERSION, Status};
 use super::session::Session;
 use super::time::Timestamp;
@@ -119,6 +121,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         pause: None,
         limited_until: None,
         total_cost_usd: Usd::ZERO,
+        refused_tools: ToolRefusals::default(),
         turn_costs_usd: BTreeMap::new(),
         shares: BTreeMap::new(),
         settings: settings.clone(),
@@ -169,6 +172,9 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::CommandReceived { command: Command::Stop, .. } => vec![Effect::Stop],
         Event::CommandReceived { command: Command::Answer(_), .. } => Vec::new(),
     };
+    if let Some(charge) = cost_of(&record.event) {
+        run.refused_tools.add_all(charge.refused_tools, NAMED_PER_RUN);
+    }
     run.seq = record.seq;
     Ok(effects)
 }
@@ -232,7 +238,9 @@ fn step_finished(
             }
             effects
         }
-        Taken::Ended(payload) => retire(run, id, Ending::Result(payload), None),
+        Taken::Ended { payload, structured } => {
+            retire(run, id, Ending::Result(payload), Retirement { cause: None, structured })
+        }
     };
     released.extend(effects);
     Ok(released)
@@ -244,7 +252,7 @@ enum Taken {
     Asked,
     Dropped(usize),
     Forked(Vec<Agent>),
-    Ended(String),
+    Ended { payload: String, structured: bool },
 }
 
 /// Moves an agent along; `opened` is the new session's id where the transition opens one.
@@ -289,13 +297,13 @@ fn take(
                 .map(|(question, _)| Box::new(Asked { question, since: at, late }));
             Taken::Asked
         }
-        Transition::Result { payload, variables } => match agent.stack.pop() {
+        Transition::Result { payload, variables, structured } => match agent.stack.pop() {
             None => match event.reborn {
                 Some(Reborn { not_before }) => {
                     agent.begin_again(opened, not_before, at);
                     Taken::GoesOn
                 }
-                None => Taken::Ended(payload.clone()),
+                None => Taken::Ended { payload: payload.clone(), structured: *structured },
             },
             Some(frame) => {
                 agent.forks.leave(agent.stack.len());

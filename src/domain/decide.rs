@@ -27,6 +27,7 @@ use super::join::Join;
 use super::money::Usd;
 use super::policy::{Accepted, Policy};
 use super::question::Question;
+use super::refusal::ToolRefusals;
 use super::restart::{Reaction, restart};
 use super::run::{Owed, Run};
 use super::supervision::Restart;
@@ -45,6 +46,8 @@ pub struct Report {
     pub cost: Usd,
     /// What it took of each model for that.
     pub usage: Usage,
+    /// The tools that were refused in it.
+    pub refused_tools: ToolRefusals,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// Its last message.
@@ -101,6 +104,7 @@ impl Report {
         Self {
             cost: failure.cost,
             usage: failure.usage.clone(),
+            refused_tools: failure.refused_tools.clone(),
             judgement: Judgement::Failed(failure),
             ..Self::empty(turn)
         }
@@ -113,6 +117,7 @@ impl Report {
             turn,
             cost: Usd::ZERO,
             usage: Usage::default(),
+            refused_tools: ToolRefusals::default(),
             duration_ms: 0,
             message: None,
             judgement: Judgement::NotStarted,
@@ -160,6 +165,7 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
                 evaluator: evaluator.clone(),
                 cost_usd: report.cost,
                 usage: report.usage.clone(),
+                refused_tools: report.refused_tools.clone(),
                 duration_ms: report.duration_ms,
                 session_id: agent.session.id.clone(),
                 message: report.message.clone(),
@@ -184,7 +190,8 @@ fn late_cost(run: &Run, report: &Report) -> Vec<Event> {
         return Vec::new();
     };
     let (cost_usd, estimated) = settled(run, report, state);
-    if cost_usd == Usd::ZERO && !estimated && cause != Some(Cause::Unneeded) {
+    let is_nothing = cost_usd == Usd::ZERO && !estimated && report.refused_tools.is_empty();
+    if is_nothing && cause != Some(Cause::Unneeded) {
         return Vec::new();
     }
     vec![Event::CostCounted {
@@ -192,6 +199,7 @@ fn late_cost(run: &Run, report: &Report) -> Vec<Event> {
         cost_usd,
         estimated,
         usage: report.usage.clone(),
+        refused_tools: report.refused_tools.clone(),
     }]
 }
 
@@ -250,6 +258,7 @@ fn step_finished(
         evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
         cost_usd: report.cost,
         usage: report.usage.clone(),
+        refused_tools: report.refused_tools.clone(),
         duration_ms: report.duration_ms,
         session_id: agent.turn_session().id.clone(),
         message: report.message.clone(),
@@ -275,6 +284,7 @@ fn step_finished(
         cost_usd: Usd::ZERO,
         estimated: false,
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         why: format!("it ended once more, and is permanent ({because}; max_restarts allows more)"),
     };
     vec![finished, exhausted_by(ended, then)]
@@ -296,6 +306,7 @@ fn repair(
             reminder: reminder.to_owned(),
             cost_usd: report.cost,
             usage: report.usage.clone(),
+            refused_tools: report.refused_tools.clone(),
             duration_ms: report.duration_ms,
             message: report.message.clone(),
         }),

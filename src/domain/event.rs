@@ -28,6 +28,7 @@ use super::fan_out::Brood;
 use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::question::Given;
+use super::refusal::ToolRefusals;
 use super::run::Pause;
 use super::settings::Settings;
 use super::time::Timestamp;
@@ -113,6 +114,9 @@ pub enum Event {
         /// What was taken of each model for that.
         #[serde(default, skip_serializing_if = "Usage::is_empty")]
         usage: Usage,
+        /// The tools that were refused in it.
+        #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+        refused_tools: ToolRefusals,
     },
     /// An agent has used up its restarts and waits for a person.
     AgentParked(AgentParked),
@@ -195,6 +199,9 @@ pub struct StepFinished {
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The session it ran in.

@@ -13,6 +13,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::id::{AgentId, StateName};
 use super::time::Timestamp;
@@ -274,8 +275,8 @@ pub struct Outcome<'run> {
 pub enum Status<'run> {
     /// With a result.
     Result {
-        /// The payload.
-        result: &'run str,
+        /// The payload: a text, or an object if it was checked against a schema.
+        result: Value,
     },
     /// With an error.
     Error {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::event::Event;
 use super::id::{AgentId, StateName};
 use super::money::Usd;
+use super::refusal::ToolRefusals;
 use super::run::Run;
 use super::turn::{Cause, TurnId};
 use super::usage::{ModelUse, Usage};
@@ -28,6 +29,8 @@ pub struct Charge<'event> {
     pub estimated: bool,
     /// What was taken of each model for it.
     pub usage: &'event Usage,
+    /// The tools that were refused in it.
+    pub refused_tools: &'event ToolRefusals,
     /// What it was spent on.
     pub on: On,
 }
@@ -57,6 +60,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             cost: event.cost_usd,
             estimated: false,
             usage: &event.usage,
+            refused_tools: &event.refused_tools,
             on: if event.unasked { On::Nothing } else { On::Answer },
         }),
         Event::TransitionProposed(event) => Some(Charge {
@@ -65,6 +69,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             cost: event.cost_usd,
             estimated: false,
             usage: &event.usage,
+            refused_tools: &event.refused_tools,
             on: On::Answer,
         }),
         Event::GraphWalked(event) => event.paid.as_ref().map(|paid| Charge {
@@ -73,6 +78,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             cost: paid.cost_usd,
             estimated: false,
             usage: &paid.usage,
+            refused_tools: &paid.refused_tools,
             on: On::Answer,
         }),
         Event::AgentResponded(event) => Some(Charge {
@@ -81,6 +87,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             cost: event.cost_usd,
             estimated: false,
             usage: &event.usage,
+            refused_tools: &event.refused_tools,
             on: if event.unasked { On::Nothing } else { On::Answer },
         }),
         Event::TurnRejected(event) => Some(Charge {
@@ -89,6 +96,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             cost: event.cost_usd,
             estimated: false,
             usage: &event.usage,
+            refused_tools: &event.refused_tools,
             on: On::Rejected,
         }),
         Event::TurnFailed(event) => Some(Charge {
@@ -97,6 +105,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             cost: event.cost_usd,
             estimated: event.estimated,
             usage: &event.usage,
+            refused_tools: &event.refused_tools,
             on: On::Failed(event.cause),
         }),
         Event::AgentFailed(event) => Some(Charge {
@@ -105,14 +114,16 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
             cost: event.cost_usd,
             estimated: event.estimated,
             usage: &event.usage,
+            refused_tools: &event.refused_tools,
             on: On::Failed(event.cause),
         }),
-        Event::CostCounted { turn, cost_usd, estimated, usage } => Some(Charge {
+        Event::CostCounted { turn, cost_usd, estimated, usage, refused_tools } => Some(Charge {
             turn,
             prompt: None,
             cost: *cost_usd,
             estimated: *estimated,
             usage,
+            refused_tools,
             on: if *cost_usd == Usd::ZERO && !*estimated { On::Nothing } else { On::Late },
         }),
         Event::RunStarted(_)
@@ -283,6 +294,7 @@ fn may_have_cost(cause: Cause) -> bool {
         | Cause::Restarts
         | Cause::Budget
         | Cause::Stopped
+        | Cause::ToolRefused
         | Cause::Ending
         | Cause::Join
         | Cause::Uncertain

@@ -29,6 +29,20 @@ pub fn reminder(policy: &Policy, violation: &Violation) -> Option<String> {
     ))
 }
 
+/// Returns the reminder for an answer that is not the object that the state's schema asks for.
+#[must_use]
+pub fn output_reminder(schema: &str, violation: &Violation) -> String {
+    let first = match violation {
+        Violation::Fork { .. } => "Fix that first, or answer otherwise.",
+        _ => "Do not repeat your work.",
+    };
+    format!(
+        "Your last reply cannot be used: {violation}.\n\n\
+         {first} Give your answer again: with the tool StructuredOutput if you have it, else as one JSON \
+         object and nothing else. It has to match this schema:\n\n{schema}\n"
+    )
+}
+
 fn line(entry: &Transition) -> String {
     let mut shown = entry.clone();
     if let Transition::Fork { each: Some(each), .. } = &mut shown
@@ -64,6 +78,15 @@ mod tests {
         assert!(text.contains("the reply has no transition tag."), "{text}");
         assert!(text.contains(
             "- <goto>A.md</goto>\n- <fork next=\"N.md\">W.md</fork>\n- <result>your result</result>\n- <result verdict=\"good\">your result</result>"));
+    }
+
+    #[test]
+    fn an_object_is_asked_for_with_its_schema() {
+        let why = "at /score: 11 is greater than the maximum of 10".to_owned();
+        let text = output_reminder("{\"type\":\"object\"}", &Violation::Output { why });
+        assert!(text.starts_with("Your last reply cannot be used: at /score: 11 is"), "{text}");
+        assert!(text.contains("as one JSON object and nothing else"), "{text}");
+        assert!(text.ends_with("\n\n{\"type\":\"object\"}\n"), "{text}");
     }
 
     #[test]

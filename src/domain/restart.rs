@@ -97,6 +97,7 @@ pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Rea
         | Cause::Workflow
         | Cause::Restarts
         | Cause::Stopped
+        | Cause::ToolRefused
         | Cause::Ending
         | Cause::Join
         | Cause::Unneeded => Reaction::GiveUp,

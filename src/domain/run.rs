@@ -16,6 +16,7 @@ use super::id::{AgentId, RunId, StateName};
 use super::instance::{Definition, Wait};
 use super::money::Usd;
 use super::question::{Answer, Question};
+use super::refusal::ToolRefusals;
 use super::settings::Settings;
 use super::supervision::Supervision;
 use super::time::Timestamp;
@@ -46,6 +47,9 @@ pub struct Run {
     pub limited_until: Option<Timestamp>,
     /// What all turns have cost.
     pub total_cost_usd: Usd,
+    /// The tools that were refused in all turns.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// The most that one turn has cost, by the state it ran in.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub turn_costs_usd: BTreeMap<StateName, Usd>,
@@ -183,6 +187,9 @@ pub struct Finished {
     /// How it ended.
     #[serde(flatten)]
     pub ending: Ending,
+    /// Whether its result is a JSON object that was checked against a schema.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub structured: bool,
     /// The kind of failure, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,

@@ -77,6 +77,26 @@ pub enum OnBudget {
     End,
 }
 
+/// The consequence of a refused tool for the agent whose turn it was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnDenied {
+    /// The agent goes on with its answer.
+    #[default]
+    Continue,
+    /// The agent fails.
+    Fail,
+}
+
+impl OnDenied {
+    /// Returns whether this is the consequence where nothing is said.
+    #[must_use]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::Continue
+    }
+}
+
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Settings {
@@ -106,6 +126,12 @@ pub struct Settings {
     /// What happens at the account's usage limit.
     #[serde(default)]
     pub on_limit: OnLimit,
+    /// The consequence of a refused tool, where the state does not say.
+    #[serde(default, skip_serializing_if = "OnDenied::is_usual")]
+    pub on_denied: OnDenied,
+    /// Whether the run counts as failed if any tool was refused in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict: bool,
     /// The directory Claude Code works in; its sessions belong to it.
     pub cwd: String,
     /// The program that is Claude Code.
@@ -161,6 +187,8 @@ impl Default for Settings {
             warm_for_ms: five_minutes(),
             prestart: 0,
             on_limit: OnLimit::Wait,
+            on_denied: OnDenied::Continue,
+            strict: false,
             cwd: ".".to_owned(),
             claude: "claude".to_owned(),
             permission: Permission::default(),

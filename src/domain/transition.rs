@@ -103,6 +103,9 @@ pub enum Transition {
         /// Further values for the placeholders of the state that is returned to.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
+        /// Whether the payload is a JSON object that was checked against the schema of its state.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        structured: bool,
     },
 }
 
@@ -211,7 +214,7 @@ impl Transition {
                 }
                 Self::Ask { question, next, patience, variables }
             }
-            Tag::Result => Self::Result { payload: body.to_owned(), variables },
+            Tag::Result => Self::Result { payload: body.to_owned(), variables, structured: false },
         })
     }
 

@@ -5,6 +5,7 @@
 //! whoever runs a turn: plain data, versioned, without an address, a process id or a path.
 
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,9 @@ use super::home::Home;
 use super::id::{AgentId, Folder, MessageId, StateName};
 use super::model::ModelName;
 use super::money::Usd;
+use super::refusal::{ToolRefusals, closing_line};
 use super::session::Session;
+use super::settings::OnDenied;
 use super::supervision::Limits;
 use super::time::Timestamp;
 use super::transition::Variables;
@@ -82,6 +85,9 @@ pub struct StepInput {
     /// What it may spend at the most; then its answer is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<Usd>,
+    /// The JSON schema that its answer is checked against, if it is to be an object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Arc<str>>,
     /// How long it may take.
     pub limits: Limits,
     /// The whole prompt.
@@ -105,11 +111,17 @@ pub enum StepOutcome {
 pub struct Reply {
     /// The final message.
     pub text: String,
+    /// The object that it gave by the program's own tool for that, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structured: Option<String>,
     /// What it cost.
     pub cost: Usd,
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The last message of the turn, to which the session can be cut back.
@@ -128,6 +140,9 @@ pub struct Failure {
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// The model was at work, and nobody said what that cost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsettled: bool,
@@ -146,7 +161,23 @@ impl Failure {
             cost: Usd::ZERO,
             unsettled: false,
             usage: Usage::default(),
+            refused_tools: ToolRefusals::default(),
             resets: None,
+        }
+    }
+
+    /// Turns a reply into the failure of an agent whose state fails when a tool is refused; `None` if
+    /// none was, or the state goes on.
+    #[must_use]
+    pub fn of_refused_tools(reply: &Reply, on_denied: OnDenied) -> Option<Self> {
+        match on_denied {
+            OnDenied::Continue => None,
+            OnDenied::Fail => closing_line(&reply.refused_tools).map(|line| Self {
+                cost: reply.cost,
+                usage: reply.usage.clone(),
+                refused_tools: reply.refused_tools.clone(),
+                ..Self::new(Cause::ToolRefused, format!("{line} (on_denied: fail)"))
+            }),
         }
     }
 }
@@ -195,6 +226,8 @@ pub enum Cause {
     Uncertain,
     /// The files of the turn cannot be written.
     Storage,
+    /// A tool was refused in a state that fails then.
+    ToolRefused,
     /// Claude Code is not logged in.
     Authentication,
     /// Claude Code cannot be started.
@@ -203,7 +236,7 @@ pub enum Cause {
 
 impl Cause {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Crash,
         Self::Timeout,
         Self::Stall,
@@ -224,6 +257,7 @@ impl Cause {
         Self::Unneeded,
         Self::Uncertain,
         Self::Storage,
+        Self::ToolRefused,
         Self::Authentication,
         Self::Unavailable,
     ];
@@ -252,6 +286,7 @@ impl fmt::Display for Cause {
             Self::Unneeded => "no longer needed",
             Self::Uncertain => "uncertain effect",
             Self::Storage => "storage",
+            Self::ToolRefused => "tool refused",
             Self::Authentication => "not logged in",
             Self::Unavailable => "cannot be started",
         })

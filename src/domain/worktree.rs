@@ -209,6 +209,7 @@ mod tests {
             id,
             state: None,
             ending: Ending::Result(String::new()),
+            structured: false,
             cause: None,
             cost_usd: Usd::ZERO,
             owes: None,

@@ -18,7 +18,7 @@ use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::plugin::PlugIn;
-use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
+use crate::domain::settings::{MaxProcs, OnBudget, OnDenied, OnLimit};
 use crate::domain::supervision::Overrides;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
@@ -74,6 +74,8 @@ pub struct Manifest {
     pub stagger_ms: Option<u64>,
     /// What happens at the account's usage limit.
     pub on_limit: Option<OnLimit>,
+    /// The consequence of a refused tool, where the state does not say.
+    pub on_denied: Option<OnDenied>,
     /// How its agents are supervised.
     pub supervision: Overrides,
     /// What Claude Code may do without asking.
@@ -101,6 +103,7 @@ struct Raw {
     max_fan_out: Option<Spanned<String>>,
     stagger: Option<Spanned<String>>,
     on_limit: Option<Spanned<String>>,
+    on_denied: Option<Spanned<String>>,
     supervision: Option<supervision::Raw>,
     permission_mode: Option<Spanned<String>>,
     claude_args: Option<Vec<Spanned<String>>>,
@@ -191,6 +194,7 @@ pub fn examine(text: &str) -> Examined {
         on_limit: errors
             .keep(value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT)))
             .flatten(),
+        on_denied: errors.keep(value(raw.on_denied, supervision::on_denied)).flatten(),
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
         options: written.options,
         permission_mode: errors.keep(value(mode, permission_mode)).flatten(),
@@ -283,7 +287,7 @@ mod tests {
 
     #[test]
     fn the_whole_manifest_is_read() {
-        let text = "name: review\ndescription: reviews\nentry: BEGIN.md\nmodel: haiku\nbudget: $2.50\nmax_procs: auto\nmax_fan_out: 50\nstagger: 1s\non_limit: pause\nsupervision:\n  restart: temporary\npermission_mode: plan\nclaude_args: [--effort, low]\n";
+        let text = "name: review\ndescription: reviews\nentry: BEGIN.md\nmodel: haiku\nbudget: $2.50\nmax_procs: auto\nmax_fan_out: 50\nstagger: 1s\non_limit: pause\non_denied: fail\nsupervision:\n  restart: temporary\npermission_mode: plan\nclaude_args: [--effort, low]\n";
         let read = parse(text).expect("valid");
         assert_eq!((read.entry.as_deref(), read.model), (Some("BEGIN.md"), Some(ModelName::HAIKU)));
         assert_eq!(
@@ -291,6 +295,7 @@ mod tests {
             (Some(Usd::from_dollars(2.5)), Some(MaxProcs::Auto))
         );
         assert_eq!(read.on_limit, Some(OnLimit::Pause));
+        assert_eq!(read.on_denied, Some(OnDenied::Fail));
         assert_eq!((read.max_fan_out, read.stagger_ms), (Some(50), Some(1000)));
         assert!(read.supervision.restart.is_some());
         assert_eq!(read.claude_args, ["--effort", "low"]);
@@ -307,6 +312,7 @@ mod tests {
             ),
             ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
             ("max_procs: 0\n", "1:12: write a number from 1 to 65535, or auto"),
+            ("on_denied: stop\n", "1:12: unknown value `stop`; use continue, fail"),
             ("on_limit: stop\n", "1:11: unknown value `stop`; use wait, pause, fail"),
             (
                 "supervision:\n  timeout: x\n",

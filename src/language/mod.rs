@@ -13,6 +13,7 @@ pub mod hint;
 pub mod listing;
 pub mod manifest;
 pub mod model_hint;
+pub mod output;
 pub mod place;
 pub mod plugins;
 pub mod program;

@@ -4,6 +4,8 @@
 //! speak about templates. As in [`tag`](super::tag), memchr does the searching and pest reads one
 //! bounded slice.
 
+use std::borrow::Cow;
+
 use memchr::memmem;
 use pest::Parser;
 
@@ -29,7 +31,7 @@ pub struct Filled {
 
 /// Fills a template with what `value` knows.
 #[must_use]
-pub fn fill<'values>(template: &str, value: impl Fn(&str) -> Option<&'values str>) -> Filled {
+pub fn fill<'values>(template: &str, value: impl Fn(&str) -> Option<Cow<'values, str>>) -> Filled {
     let mut filled = Filled { text: String::with_capacity(template.len()), unknown: Vec::new() };
     let mut rest = template;
     while let Some(at) = memmem::find(rest.as_bytes(), b"{{") {
@@ -41,7 +43,7 @@ pub fn fill<'values>(template: &str, value: impl Fn(&str) -> Option<&'values str
             continue;
         };
         if let Some(value) = value(name) {
-            filled.text.push_str(value);
+            filled.text.push_str(&value);
         } else {
             filled.text.push_str(&rest[..length]);
             if !filled.unknown.iter().any(|(known, _)| known == name) {
@@ -84,10 +86,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn known(name: &str) -> Option<&'static str> {
+    fn known(name: &str) -> Option<Cow<'static, str>> {
         match name {
-            "result" => Some("42"),
-            "nested" => Some("{{result}}"),
+            "result" => Some("42".into()),
+            "nested" => Some("{{result}}".into()),
             _ => None,
         }
     }

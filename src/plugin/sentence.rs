@@ -8,6 +8,8 @@ use jiff::tz::TimeZone;
 
 use crate::domain::event::{Command, Due, Event, GraphWalked, Record, StepFinished, TurnFailed};
 use crate::domain::id::StateName;
+use crate::domain::ledger::cost_of;
+use crate::domain::refusal::headline;
 use crate::domain::settings::{Answerer, Settings};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
@@ -16,6 +18,15 @@ use crate::domain::turn::Cause;
 /// What happened, in a line without its time.
 #[must_use]
 pub fn sentence(record: &Record) -> String {
+    let names_them =
+        matches!(&record.event, Event::AgentFailed(failed) if failed.cause == Cause::ToolRefused);
+    let charge = cost_of(&record.event).filter(|_| !names_them);
+    let refused = charge.and_then(|charge| headline(charge.refused_tools));
+    let refused = refused.map(|refused| format!("  ({})", printable(&refused)));
+    format!("{}{}", event_sentence(record), refused.unwrap_or_default())
+}
+
+fn event_sentence(record: &Record) -> String {
     match &record.event {
         Event::RunStarted(started) => {
             format!(
@@ -228,12 +239,22 @@ mod tests {
     use super::*;
     use crate::domain::id::{AgentId, SessionId};
     use crate::domain::money::Usd;
+    use crate::domain::refusal::{ToolRefusal, ToolRefusals};
     use crate::domain::time::Timestamp;
     use crate::domain::transition::Tag;
     use crate::domain::turn::TurnId;
     use crate::domain::usage::Usage;
 
     fn said(tag: Tag, attributes: &[(&str, &str)], body: &str) -> String {
+        said_with(tag, attributes, body, ToolRefusals::default())
+    }
+
+    fn said_with(
+        tag: Tag,
+        attributes: &[(&str, &str)],
+        body: &str,
+        refused_tools: ToolRefusals,
+    ) -> String {
         let owned =
             attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let event = StepFinished {
@@ -246,6 +267,7 @@ mod tests {
             evaluator: None,
             cost_usd: Usd::from_dollars(0.05),
             usage: Usage::default(),
+            refused_tools,
             duration_ms: 1234,
             session_id: SessionId::new("s"),
             message: None,
@@ -267,6 +289,14 @@ mod tests {
         assert_eq!(
             said(Tag::Fork, &[("next", "C.md")], "B.md"),
             "main  A.md → C.md, a new agent at B.md (fork)  $0.05  1.2s"
+        );
+        let refused = ToolRefusals {
+            calls: vec![ToolRefusal { tool: "Bash".into(), times: 2, ..ToolRefusal::default() }],
+            more: 0,
+        };
+        assert_eq!(
+            said_with(Tag::Goto, &[], "B.md", refused),
+            "main  A.md → B.md (goto)  $0.05  1.2s  (2 tools were refused: Bash (2))"
         );
         let long = said(Tag::Result, &[], &"many\nwords ".repeat(20));
         assert!(

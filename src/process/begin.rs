@@ -130,6 +130,7 @@ impl Claude {
             options: ProcessOptions { model: input.model.clone(), turn: input.options.clone() },
             home: input.home.clone(),
             reads_results: input.reads_results,
+            output: input.output.as_ref(),
             most: input.most,
             prompt: (!told).then_some(&said),
         };
@@ -144,10 +145,10 @@ impl Claude {
     }
 
     /// Returns how a process has to be switched to serve a turn; `None` if it cannot serve it. The
-    /// prompt must not be too long to be told.
+    /// prompt must not be too long to be told, and a process has its schema for all its turns.
     fn switches(&self, worker: &Worker, input: &StepInput) -> Option<Vec<ProcessSwitch>> {
         let sees = worker.reads_results || !input.reads_results;
-        if !sees || input.prompt.len() > message::LONGEST_PROMPT {
+        if !sees || worker.output != input.output || input.prompt.len() > message::LONGEST_PROMPT {
             return None;
         }
         let ahead = input.session.origin == Origin::Fresh;

@@ -29,6 +29,7 @@ use super::transcript::TurnFiles;
 use super::worker::{Rest, Worker};
 use crate::domain::capacity;
 use crate::domain::id::{AgentId, SessionId};
+use crate::domain::program_version::version_warning;
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{Failure, StepInput, StepOutcome, TurnId};
 
@@ -55,6 +56,7 @@ pub struct Claude {
     pub(super) gauge: Gauge,
     pub(super) census: Census,
     pub(super) starts_ahead: Cell<bool>,
+    warned_of_version: Cell<bool>,
 }
 
 /// A turn that is being run.
@@ -96,6 +98,7 @@ impl Claude {
             gauge,
             census: Census::default(),
             starts_ahead: Cell::new(false),
+            warned_of_version: Cell::new(false),
         }
     }
 
@@ -226,20 +229,36 @@ impl Claude {
         stop: &mut watch::Receiver<Stop>,
         notices: &impl Fn(Notice<'_>),
     ) -> End {
-        let throttled = Cell::new(0);
+        let (throttled, refused) = (Cell::new(0), Cell::new(0));
         let Turn { worker, stream, took_over, .. } = turn;
         let Worker { process, follower, .. } = worker;
         let for_first_sign = took_over.then(|| first_sign(input));
         let waits = Waits { limits: input.limits, for_first_sign };
         follow(process, follower, stream, stop, waits, |stream| {
+            self.warn_of_version(stream);
             if let Some(seen) = &stream.activity {
                 notices(Notice::Active(seen));
             }
             if stream.throttled > throttled.replace(stream.throttled) {
                 notices(Notice::Throttled);
             }
+            if let Some((seen, refusal)) = stream.refused.latest()
+                && seen > refused.replace(seen)
+            {
+                notices(Notice::Refused(refusal));
+            }
         })
         .await
+    }
+
+    /// Warns once of a program that is older than supported or newer than tested.
+    fn warn_of_version(&self, stream: &Stream) {
+        if !self.warned_of_version.get()
+            && let Some(warning) = stream.version.as_deref().and_then(version_warning)
+        {
+            self.warned_of_version.set(true);
+            tracing::warn!("{warning}");
+        }
     }
 }
 

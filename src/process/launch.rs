@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
@@ -38,6 +39,8 @@ pub(super) struct Launch<'launch> {
     pub(super) home: Home,
     /// Whether it may read what joins have brought, wherever it runs.
     pub(super) reads_results: bool,
+    /// The schema that its answers are checked against.
+    pub(super) output: Option<&'launch Arc<str>>,
     /// What it may spend at the most.
     pub(super) most: Option<Usd>,
     /// What it reads; absent, if it is told things.
@@ -73,6 +76,9 @@ impl Claude {
             let results = self.steps.with_file_name("results").display().to_string();
             arguments.extend(["--add-dir".to_owned(), results]);
         }
+        if let Some(schema) = launch.output {
+            arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
+        }
         let is_set = |name: &str| std::env::var_os(name).is_some();
         let mut environment = option_flags::environment(&launch.options.turn, is_set)
             .map_err(|name| Failure::new(Cause::Workflow, not_set(&name)))?;
@@ -107,6 +113,7 @@ impl Claude {
         worker.slot = launch.slot;
         worker.options = launch.options;
         worker.reads_results = launch.reads_results;
+        worker.output = launch.output.cloned();
         worker.life = Some(self.census.born());
         Ok(worker)
     }
@@ -142,6 +149,7 @@ impl Claude {
             },
             home: Home::default(),
             reads_results: false,
+            output: None,
             most: self.settings.budget_usd,
             prompt: None,
         };

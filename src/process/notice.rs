@@ -1,5 +1,7 @@
 //! What a turn that runs is seen doing, for whoever looks on.
 
+use crate::domain::refusal::ToolRefusal;
+
 /// Something was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice<'turn> {
@@ -7,4 +9,6 @@ pub enum Notice<'turn> {
     Active(&'turn str),
     /// The API asks for fewer requests; the program itself tries again.
     Throttled,
+    /// A tool was refused.
+    Refused(&'turn ToolRefusal),
 }

@@ -22,6 +22,7 @@ pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) 
     let mut outcome = judged(end, stream, files, limits);
     if let StepOutcome::Failed(failure) = &mut outcome {
         let _ = write!(failure.message, "; see {}", files.stream.display());
+        failure.refused_tools = stream.refused.refusals();
         failure.unsettled = stream.has_unknown_cost();
     }
     outcome

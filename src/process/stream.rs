@@ -8,12 +8,14 @@ pub mod background;
 pub mod glimpse;
 mod line;
 pub mod partial;
+mod refusals;
 mod spent;
 
 use memchr::memchr;
 use serde_json::value::RawValue;
 
 use self::line::{Line, Message, Origin, RateLimit, get, text};
+use self::refusals::RefusedTools;
 
 use self::background::{BackgroundTasks, TurnRemainder};
 use super::message::{BASE_USAGE, FINAL_USAGE};
@@ -45,6 +47,8 @@ pub struct TooLong {
 pub struct TurnResult {
     /// The final message, or the error.
     pub text: Option<String>,
+    /// The object that was given by the tool for that, as JSON.
+    pub structured: Option<String>,
     /// Whether it is an error.
     pub is_error: bool,
     /// The kind of end, such as `success` or `error_during_execution`.
@@ -101,8 +105,12 @@ pub struct Stream {
     pub throttled: u32,
     /// The usage limit that the program reported.
     pub limit: Option<Rejected>,
+    /// The version of the program, as it names it.
+    pub version: Option<String>,
     /// Whether the program said that it is not logged in.
     pub not_logged_in: bool,
+    /// The tools that were refused.
+    pub refused: RefusedTools,
     /// Number of requests in a row that the API has refused because of the credentials.
     pub authentication_refusals: u32,
     /// The kind of the last error that the program reported in place of a message.
@@ -255,8 +263,11 @@ impl Stream {
 
     fn system(&mut self, event: &Line<'_>) {
         let subtype = text(event.subtype).unwrap_or_default();
-        if subtype == "api_retry" {
-            self.api_retry(event);
+        match subtype.as_str() {
+            "init" => self.version = text(event.claude_code_version),
+            "api_retry" => self.api_retry(event),
+            "permission_denied" => self.refused.denied(event),
+            _ => {}
         }
         self.background.system(&subtype, event);
     }
@@ -277,6 +288,7 @@ impl Stream {
             match &*content.kind {
                 "tool_use" => {
                     self.used_tools = true;
+                    self.refused.called(&content);
                     self.activity = text(content.name);
                     self.open_tools.extend(text(content.id));
                 }
@@ -322,6 +334,7 @@ impl Stream {
     /// A turn may have several results: when background work ends, the model is told, and answers
     /// again. The last one counts; if it says nothing, what was said before stands.
     fn result(&mut self, event: &Line<'_>) {
+        self.refused.result(event);
         self.results += 1;
         self.meter.read_total(spent::of_result(event));
         self.background.result(event);
@@ -359,6 +372,7 @@ impl Stream {
             self.expected.repeated(&id);
         }
         for content in message.content {
+            self.refused.answered(&content);
             if let Some(answered) = text(content.tool_use_id) {
                 self.open_tools.retain(|tool| *tool != answered);
             }
@@ -388,6 +402,9 @@ impl TurnResult {
         let errors: Vec<&RawValue> = get(event.errors).unwrap_or_default();
         Self {
             text: text(event.result),
+            structured: get::<&RawValue>(event.structured_output)
+                .map(|object| object.get().to_owned())
+                .filter(|object| object != "null"),
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
             duration_ms: whole(get(event.duration_ms).unwrap_or(0.0)),

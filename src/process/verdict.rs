@@ -14,6 +14,9 @@ use super::stream::{Rejected, Stream, TurnResult, excerpt, is_throttle};
 use crate::domain::time::Timestamp;
 use crate::domain::turn::{Cause, Failure, Reply, StepOutcome};
 
+/// How the program ends a turn whose answer did not match its schema again and again. The session goes on, so
+/// the agent can be reminded like one that answered without an object.
+const NO_OBJECT: &str = "error_max_structured_output_retries";
 /// Advice for credentials that are missing or not accepted.
 pub(super) const LOG_IN: &str =
     "; log in by running `claude` once, or set a valid ANTHROPIC_API_KEY";
@@ -98,13 +101,17 @@ pub fn judge(
     stderr: impl FnOnce() -> String,
 ) -> StepOutcome {
     match &stream.result {
-        Some(result) if result.is_error => StepOutcome::Failed(refused(stream, result, &moment())),
+        Some(result) if result.is_error && result.subtype != NO_OBJECT => {
+            StepOutcome::Failed(refused(stream, result, &moment()))
+        }
         Some(result) => StepOutcome::Replied(Reply {
             text: result.text.clone().unwrap_or_default(),
+            structured: result.structured.clone(),
             cost: stream.taken().cost,
             usage: stream.taken().usage.clone(),
             duration_ms: result.duration_ms,
             message: stream.message.clone(),
+            refused_tools: stream.refused.refusals(),
         }),
         None => StepOutcome::Failed(no_result(stream, exit, &stderr())),
     }
@@ -124,12 +131,10 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
         None => classify(stream, result, &said),
     };
     Failure {
-        cause,
         resets: limit.and_then(|limit| limit.resets),
-        message: format!("Claude Code reported an error: {said}{hint}"),
         cost: stream.taken().cost,
         usage: stream.taken().usage.clone(),
-        unsettled: false,
+        ..Failure::new(cause, format!("Claude Code reported an error: {said}{hint}"))
     }
 }
 
@@ -270,6 +275,29 @@ mod tests {
                 panic!("no reply")
             };
             assert_eq!((reply.text.as_str(), reply.cost), ("hi", Usd::from_dollars(0.01)));
+        }
+    }
+
+    #[test]
+    fn an_object_is_kept_as_it_was_given_and_its_absence_is_a_reply_too() {
+        let table = [
+            (
+                r#"{"structured_output":{"b":1,"a":[2.50]},"type":"result","subtype":"success","is_error":false,"result":"{}"}"#,
+                Some(r#"{"b":1,"a":[2.50]}"#),
+            ),
+            (
+                r#"{"type":"result","subtype":"success","is_error":false,"result":"I approve.","structured_output":null}"#,
+                None,
+            ),
+            (
+                r#"{"type":"result","subtype":"error_max_structured_output_retries","is_error":true,"errors":["no"]}"#,
+                None,
+            ),
+        ];
+        for (lines, structured) in table {
+            let outcome = judge(&stream(lines), Exit::Code(0), moment, String::new);
+            let StepOutcome::Replied(reply) = outcome else { panic!("{lines}: {outcome:?}") };
+            assert_eq!(reply.structured.as_deref(), structured, "{lines}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! A Claude Code process at work: what it is told, how far its stream has been read, how it ends.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
@@ -40,6 +41,8 @@ pub struct Worker {
     pub options: ProcessOptions,
     /// Whether it may read what joins have brought.
     pub reads_results: bool,
+    /// The schema that it checks its answers against: it was started with it, and has it for all its turns.
+    pub output: Option<Arc<str>>,
     /// What it has taken so far.
     pub spent: Spent,
     /// The background tasks that live on in it between its turns.
@@ -108,6 +111,7 @@ impl Worker {
             turn_from: position,
             options: ProcessOptions::default(),
             reads_results: false,
+            output: None,
             spent: Spent::default(),
             background: BackgroundTasks::default(),
             may_leave_others: false,

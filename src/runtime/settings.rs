@@ -18,6 +18,7 @@ pub fn settings_of(workflow: &Workflow) -> Settings {
         on_budget: manifest.on_budget.unwrap_or(defaults.on_budget),
         max_procs: manifest.max_procs.unwrap_or(defaults.max_procs),
         on_limit: manifest.on_limit.unwrap_or(defaults.on_limit),
+        on_denied: manifest.on_denied.unwrap_or(defaults.on_denied),
         claude_args: manifest.claude_args.clone(),
         options: manifest.options.clone(),
         consent: StarterConsent {

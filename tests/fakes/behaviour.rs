@@ -60,6 +60,9 @@ impl Play<'_> {
         }
         stream::write(&turn.opening())?;
         helper::leave(folder, rule)?;
+        for (number, refused) in rule.refused.iter().enumerate() {
+            stream::write(&refused.told(number, turn))?;
+        }
         for attempt in 1..=rule.retries {
             stream::write(&turn.retry(attempt, rule.retry_delay_ms))?;
         }

@@ -17,6 +17,7 @@ mod floor;
 mod helper;
 mod inbox;
 mod log;
+mod refused;
 mod script;
 mod session;
 mod stream;

@@ -10,6 +10,7 @@ pub(crate) struct Flags {
     pub(crate) resume_at: Option<String>,
     pub(crate) fork_session: bool,
     pub(crate) model: Option<String>,
+    pub(crate) json_schema: Option<String>,
     permission_mode: Option<String>,
     skip_permissions: bool,
     print: bool,
@@ -46,6 +47,7 @@ impl Flags {
                 "--session-id" => flags.session_id = Some(value()?),
                 "--resume" | "-r" => flags.resume = Some(value()?),
                 "--resume-session-at" => flags.resume_at = Some(value()?),
+                "--json-schema" => flags.json_schema = Some(value()?),
                 "--model" => flags.model = Some(value()?),
                 "--permission-mode" => flags.permission_mode = Some(value()?),
                 "--disallowedTools"

@@ -13,10 +13,12 @@ pub(crate) fn turn(flags: &Flags) -> Turn {
         uuid: new_id(1),
         model: flags.model.as_deref().unwrap_or(stream::MODEL).to_owned(),
         permission_mode: flags.permission_mode(),
+        has_schema: false,
         cost: 0.0,
         used: Usage::default(),
         partial: flags.partial_messages,
         replay: None,
+        denials: serde_json::json!([]),
     }
 }
 

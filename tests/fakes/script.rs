@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::refused::Refused;
 use crate::usage::Used;
 
 /// When to answer, and how. All but the reply is for playing something other than a good turn.
@@ -53,6 +54,9 @@ pub(crate) struct Rule {
     pub(crate) retry_delay_ms: u64,
     /// Wait until this file appears in the folder, before the answer begins.
     pub(crate) hold_before: Option<String>,
+    /// Have these calls of tools refused, before all else.
+    #[serde(default)]
+    pub(crate) refused: Vec<Refused>,
     /// Use the tool of this name first.
     pub(crate) tool: Option<String>,
     /// Wait until this file appears in the folder, before the tool is done.

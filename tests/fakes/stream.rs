@@ -10,6 +10,9 @@ use crate::usage::Usage;
 /// The model of a turn that was asked for none.
 pub(crate) const MODEL: &str = "opus";
 
+/// The version of a program that is not told to be another by `FAKE_CLAUDE_VERSION`.
+const VERSION: &str = "2.1.197";
+
 const TOOL_USE: &str = "toolu_1";
 
 /// What every line of a turn tells.
@@ -20,6 +23,8 @@ pub(crate) struct Turn {
     pub(crate) uuid: String,
     pub(crate) model: String,
     pub(crate) permission_mode: String,
+    /// Whether the process was given a schema: then a reply that is an object is given as one, valid or not.
+    pub(crate) has_schema: bool,
     /// US dollars, of the whole process.
     pub(crate) cost: f64,
     /// What was taken of each model, by the whole process.
@@ -28,6 +33,8 @@ pub(crate) struct Turn {
     pub(crate) partial: bool,
     /// The message from stdin, when it is to be repeated.
     pub(crate) replay: Option<Value>,
+    /// The tools that were refused, as the result names them.
+    pub(crate) denials: Value,
 }
 
 impl Turn {
@@ -47,10 +54,12 @@ impl Turn {
     }
 
     fn init(&self) -> Vec<u8> {
+        let named = std::env::var("FAKE_CLAUDE_VERSION");
+        let version = named.unwrap_or_else(|_| VERSION.to_owned());
         line(&json!({
             "type": "system", "subtype": "init", "session_id": self.session,
             "model": self.model, "permissionMode": self.permission_mode, "tools": [],
-            "mcp_servers": [], "claude_code_version": "2.1.197",
+            "mcp_servers": [], "claude_code_version": version,
         }))
     }
 
@@ -111,7 +120,13 @@ impl Turn {
         }))
     }
 
-    fn message(&self, uuid: &str, model: &str, stop_reason: &str, block: &Value) -> Vec<u8> {
+    pub(crate) fn message(
+        &self,
+        uuid: &str,
+        model: &str,
+        stop_reason: &str,
+        block: &Value,
+    ) -> Vec<u8> {
         line(&json!({
             "type": "assistant", "uuid": uuid, "session_id": self.session,
             "parent_tool_use_id": null,
@@ -133,7 +148,12 @@ impl Turn {
     }
 
     pub(crate) fn result(&self, text: &str) -> Vec<u8> {
-        self.end("success", false, &json!({"result": text, "terminal_reason": "completed"}))
+        let mut more = json!({"result": text, "terminal_reason": "completed"});
+        let object = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+        if let Some(object) = object.filter(|_| self.has_schema) {
+            more["structured_output"] = object;
+        }
+        self.end("success", false, &more)
     }
 
     /// The end of a turn that something in the background has occasioned.
@@ -163,7 +183,7 @@ impl Turn {
             "type": "result", "subtype": subtype, "is_error": is_error,
             "session_id": self.session, "total_cost_usd": self.cost, "num_turns": 1,
             "duration_ms": 1, "duration_api_ms": 1, "usage": usage(), "modelUsage": self.used.printed(),
-            "permission_denials": [], "uuid": new_id(2),
+            "permission_denials": self.denials, "uuid": new_id(2),
         });
         for (key, value) in more.as_object().into_iter().flatten() {
             end[key] = value.clone();
@@ -178,7 +198,7 @@ fn usage() -> Value {
 }
 
 /// The object as a line, its type first as the real program has it.
-fn line(value: &Value) -> Vec<u8> {
+pub(crate) fn line(value: &Value) -> Vec<u8> {
     let mut rest = value.clone();
     let kind = rest.as_object_mut().and_then(|object| object.remove("type"));
     let kind = kind.unwrap_or_default();

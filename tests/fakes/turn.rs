@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::behaviour::{End, Play};
 use crate::flags::Flags;
 use crate::inbox::Wishes;
+use crate::refused::Refused;
 use crate::session::{self, Refusal};
 use crate::usage::Usage;
 use crate::{log, script, stream};
@@ -84,10 +85,12 @@ impl Process {
             uuid,
             model,
             permission_mode: self.flags.permission_mode(),
+            has_schema: self.flags.json_schema.is_some(),
             cost,
             used: used.clone(),
             partial: self.flags.partial_messages,
             replay: asked.replay.clone(),
+            denials: Refused::denials(&rule.refused),
         };
         let mut session = None;
         let end = match opened {

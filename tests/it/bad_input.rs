@@ -139,8 +139,8 @@ fn a_policy_with_an_unknown_tag() {
 }
 
 #[test]
-fn a_policy_with_an_unknown_model() {
-    refused("model: sonet", &["START.md:2:", "sonet", "sonnet"]);
+fn a_model_that_is_no_name() {
+    refused("model: two words", &["START.md:2:", "two words", "sonnet"]);
 }
 
 #[test]

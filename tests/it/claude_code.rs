@@ -2,9 +2,10 @@
 //!
 //! The fakes show that raymond does what it believes; these tests show that the belief is true: that
 //! sessions resume, fork and start fresh as the protocol needs, seen from the far end, where the
-//! whole conversation arrives with every request. The version is pinned in
-//! `tests/claude-code/package.json`, `tests/run` installs it; this module is what is skipped when
-//! it cannot.
+//! whole conversation arrives with every request. Two versions are pinned, in `tests/claude-code/oldest`
+//! and `tests/claude-code/newest`; `tests/run` installs them and runs this module with each, or skips it
+//! where it cannot. `RAYMOND_TEST_CLAUDE` names the folder of the one to use, by itself `oldest`. A test
+//! holds for every version; where versions differ, it says what each of them does.
 //!
 //! Each test has a machine of its own: a home, a scope for the prompts, a working directory, an API.
 //! The first capitalised word of a prompt (`ALPHA`, `BRAVO`) is the marker that rules listen for.
@@ -19,8 +20,10 @@ mod lean;
 mod machine;
 mod money;
 mod options;
+mod output;
 mod program;
 mod recovery;
+mod refused_tools;
 mod roles;
 mod running;
 mod sessions;

@@ -51,7 +51,7 @@ fn permissions_are_asked_for() {
     test.run(&["START.md"]).ok();
     let call = &test.calls()[0];
     assert_eq!(call.flag("--permission-mode"), Some("acceptEdits"));
-    assert_eq!(call.flag("--disallowedTools"), Some("AskUserQuestion"));
+    assert_eq!(call.flag("--disallowedTools"), Some("AskUserQuestion,ScheduleWakeup,CronCreate"));
     assert!(!call.has("--dangerously-skip-permissions"));
 
     let test = pair();

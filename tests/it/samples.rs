@@ -138,6 +138,20 @@ const PHASES: Sample = Sample {
     reminders: 0,
 };
 
+const JUDGE: Sample = Sample {
+    name: "judge",
+    input: Some("a library in a lighthouse"),
+    steps: &[
+        "main START.md: <goto>JUDGE.md</goto>",
+        r#"main JUDGE.md: <goto result="{"weakness": "It lists things.", "score": 4, "verdict": "revise"}">REVISE.md</goto>"#,
+        "main REVISE.md: <goto>JUDGE.md</goto>",
+        r#"main JUDGE.md: <goto result="{"weakness": "It could be shorter.", "score": 8, "verdict": "publish"}">PUBLISH.md</goto>"#,
+        "main PUBLISH.md: <result>Read by lighthouse light, with a cat on your knees.</result>",
+    ],
+    cost_usd: 0.009,
+    reminders: 1,
+};
+
 const CAREFUL_FIX: Sample = Sample {
     name: "careful-fix",
     input: Some("off by one"),
@@ -192,6 +206,7 @@ samples! {
     research => RESEARCH,
     dispatch => DISPATCH,
     improve => IMPROVE,
+    judge => JUDGE,
     phases => PHASES,
     careful_fix => CAREFUL_FIX,
     review_folder => REVIEW_FOLDER,

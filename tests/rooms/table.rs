@@ -63,11 +63,13 @@ const TABLE: &[Row] = &[
         crates: &["jiff", "schemars", "serde", "serde_json", "thiserror"],
         never: WORLD,
     },
+    // jsonschema checks answers against the schemas of states; without its features it fetches nothing.
     Row {
         room: "language",
         rooms: &["domain"],
         crates: &[
             "granit_parser",
+            "jsonschema",
             "pest",
             "pest_derive",
             "serde",

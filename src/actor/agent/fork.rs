@@ -15,11 +15,11 @@ use crate::actor::performer::Found;
 use crate::domain::decide::{Judgement, Report};
 use crate::domain::fan_out::{Brood, Newborn, size};
 use crate::domain::id::{Folder, SessionId};
-use crate::domain::policy::Violation;
-use crate::domain::reminder::reminder;
+use crate::domain::policy::{Policy, Violation};
 use crate::domain::transition::{Forked, Transition, Variables};
 use crate::domain::turn::{Cause, Failure, TurnId};
 use crate::fault::point;
+use crate::language::output::placeholder;
 use crate::language::prompt::step;
 use crate::language::{listing, template};
 
@@ -43,7 +43,9 @@ impl Agent {
         ctx: &mut Ctx<Self>,
     ) {
         let Some(taken @ Transition::Fork { .. }) = taken else { return self.report(report) };
-        report.allowed = terms.policy.clone();
+        // An object decides for itself what follows: where there is no room, the run pauses.
+        let is_by_tag = terms.output.is_none();
+        report.allowed = if is_by_tag { terms.policy.clone() } else { Policy::default() };
         report.stagger_ms = terms.forks.stagger_ms;
         if taken.is_plain_fork() {
             let source = self.context.source_of(terms.folder.as_ref());
@@ -53,7 +55,7 @@ impl Agent {
                 return self.report(report);
             }
         }
-        let turn = report.turn.clone();
+        let (turn, own_terms) = (report.turn.clone(), terms.clone());
         let nursery = Nursery {
             context: Rc::clone(&self.context),
             turn: turn.clone(),
@@ -72,13 +74,14 @@ impl Agent {
                 Err(Barren::Ended) => report = Report::empty(report.turn),
                 Err(Barren::Hopeless(why)) => {
                     let message = format!("{taken}: {why}");
-                    let (cost, usage) = (report.cost, report.usage);
-                    let failure = Failure { cost, usage, ..Failure::new(Cause::Workflow, message) };
-                    report = Report::failed(report.turn, failure);
+                    let Report { turn, cost, usage, refused_tools, .. } = report;
+                    let failure = Failure::new(Cause::Workflow, message);
+                    let failure = Failure { cost, usage, refused_tools, ..failure };
+                    report = Report::failed(turn, failure);
                 }
                 Err(Barren::Wrong(why)) => {
                     let violation = Violation::Fork { asked: taken.to_string(), why };
-                    let reminder = reminder(&report.allowed, &violation);
+                    let reminder = own_terms.reminder(&violation);
                     let violation = violation.to_string();
                     report.judgement = Judgement::Violated { violation, reminder };
                 }
@@ -182,7 +185,7 @@ fn found<T>(found: Found<T>) -> Result<T, Barren> {
 
 /// The directory of an agent that is given these variables.
 fn directory(cwd: &str, variables: &Variables) -> Result<Folder, Barren> {
-    let filled = template::fill(cwd, |name| variables.get(name).map(String::as_str));
+    let filled = template::fill(cwd, |name| placeholder(variables, name));
     let directory = filled.text.trim().trim_start_matches("./");
     match (filled.unknown.first(), Folder::parse(directory)) {
         (Some((name, _)), _) => Err(Barren::Wrong(format!(

@@ -5,12 +5,22 @@ use crate::domain::decide::Judgement;
 use crate::domain::evaluation::shown_output;
 use crate::domain::graph::{Contract, Heard};
 use crate::domain::policy::{Accepted, Violation};
-use crate::domain::reminder::reminder;
+use crate::domain::reminder::{output_reminder, reminder};
 use crate::domain::transition::Transition;
 use crate::domain::turn::{Cause, Failure, Reply};
 use crate::language::graph::contract;
 use crate::language::prompt::evaluator::{self, Evaluator};
 use crate::language::prompt::step;
+
+impl Terms {
+    /// What the agent is asked that has broken them, if it can be asked.
+    pub(super) fn reminder(&self, violation: &Violation) -> Option<String> {
+        match &self.output {
+            Some(contract) => Some(output_reminder(contract.schema.text(), violation)),
+            None => reminder(&self.policy, violation),
+        }
+    }
+}
 
 impl Agent {
     /// What the reply to a task means to the graph it is of; the judgement, if it means nothing.
@@ -25,7 +35,7 @@ impl Agent {
             other => Err(Violation::NotAllowed { asked: other.to_string() }),
         });
         heard.map_err(|violation| {
-            let reminder = reminder(&terms.policy, &violation);
+            let reminder = terms.reminder(&violation);
             Box::new(Judgement::Violated { reminder, violation: violation.to_string() })
         })
     }
@@ -41,7 +51,10 @@ impl Agent {
             }
         };
         let source = &*source;
-        let answer = step::read(&terms.policy, source, &reply.text);
+        let answer = match &terms.output {
+            Some(contract) => step::read_output(contract, source, reply),
+            None => step::read(&terms.policy, source, &reply.text),
+        };
         if let Some(proposal) = &terms.proposal {
             let (accepted, wrong) = evaluator::judged_by_prompt(proposal, answer);
             if let Some(violation) = wrong {
@@ -66,7 +79,7 @@ impl Agent {
                 evaluator: file.clone(),
             },
             (Err(violation), _) => {
-                let reminder = reminder(&terms.policy, &violation);
+                let reminder = terms.reminder(&violation);
                 Judgement::Violated { reminder, violation: violation.to_string() }
             }
         }

@@ -38,8 +38,9 @@ impl Agent {
         let walking = ctx.spawn(walking.into_actor(self).map(move |judgement, this, _| {
             let report = match judgement {
                 Judgement::Failed(failure) => {
-                    let failure = Failure { cost: report.cost, usage: report.usage, ..failure };
-                    Report::failed(report.turn, failure)
+                    let Report { turn, cost, usage, refused_tools, .. } = report;
+                    let failure = Failure { cost, usage, refused_tools, ..failure };
+                    Report::failed(turn, failure)
                 }
                 judgement => Report { judgement, ..report },
             };

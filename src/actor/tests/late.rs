@@ -29,7 +29,7 @@ use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::Accepted;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{OnDenied, Settings};
 use crate::domain::supervision::Supervision;
 use crate::domain::throttle::Throttle;
 use crate::domain::transition::{Transition, Variables};
@@ -93,6 +93,7 @@ impl Still {
                 workflow: Stage::id(),
                 variables: Variables::new(),
                 model: None,
+                on_denied: OnDenied::Continue,
                 options: TurnOptions::default(),
                 ceiling: PermissionCeiling::of(&Settings::default()),
                 source: Arc::new(files(WORKFLOW)),
@@ -173,7 +174,11 @@ fn state(name: &str) -> StateName {
 }
 
 fn ends(turn: TurnId) -> Report {
-    let transition = Transition::Result { payload: "late".to_owned(), variables: Variables::new() };
+    let transition = Transition::Result {
+        payload: "late".to_owned(),
+        variables: Variables::new(),
+        structured: false,
+    };
     let judgement = Judgement::Accepted(Accepted { transition, implicit: false, overruled: None });
     Report { judgement, ..Report::failed(turn, Failure::new(Cause::Lost, "")) }
 }
@@ -242,6 +247,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         folder: None,
         home: Home::default(),
         reads_results: false,
+        output: None,
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         model: None,
@@ -298,6 +304,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             workflow: Stage::id(),
             variables: Variables::new(),
             model: None,
+            on_denied: OnDenied::Continue,
             options: TurnOptions::default(),
             ceiling: PermissionCeiling::of(&Settings::default()),
             source: Arc::new(files(WORKFLOW)),

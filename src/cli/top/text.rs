@@ -71,7 +71,12 @@ pub(super) fn headline(known: Known<'_>, entries: &[Entry]) -> String {
         (Status::Paused, true) => "pausing",
         (status, held) => standing(status, held),
     };
-    format!("{}  {word}  {}  {spent} spent", run.workflow_id, counts.join(", "))
+    let refused = match run.refused_tools.count() {
+        0 => String::new(),
+        1 => "  1 tool refused".to_owned(),
+        count => format!("  {count} tools refused"),
+    };
+    format!("{}  {word}  {}  {spent} spent{refused}", run.workflow_id, counts.join(", "))
 }
 
 /// Why the run does not go on, if it does not, and what is left out of the rows.

@@ -29,6 +29,9 @@ pub(super) fn watch(args: &OneRun) -> Result<Exit, Error> {
     let view = look(&root, &args.run)?;
     if !args.json {
         output::tell(&summary::closing(&view.run));
+        if let Some(refused) = summary::refused_tools(&view.run) {
+            output::tell(&refused);
+        }
     }
     Ok(Exit::of(&view.run))
 }

@@ -18,7 +18,8 @@ pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Eff
     let taught = Taught::failed(event.estimated, event.cost_usd);
     spend(run, &event.turn.agent, &event.state, event.cost_usd, taught);
     let ending = Ending::Error(event.error.clone());
-    let mut effects = retire(run, event.turn.agent.clone(), ending, Some(event.cause));
+    let retirement = Retirement { cause: Some(event.cause), structured: false };
+    let mut effects = retire(run, event.turn.agent.clone(), ending, retirement);
     if event.ends_run {
         end_all(run, &event.turn.agent);
         effects.push(Effect::Abort);
@@ -39,6 +40,7 @@ fn end_all(run: &mut Run, culprit: &AgentId) {
         id: agent.id,
         state: Some(agent.birth.state),
         cause: Some(Cause::Interrupted),
+        structured: false,
         forked: None,
         told: false,
         cost_usd: agent.cost_usd,
@@ -65,11 +67,19 @@ pub(super) fn cost_counted(
     Ok(Vec::new())
 }
 
+/// What else is known of an agent's end.
+pub(super) struct Retirement {
+    /// The kind of failure, if it was one.
+    pub(super) cause: Option<Cause>,
+    /// Whether its result is an object that was checked.
+    pub(super) structured: bool,
+}
+
 pub(super) fn retire(
     run: &mut Run,
     id: AgentId,
     ending: Ending,
-    cause: Option<Cause>,
+    Retirement { cause, structured }: Retirement,
 ) -> Vec<Effect> {
     let agent = run.agents.remove(&id);
     leave_shares(run, &id);
@@ -77,12 +87,13 @@ pub(super) fn retire(
         (Some(agent), Ending::Error(error)) => told_of_failure(run, agent, error),
         _ => None,
     };
-    let told = told_of_end(run, &id, &ending).or(failed);
+    let told = told_of_end(run, &id, &ending, structured).or(failed);
     let (forked, joins) = counted(run, agent.as_ref(), &ending);
     run.finished.push(Finished {
         id: id.clone(),
         state: agent.as_ref().map(|agent| agent.birth.state.clone()),
         ending,
+        structured,
         cause,
         cost_usd: agent.as_ref().map_or(Usd::ZERO, |agent| agent.cost_usd),
         owes: None,

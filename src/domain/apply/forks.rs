@@ -1,5 +1,7 @@
 //! Agents that are forked: how they are born, and what their parent is told of their ends.
 
+use serde_json::Value;
+
 use super::money::leave_shares;
 use super::{Refused, due};
 use crate::domain::agent::{Agent, Birth};
@@ -121,10 +123,10 @@ fn is_one(id: &AgentId, parent: &AgentId, forks: &Forks) -> bool {
 fn results(run: &Run, parent: &AgentId, forks: &Forks, stopped: &[Stopped]) -> String {
     let mut outcomes = Outcomes::default();
     let ended = run.finished.iter().filter(|ended| is_one(&ended.id, parent, forks));
-    for Finished { id, state, ending, forked, .. } in ended {
+    for Finished { id, state, ending, structured, forked, .. } in ended {
         let (Some(state), Some(variables)) = (state, forked) else { continue };
         let status = match ending {
-            Ending::Result(result) => Status::Result { result },
+            Ending::Result(result) => Status::Result { result: result_value(result, *structured) },
             Ending::Error(error) => Status::Error { error },
         };
         outcomes.add(id, state, status, variables);
@@ -135,6 +137,12 @@ fn results(run: &Run, parent: &AgentId, forks: &Forks, stopped: &[Stopped]) -> S
         outcomes.add(&agent.id, &agent.birth.state, status, &agent.birth.variables);
     }
     outcomes.listed()
+}
+
+/// A result as others see it: an object if it was checked to be one, else the text.
+pub(super) fn result_value(result: &str, structured: bool) -> Value {
+    let object = structured.then(|| serde_json::from_str(result).ok()).flatten();
+    object.unwrap_or_else(|| result.into())
 }
 
 /// Ends agents that nobody needs any more.
@@ -151,6 +159,7 @@ fn stop(run: &mut Run, parent: &AgentId, stopped: &[Stopped]) -> Vec<Effect> {
             cause: Some(Cause::Unneeded),
             cost_usd: agent.cost_usd,
             owes: at_work.then(|| Owed { turn: agent.turn_id(), state: agent.prompt().clone() }),
+            structured: false,
             forked: None,
             told: true,
             id: agent.id,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::forks::result_value;
 use super::money::{Taught, begin_share, spend};
 use super::{Refused, due};
 use crate::domain::agent::{Agent, Asked, Birth};
@@ -163,7 +164,12 @@ pub(super) fn question_timed_out(
 }
 
 /// Tells the agent that waits for another one what came of it; gives its id, if there is one.
-pub(super) fn told_of_end(run: &mut Run, ended: &AgentId, ending: &Ending) -> Option<AgentId> {
+pub(super) fn told_of_end(
+    run: &mut Run,
+    ended: &AgentId,
+    ending: &Ending,
+    structured: bool,
+) -> Option<AgentId> {
     let parent = AgentId::parse(ended.parent()?).ok()?;
     let waiting = run.agents.get_mut(&parent)?;
     if waiting.awaits.as_ref() != Some(ended) {
@@ -171,7 +177,7 @@ pub(super) fn told_of_end(run: &mut Run, ended: &AgentId, ending: &Ending) -> Op
     }
     waiting.awaits = None;
     waiting.heard = Some(Box::new(match ending {
-        Ending::Result(payload) => Heard::Done(payload.as_str().into()),
+        Ending::Result(payload) => Heard::Done(result_value(payload, structured)),
         Ending::Error(error) => Heard::Failed(error.clone()),
     }));
     Some(parent)

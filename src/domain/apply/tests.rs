@@ -102,6 +102,7 @@ fn a_result_without_a_caller_ends_the_agent() {
             id: AgentId::main(),
             state: Some(state("A.md")),
             ending: Ending::Result(" as it\nstands ".into()),
+            structured: false,
             cause: None,
             cost_usd: Usd::from_dollars(CENT),
             owes: None,

@@ -15,6 +15,7 @@ use crate::domain::event::{Event, StepFinished, TurnHeld};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::domain::policy::Accepted;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::{Pause, Run};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
@@ -150,6 +151,7 @@ fn without_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
         cost_usd: Usd::ZERO,
         estimated: false,
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         why,
     }
     .fail(false)
@@ -180,6 +182,7 @@ fn stopped(agent: &Agent, report: &Report, by: &str, reason: &str) -> Event {
         cost_usd: report.cost,
         estimated: false,
         usage: report.usage.clone(),
+        refused_tools: report.refused_tools.clone(),
         why: if reason.is_empty() {
             format!("{} {what}, and does not say why", plug_in(by))
         } else {

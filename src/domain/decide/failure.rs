@@ -5,6 +5,7 @@ use crate::domain::agent::Agent;
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::restart::{Circumstances, Reaction, react};
 use crate::domain::run::Run;
 use crate::domain::supervision::{Exhausted, Supervision};
@@ -30,6 +31,7 @@ pub(super) fn failed(
             cost_usd,
             estimated,
             usage: report.usage.clone(),
+            refused_tools: report.refused_tools.clone(),
             session: (failure.cause != Cause::Panic).then_some(chosen.session),
             not_before,
             counts,
@@ -42,6 +44,7 @@ pub(super) fn failed(
         cost_usd,
         estimated,
         usage: report.usage.clone(),
+        refused_tools: report.refused_tools.clone(),
         why,
     };
     match reaction {
@@ -88,6 +91,7 @@ pub(super) struct Ended {
     pub(super) cost_usd: Usd,
     pub(super) estimated: bool,
     pub(super) usage: Usage,
+    pub(super) refused_tools: ToolRefusals,
     pub(super) why: String,
 }
 
@@ -101,6 +105,7 @@ impl Ended {
             cost_usd: self.cost_usd,
             estimated: self.estimated,
             usage: self.usage,
+            refused_tools: self.refused_tools,
             ends_run,
         })
     }
@@ -127,6 +132,7 @@ pub(super) fn give_up(agent: &Agent, report: &Report, cause: Cause, why: String)
         cost_usd: report.cost,
         estimated: false,
         usage: report.usage.clone(),
+        refused_tools: report.refused_tools.clone(),
         why,
     }
     .fail(false)

@@ -11,6 +11,7 @@ use crate::domain::id::AgentId;
 use crate::domain::join::{Forks, Join, Otherwise, Rest, Tally, Verdict};
 use crate::domain::money::Usd;
 use crate::domain::policy::{Accepted, Violation};
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::reminder::reminder;
 use crate::domain::run::{Ending, Pause, Run};
 use crate::domain::time::{Timestamp, span};
@@ -131,6 +132,7 @@ fn over(
             cost_usd: Usd::ZERO,
             estimated: false,
             usage: Usage::default(),
+            refused_tools: ToolRefusals::default(),
             why: why(run, agent, join, verdict, tally),
         }
         .fail(false)

@@ -12,6 +12,7 @@ use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::policy::Accepted;
 use crate::domain::question::{Answer, Given, InvalidAnswer, Question};
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
@@ -45,8 +46,11 @@ pub(super) fn walked(
         }
         Then::Fail(why) => vec![fail(next, &after, Cause::Workflow, why)],
         Then::End { payload, .. } => {
-            let transition =
-                Transition::Result { payload: payload.clone(), variables: Variables::new() };
+            let transition = Transition::Result {
+                payload: payload.clone(),
+                variables: Variables::new(),
+                structured: false,
+            };
             let accepted = Accepted { transition, implicit: false, overruled: None };
             let report = Report { judgement: report.judgement.clone(), ..Report::empty(next) };
             step_finished(run, &after, &accepted, &report, chosen)
@@ -79,6 +83,7 @@ fn record(agent: &Agent, walk: &Walk, report: &Report, chosen: &Chosen) -> Graph
             prompt: task.name.clone(),
             cost_usd: report.cost,
             usage: report.usage.clone(),
+            refused_tools: report.refused_tools.clone(),
             duration_ms: report.duration_ms,
             session_id: agent.session.id.clone(),
             message: report.message.clone(),
@@ -108,6 +113,7 @@ fn fail(turn: TurnId, agent: &Agent, cause: Cause, why: &str) -> Event {
         cost_usd: Usd::ZERO,
         estimated: false,
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         why: why.to_owned(),
     }
     .fail(false)

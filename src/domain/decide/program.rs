@@ -16,6 +16,7 @@ use crate::domain::id::SessionId;
 use crate::domain::instance::{Answered, Asking, Definition, Instance, Service, Work};
 use crate::domain::money::Usd;
 use crate::domain::policy::Accepted;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{Cause, TurnId};
@@ -85,13 +86,17 @@ pub fn conducted(
                 cost_usd: Usd::ZERO,
                 estimated: false,
                 usage: Usage::default(),
+                refused_tools: ToolRefusals::default(),
                 why: why.clone(),
             }
             .fail(false),
         ),
         _ => {
-            let transition =
-                Transition::Result { payload: payload.clone(), variables: Variables::new() };
+            let transition = Transition::Result {
+                payload: payload.clone(),
+                variables: Variables::new(),
+                structured: false,
+            };
             let accepted = Accepted { transition, implicit: false, overruled: None };
             events.extend(step_finished(run, &after, &accepted, &Report::empty(turn), chosen));
         }
@@ -194,6 +199,7 @@ pub(super) fn responded(
             cost_usd: report.cost,
             estimated: false,
             usage: report.usage.clone(),
+            refused_tools: report.refused_tools.clone(),
             why: format!(
                 "a role of a program answers, it takes no transition: {}",
                 accepted.transition
@@ -214,6 +220,7 @@ fn answer(agent: &Agent, asking: &Asking, response: Answered, report: &Report) -
         response,
         cost_usd: report.cost,
         usage: report.usage.clone(),
+        refused_tools: report.refused_tools.clone(),
         duration_ms: report.duration_ms,
         session_id: agent.session.id.clone(),
         message: report.message.clone(),
@@ -268,13 +275,14 @@ pub fn dismissed(agent: &Agent) -> Option<Event> {
     Some(Event::StepFinished(StepFinished {
         turn: agent.turn_id(),
         state: agent.place(),
-        transition: Transition::Result { payload, variables: Variables::new() },
+        transition: Transition::Result { payload, variables: Variables::new(), structured: false },
         implicit: false,
         overruled: None,
         unasked: true,
         evaluator: None,
         cost_usd: Usd::ZERO,
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         session_id: agent.session.id.clone(),
         message: None,

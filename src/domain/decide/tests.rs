@@ -17,6 +17,7 @@ use crate::domain::apply::tests::scene::{
 };
 use crate::domain::effect::Effect;
 use crate::domain::event::{AgentFailed, TurnFailed};
+use crate::domain::refusal::ToolRefusal;
 use crate::domain::run::{Pause, Status};
 use crate::domain::session::Session;
 use crate::domain::supervision::{Exhausted, Overrides, Supervision};
@@ -38,6 +39,7 @@ fn report_of(scene: &Scene, agent: &str, judgement: Judgement) -> Report {
         turn: scene.turn(agent),
         cost: Usd::from_dollars(0.25),
         usage: usage(0.25),
+        refused_tools: refused_tools(),
         duration_ms: 1234,
         message: Some(message(9)),
         judgement,
@@ -47,6 +49,12 @@ fn report_of(scene: &Scene, agent: &str, judgement: Judgement) -> Report {
         allowed: Policy::default(),
         opinions: Vec::new(),
     }
+}
+
+fn refused_tools() -> ToolRefusals {
+    let input = serde_json::json!({ "command": "curl a" });
+    let call = ToolRefusal::new("Bash", &input, "This command requires approval");
+    ToolRefusals { calls: vec![call], more: 1 }
 }
 
 fn usage(dollars: f64) -> Usage {
@@ -107,6 +115,7 @@ fn a_transition_is_recorded_with_all_that_the_turn_was() {
         evaluator: None,
         cost_usd: Usd::from_dollars(0.25),
         usage: usage(0.25),
+        refused_tools: refused_tools(),
         duration_ms: 1234,
         session_id: session(1),
         message: Some(message(9)),

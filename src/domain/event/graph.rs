@@ -14,6 +14,7 @@ use crate::domain::graph::{Change, Cursor, NodeName, Task, Visit};
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::question::{Answer, Question};
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::turn::TurnId;
 use crate::domain::usage::Usage;
 
@@ -101,6 +102,9 @@ pub struct Paid {
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The session it ran in.

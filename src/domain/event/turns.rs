@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::money::Usd;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
 use crate::domain::turn::{Cause, TurnId};
@@ -33,6 +34,9 @@ pub struct TransitionProposed {
     /// What it took of each model.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The session it ran in.
@@ -78,6 +82,9 @@ pub struct TurnRejected {
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The last message of the turn.
@@ -105,6 +112,9 @@ pub struct TurnFailed {
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// The session in which it is run again; absent if the same turn is gone on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
@@ -135,6 +145,9 @@ pub struct AgentFailed {
     /// What was taken of each model for that.
     #[serde(default, skip_serializing_if = "Usage::is_empty")]
     pub usage: Usage,
+    /// The tools that were refused in it.
+    #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
+    pub refused_tools: ToolRefusals,
     /// Whether all other agents end with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends_run: bool,

@@ -8,6 +8,7 @@ use crate::domain::apply::tests::scene::{
     CENT, Scene, agent_id, goto, result, session, state, tag,
 };
 use crate::domain::event::{AgentFailed, TurnRejected};
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::transition::Tag;
 use crate::domain::usage::Usage;
 
@@ -62,6 +63,7 @@ fn a_step_has_its_turns_in_their_sessions() {
         reminder: reminder.clone(),
         cost_usd: Usd::from_dollars(CENT),
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         message: None,
     };
@@ -104,7 +106,8 @@ fn who_ends_with_the_run_is_told_by_whom_and_what_it_cost_later() {
     let failure = AgentFailed { ends_run: true, ..seen.scene.end_badly("main.1") };
     seen.happens(Event::AgentFailed(failure));
     let cost_usd = Usd::from_dollars(0.5);
-    seen.happens(Event::CostCounted { turn, cost_usd, estimated: false, usage: Usage::default() });
+    let (usage, refused_tools) = (Usage::default(), ToolRefusals::default());
+    seen.happens(Event::CostCounted { turn, cost_usd, estimated: false, usage, refused_tools });
     let steps = seen.history.steps(&seen.scene.run);
     let ends: Vec<_> = steps[1].turns.iter().filter_map(|turn| turn.end.as_ref()).collect();
     assert_eq!(ends.len(), 2);

@@ -1,5 +1,6 @@
 //! The ledger by tables, and that its sums are the run's whatever happens.
 
+use crate::domain::refusal::ToolRefusals;
 use proptest::prelude::*;
 
 use super::*;
@@ -75,6 +76,7 @@ fn a_reminder_is_a_turn_that_was_paid_for() {
         reminder: "end with a tag".to_owned(),
         cost_usd: Usd::from_dollars(CENT),
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         message: None,
     };
@@ -96,6 +98,7 @@ fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
         evaluator: state("CHECK.md"),
         cost_usd: Usd::from_dollars(CENT),
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         session_id: first.session_id.clone(),
         message: None,
@@ -145,6 +148,7 @@ fn what_comes_after_the_end_is_counted_in_the_state_it_was_spent_in() {
         cost_usd: Usd::from_dollars(CENT),
         estimated: true,
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
     };
     let book = ledger(&mut scene, [Event::AgentFailed(failure), counted]);
     assert_eq!(dollars(&book.states[&state("N.md")]), "$0.01");

@@ -21,7 +21,11 @@ fn a_payload_is_passed_as_it_stands() {
     let result = make(Tag::Result, &[], "  two\nlines ").expect("a result");
     assert_eq!(
         result,
-        Transition::Result { payload: "  two\nlines ".into(), variables: Variables::new() }
+        Transition::Result {
+            payload: "  two\nlines ".into(),
+            variables: Variables::new(),
+            structured: false
+        }
     );
 }
 

@@ -52,6 +52,7 @@ fn ended(id: AgentId) -> Finished {
         id,
         state: Some(state("W.md")),
         ending: Ending::Result(String::new()),
+        structured: false,
         cause: None,
         cost_usd: Usd::from_dollars(0.01),
         owes: None,

@@ -82,7 +82,7 @@ impl<'a> Picture<'a> {
 
     /// All ways from a state but those that a result goes.
     fn ways(&mut self, name: &StateName, prompt: &Prompt) {
-        for way in &prompt.ways {
+        for (index, way) in prompt.ways.iter().enumerate() {
             let (kind, along) = match &way.transition {
                 Transition::Result { .. } => continue,
                 Transition::Goto { .. } if way.is_of_join() => (EdgeKind::Fails, None),
@@ -100,7 +100,8 @@ impl<'a> Picture<'a> {
                 self.edge(from, late.as_str(), "no answer", kind, certain);
             }
             if let Some(target) = way.transition.target() {
-                self.edge(from, target.as_str(), &label(way, kind), kind, certain);
+                let label = [label(way, kind), when(way, index, prompt)].concat();
+                self.edge(from, target.as_str(), &label, kind, certain);
             }
         }
     }
@@ -248,6 +249,14 @@ fn label(way: &Way, kind: EdgeKind) -> String {
     let fixed = way.transition.variables().iter().filter(|_| way.origin != Origin::Text);
     let fixed = fixed.map(|(name, value)| format!("{name}={value}"));
     tag.chain(list).chain(fixed).collect::<Vec<_>>().join(" ")
+}
+
+/// What has to hold of an answer's fields; the ways of a policy are the first, in its order.
+fn when(way: &Way, index: usize, prompt: &Prompt) -> String {
+    let output = prompt.frontmatter.output.as_ref().filter(|_| way.origin == Origin::Policy);
+    let tests =
+        output.and_then(|output| output.rules.get(index)).map_or(&[][..], |rule| &rule.when);
+    tests.iter().fold(String::new(), |label, test| format!("{label} {test}"))
 }
 
 /// What a list has an entry for, as far as it is known.

@@ -12,6 +12,7 @@ mod files;
 mod folders;
 mod joins;
 mod options;
+mod outputs;
 mod replies;
 mod variables;
 mod ways;
@@ -25,7 +26,7 @@ use crate::language::place::Place;
 use crate::language::source::Source;
 
 /// What each code means.
-pub const CODES: [(&str, &str); 25] = [
+pub const CODES: [(&str, &str); 29] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -51,6 +52,10 @@ pub const CODES: [(&str, &str); 25] = [
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),
     ("RF404", "an option asks for more than runs unasked by itself (warning)"),
+    ("RF501", "the schema of an output is missing or wrong"),
+    ("RF502", "`when` names a field or a value that the schema of the output does not have"),
+    ("RF503", "an answer that the schema allows leads nowhere"),
+    ("RF504", "an entry of a policy is taken for no answer (warning)"),
 ];
 
 /// What is checked, and what is known of the run it will be.
@@ -91,6 +96,7 @@ pub fn check(subject: Subject<'_>) -> Findings {
         report.fan_outs(&outline, manifest.max_fan_out);
         report.ends(&outline, manifest.budget.is_some());
         report.joins(&outline);
+        report.outputs(&outline);
         report.variables(&outline, subject.variables);
         files += outline.read() + report.replies(&outline);
         files += report.folders(&outline, subject.variables);
@@ -123,7 +129,8 @@ pub(super) fn ahead(outline: &Outline, source: &dyn Source) -> Vec<Diagnostic> {
     let mut report = Report::new(source, &StarterConsent::default());
     report.files(outline);
     report.ways(outline);
-    let worth = ["RF001", "RF002", "RF101", "RF102", "RF402"];
+    report.outputs(outline);
+    let worth = ["RF001", "RF002", "RF101", "RF102", "RF402", "RF501"];
     report.diagnostics.retain(|diagnostic| worth.contains(&diagnostic.code));
     report.diagnostics.sort();
     report.diagnostics

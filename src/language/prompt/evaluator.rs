@@ -123,9 +123,14 @@ impl Raw {
 }
 
 /// A transition that the state allows.
-fn allowed(written: Spanned<Entry>, policy: &Policy) -> Result<Transition, Error> {
+fn allowed(mut written: Spanned<Entry>, policy: &Policy) -> Result<Transition, Error> {
     let place = written.referenced;
-    let asks_nothing = !written.value.contains_key("question");
+    written.value.take_plain_when();
+    if let Some(when) = &written.value.when {
+        let message = "`when` decides by the fields of an `output`, and a pattern by itself";
+        return Err(Error::at(when.referenced, message.to_owned()));
+    }
+    let asks_nothing = !written.value.attributes.contains_key("question");
     let transition = entry(written)?;
     if transition.tag() == Tag::Ask && asks_nothing {
         let message = "nothing says what is asked; add `question`, what the person reads";
@@ -166,7 +171,7 @@ pub fn judged_by_pattern(
         Some(instead) if is_meant(instead, &accepted.transition) => accepted,
         Some(Transition::Result { variables, .. }) => {
             let (payload, variables) = (reply.trim().to_owned(), variables.clone());
-            let whole = Transition::Result { payload, variables };
+            let whole = Transition::Result { payload, variables, structured: false };
             overruled(accepted, whole, "the evaluator", reason)
         }
         Some(instead) => overruled(accepted, instead.clone(), "the evaluator", reason),

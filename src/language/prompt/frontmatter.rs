@@ -10,16 +10,19 @@ use serde::de::IgnoredAny;
 use serde_yaml::Spanned;
 
 pub use self::entries::EntryPlace;
-pub(super) use self::entries::{ANY_TEXT, Entry, entry};
+pub(super) use self::entries::{ANY_TEXT, entry};
+pub(super) use super::answers::Entry;
 use super::evaluator::{self, Evaluator};
-use super::forking;
+use super::{answers, forking};
 use crate::domain::agent::Terms;
 use crate::domain::fan_out::ForkRules;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
 use crate::domain::policy::Policy;
+use crate::domain::settings::OnDenied;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
+use crate::language::output::{OrderedJson, OutputKey};
 use crate::language::place::Place;
 use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 use crate::language::yaml::{self, Error, Errors, value};
@@ -30,8 +33,12 @@ use crate::language::{manifest, supervision};
 pub struct Frontmatter {
     /// What the state allows.
     pub policy: Policy,
+    /// The form of its answer, if that is an object.
+    pub output: Option<OutputKey>,
     /// The model it takes.
     pub model: Option<ModelName>,
+    /// The consequence of a refused tool.
+    pub on_denied: Option<OnDenied>,
     /// What else it needs of Claude Code.
     pub options: TurnOptions,
     /// Under which terms agents live that are born here.
@@ -51,6 +58,7 @@ pub struct Frontmatter {
 struct Raw {
     #[serde(default)]
     allowed_transitions: Option<Spanned<Vec<Spanned<Entry>>>>,
+    output: Option<Spanned<OrderedJson>>,
     #[serde(default)]
     model: Option<Spanned<String>>,
     #[serde(default)]
@@ -68,6 +76,7 @@ struct Raw {
     on_timeout: Option<Spanned<String>>,
     on_failure: Option<Spanned<String>>,
     rest: Option<Spanned<String>>,
+    on_denied: Option<Spanned<String>>,
     effort: Option<IgnoredAny>,
     tools: Option<IgnoredAny>,
     allowed_tools: Option<IgnoredAny>,
@@ -99,6 +108,8 @@ pub struct Places {
     pub model: Option<Place>,
     /// Each entry of the policy.
     pub entries: Vec<EntryPlace>,
+    /// The `when` of each entry.
+    pub whens: Vec<Option<Place>>,
     /// The file of the evaluator's prompt.
     pub evaluator: Option<Place>,
     /// The entries of the evaluator's pattern.
@@ -144,22 +155,31 @@ pub fn examine(yaml: &str) -> Examined {
     }
     let Examined { frontmatter, places, errors } = &mut examined;
     let Some(raw) = errors.keep(yaml::read::<Raw>(yaml)) else { return examined };
+    let mut whens = Vec::new();
     if let Some(entries) = raw.allowed_transitions {
         places.policy = Some(entries.referenced.into());
-        for written in entries.value {
+        for mut written in entries.value {
+            if raw.output.is_none() {
+                written.value.take_plain_when();
+            }
             let place = EntryPlace::of(&written);
+            let when = written.value.when.clone();
             if let Some(transition) = errors.keep(entries::listed(written)) {
                 frontmatter.policy.allowed.push(transition);
                 places.entries.push(place);
+                places.whens.push(when.as_ref().map(|when| when.referenced.into()));
+                whens.push(when);
             }
         }
     }
+    answers::read(raw.output, &whens, raw.evaluator.as_ref(), frontmatter, places, errors);
     let written = WrittenOptions::of(yaml);
     (frontmatter.options, places.options) = (written.options, written.places);
     errors.add_options(written.faults);
     let is_whole = errors.is_empty();
     places.model = place(raw.model.as_ref());
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
+    frontmatter.on_denied = errors.keep(value(raw.on_denied, supervision::on_denied)).flatten();
     let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
     places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
     let many = errors.keep(value(raw.forks, forking::forks)).flatten();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::document::{self, Document};
 use super::evaluator::{self, Evaluator};
+use super::frontmatter::Frontmatter;
 use super::kind::Kind;
 use crate::domain::agent::Terms;
 use crate::domain::evaluation::Proposal;
@@ -13,8 +14,11 @@ use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
 use crate::domain::policy::{Accepted, Policy, Violation};
+use crate::domain::settings::OnDenied;
 use crate::domain::transition::{Transition, Variables};
+use crate::domain::turn::Reply;
 use crate::domain::turn_options::TurnOptions;
+use crate::language::output::{OutputContract, SchemaError, placeholder};
 use crate::language::place::Place;
 use crate::language::source::{self, Source};
 use crate::language::turn_options::{OptionPlaces, embed_files};
@@ -63,6 +67,8 @@ pub struct Ask {
     pub prompt: String,
     /// The model the state takes.
     pub model: Option<ModelName>,
+    /// The consequence of a refused tool, if the state says.
+    pub on_denied: Option<OnDenied>,
     /// What else the state needs of Claude Code, its configurations read.
     pub options: TurnOptions,
     /// Where that stands.
@@ -73,6 +79,8 @@ pub struct Ask {
     pub evaluator: Option<Evaluator>,
     /// What the reply may ask for.
     pub policy: Policy,
+    /// The form of the reply, if it is an object that decides what follows.
+    pub output: Option<OutputContract>,
     /// How agents are forked here.
     pub forks: ForkRules,
     /// For which agents it is waited before it is asked.
@@ -152,20 +160,23 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     let wrong = |error| Error::Document { path: path.clone(), error };
     let Document { frontmatter, body, body_line } =
         errors.or_else_first(document).map_err(wrong)?;
+    let output = contract(&frontmatter, &path, source)?;
     let mut options = frontmatter.options;
     let mut faults = Errors::default();
     faults.add_options(embed_files(&mut options, &places.options, source));
     let options = faults.or_else_first(options).map_err(wrong)?;
     let values = position.values();
-    let filled = template::fill(&body, |name| values.get(name).map(String::as_str));
+    let filled = template::fill(&body, |name| placeholder(&values, name));
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
+        on_denied: frontmatter.on_denied,
         options,
         option_site: OptionSite { path: path.clone(), places: places.options },
         terms: frontmatter.terms,
         evaluator: frontmatter.evaluator,
         policy: frontmatter.policy,
+        output,
         forks: frontmatter.forks,
         join: frontmatter.join,
         unfilled: filled
@@ -180,17 +191,32 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     })
 }
 
+/// The form of a state's answer, if it has one.
+fn contract(
+    frontmatter: &Frontmatter,
+    path: &str,
+    source: &dyn Source,
+) -> Result<Option<OutputContract>, Error> {
+    let Some(key) = &frontmatter.output else { return Ok(None) };
+    key.load(source).map(Some).map_err(|SchemaError { file, error }| Error::Document {
+        path: file.map_or_else(|| path.to_owned(), |file| source.path(&file)),
+        error,
+    })
+}
+
 /// What to ask in a turn of a graph's node: only a result ends it.
 #[must_use]
 pub fn task(position: &Position, task: &Task) -> Ask {
     Ask {
         prompt: task.prompt.clone(),
+        on_denied: None,
         model: task.model.clone(),
         options: task.options.clone(),
         option_site: OptionSite { path: task.name.to_string(), places: OptionPlaces::default() },
         terms: Terms::default(),
         evaluator: None,
         policy: Policy::result(),
+        output: None,
         forks: ForkRules::default(),
         join: None,
         unfilled: Vec::new(),
@@ -219,6 +245,7 @@ pub fn evaluation(
     Ok(Ask {
         model: model.or(own.model).or(Some(ModelName::HAIKU)),
         policy: asked.policy,
+        output: None,
         forks: asked.forks,
         join: None,
         evaluator: None,
@@ -268,6 +295,20 @@ pub fn read(policy: &Policy, source: &dyn Source, reply: &str) -> Result<Accepte
     Ok(accepted)
 }
 
+/// Reads what an answer means where its form is given.
+///
+/// # Errors
+/// The [`Violation`] the agent may be asked to repair.
+pub fn read_output(
+    contract: &OutputContract,
+    source: &dyn Source,
+    reply: &Reply,
+) -> Result<Accepted, Violation> {
+    let transition = contract.read(reply.structured.as_deref(), &reply.text)?;
+    check(&transition, source)?;
+    Ok(Accepted { transition, implicit: false, overruled: None })
+}
+
 /// Whether the states that a transition names can be entered.
 ///
 /// # Errors
@@ -304,79 +345,4 @@ impl Position {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-
-    fn scope(files: &[(&str, &str)]) -> BTreeMap<String, String> {
-        files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
-    }
-
-    fn at(state: &str, variables: &[(&str, &str)]) -> Position {
-        Position {
-            workflow: RunId::parse("run-1").expect("a run"),
-            agent: AgentId::main().child(2),
-            state: StateName::parse(state).expect("a state"),
-            variables: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
-            results: None,
-            run_variables: [
-                ("who".to_owned(), "run".to_owned()),
-                ("only".to_owned(), "run".to_owned()),
-            ]
-            .into(),
-        }
-    }
-
-    #[test]
-    fn a_prompt_is_filled_from_the_state_then_the_run() {
-        let files = scope(&[(
-            "A.md",
-            "{{workflow_id}} {{agent_id}} {{state}} {{result}} {{who}} {{only}} {{nobody}}",
-        )]);
-        let ask = step(&at("A.md", &[("result", "{{who}}"), ("who", "state")]), &files)
-            .expect("a prompt");
-        assert_eq!(ask.prompt, "run-1 main.2 A.md {{who}} state run {{nobody}}");
-        let nobody = Unfilled { name: "nobody".into(), place: "A.md:1".into() };
-        assert_eq!(ask.unfilled, [nobody]);
-    }
-
-    #[test]
-    fn the_runtimes_own_names_are_not_taken() {
-        let ask = step(&at("A.md", &[("state", "x")]), &scope(&[("A.md", "{{state}}")]))
-            .expect("a prompt");
-        assert_eq!(ask.prompt, "A.md");
-    }
-
-    #[test]
-    fn a_wrong_file_is_named_with_its_place() {
-        let files = scope(&[("A.md", "---\nmodel: x y\n---\nDo it.")]);
-        let message = |state: &str| step(&at(state, &[]), &files).expect_err("wrong").to_string();
-        assert_eq!(
-            message("A.md"),
-            "A.md:2:8: `x y` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name"
-        );
-        assert_eq!(
-            message("a.MD"),
-            "a.MD: there is no such file in the workflow; did you mean A.md?"
-        );
-    }
-
-    #[test]
-    fn a_target_has_to_exist() {
-        let files = scope(&[("NEXT.md", "x")]);
-        let policy = Policy::default();
-        assert!(read(&policy, &files, "<goto>NEXT.md</goto>").is_ok());
-        let violation = read(&policy, &files, "<goto>NEXTT.md</goto>").expect_err("no such file");
-        assert_eq!(
-            violation.to_string(),
-            "<goto>NEXTT.md</goto>: NEXTT.md: there is no such file in the workflow; did you mean NEXT.md?"
-        );
-        let late = "<ask next=\"NEXT.md\" timeout=\"1h\" timeout_next=\"LATE.md\">?</ask>";
-        let violation = read(&policy, &files, late).expect_err("no such file");
-        assert!(violation.to_string().contains("LATE.md"), "{violation}");
-        let violation = read(&policy, &files, "<fork next=\"GONE.md\">NEXT.md</fork>")
-            .expect_err("no such file");
-        assert!(violation.to_string().contains("GONE.md"), "{violation}");
-    }
-}
+mod tests;

@@ -12,8 +12,10 @@ use crate::actor::registry::Phase;
 use crate::domain::event::{Due, Event};
 use crate::domain::fan_out::size;
 use crate::domain::id::RunId;
+use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::question::Question;
+use crate::domain::refusal::{NAMED_PER_RUN, ToolRefusals, closing_line};
 use crate::domain::run::{Ending, Pause, Run, Status};
 use crate::domain::transition::Transition;
 use crate::plugin::sentence::{date, flat, printable};
@@ -116,6 +118,7 @@ pub struct Occasions {
     failed: usize,
     paused: bool,
     spent: Usd,
+    refused: ToolRefusals,
 }
 
 impl Occasions {
@@ -130,6 +133,7 @@ impl Occasions {
             failed: run.finished.iter().filter(|agent| failed(&agent.ending)).count(),
             paused: false,
             spent: run.total_cost_usd,
+            refused: run.refused_tools.clone(),
         }
     }
 
@@ -197,6 +201,8 @@ impl Occasions {
                 ),
             ),
         };
+        let refused = closing_line(&self.refused).map(|line| format!("; {line}"));
+        let message = message + &refused.unwrap_or_default();
         Some(self.notification(occasion, &message, None))
     }
 
@@ -218,6 +224,9 @@ impl Occasions {
 
     fn count(&mut self, published: &Published) {
         self.spent = published.total_cost;
+        if let Some(charge) = cost_of(&published.record.event) {
+            self.refused.add_all(charge.refused_tools, NAMED_PER_RUN);
+        }
         match &published.record.event {
             Event::StepFinished(_) if published.agent.is_none() => {
                 self.live = self.live.saturating_sub(1);

@@ -5,7 +5,9 @@
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter};
 
-use super::span::{ERROR, MODEL, OPERATION, PROVIDER, STATE, TOKEN_TYPE, TRANSITION, input_tokens};
+use super::span::{
+    ERROR, MODEL, OPERATION, PROVIDER, STATE, TOKEN_TYPE, TOOL, TRANSITION, input_tokens,
+};
 use super::trace::Trace;
 use super::turn::{Turn, error_type, turn};
 use crate::domain::event::{Event, Record};
@@ -43,6 +45,7 @@ pub(super) struct Meters {
     cost: Counter<f64>,
     steps: Counter<u64>,
     failures: Counter<u64>,
+    refused: Counter<u64>,
     live: Gauge<u64>,
 }
 
@@ -75,6 +78,11 @@ impl Meters {
                 .u64_counter("raymond.failures")
                 .with_unit("{turn}")
                 .with_description("Turns that came to nothing, by state and kind of failure.")
+                .build(),
+            refused: meter
+                .u64_counter("raymond.tools.refused")
+                .with_unit("{call}")
+                .with_description("Calls of tools that were refused, by state and tool.")
                 .build(),
             live: meter
                 .u64_gauge("raymond.agents.live")
@@ -119,6 +127,13 @@ impl Meters {
             let known: Vec<KeyValue> =
                 asked.into_iter().chain(model).chain(error.clone()).collect();
             self.seconds.record(std::time::Duration::from_millis(took).as_secs_f64(), &known);
+        }
+        for call in &turn.refused_tools.calls {
+            let tool = KeyValue::new(TOOL, call.tool.clone());
+            self.refused.add(call.times.into(), &[state, &[tool]].concat());
+        }
+        if turn.refused_tools.more > 0 {
+            self.refused.add(turn.refused_tools.more.into(), state);
         }
         if let Some(error) = error {
             self.failures.add(1, &[state, &[error]].concat());

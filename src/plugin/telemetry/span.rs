@@ -5,12 +5,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use opentelemetry::trace::{Link, SpanContext, SpanId, SpanKind, Status};
+use opentelemetry::trace::{Event, Link, SpanContext, SpanId, SpanKind, Status};
 use opentelemetry::{InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanLinks};
 
 use super::turn::error_type;
 use crate::domain::money::Usd;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::Cause;
 use crate::domain::usage::{ModelUse, Usage};
@@ -32,6 +33,9 @@ pub(super) const TRANSITION: &str = "raymond.transition";
 pub(super) const TARGET: &str = "raymond.transition.target";
 pub(super) const EVALUATOR: &str = "raymond.evaluator";
 pub(super) const OVERRULED: &str = "raymond.overruled_by";
+pub(super) const TOOL: &str = "gen_ai.tool.name";
+pub(super) const TIMES: &str = "raymond.tool.refused_times";
+pub(super) const REFUSED: &str = "raymond.tools.refused";
 pub(super) const COST: &str = "raymond.cost_usd";
 
 /// Who made the spans and the metrics.
@@ -125,6 +129,21 @@ impl Draft {
             .with("gen_ai.usage.output_tokens", number(total.output_tokens))
             .with("gen_ai.usage.cache_read.input_tokens", number(total.cache_read_tokens))
             .with("gen_ai.usage.cache_creation.input_tokens", number(total.cache_write_tokens))
+    }
+
+    /// These tools were refused in it. Their inputs are left out, as what a model said is.
+    pub(super) fn refused(mut self, refused_tools: &ToolRefusals, at: Timestamp) -> Self {
+        if refused_tools.is_empty() {
+            return self;
+        }
+        for call in &refused_tools.calls {
+            let known = vec![
+                KeyValue::new(TOOL, call.tool.clone()),
+                KeyValue::new(TIMES, i64::from(call.times)),
+            ];
+            self.0.events.events.push(Event::new("raymond.tool_refused", moment(at), known, 0));
+        }
+        self.with(REFUSED, i64::from(refused_tools.count()))
     }
 
     /// The span.

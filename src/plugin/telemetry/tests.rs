@@ -9,6 +9,7 @@ use super::trace::Trace;
 use crate::domain::apply::tests::scene::{Scene, agent_id, first, goto, result, tag};
 use crate::domain::event::{Event, Record, StepFinished, TurnRejected};
 use crate::domain::money::Usd;
+use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Tag, Transition};
 use crate::domain::turn::Cause;
@@ -126,6 +127,24 @@ fn a_run_is_a_tree_of_agents_steps_and_turns() {
 }
 
 #[test]
+fn refused_tools_are_told_by_name_and_without_what_they_were_called_with() {
+    let mut told = Told::begin();
+    let mut step = told.scene.step("main", goto("B.md"));
+    let input = serde_json::json!({ "command": "curl secret" });
+    let call = ToolRefusal { times: 2, ..ToolRefusal::new("Bash", &input, "") };
+    step.refused_tools = ToolRefusals { calls: vec![call], more: 1 };
+    told.happens(Event::StepFinished(step));
+    let span = &told.spans[0];
+    assert_attributes(span, &[("raymond.tools.refused", "3")]);
+    let event = span.events.iter().next().expect("an event");
+    let known: Vec<String> =
+        event.attributes.iter().map(|pair| format!("{}={}", pair.key, pair.value)).collect();
+    assert_eq!(event.name, "raymond.tool_refused");
+    assert_eq!(known, ["gen_ai.tool.name=Bash", "raymond.tool.refused_times=2"]);
+    assert!(!format!("{:?}", told.spans).contains("secret"));
+}
+
+#[test]
 fn what_is_known_of_a_turn_has_the_names_of_the_conventions() {
     let mut told = Told::begin();
     told.take("main", goto("B.md")).take("main", result("secret"));
@@ -205,6 +224,7 @@ fn a_reply_that_is_refused_is_a_turn_without_its_text() {
         reminder: "no secret".to_owned(),
         cost_usd: Usd::ZERO,
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         duration_ms: 100,
         message: None,
     };
@@ -247,7 +267,8 @@ fn agents_that_end_with_another_are_told_of_once_they_are_paid_for() {
     told.happens(Event::AgentFailed(ends));
     let before = told.spans.len();
     let (cost_usd, usage) = (Usd::from_dollars(0.5), used());
-    told.happens(Event::CostCounted { turn, cost_usd, usage, estimated: false });
+    let refused_tools = ToolRefusals::default();
+    told.happens(Event::CostCounted { turn, cost_usd, usage, refused_tools, estimated: false });
     assert_eq!(
         told.names()[before..],
         ["chat 2000..5000", "step W 2000..4000", "invoke_agent W 2000..4000"]

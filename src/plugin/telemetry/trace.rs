@@ -151,6 +151,7 @@ impl Known {
             .with(span::TURN, i64::from(turn.id.turn))
             .with_some(span::EVALUATOR, turn.evaluator.map(ToString::to_string))
             .took(turn.usage, turn.cost)
+            .refused(turn.refused_tools, record.at)
             .failed(turn.failed);
         Some(span.done())
     }

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use crate::domain::event::{AgentFailed, Event, StepFinished, TurnFailed};
 use crate::domain::id::StateName;
+use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::turn::{Cause, TurnId};
 use crate::domain::usage::Usage;
 
@@ -19,6 +21,8 @@ pub(super) struct Turn<'record> {
     pub(super) cost: Usd,
     /// What it took of each model.
     pub(super) usage: &'record Usage,
+    /// The tools that were refused in it.
+    pub(super) refused_tools: &'record ToolRefusals,
     /// The evaluator's prompt, if it was asked.
     pub(super) evaluator: Option<&'record StateName>,
     /// Why it came to nothing, if it did.
@@ -77,7 +81,8 @@ pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
         | Event::AgentFailed(AgentFailed { cause, .. }) => (None, None, Some(*cause)),
         _ => (None, None, Some(Cause::Interrupted)),
     };
-    Some(Turn { id, duration_ms, cost, usage, evaluator, failed })
+    let refused_tools = cost_of(event)?.refused_tools;
+    Some(Turn { id, duration_ms, cost, usage, refused_tools, evaluator, failed })
 }
 
 impl Turn<'_> {

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::line::{Content, Field, Line, Message, PartialEvent, get, text};
+use super::refusals::reads_like_a_refusal;
 use super::{LONGEST_LINE, SYNTHETIC, partial};
 
 /// How much of one thing that was said is kept, in bytes.
@@ -211,6 +212,12 @@ impl Glimpse {
         for content in message.content {
             let Some(answered) = text(content.tool_use_id) else { continue };
             self.open_tools.retain(|tool| *tool != answered);
+            if get(content.is_error) == Some(true)
+                && answer(content.answer).is_some_and(|said| reads_like_a_refusal(&said))
+            {
+                let was = self.doing.take().unwrap_or_default();
+                self.doing = Some(format!("refused: {was}"));
+            }
             self.say(Said::Answer, answer(content.answer), LONGEST_TOOL);
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Line<'line> {
     #[serde(borrow, default)]
     pub(super) result: Field<'line>,
     #[serde(borrow, default)]
+    pub(super) structured_output: Field<'line>,
+    #[serde(borrow, default)]
     pub(super) total_cost_usd: Field<'line>,
     #[serde(borrow, default, rename = "modelUsage")]
     pub(super) model_usage: Field<'line>,
@@ -66,6 +68,14 @@ pub(super) struct Line<'line> {
     pub(super) response: Field<'line>,
     #[serde(borrow, default)]
     pub(super) origin: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) claude_code_version: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) permission_denials: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) tool_name: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) tool_use_id: Field<'line>,
     #[serde(borrow, default)]
     pub(super) event: Field<'line>,
 }
@@ -185,6 +195,8 @@ pub(super) struct Content<'line> {
     pub(super) input: Field<'line>,
     #[serde(borrow, default, rename = "content")]
     pub(super) answer: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) is_error: Field<'line>,
 }
 
 /// What the process has taken of one model; the tokens of both caches are counted apart.

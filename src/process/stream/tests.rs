@@ -1,5 +1,7 @@
 //! Streams as they come, whole and broken.
 
+mod unknown;
+
 use super::*;
 use crate::domain::money::Usd;
 use proptest::prelude::*;

@@ -27,6 +27,8 @@ pub(crate) struct Request {
     whole: String,
     /// The names of the tools the model may use.
     pub(crate) tools: Vec<String>,
+    /// The schema of the tool for an answer that is an object; null without it.
+    pub(crate) output_schema: Value,
     /// How much the model is to think: `output_config` and `thinking`.
     pub(crate) effort: Option<String>,
     /// The most tokens that it may think with.
@@ -61,6 +63,7 @@ impl Request {
             whole,
             system: texts(&body["system"]).join("\n"),
             tools,
+            output_schema: output_schema(&body["tools"]),
             effort: body["output_config"]["effort"].as_str().map(str::to_owned),
             thinking_budget: body["thinking"]["budget_tokens"].as_u64(),
             newest: history.last().cloned().unwrap_or_default(),
@@ -94,13 +97,21 @@ impl fmt::Debug for Request {
     }
 }
 
+fn output_schema(tools: &Value) -> Value {
+    let tool = items(tools).find(|tool| tool["name"] == "StructuredOutput");
+    tool.map_or(Value::Null, |tool| tool["input_schema"].clone())
+}
+
 fn beginning(text: &str) -> String {
     text.chars().take(300).collect()
 }
 
-/// The texts of a message's content, which is a string or a list of blocks.
+/// The texts of a message's content, which is a string or a list of blocks. Reminders that Claude Code
+/// adds are left out, but not the news of a background task, which newer versions wrap into one.
 fn texts(content: &Value) -> Vec<String> {
-    let said = |text: &String| !text.trim_start().starts_with("<system-reminder>");
+    let said = |text: &String| {
+        !text.trim_start().starts_with("<system-reminder>") || text.contains("<task-notification>")
+    };
     match content {
         Value::String(text) => vec![text.clone()],
         blocks => items(blocks).filter_map(text).collect(),

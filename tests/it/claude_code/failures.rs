@@ -153,7 +153,8 @@ fn who_is_not_logged_in_is_told_so_and_can_go_on_later() {
 
 #[test]
 fn a_budget_stops_the_run_and_a_larger_one_goes_on() {
-    let machine = Machine::new();
+    let mut machine = Machine::new();
+    machine.fix_price_of_haiku();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("MORE.md", "BRAVO: go on.");
     machine.prompt("LAST.md", "CHARLIE: end.");

@@ -62,6 +62,12 @@ impl Machine {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
+    /// Lets the alias `haiku` stand for the same model in every version, at $1 and $5 for a million
+    /// tokens. (With it, a resumed session does not keep its model unless told.)
+    pub(super) fn fix_price_of_haiku(&mut self) {
+        self.set("ANTHROPIC_DEFAULT_HAIKU_MODEL", "claude-haiku-4-5");
+    }
+
     /// Takes a variable out of the environment.
     pub(super) fn unset(&mut self, name: &str) {
         self.environment.retain(|(known, _)| known != name);

@@ -33,7 +33,8 @@ fn an_evaluator_is_a_cheap_conversation_of_its_own() {
 
 #[test]
 fn a_turn_that_runs_away_is_cut_off_and_the_run_pauses() {
-    let machine = Machine::new();
+    let mut machine = Machine::new();
+    machine.fix_price_of_haiku();
     machine.prompt("START.md", "ALPHA: begin.");
     let two_dollars_of_haiku = 400_000;
     machine.api.script([

@@ -132,7 +132,7 @@ fn state_that_is_reached_later_is_refused_before_its_turn() {
     let failed = machine.records("agent_failed");
     let told = failed[0].to_string();
     assert!(
-        told.contains("NEXT.md:2:14: env: `PATH`") && told.contains("--trust-workflow"),
+        told.contains("NEXT.md:2:8: env: `PATH`") && told.contains("--trust-workflow"),
         "{told}"
     );
 }

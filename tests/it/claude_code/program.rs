@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use crate::api::{on, otherwise};
 
+use super::installed::version;
 use super::machine::Machine;
 use super::running::Ended;
 
@@ -122,13 +123,30 @@ fn an_error_of_the_api_is_named() {
 }
 
 #[test]
-fn news_may_follow_the_result() {
+fn news_and_a_further_result_follow_the_result() {
     let machine = Machine::new();
-    let command = json!({"command": "sleep 600", "description": "wait", "run_in_background": true});
+    let command = json!({"command": "sleep 1", "description": "wait", "run_in_background": true});
     machine.api.script([on("ALPHA").tool("Bash", command), otherwise().reply("Heard.")]);
 
     let ended = machine.claude(&["--dangerously-skip-permissions"], "ALPHA").exits(0);
 
-    assert_eq!(result(&ended)["result"], "Heard.");
-    assert!(ended.stream().last().is_some_and(|event| event["type"] == "system"), "{ended:?}");
+    let is_news =
+        |event: &Value| event["type"] == "result" || event["subtype"] == "task_notification";
+    let events = ended.stream();
+    let told: Vec<_> = events.iter().filter(|event| is_news(event)).collect();
+    let [answer, news, further] = told.as_slice() else { panic!("three events: {ended:?}") };
+    assert_eq!((&answer["result"], answer.get("origin")), (&json!("Heard."), None));
+    assert_eq!(news["status"], "completed");
+    assert_eq!(further["origin"]["kind"], "task-notification");
+}
+
+#[test]
+fn the_stream_names_the_version() {
+    let machine = Machine::new();
+    machine.api.script([otherwise().reply("Heard.")]);
+
+    let ended = machine.claude(&[], "ALPHA").exits(0);
+
+    let begun = ended.stream().into_iter().find(|event| event["subtype"] == "init");
+    assert_eq!(begun.expect("an init line")["claude_code_version"], version());
 }

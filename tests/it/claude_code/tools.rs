@@ -74,8 +74,7 @@ fn a_prompt_may_be_larger_than_an_argument() {
 fn what_a_tool_left_running_is_gone_with_the_step() {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: serve.");
-    let command =
-        json!({"command": "sleep 600 > /dev/null 2>&1 & echo serving", "description": "serve"});
+    let command = json!({"command": "nohup sleep 600 > /dev/null 2>&1 & echo serving", "description": "serve"});
     machine.api.script([
         on("ALPHA").tool("Bash", command),
         on("serving").reply("<result>POSITIVE</result>").hold(),

@@ -47,9 +47,11 @@ fn every_state_has_replies_with_just_one_tag() {
         for (state, texts) in &replies {
             let policy = sample.policy(state);
             let implicit = policy.len() == 1 && policy[0].tag != "result";
+            let has_output = sample.frontmatter(state).output.is_some();
             for (index, text) in texts.iter().enumerate() {
                 let forgets = (sample.name, state.as_str(), index) == FORGETS_ITS_TAG;
-                let allowed = if forgets { 0..=0 } else { usize::from(!implicit)..=1 };
+                let has_no_tag = forgets || has_output;
+                let allowed = if has_no_tag { 0..=0 } else { usize::from(!implicit)..=1 };
                 let found = opened_and_closed(text);
                 assert!(allowed.contains(&found), "{}/{state}, reply {index}", sample.name);
             }
@@ -64,7 +66,7 @@ fn every_placeholder_is_one_that_something_fills() {
         let written = sample.steps.join("\n");
         texts.extend(sample.states().iter().map(|state| read(&sample.path().join(state))));
         for name in texts.iter().flat_map(|text| placeholders(text)) {
-            let known = KNOWN.contains(&name)
+            let known = KNOWN.contains(&name.split('.').next().unwrap_or(name))
                 || written.contains(&format!(" {name}=\""))
                 || written.contains(&format!(" as=\"{name}\""));
             assert!(known, "{}: nothing fills {{{{{name}}}}}", sample.name);
@@ -76,17 +78,22 @@ impl Sample {
     fn states(&self) -> BTreeSet<String> {
         let mut files = names(&self.path());
         assert!(files.remove("replies.yaml"), "{} has no replies.yaml", self.name);
+        files.retain(|name| !name.ends_with(".schema.json"));
         files
     }
 
     fn policy(&self, state: &str) -> Vec<Allowed> {
+        self.frontmatter(state).allowed_transitions
+    }
+
+    fn frontmatter(&self, state: &str) -> Frontmatter {
         let text = read(&self.path().join(state));
         let yaml = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"));
         let (yaml, _) = yaml.unwrap_or_else(|| panic!("{}/{state}: no frontmatter", self.name));
         let front: Frontmatter = serde_yaml::from_str(yaml).expect("frontmatter is YAML");
         let model = front.model.as_deref().unwrap_or("opus");
         assert!(["opus", "sonnet", "haiku"].contains(&model), "{state}: {model}");
-        front.allowed_transitions
+        front
     }
 
     fn replies(&self) -> BTreeMap<String, Vec<String>> {
@@ -102,6 +109,7 @@ impl Sample {
 #[derive(Deserialize)]
 struct Frontmatter {
     model: Option<String>,
+    output: Option<String>,
     #[serde(default)]
     allowed_transitions: Vec<Allowed>,
 }

@@ -78,6 +78,24 @@ impl Rule {
         self.set("tool", name)
     }
 
+    /// A call of a tool with this input is refused before all else, for this reason; several may be.
+    pub(crate) fn refused(mut self, tool: &str, input: Value, why: &str) -> Self {
+        let call = json!({ "tool": tool, "input": input, "why": why });
+        if let Value::Array(calls) = self.0.entry("refused").or_insert_with(|| json!([])) {
+            calls.push(call);
+        }
+        self
+    }
+
+    /// The refusals are told as they happen, too, as newer versions of the program do.
+    pub(crate) fn told_at_once(mut self) -> Self {
+        let calls = self.0.get_mut("refused").and_then(Value::as_array_mut);
+        for call in calls.into_iter().flatten() {
+            call["live"] = true.into();
+        }
+        self
+    }
+
     /// Its tool works until [`super::Test::release`] names this file.
     pub(crate) fn hold_tool(self, file: &str) -> Self {
         self.set("hold_tool", file)

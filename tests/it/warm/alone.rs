@@ -55,6 +55,7 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
         folder: None,
         home: Home::default(),
         reads_results: false,
+        output: None,
         visit: 0,
         session,
         model: None,

@@ -8,6 +8,7 @@ use super::plausible::{Journal, pushes, states, transitions};
 use super::*;
 use crate::domain::event::AgentFailed;
 use crate::domain::fan_out::size;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::usage::Usage;
 
 /// What all turns have cost is what the agents' turns have cost.
@@ -133,6 +134,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 evaluator: None,
                 cost_usd,
                 usage: Usage::default(),
+                refused_tools: ToolRefusals::default(),
                 duration_ms: 0,
                 session_id: SessionId::new("s"),
                 message,
@@ -148,6 +150,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 reminder: text,
                 cost_usd,
                 usage: Usage::default(),
+                refused_tools: ToolRefusals::default(),
                 duration_ms: 0,
                 message,
             }),
@@ -159,6 +162,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 cost_usd,
                 estimated: false,
                 usage: Usage::default(),
+                refused_tools: ToolRefusals::default(),
                 session,
                 not_before: at,
                 counts: true,
@@ -171,6 +175,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 cost_usd,
                 estimated: false,
                 usage: Usage::default(),
+                refused_tools: ToolRefusals::default(),
                 ends_run: cents % 2 == 0,
             }),
         }

@@ -18,6 +18,7 @@ use crate::domain::event::{Command, Event, Record};
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::policy::{Accepted, Policy};
+use crate::domain::refusal::{NAMED_PER_TURN, ToolRefusal, ToolRefusals};
 use crate::domain::run::{Pause, Run, Status};
 use crate::domain::settings::Settings;
 use crate::domain::supervision::{Exhausted, Overrides, Restart};
@@ -69,7 +70,7 @@ pub(crate) fn transitions() -> impl Strategy<Value = Transition> {
             Transition::Fork { target, next, each, cwd, variables, also }
         }),
         2 => (texts(), variables())
-            .prop_map(|(payload, variables)| Transition::Result { payload, variables }),
+            .prop_map(|(payload, variables)| Transition::Result { payload, variables, structured: false }),
     ]
 }
 
@@ -230,6 +231,7 @@ impl Journal {
             turn,
             cost,
             usage,
+            refused_tools: refused(cents),
             duration_ms: u64::from(cents),
             message,
             judgement,
@@ -267,4 +269,14 @@ impl Journal {
         apply(&mut self.run, &record).expect("what was decided can happen");
         self.records.push((Some(before), record));
     }
+}
+
+/// Refused tools, in some turns.
+fn refused(cents: u32) -> ToolRefusals {
+    let mut refused = ToolRefusals::default();
+    for number in 0..cents % 3 {
+        let call = ToolRefusal { tool: format!("T{cents}{number}"), ..ToolRefusal::default() };
+        refused.add(&ToolRefusal { times: 1, ..call }, NAMED_PER_TURN);
+    }
+    refused
 }

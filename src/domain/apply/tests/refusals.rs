@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::domain::event::AgentFailed;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Pause;
 use crate::domain::usage::Usage;
 
@@ -24,6 +25,7 @@ fn about(scene: &Scene, turn: &TurnId) -> [Event; 4] {
         reminder: "end with a tag".to_owned(),
         cost_usd: Usd::from_dollars(CENT),
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         message: None,
     };

@@ -13,6 +13,7 @@ use crate::domain::event::{
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::join::{Join, Need, Otherwise, Rest};
 use crate::domain::money::Usd;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::{Run, STATE_VERSION};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
@@ -121,6 +122,7 @@ impl Scene {
             evaluator: None,
             cost_usd: Usd::from_dollars(CENT),
             usage: Usage::default(),
+            refused_tools: ToolRefusals::default(),
             duration_ms: 0,
             session_id: agent.session.id.clone(),
             message: Some(message(self.next())),
@@ -159,6 +161,7 @@ impl Scene {
             cost_usd: Usd::from_dollars(CENT),
             estimated: false,
             usage: Usage::default(),
+            refused_tools: ToolRefusals::default(),
             session: Some(session(self.next())),
             not_before: Some(Timestamp(self.next() * 1000 + 500)),
             counts: true,
@@ -175,6 +178,7 @@ impl Scene {
             cost_usd: Usd::from_dollars(CENT),
             estimated: false,
             usage: Usage::default(),
+            refused_tools: ToolRefusals::default(),
             ends_run: false,
         }
     }

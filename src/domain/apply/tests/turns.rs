@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::domain::event::TransitionProposed;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::usage::Usage;
 
 #[test]
@@ -27,6 +28,7 @@ fn rejection(scene: &Scene) -> TurnRejected {
         reminder: "end with a tag".to_owned(),
         cost_usd: Usd::from_dollars(CENT),
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         message: None,
     }
@@ -169,6 +171,7 @@ fn proposal(scene: &Scene) -> Event {
         evaluator: state("CHECK.md"),
         cost_usd: step.cost_usd,
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         session_id: step.session_id,
         message: step.message,

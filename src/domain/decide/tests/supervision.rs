@@ -291,6 +291,7 @@ fn a_turn_that_is_ended_with_the_run_is_paid_for_once() {
         estimated: false,
         cost_usd: late.cost,
         usage: late.usage.clone(),
+        refused_tools: late.refused_tools.clone(),
     };
     assert_eq!(events, [counted]);
     assert_eq!(scene.happens(events[0].clone()), []);

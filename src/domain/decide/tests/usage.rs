@@ -1,6 +1,9 @@
-//! What a turn took of each model is in whatever record it comes to.
+//! What a turn took of each model, and which tools were refused in it, is in whatever record it comes to.
 
 use super::*;
+use crate::domain::ledger::cost_of;
+use crate::domain::settings::OnDenied;
+use crate::domain::turn::Reply;
 
 /// What the records say was taken.
 fn taken(events: &[Event]) -> Usage {
@@ -30,9 +33,14 @@ fn it_is_recorded_once_whatever_came_of_the_turn() {
         let report = report(&scene, verdict);
         let events = decide(&scene.run, &report, chosen());
         assert_eq!(taken(&events), report.usage, "{events:?}");
+        let refused = events.iter().filter_map(cost_of).map(|charge| charge.refused_tools);
+        let refused: Vec<_> = refused.filter(|refused| !refused.is_empty()).collect();
+        assert_eq!(refused, [&refused_tools()], "{events:?}");
     }
-    let failure = Failure { usage: usage(0.5), ..Failure::new(Cause::Crash, "") };
-    assert_eq!(Report::failed(scene.turn("main"), failure).usage, usage(0.5));
+    let refused_tools = refused_tools();
+    let failure = Failure { usage: usage(0.5), refused_tools, ..Failure::new(Cause::Crash, "") };
+    let report = Report::failed(scene.turn("main"), failure);
+    assert_eq!((report.usage, report.refused_tools.count()), (usage(0.5), 2));
 }
 
 #[test]
@@ -49,4 +57,40 @@ fn a_record_keeps_it() {
     let event = one(&scene, violated(Some("end with a tag")));
     let text = serde_json::to_string(&event).expect("it is JSON");
     assert_eq!(serde_json::from_str::<Event>(&text).expect("it reads back"), event);
+}
+
+#[test]
+fn the_run_remembers_the_refused_tools_of_all_turns() {
+    let mut scene = Scene::begin();
+    for _ in 0..3 {
+        let event = one(&scene, accepted(goto("B.md")));
+        scene.happens(event);
+    }
+    let refused = &scene.run.refused_tools;
+    assert_eq!((refused.calls.len(), refused.calls[0].times, refused.more), (1, 3, 3));
+    let stored = serde_json::to_value(&scene.run).expect("JSON");
+    assert_eq!(stored["refused_tools"]["calls"][0]["allow"][0], "Bash(curl:*)");
+}
+
+#[test]
+fn a_reply_with_refused_tools_is_a_failure_where_the_state_says_so() {
+    let reply = Reply {
+        cost: Usd::from_dollars(0.5),
+        usage: usage(0.5),
+        refused_tools: refused_tools(),
+        ..Reply::default()
+    };
+    let of = |reply: &Reply, on_denied| Failure::of_refused_tools(reply, on_denied);
+    assert_eq!(of(&reply, OnDenied::Continue), None);
+    assert_eq!(of(&Reply::default(), OnDenied::Fail), None, "nothing was refused");
+    let failure = of(&reply, OnDenied::Fail).expect("a failure");
+    assert_eq!((failure.cause, failure.cost), (Cause::ToolRefused, reply.cost));
+    assert_eq!((&failure.usage, &failure.refused_tools), (&reply.usage, &reply.refused_tools));
+    assert!(failure.message.contains("Bash `curl a`"), "{}", failure.message);
+    assert!(failure.message.contains("--allowedTools 'Bash(curl:*)'"), "{}", failure.message);
+    let scene = Scene::begin();
+    let report = Report::failed(scene.turn("main"), failure);
+    let events = decide(&scene.run, &report, chosen());
+    let [Event::AgentFailed(failed)] = &*events else { panic!("{events:?}") };
+    assert_eq!((failed.cause, failed.cost_usd), (Cause::ToolRefused, reply.cost));
 }

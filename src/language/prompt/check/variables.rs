@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Report;
 use super::fan_out::filled_by;
+use super::{Report, outputs};
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::graph::spawned::spawned;
+use crate::language::output::RESULT;
 use crate::language::program::walk::started;
 use crate::language::prompt::evaluator;
 use crate::language::prompt::outline::{Graph, Outline, Program, Prompt, State};
@@ -36,6 +37,7 @@ impl Report<'_> {
     /// The placeholders that nothing fills in a state or in its evaluator's prompt.
     pub(super) fn variables(&mut self, outline: &Outline, of_run: &[String]) {
         let given = all_given(outline);
+        let origins = outputs::origins(outline);
         let mut of_evaluators: BTreeMap<&StateName, BTreeSet<String>> = BTreeMap::new();
         for (name, prompt) in outline.prompts() {
             let nothing = Given::default();
@@ -52,6 +54,7 @@ impl Report<'_> {
             if given.unknown {
                 known.extend(prompt.placeholders.iter().map(|(name, _)| name.clone()));
             }
+            self.fields(name, prompt, &mut known, (outline, origins.get(name)));
             self.unfilled(name, prompt, &known, outline);
             if let Some(evaluator) = prompt.evaluator() {
                 let all = outline.evaluators.get(evaluator).filter(|_| given.unknown);
@@ -111,9 +114,12 @@ fn all_given(outline: &Outline) -> BTreeMap<&StateName, Given<'_>> {
         let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
         let ways = prompt.ways.iter().map(|way| &way.transition);
         for transition in ways.chain(shown.filter(|shown| is_allowed(prompt, shown))) {
-            let variables = transition.variables().keys().map(String::as_str);
+            let answer = prompt.frontmatter.output.as_ref().map(|_| RESULT);
+            let variables = transition.variables().keys().map(String::as_str).chain(answer);
             match transition {
-                Transition::Result { .. } => of_results.extend(variables),
+                Transition::Result { variables, .. } => {
+                    of_results.extend(variables.keys().map(String::as_str));
+                }
                 Transition::Call { target, return_to, .. }
                 | Transition::Function { target, return_to, .. } => {
                     given.entry(target).or_default().variables.extend(variables);

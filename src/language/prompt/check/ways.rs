@@ -63,6 +63,9 @@ impl Report<'_> {
                 "this policy allows nothing: each of its ways names a file that is missing";
             self.error(name, place, "RF201", message.to_owned());
         }
+        if prompt.frontmatter.output.is_some() {
+            return;
+        }
         for (index, (entry, place)) in allowed.iter().zip(&prompt.places.entries).enumerate() {
             let is_said_by = |other: usize| {
                 let of_two_alike_the_first_stays = other < index || !covers(entry, &allowed[other]);
@@ -102,6 +105,10 @@ impl Report<'_> {
     fn text(&mut self, name: &StateName, prompt: &Prompt) {
         for shown in &prompt.shown {
             let message = match &shown.transition {
+                _ if prompt.frontmatter.output.is_some() => {
+                    "the text shows a tag, and tags mean nothing where the answer is an `output`"
+                        .to_owned()
+                }
                 Ok(transition) if prompt.frontmatter.policy.allows(transition) => continue,
                 Ok(transition) => format!(
                     "the text shows {transition}, which the policy above does not allow; a reply with it is refused"

@@ -78,6 +78,7 @@ fn a_pattern_overrides_where_it_is_found_or_where_it_is_not() {
     let result = |payload: &str| Transition::Result {
         payload: payload.to_owned(),
         variables: Variables::new(),
+        structured: false,
     };
     let end = result("");
     let kept = judged_by_pattern(asked(result("all of it")), "fail", "fail", (Some(&end), None));
@@ -102,6 +103,7 @@ fn an_answer_overrides_with_one_tag_and_keeps_with_anything_else() {
     let result = |payload: &str| Transition::Result {
         payload: payload.to_owned(),
         variables: Variables::new(),
+        structured: false,
     };
     let ended = Proposal { transition: result("all of it"), ..proposal.clone() };
     let (kept, _) = judged_by_prompt(&ended, Ok(asked(result("…"))));

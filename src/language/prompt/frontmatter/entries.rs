@@ -1,16 +1,12 @@
 //! The entries of a policy: each a transition, with the places of the files that it names.
 
-use std::collections::BTreeMap;
-
 use serde_yaml::Spanned;
 
 use crate::domain::transition::{Tag, Transition};
 use crate::language::hint::closest;
 use crate::language::place::Place;
+use crate::language::prompt::answers::Entry;
 use crate::language::yaml::Error;
-
-/// An entry as it is written.
-pub(in crate::language::prompt) type Entry = BTreeMap<String, Spanned<String>>;
 
 /// Where an entry stands, and what it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +23,7 @@ pub struct EntryPlace {
 
 impl EntryPlace {
     pub(in crate::language::prompt) fn of(entry: &Spanned<Entry>) -> Self {
-        let place = |key| entry.value.get(key).map(|value| value.referenced.into());
+        let place = |key| entry.value.attributes.get(key).map(|value| value.referenced.into());
         Self {
             target: place("target"),
             continuation: place("return").or_else(|| place("next")),
@@ -45,7 +41,7 @@ impl EntryPlace {
 
 /// An entry of a policy: it says where to, and the words are the agent's own.
 pub(super) fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
-    let question = written.value.get("question").map(|question| question.referenced);
+    let question = written.value.attributes.get("question").map(|question| question.referenced);
     let transition = entry(written)?;
     match question.filter(|_| transition.tag() == Tag::Ask) {
         None => Ok(transition),
@@ -57,7 +53,7 @@ pub(super) fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
 }
 
 pub(in crate::language::prompt) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
-    let (place, mut attributes) = (entry.referenced, entry.value);
+    let (place, mut attributes) = (entry.referenced, entry.value.attributes);
     let Some(name) = attributes.remove("tag") else {
         return Err(Error::at(
             place,

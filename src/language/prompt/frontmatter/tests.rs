@@ -27,11 +27,16 @@ fn nothing_is_no_policy() {
 #[test]
 fn values_are_text_however_they_look() {
     let read = parse(
-        "allowed_transitions:\n  - { tag: fork, target: W.md, next: N.md, count: 3, yes: no }\n",
+        "allowed_transitions:\n  - { tag: fork, target: W.md, next: N.md, count: 3, yes: no, when: 5 }\n",
     )
     .expect("valid");
     assert_eq!(read.policy.allowed[0].variables()["count"], "3");
     assert_eq!(read.policy.allowed[0].variables()["yes"], "no");
+    assert_eq!(
+        read.policy.allowed[0].variables()["when"],
+        "5",
+        "without an output it is a variable"
+    );
 }
 
 #[test]
@@ -40,7 +45,7 @@ fn each_mistake_has_a_place_and_a_hint() {
         ("\nmodle: opus\n", "2:1: unknown key `modle`; did you mean `model`?"),
         (
             "colour: red\n",
-            "1:1: unknown key `colour`; known here: allowed_transitions, model, supervision, budget, evaluator, worktree, forks, max_fan_out, stagger, join, timeout, on_timeout, on_failure, rest",
+            "1:1: unknown key `colour`; known here: allowed_transitions, output, model, supervision, budget, evaluator, worktree, forks, max_fan_out, stagger, join, timeout, on_timeout, on_failure, rest, on_denied, effort, tools, allowed_tools, disallowed_tools, permission_mode, append_system_prompt, system_prompt_file, mcp_config, strict_mcp, settings, setting_sources, agents, add_dirs, plugin_dirs, max_turns, max_thinking_tokens, background, env, fallback_model, startup",
         ),
         ("supervision:\n  restrt: x\n", "2:3: unknown key `restrt`; did you mean `restart`?"),
         (

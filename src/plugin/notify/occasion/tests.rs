@@ -5,6 +5,7 @@ use crate::actor::registry::AgentView;
 use crate::domain::agents::Agents;
 use crate::domain::event::{AgentFailed, Record, StepFinished};
 use crate::domain::id::{AgentId, SessionId, StateName};
+use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Tag;
@@ -26,6 +27,7 @@ fn occasions() -> Occasions {
         pause: None,
         limited_until: None,
         total_cost_usd: Usd::default(),
+        refused_tools: ToolRefusals::default(),
         turn_costs_usd: std::collections::BTreeMap::new(),
         shares: std::collections::BTreeMap::new(),
         settings: Settings::default(),
@@ -69,6 +71,7 @@ fn step(tag: Tag, attributes: &[(&str, &str)], target: &str) -> Event {
         unasked: false,
         evaluator: None,
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         born: Vec::new(),
         reborn: None,
     })
@@ -84,6 +87,7 @@ fn failed(error: &str, ends_run: bool) -> Event {
         estimated: false,
         ends_run,
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
     })
 }
 
@@ -170,4 +174,21 @@ fn a_question_is_told_unless_it_has_its_answer_already() {
     );
     let elsewhere = step(Tag::Goto, &[], "B.md");
     assert_eq!(occasions().of(&published(elsewhere, Some(asking))), None);
+}
+
+#[test]
+fn the_end_tells_of_refused_tools() {
+    let mut occasions = occasions();
+    let mut event = step(Tag::Result, &[], "x");
+    if let Event::StepFinished(step) = &mut event {
+        let input = serde_json::json!({ "url": "https://example.org/a" });
+        let call = ToolRefusal::new("WebFetch", &input, "");
+        step.refused_tools = ToolRefusals { calls: vec![call], more: 0 };
+    }
+    occasions.of(&published(event, None));
+    let told = occasions.at_the_end().expect("it has ended");
+    assert_eq!(
+        told.message,
+        "run t ended well, $0.05 spent; 1 tool was refused: WebFetch `https://example.org/a`; allow it with: -- --allowedTools 'WebFetch(domain:example.org)'"
+    );
 }

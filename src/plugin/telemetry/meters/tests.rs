@@ -14,6 +14,7 @@ use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
 use super::*;
 use crate::domain::apply::tests::scene::{Scene, first, goto};
 use crate::domain::event::StepFinished;
+use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::time::Timestamp;
 use crate::plugin::telemetry::tests::used;
 
@@ -91,10 +92,12 @@ fn a_turn_counts_by_model_and_what_no_model_accounts_for_counts_too() {
     let meters = Meters::new(&provider.meter("test"));
     let (mut trace, scene) = (Trace::default(), Scene::begin());
     trace.recall(&first());
+    let refused = ToolRefusal { tool: "Bash".to_owned(), times: 2, ..ToolRefusal::default() };
     let step = StepFinished {
         duration_ms: 1500,
         usage: used(),
         cost_usd: Usd::from_dollars(0.04),
+        refused_tools: ToolRefusals { calls: vec![refused], more: 0 },
         ..scene.step("main", goto("B.md"))
     };
     let record = Record { seq: 2, at: Timestamp(2000), event: Event::StepFinished(step) };
@@ -122,6 +125,7 @@ fn a_turn_counts_by_model_and_what_no_model_accounts_for_counts_too() {
             "raymond.cost raymond.state=A.md 0.04".to_owned(),
             "raymond.failures error.type=crash raymond.state=A.md 1".to_owned(),
             "raymond.steps raymond.state=A.md raymond.transition=goto 1".to_owned(),
+            "raymond.tools.refused gen_ai.tool.name=Bash raymond.state=A.md 2".to_owned(),
         ]
     );
 }

@@ -5,6 +5,7 @@ use crate::domain::apply::tests::scene::{goto, result, session, state};
 use crate::domain::evaluation::Overruled;
 use crate::domain::event::{Event, StepFinished, TransitionProposed};
 use crate::domain::money::Usd;
+use crate::domain::refusal::ToolRefusals;
 use crate::domain::usage::Usage;
 
 #[test]
@@ -19,6 +20,7 @@ fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
         evaluator: state("CHECK.md"),
         cost_usd: Usd::from_dollars(0.25),
         usage: Usage::default(),
+        refused_tools: ToolRefusals::default(),
         duration_ms: 100,
         session_id: session(1),
         message: None,

@@ -1,0 +1,203 @@
+//! The form of a state's answer: a JSON schema, and the transition that follows from an answer's fields.
+//!
+//! ```yaml
+//! output: verdict.schema.json
+//! allowed_transitions:
+//!   - { tag: goto, target: FIX.md, when: { verdict: revise } }
+//!   - { tag: result, when: { verdict: approve } }
+//! ```
+//!
+//! In a state with `output`, the answer is a JSON object, and tags mean nothing in it. The schema is a file beside the
+//! prompt, JSON or YAML, or stands in the frontmatter itself. Claude Code is given it and has the model answer
+//! by its tool; whatever comes of that is checked here once more, and an agent whose answer breaks the schema is
+//! reminded as of any other mistake. A scripted reply, or a plain text, counts if it is that object and nothing else,
+//! or has it in the only fenced block.
+//!
+//! The first of the `allowed_transitions` whose `when` holds is taken; without any, the answer is the state's
+//! result. The state that is entered has the answer as `{{result}}`, its fields as `{{result.score}}`, and a join has the
+//! object in `{{results}}`.
+
+mod coverage;
+mod ordered;
+mod path;
+mod rule;
+mod schema;
+
+use serde_json::Value;
+
+pub use self::coverage::RuleGaps;
+pub use self::ordered::OrderedJson;
+pub use self::path::{field, placeholder};
+pub use self::rule::{Comparison, FieldTest, OutputRule, ValueTest};
+pub use self::schema::{OutputSchema, SchemaField};
+use super::place::Place;
+use super::source::Source;
+use super::yaml;
+use crate::domain::id::StateName;
+use crate::domain::policy::Violation;
+use crate::domain::transition::{Transition, Variables};
+
+/// The variable that has the answer in the state that is entered.
+pub const RESULT: &str = "result";
+
+/// What frontmatter says of a state's answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputKey {
+    /// The schema.
+    pub schema: SchemaOrigin,
+    /// Where that is said.
+    pub place: Place,
+    /// What follows, the first that holds.
+    pub rules: Vec<OutputRule>,
+}
+
+/// Where a schema stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SchemaOrigin {
+    /// In a file of the workflow's folder.
+    File(StateName),
+    /// In the frontmatter itself.
+    Inline(OrderedJson),
+}
+
+/// What a state's answer has to be, and what follows from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputContract {
+    /// The form.
+    pub schema: OutputSchema,
+    /// What follows, the first that holds.
+    pub rules: Vec<OutputRule>,
+}
+
+/// Why a schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SchemaError {
+    /// The file in which that is wrong, if it is not the prompt.
+    pub file: Option<StateName>,
+    /// What is wrong there.
+    pub error: yaml::Error,
+}
+
+impl OutputKey {
+    /// Reads the schema.
+    ///
+    /// # Errors
+    /// [`SchemaError`] if its file cannot be read, or is no schema of an object.
+    pub fn load(&self, source: &dyn Source) -> Result<OutputContract, SchemaError> {
+        let here = |message: String| {
+            let Place { line, column } = self.place;
+            SchemaError { file: None, error: yaml::Error { line, column, message } }
+        };
+        let schema = match &self.schema {
+            SchemaOrigin::Inline(written) => OutputSchema::new(written.clone()).map_err(here)?,
+            SchemaOrigin::File(name) => {
+                let text = source.read(name).map_err(|error| here(error.to_string()))?;
+                let read = read(name, &text).and_then(|written| {
+                    let wrong = |message| yaml::Error { line: 1, column: 1, message };
+                    OutputSchema::new(written).map_err(wrong)
+                });
+                read.map_err(|error| SchemaError { file: Some(name.clone()), error })?
+            }
+        };
+        Ok(OutputContract { schema, rules: self.rules.clone() })
+    }
+}
+
+/// Reads a file as JSON or YAML, by its name.
+fn read(name: &StateName, text: &str) -> Result<OrderedJson, yaml::Error> {
+    if !is_json(name) {
+        return yaml::read(text);
+    }
+    serde_json::from_str(text).map_err(|error| yaml::Error {
+        line: error.line() as u64,
+        column: error.column() as u64,
+        message: format!("this is no JSON: {}", without_place(&error.to_string())),
+    })
+}
+
+fn without_place(message: &str) -> &str {
+    message.split(" at line ").next().unwrap_or(message)
+}
+
+fn ending(name: &StateName) -> Option<&str> {
+    name.as_str().rsplit_once('.').map(|(_, ending)| ending)
+}
+
+fn is_json(name: &StateName) -> bool {
+    ending(name) == Some("json")
+}
+
+/// Checks that a file's name is one that a schema can have.
+///
+/// # Errors
+/// What it may be.
+pub fn schema_file(name: &str) -> Result<StateName, String> {
+    let name = StateName::parse(name).map_err(|error| error.to_string())?;
+    if matches!(ending(&name), Some("json" | "yaml" | "yml")) {
+        Ok(name)
+    } else {
+        Err(format!("{name}: a schema is a file NAME.json or NAME.yaml beside the prompt"))
+    }
+}
+
+impl OutputContract {
+    /// Reads what an answer means. `structured` is the object that Claude Code has checked, if it has one; else
+    /// the object is looked for in the text.
+    ///
+    /// # Errors
+    /// The [`Violation`] the agent may be asked to repair.
+    pub fn read(&self, structured: Option<&str>, text: &str) -> Result<Transition, Violation> {
+        let wrong = |why: String| Violation::Output { why };
+        let written = structured.unwrap_or_else(|| object_in(text));
+        let answer: Value = serde_json::from_str(written).map_err(|error| {
+            let error = error.to_string();
+            wrong(format!("the answer is not one JSON object: {}", without_place(&error)))
+        })?;
+        self.schema.check(&answer).map_err(|mistakes| {
+            wrong(format!("the answer does not match the schema: {mistakes}"))
+        })?;
+        let rule = self.rules.iter().find(|rule| rule.holds(&answer));
+        let rule =
+            rule.ok_or_else(|| wrong("no transition of this state is for this answer".into()))?;
+        Ok(with_answer(&rule.transition, written))
+    }
+}
+
+/// The JSON in a text: the only fenced block, if there is one, or the whole of it.
+fn object_in(text: &str) -> &str {
+    const FENCE: &str = "```";
+    let text = text.trim();
+    let parts: Vec<&str> = text.split(FENCE).collect();
+    match parts.as_slice() {
+        [_, block, _] if !text.starts_with('{') => {
+            block.strip_prefix("json").unwrap_or(block).trim()
+        }
+        _ => text,
+    }
+}
+
+/// The transition with the answer: as the payload of a result, or for the state that is entered.
+fn with_answer(transition: &Transition, answer: &str) -> Transition {
+    let answer = answer.trim();
+    let mut taken = transition.clone();
+    match &mut taken {
+        Transition::Result { payload, structured, .. } => {
+            answer.clone_into(payload);
+            *structured = true;
+        }
+        Transition::Goto { variables, .. }
+        | Transition::Reset { variables, .. }
+        | Transition::Call { variables, .. }
+        | Transition::Function { variables, .. }
+        | Transition::Fork { variables, .. }
+        | Transition::Ask { variables, .. } => give(variables, answer),
+    }
+    taken
+}
+
+fn give(variables: &mut Variables, answer: &str) {
+    variables.insert(RESULT.to_owned(), answer.to_owned());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! Fields of a JSON value by their path: `score`, `author.name`, `items.0.title`.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::domain::transition::Variables;
+
+/// Returns the field of a value at a path; a number is an index of a list.
+#[must_use]
+pub fn field<'value>(value: &'value Value, path: &str) -> Option<&'value Value> {
+    path.split('.').try_fold(value, |value, part| match value {
+        Value::Object(fields) => fields.get(part),
+        Value::Array(list) => list.get(part.parse::<usize>().ok()?),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    })
+}
+
+/// Returns what fills a placeholder: the variable of that name, or else the field of a variable that is JSON.
+/// A text is put in as it stands, anything else as JSON.
+#[must_use]
+pub fn placeholder<'values>(values: &'values Variables, name: &str) -> Option<Cow<'values, str>> {
+    if let Some(value) = values.get(name) {
+        return Some(Cow::Borrowed(value));
+    }
+    let mut dots = name.rmatch_indices('.');
+    dots.find_map(|(dot, _)| {
+        let value: Value = serde_json::from_str(values.get(&name[..dot])?).ok()?;
+        match field(&value, &name[dot + 1..])? {
+            Value::String(text) => Some(Cow::Owned(text.clone())),
+            other => Some(Cow::Owned(other.to_string())),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_variables_and_fields_of_those_that_are_json() {
+        let result = r#"{"score":7,"why":"a \"b\"","at":{"line":3},"tags":["x",{"y":true}]}"#;
+        let values: Variables = [
+            ("result", result),
+            ("plain", "7"),
+            ("text", "no JSON"),
+            ("a.b", "own"),
+            ("a", r#"{"b":"field","c":1}"#),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        let table = [
+            ("result", Some(result)),
+            ("result.score", Some("7")),
+            ("result.why", Some("a \"b\"")),
+            ("result.at", Some("{\"line\":3}")),
+            ("result.at.line", Some("3")),
+            ("result.tags.0", Some("x")),
+            ("result.tags.1.y", Some("true")),
+            ("result.tags.2", None),
+            ("result.nothing", None),
+            ("result.score.deeper", None),
+            ("result.", None),
+            ("plain.x", None),
+            ("text.x", None),
+            ("nobody.x", None),
+            ("a.b", Some("own")),
+            ("a.c", Some("1")),
+        ];
+        for (name, value) in table {
+            assert_eq!(placeholder(&values, name).as_deref(), value, "{name}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The rules by which an answer's fields decide what follows: `when: { verdict: approve, score: ">= 7" }`.
+//!
+//! All fields that a rule names have to hold. A value is equal, a list has it, and a text such as `>= 7` compares
+//! a number; a field that is not there holds for nothing. The first rule that holds is taken, and one without
+//! `when` always holds.
+
+use std::fmt;
+
+use serde_json::{Number, Value};
+
+use super::path::field;
+use crate::domain::transition::Transition;
+
+/// What follows from an answer, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputRule {
+    /// What has to hold; nothing, if it always does.
+    pub when: Vec<FieldTest>,
+    /// What follows.
+    pub transition: Transition,
+}
+
+/// What has to hold of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldTest {
+    /// Its path in the answer.
+    pub path: String,
+    /// What it may be.
+    pub accepts: ValueTest,
+}
+
+/// What a value may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ValueTest {
+    /// One of these.
+    OneOf(Vec<Value>),
+    /// A number that compares so with another.
+    Compares(Comparison, Number),
+}
+
+/// How a number compares with another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// It is less.
+    Less,
+    /// It is less, or equal.
+    AtMost,
+    /// It is greater, or equal.
+    AtLeast,
+    /// It is greater.
+    Greater,
+}
+
+impl Comparison {
+    /// How they are written; the longer ones first, because they begin like the others.
+    const WRITTEN: [(&'static str, Self); 4] =
+        [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Less), (">", Self::Greater)];
+
+    fn holds(self, value: f64, other: f64) -> bool {
+        match self {
+            Self::Less => value < other,
+            Self::AtMost => value <= other,
+            Self::AtLeast => value >= other,
+            Self::Greater => value > other,
+        }
+    }
+}
+
+impl OutputRule {
+    /// Reads what stands under `when`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn tests(when: &Value) -> Result<Vec<FieldTest>, String> {
+        let Value::Object(fields) = when else {
+            return Err("`when` names fields of the answer: { when: { verdict: approve } }".into());
+        };
+        let test = |(path, value): (&String, &Value)| {
+            Ok(FieldTest { path: path.clone(), accepts: ValueTest::read(path, value)? })
+        };
+        fields.iter().map(test).collect()
+    }
+
+    /// Whether it follows from an answer.
+    #[must_use]
+    pub fn holds(&self, answer: &Value) -> bool {
+        let holds = |test: &FieldTest| {
+            field(answer, &test.path).is_some_and(|value| test.accepts.accepts(value))
+        };
+        self.when.iter().all(holds)
+    }
+}
+
+impl ValueTest {
+    fn read(path: &str, value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Object(_) => Err(format!(
+                "a field of a field is named by its path, such as `{path}.name`, and compared with a value or a list of them"
+            )),
+            Value::Array(list) if list.is_empty() => {
+                Err(format!("this list is empty, so `{path}` is never in it"))
+            }
+            Value::Array(list) => Ok(Self::OneOf(list.clone())),
+            Value::String(text) => Ok(Self::comparison(text)
+                .unwrap_or_else(|| Self::OneOf(vec![Value::String(text.clone())]))),
+            other => Ok(Self::OneOf(vec![other.clone()])),
+        }
+    }
+
+    fn comparison(text: &str) -> Option<Self> {
+        let (written, comparison) =
+            Comparison::WRITTEN.into_iter().find(|(written, _)| text.starts_with(written))?;
+        let number = serde_json::from_str(text[written.len()..].trim()).ok()?;
+        Some(Self::Compares(comparison, number))
+    }
+
+    /// Whether a value may be that.
+    #[must_use]
+    pub fn accepts(&self, value: &Value) -> bool {
+        match self {
+            Self::OneOf(values) => values.iter().any(|known| is_same(known, value)),
+            Self::Compares(comparison, number) => match (value.as_f64(), number.as_f64()) {
+                (Some(value), Some(other)) => comparison.holds(value, other),
+                _ => false,
+            },
+        }
+    }
+}
+
+/// Whether two values are the same; 1 and 1.0 are.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one.as_f64(), other.as_f64()) {
+        (Some(one), Some(other)) => one.total_cmp(&other).is_eq(),
+        _ => one == other,
+    }
+}
+
+impl fmt::Display for FieldTest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.accepts {
+            ValueTest::OneOf(values) => {
+                let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                write!(f, "{}: {}", self.path, values.join(" or "))
+            }
+            ValueTest::Compares(comparison, number) => {
+                let written = Comparison::WRITTEN.into_iter().find(|(_, one)| one == comparison);
+                let written = written.map_or("", |(written, _)| written);
+                write!(f, "{} {written} {number}", self.path)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::transition::Variables;
+
+    fn rule(when: &Value) -> Result<OutputRule, String> {
+        let transition = Transition::Result {
+            payload: String::new(),
+            variables: Variables::new(),
+            structured: true,
+        };
+        Ok(OutputRule { when: OutputRule::tests(when)?, transition })
+    }
+
+    #[test]
+    fn a_rule_holds_if_all_its_fields_do() {
+        let answer = json!({"verdict": "approve", "score": 7, "sure": true, "by": {"name": "A"}, "none": null});
+        let table = [
+            (json!({}), true),
+            (json!({"verdict": "approve"}), true),
+            (json!({"verdict": "revise"}), false),
+            (json!({"verdict": ["revise", "approve"]}), true),
+            (json!({"verdict": "approve", "sure": false}), false),
+            (json!({"by.name": "A", "sure": true}), true),
+            (json!({"score": 7.0}), true),
+            (json!({"score": "7"}), false),
+            (json!({"score": ">= 7"}), true),
+            (json!({"score": ">7"}), false),
+            (json!({"score": "<= 7"}), true),
+            (json!({"score": "< 7.5"}), true),
+            (json!({"verdict": ">= 7"}), false),
+            (json!({"none": null}), true),
+            (json!({"absent": null}), false),
+        ];
+        for (when, holds) in table {
+            assert_eq!(rule(&when).expect("a rule").holds(&answer), holds, "{when}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_test_is_refused() {
+        let table = [
+            (json!("approve"), "`when` names fields of the answer"),
+            (json!({"by": {"name": "A"}}), "such as `by.name`"),
+            (json!({"verdict": []}), "so `verdict` is never in it"),
+        ];
+        for (when, words) in table {
+            let why = rule(&when).expect_err("wrong");
+            assert!(why.contains(words), "{why}");
+        }
+    }
+}

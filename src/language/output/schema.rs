@@ -1,0 +1,289 @@
+//! The schema of an answer, as JSON Schema draft-07 has it.
+//!
+//! Claude Code is given the schema and refuses to start with one that has keywords of a later draft, or such
+//! as mean nothing, so they are refused here with a place. References lead nowhere but into the schema itself:
+//! nothing is fetched. What Claude Code lets through is checked once more: not every version checks all.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::ordered::OrderedJson;
+use crate::language::hint::closest;
+
+/// The longest schema in bytes: it is an argument of a process, and the system's bound is twice this.
+const MAX_SCHEMA_LENGTH: usize = 64 * 1024;
+
+/// How many mistakes of an answer are named at most.
+const MAX_MISTAKES: usize = 5;
+
+/// How many references lead from one to the next at most.
+const MAX_REFERENCES: usize = 16;
+
+/// What stands under a keyword.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Under {
+    /// No schema.
+    Nothing,
+    /// A schema.
+    Schema,
+    /// A schema, or a list of them.
+    SchemaOrList,
+    /// A list of schemas.
+    List,
+    /// An object of schemas.
+    Object,
+}
+
+/// The keywords of draft-07, with what stands under them.
+const KEYWORDS: &[(&str, Under)] = &[
+    ("$comment", Under::Nothing),
+    ("$defs", Under::Object),
+    ("$id", Under::Nothing),
+    ("$ref", Under::Nothing),
+    ("$schema", Under::Nothing),
+    ("additionalItems", Under::Schema),
+    ("additionalProperties", Under::Schema),
+    ("allOf", Under::List),
+    ("anyOf", Under::List),
+    ("const", Under::Nothing),
+    ("contains", Under::Schema),
+    ("contentEncoding", Under::Nothing),
+    ("contentMediaType", Under::Nothing),
+    ("default", Under::Nothing),
+    ("definitions", Under::Object),
+    ("dependencies", Under::Object),
+    ("deprecated", Under::Nothing),
+    ("description", Under::Nothing),
+    ("else", Under::Schema),
+    ("enum", Under::Nothing),
+    ("examples", Under::Nothing),
+    ("exclusiveMaximum", Under::Nothing),
+    ("exclusiveMinimum", Under::Nothing),
+    ("format", Under::Nothing),
+    ("if", Under::Schema),
+    ("items", Under::SchemaOrList),
+    ("maxItems", Under::Nothing),
+    ("maxLength", Under::Nothing),
+    ("maxProperties", Under::Nothing),
+    ("maximum", Under::Nothing),
+    ("minItems", Under::Nothing),
+    ("minLength", Under::Nothing),
+    ("minProperties", Under::Nothing),
+    ("minimum", Under::Nothing),
+    ("multipleOf", Under::Nothing),
+    ("not", Under::Schema),
+    ("oneOf", Under::List),
+    ("pattern", Under::Nothing),
+    ("patternProperties", Under::Object),
+    ("properties", Under::Object),
+    ("propertyNames", Under::Schema),
+    ("readOnly", Under::Nothing),
+    ("required", Under::Nothing),
+    ("then", Under::Schema),
+    ("title", Under::Nothing),
+    ("type", Under::Nothing),
+    ("uniqueItems", Under::Nothing),
+    ("writeOnly", Under::Nothing),
+];
+
+/// A schema that an answer can be checked against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputSchema {
+    text: Arc<str>,
+    value: Value,
+}
+
+/// A field, as a schema knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaField<'schema> {
+    /// It may be there.
+    Known {
+        /// Its own schema.
+        schema: &'schema Value,
+        /// Whether it is always there.
+        is_required: bool,
+    },
+    /// There is none of that name.
+    Missing {
+        /// One that has a similar name.
+        similar: Option<&'schema str>,
+    },
+    /// The schema does not say.
+    Open,
+}
+
+impl OutputSchema {
+    /// Takes a schema as it is written.
+    ///
+    /// # Errors
+    /// What is wrong with it, and where in it.
+    pub fn new(written: OrderedJson) -> Result<Self, String> {
+        let OrderedJson::Object(mut fields) = written else {
+            return Err("a schema is an object, such as { type: object, … }".to_owned());
+        };
+        fields.retain(|(key, _)| key != "$schema");
+        let as_json = |error: serde_json::Error| error.to_string();
+        let text = serde_json::to_string(&OrderedJson::Object(fields)).map_err(as_json)?;
+        if text.len() > MAX_SCHEMA_LENGTH {
+            let (length, limit) = (text.len(), MAX_SCHEMA_LENGTH);
+            return Err(format!("this schema is {length} bytes long, and may have {limit}"));
+        }
+        let value: Value = serde_json::from_str(&text).map_err(as_json)?;
+        if value.get("type").and_then(Value::as_str) != Some("object") {
+            return Err("an answer is an object: give its schema `type: object`".to_owned());
+        }
+        check_keywords(&value, "")?;
+        jsonschema::draft7::meta::validate(&value).map_err(|error| {
+            format!("this is no JSON schema: {}{error}", at(error.instance_path().as_str()))
+        })?;
+        jsonschema::draft7::new(&value).map_err(|error| {
+            format!("this is no JSON schema: {}{error}", at(error.instance_path().as_str()))
+        })?;
+        Ok(Self { text: text.into(), value })
+    }
+
+    /// Returns the schema as JSON, its keys in the order in which they were written.
+    #[must_use]
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Checks an answer.
+    ///
+    /// # Errors
+    /// The first mistakes: where each is, and the rule of the schema that it breaks.
+    pub fn check(&self, answer: &Value) -> Result<(), String> {
+        let validator = jsonschema::draft7::new(&self.value).map_err(|error| error.to_string())?;
+        let mut errors = validator.iter_errors(answer);
+        let mistakes: Vec<String> = errors
+            .by_ref()
+            .take(MAX_MISTAKES)
+            .map(|error| {
+                let place = error.instance_path().as_str();
+                let place = if place.is_empty() { "/" } else { place };
+                format!("at {place}: {error} (rule {})", error.schema_path())
+            })
+            .collect();
+        let more = errors.count();
+        match (mistakes.is_empty(), more) {
+            (true, _) => Ok(()),
+            (false, 0) => Err(mistakes.join("; ")),
+            (false, more) => Err(format!("{}; and {more} more", mistakes.join("; "))),
+        }
+    }
+
+    /// Looks a field up by its path.
+    #[must_use]
+    pub fn field(&self, path: &str) -> SchemaField<'_> {
+        let (mut schema, mut is_required) = (&self.value, true);
+        for part in path.split('.') {
+            let Some(resolved) = self.resolve(schema) else { return SchemaField::Open };
+            let next = match part.parse::<usize>() {
+                Ok(_) if resolved.get("properties").is_none() => {
+                    is_required = false;
+                    resolved.get("items").filter(|items| items.is_object())
+                }
+                _ => resolved.get("properties").and_then(|fields| fields.get(part)),
+            };
+            let Some(next) = next else { return missing(resolved, part) };
+            let required = resolved.get("required").and_then(Value::as_array);
+            let names = |names: &Vec<Value>| names.iter().any(|name| name.as_str() == Some(part));
+            is_required &= required.is_some_and(names);
+            schema = next;
+        }
+        match self.resolve(schema) {
+            Some(schema) => SchemaField::Known { schema, is_required },
+            None => SchemaField::Open,
+        }
+    }
+
+    /// Follows the references of a schema to where it is written.
+    fn resolve<'schema>(&'schema self, schema: &'schema Value) -> Option<&'schema Value> {
+        let mut schema = schema;
+        for _ in 0..MAX_REFERENCES {
+            let Some(reference) = schema.get("$ref").and_then(Value::as_str) else {
+                return schema.is_object().then_some(schema);
+            };
+            schema = self.value.pointer(reference.strip_prefix('#')?)?;
+        }
+        None
+    }
+}
+
+/// Says what is known of a field that is not among a schema's own.
+fn missing<'schema>(schema: &'schema Value, name: &str) -> SchemaField<'schema> {
+    const OPEN: [&str; 6] = ["allOf", "anyOf", "oneOf", "if", "patternProperties", "$ref"];
+    let more = schema.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+    if more || OPEN.iter().any(|keyword| schema.get(keyword).is_some()) {
+        return SchemaField::Open;
+    }
+    let Some(fields) = schema.get("properties").and_then(Value::as_object) else {
+        let kind = schema.get("type").and_then(Value::as_str);
+        let has_none = kind.is_some_and(|kind| kind != "object" && kind != "array");
+        return if has_none { SchemaField::Missing { similar: None } } else { SchemaField::Open };
+    };
+    SchemaField::Missing { similar: closest(name, fields.keys().map(String::as_str)) }
+}
+
+/// Checks that a schema has only keywords that Claude Code takes.
+fn check_keywords(schema: &Value, path: &str) -> Result<(), String> {
+    let Value::Object(fields) = schema else { return Ok(()) };
+    if let Some(reference) = fields.get("$ref").and_then(Value::as_str)
+        && !reference.starts_with('#')
+    {
+        return Err(format!(
+            "{}`$ref: {reference}` leads out of the schema, and nothing is fetched; put it under `$defs` and write `#/$defs/NAME`",
+            at(path)
+        ));
+    }
+    let has = |keyword: &str| fields.contains_key(keyword);
+    if has("if") && !has("then") && !has("else") {
+        return Err(format!("{}`if` means nothing without `then` or `else`", at(path)));
+    }
+    if has("additionalItems") && !fields.get("items").is_some_and(Value::is_array) {
+        return Err(format!(
+            "{}`additionalItems` means nothing unless `items` is a list",
+            at(path)
+        ));
+    }
+    for (key, value) in fields {
+        let Some((_, under)) = KEYWORDS.iter().find(|(keyword, _)| keyword == key) else {
+            return Err(unknown(key, path));
+        };
+        let inside = format!("{path}/{key}");
+        match (under, value) {
+            (Under::Schema | Under::SchemaOrList, Value::Object(_)) => {
+                check_keywords(value, &inside)?;
+            }
+            (Under::List | Under::SchemaOrList, Value::Array(schemas)) => {
+                for (index, schema) in schemas.iter().enumerate() {
+                    check_keywords(schema, &format!("{inside}/{index}"))?;
+                }
+            }
+            (Under::Object, Value::Object(schemas)) => {
+                for (name, schema) in schemas {
+                    check_keywords(schema, &format!("{inside}/{name}"))?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn unknown(key: &str, path: &str) -> String {
+    let hint = match closest(key, KEYWORDS.iter().map(|(keyword, _)| *keyword)) {
+        Some(similar) => format!("did you mean `{similar}`?"),
+        None => "Claude Code takes those of draft-07".to_owned(),
+    };
+    format!("{}`{key}` is no keyword of a schema; {hint}", at(path))
+}
+
+/// The place in a schema, as the beginning of a sentence.
+fn at(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!("at {path}: ") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! `output` in frontmatter, and `when` in an entry of a policy: the form of a state's answer, and what follows.
+//!
+//! An object has no tags in it, so what a tag would say has to stand in the policy: whom is forked for, what
+//! is asked. An evaluator has nothing to decide where the object does.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_yaml::Spanned;
+
+use super::evaluator;
+use super::frontmatter::{EntryPlace, Frontmatter, Places};
+use crate::domain::policy::Policy;
+use crate::domain::transition::{ANY_LIST, Transition};
+use crate::language::output::{OrderedJson, OutputKey, OutputRule, SchemaOrigin, schema_file};
+use crate::language::yaml::{Error, Errors};
+
+/// An entry of a policy as it is written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Entry {
+    /// The tag, and its attributes.
+    pub(super) attributes: BTreeMap<String, Spanned<String>>,
+    /// What has to hold of the answer's fields.
+    pub(super) when: Option<Spanned<OrderedJson>>,
+}
+
+impl Entry {
+    /// Takes a `when` that is a plain value for a variable of that name, as any other attribute is.
+    pub(super) fn take_plain_when(&mut self) {
+        let Some(when) = &self.when else { return };
+        let text = match &when.value {
+            OrderedJson::Text(text) => text.clone(),
+            OrderedJson::Number(number) => number.to_string(),
+            OrderedJson::Bool(value) => value.to_string(),
+            OrderedJson::Null | OrderedJson::List(_) | OrderedJson::Object(_) => return,
+        };
+        let Spanned { referenced, defined, .. } = *when;
+        self.attributes.insert("when".to_owned(), Spanned { value: text, referenced, defined });
+        self.when = None;
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EntryVisitor)
+    }
+}
+
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = Entry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a mapping with a `tag`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
+        let mut entry = Entry::default();
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "when" {
+                entry.when = Some(map.next_value()?);
+            } else {
+                entry.attributes.insert(key, map.next_value()?);
+            }
+        }
+        Ok(entry)
+    }
+}
+
+/// Reads `output`, and the `when` of each entry of the policy.
+pub(super) fn read(
+    output: Option<Spanned<OrderedJson>>,
+    whens: &[Option<Spanned<OrderedJson>>],
+    evaluator: Option<&Spanned<evaluator::Raw>>,
+    frontmatter: &mut Frontmatter,
+    places: &mut Places,
+    errors: &mut Errors,
+) {
+    let Some(output) = output else {
+        if let Some(when) = whens.iter().flatten().next() {
+            let message = "`when` decides by the fields of an `output`; give the state one, such as `output: verdict.schema.json`";
+            errors.keep::<()>(Err(Error::at(when.referenced, message.to_owned())));
+        }
+        return;
+    };
+    if let Some(evaluator) = evaluator {
+        let message = "the fields of an `output` decide what follows; leave the evaluator out";
+        errors.keep::<()>(Err(Error::at(evaluator.referenced, message.to_owned())));
+    }
+    if frontmatter.policy.is_open() && errors.is_empty() {
+        frontmatter.policy = Policy::result();
+        places.entries = vec![EntryPlace::whole(output.referenced.into())];
+        places.whens = vec![None];
+    }
+    let place = output.referenced;
+    let schema = match output.value {
+        OrderedJson::Text(name) => schema_file(&name).map(SchemaOrigin::File),
+        written @ OrderedJson::Object(_) => Ok(SchemaOrigin::Inline(written)),
+        _ => Err("an output is a JSON schema: a file such as verdict.schema.json, or a mapping with `type: object`".to_owned()),
+    };
+    let Some(schema) = errors.keep(schema.map_err(|why| Error::at(place, why))) else { return };
+    let mut rules = Vec::new();
+    for (index, transition) in frontmatter.policy.allowed.iter().enumerate() {
+        let at = places.entries.get(index).map_or(place.into(), |place| place.entry);
+        let unsaid = says_all(transition).map_err(|why| Error {
+            line: at.line,
+            column: at.column,
+            message: why.to_owned(),
+        });
+        errors.keep(unsaid);
+        let when = whens.get(index).and_then(Option::as_ref);
+        let when = when.map(tests).transpose().map(Option::unwrap_or_default);
+        let transition = transition.clone();
+        rules.extend(errors.keep(when).map(|when| OutputRule { when, transition }));
+    }
+    frontmatter.output = Some(OutputKey { schema, place: place.into(), rules });
+}
+
+fn tests(when: &Spanned<OrderedJson>) -> Result<Vec<crate::language::output::FieldTest>, Error> {
+    let value = serde_json::to_value(&when.value).unwrap_or(Value::Null);
+    OutputRule::tests(&value).map_err(|why| Error::at(when.referenced, why))
+}
+
+/// Checks that an entry leaves nothing to the words of a tag.
+fn says_all(transition: &Transition) -> Result<(), &'static str> {
+    match transition {
+        Transition::Ask { .. } => {
+            Err("nobody says what is asked where the answer is an `output`; goto a state that asks")
+        }
+        Transition::Fork { each: Some(each), .. } if each.list == ANY_LIST => Err(
+            "nobody says which list is meant where the answer is an `output`; name it, such as each: items.json",
+        ),
+        Transition::Goto { .. }
+        | Transition::Reset { .. }
+        | Transition::Call { .. }
+        | Transition::Function { .. }
+        | Transition::Fork { .. }
+        | Transition::Result { .. } => Ok(()),
+    }
+}

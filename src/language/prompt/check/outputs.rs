@@ -1,0 +1,159 @@
+//! Outputs: schemas that are wrong, rules that name what a schema does not have, answers that lead nowhere, and
+//! fields of an answer that no output has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Report;
+use crate::domain::id::StateName;
+use crate::domain::transition::Transition;
+use crate::language::output::{
+    OutputKey, OutputSchema, RESULT, RuleGaps, SchemaError, SchemaField,
+};
+use crate::language::place::Place;
+use crate::language::prompt::outline::{Outline, Prompt};
+
+/// The states whose answer a state may be given as `{{result}}`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ResultOrigins<'outline> {
+    /// Those with an output.
+    answers: BTreeSet<&'outline StateName>,
+    /// Whether there may be others.
+    has_others: bool,
+}
+
+impl Report<'_> {
+    /// What is wrong with the outputs of all states.
+    pub(super) fn outputs(&mut self, outline: &Outline) {
+        for (name, prompt) in outline.prompts() {
+            let Some(key) = &prompt.frontmatter.output else { continue };
+            match key.load(self.source) {
+                Ok(contract) if prompt.errors.is_empty() => {
+                    let gaps = RuleGaps::find(&contract.schema, &contract.rules);
+                    self.gaps(name, prompt, key, gaps);
+                }
+                Ok(_) => {}
+                Err(SchemaError { file, error }) => {
+                    let place = Place { line: error.line, column: error.column };
+                    self.error(file.as_ref().unwrap_or(name), place, "RF501", error.message);
+                }
+            }
+        }
+    }
+
+    fn gaps(&mut self, name: &StateName, prompt: &Prompt, key: &OutputKey, gaps: RuleGaps) {
+        let place = |index: usize| {
+            let when = prompt.places.whens.get(index).copied().flatten();
+            when.or_else(|| Some(prompt.places.entries.get(index)?.entry)).unwrap_or(key.place)
+        };
+        for (index, message) in gaps.mistakes {
+            self.error(name, place(index), "RF502", message);
+        }
+        if let Some(answer) = gaps.uncovered {
+            let message = format!(
+                "an answer with {answer} leads nowhere; add an entry for it, or one without `when` at the end"
+            );
+            self.error(name, prompt.places.policy.unwrap_or(key.place), "RF503", message);
+        }
+        for index in gaps.unused {
+            let message =
+                "this entry is never taken: for each answer it is for, an entry before it is"
+                    .to_owned();
+            self.warning(name, place(index), "RF504", message);
+        }
+    }
+
+    /// Takes the fields of known placeholders for known, and tells of those that no output has.
+    pub(super) fn fields(
+        &mut self,
+        name: &StateName,
+        prompt: &Prompt,
+        known: &mut BTreeSet<String>,
+        (outline, origins): (&Outline, Option<&ResultOrigins<'_>>),
+    ) {
+        for (placeholder, place) in &prompt.placeholders {
+            if known.contains(placeholder) {
+                continue;
+            }
+            let mut dots = placeholder.match_indices('.').map(|(dot, _)| dot);
+            let Some(dot) = dots.find(|&dot| known.contains(&placeholder[..dot])) else { continue };
+            let (root, path) = (&placeholder[..dot], &placeholder[dot + 1..]);
+            if let Some(origins) = origins.filter(|_| root == RESULT)
+                && let Some(why) = self.missing(path, outline, origins)
+            {
+                let message = format!("nothing fills {{{{{placeholder}}}}}: {why}");
+                self.warning(name, *place, "RF401", message);
+            }
+            known.insert(placeholder.clone());
+        }
+    }
+
+    /// Says why a field is in none of the answers that a state may be given, if that is known.
+    fn missing(
+        &self,
+        path: &str,
+        outline: &Outline,
+        origins: &ResultOrigins<'_>,
+    ) -> Option<String> {
+        if origins.has_others || origins.answers.is_empty() {
+            return None;
+        }
+        let mut hint = None;
+        for &state in &origins.answers {
+            let key = outline.states.get(state)?.prompt()?.frontmatter.output.as_ref()?;
+            let schema: OutputSchema = key.load(self.source).ok()?.schema;
+            match schema.field(path) {
+                SchemaField::Known { .. } | SchemaField::Open => return None,
+                SchemaField::Missing { similar } => hint = hint.or(similar.map(str::to_owned)),
+            }
+        }
+        let states: Vec<&str> = origins.answers.iter().map(|state| state.as_str()).collect();
+        let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        Some(format!("the output of {} has no such field{hint}", states.join(" or ")))
+    }
+}
+
+/// Finds for each state whose answers it may be given as `{{result}}`.
+pub(super) fn origins(outline: &Outline) -> BTreeMap<&StateName, ResultOrigins<'_>> {
+    let mut origins: BTreeMap<&StateName, ResultOrigins<'_>> = BTreeMap::new();
+    for (name, prompt) in outline.prompts() {
+        let has_output = prompt.frontmatter.output.is_some();
+        for way in &prompt.ways {
+            let Some(target) = way.transition.target() else { continue };
+            let entered = origins.entry(target).or_default();
+            if has_output && !way.is_of_join() {
+                entered.answers.insert(name);
+            } else {
+                entered.has_others |=
+                    way.is_of_join() || way.transition.variables().contains_key(RESULT);
+            }
+            if let Transition::Call { return_to, .. } | Transition::Function { return_to, .. } =
+                &way.transition
+            {
+                let returned = origins.entry(return_to).or_default();
+                returned.returns(outline, target);
+            }
+        }
+        for shown in prompt.shown.iter().filter_map(|shown| shown.transition.as_ref().ok()) {
+            if let Some(target) = shown.target().filter(|_| shown.variables().contains_key(RESULT))
+            {
+                origins.entry(target).or_default().has_others = true;
+            }
+        }
+    }
+    origins
+}
+
+impl<'outline> ResultOrigins<'outline> {
+    /// Adds what a subroutine that begins in a state may return.
+    fn returns(&mut self, outline: &'outline Outline, target: &'outline StateName) {
+        for state in outline.level([target]) {
+            match outline.states.get(state).and_then(|state| state.prompt()) {
+                Some(prompt) if !prompt.may_end() => {}
+                Some(prompt) if prompt.frontmatter.output.is_some() => {
+                    self.answers.insert(state);
+                }
+                Some(_) | None => self.has_others = true,
+            }
+        }
+    }
+}

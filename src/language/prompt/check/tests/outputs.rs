@@ -1,0 +1,159 @@
+//! Outputs: schemas, rules over their fields, and the placeholders of fields.
+
+use super::*;
+
+const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"enum":["approve","revise"]},"score":{"type":"integer","minimum":0,"maximum":10},"why":{"type":"string"}},"required":["verdict","score","why"],"additionalProperties":false}"#;
+
+/// What is said of a state with an output and these entries, that leads to FIX.
+fn said_of(schema: &str, output: &str, entries: &[&str], text: &str) -> Vec<String> {
+    let entries: String = entries.iter().map(|entry| format!("  - {{ {entry} }}\n")).collect();
+    let start = format!("---\noutput: {output}\nallowed_transitions:\n{entries}---\njudge\n");
+    let fix = prompt("tag: result", text);
+    checked(&[("START.md", &start), ("FIX.md", &fix), ("v.json", schema)], None, &[])
+}
+
+const REVISE: &str = "tag: goto, target: FIX.md, when: { verdict: revise }";
+const APPROVE: &str = "tag: result, when: { verdict: approve }";
+
+#[test]
+fn a_sound_output_has_nothing() {
+    let text = "{{result}} {{result.score}} {{result.why}}";
+    assert_eq!(said_of(SCHEMA, "v.json", &[REVISE, APPROVE], text), [""; 0]);
+    let low = "tag: goto, target: FIX.md, when: { verdict: revise, score: \"< 5\" }";
+    assert_eq!(said_of(SCHEMA, "v.json", &[low, REVISE, APPROVE], text), [""; 0]);
+    let alone = format!("---\noutput: {SCHEMA}\n---\njudge");
+    assert_eq!(checked(&[("START.md", &alone)], None, &[]), [""; 0]);
+}
+
+#[test]
+fn what_is_wrong_with_an_output_is_said_with_its_place() {
+    let both = &[REVISE, APPROVE][..];
+    let table: [(&str, &str, &[&str], &str); 16] = [
+        ("{", "v.json", both, "v.json:1:1: RF501 this is no JSON: EOF while parsing an object"),
+        (r#"{"type":"array"}"#, "v.json", both, "v.json:1:1: RF501 an answer is an object"),
+        (
+            SCHEMA,
+            "w.json",
+            both,
+            "START.md:2:9: RF501 w.json: there is no such file in the workflow; did you mean v.json?",
+        ),
+        (
+            SCHEMA,
+            "v.txt",
+            both,
+            "START.md:2:9: RF002 v.txt: a schema is a file NAME.json or NAME.yaml",
+        ),
+        (
+            SCHEMA,
+            "{ type: object, propertis: {} }",
+            both,
+            "START.md:2:9: RF501 `propertis` is no keyword of a schema; did you mean `properties`?",
+        ),
+        (SCHEMA, "[a]", both, "START.md:2:9: RF002 an output is a JSON schema"),
+        (
+            SCHEMA,
+            "v.json",
+            &[REVISE],
+            "START.md:4:3: RF503 an answer with verdict: \"approve\" leads nowhere",
+        ),
+        (
+            SCHEMA,
+            "v.json",
+            &["tag: goto, target: FIX.md, when: { verdct: revise }", "tag: result"],
+            "START.md:4:40: RF502 `verdct` is no field of the output's schema; did you mean `verdict`?",
+        ),
+        (
+            SCHEMA,
+            "v.json",
+            &["tag: goto, target: FIX.md, when: { verdict: revsie }", "tag: result"],
+            "`verdict` is never \"revsie\": the schema allows \"approve\", \"revise\"",
+        ),
+        (
+            SCHEMA,
+            "v.json",
+            &["tag: result", REVISE],
+            "START.md:5:40: warning: RF504 this entry is never taken",
+        ),
+        (
+            SCHEMA,
+            "v.json",
+            &["tag: goto, target: FIX.md, when: revise"],
+            "START.md:4:40: RF002 `when` names fields of the answer",
+        ),
+        (
+            SCHEMA,
+            "v.json",
+            &[
+                "tag: goto, target: FIX.md, when: { score: \"> 3\" }",
+                "tag: result, when: { score: \"< 3\" }",
+            ],
+            "an answer with score: 3 leads nowhere",
+        ),
+        (
+            SCHEMA,
+            "v.json",
+            &["tag: ask, next: FIX.md"],
+            "RF002 nobody says what is asked where the answer is an `output`",
+        ),
+        (
+            SCHEMA,
+            "v.json",
+            &["tag: fork, target: FIX.md, next: FIX.md, each: any"],
+            "RF002 nobody says which list is meant",
+        ),
+        (
+            SCHEMA,
+            "v.json\nevaluator: { prompt: FIX.md }",
+            both,
+            "RF002 the fields of an `output` decide what follows; leave the evaluator out",
+        ),
+        (SCHEMA, "v.json\noutpt: x", both, "RF002 unknown key `outpt`; did you mean `output`?"),
+    ];
+    for (schema, output, entries, words) in table {
+        let found = said_of(schema, output, entries, "x");
+        assert!(found.iter().any(|one| one.contains(words)), "{words}: {found:#?}");
+    }
+    let found = checked(&[("START.md", &prompt(APPROVE, "x"))], None, &[]);
+    assert!(
+        found[0].contains("START.md:3:26: RF002 `when` decides by the fields of an `output`"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_field_that_no_output_has_is_told_of() {
+    let both = [REVISE, APPROVE];
+    let found = said_of(SCHEMA, "v.json", &both, "{{result.scor}} {{result.why.x}} {{other.x}}");
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert!(found[0].contains("FIX.md:5:1: warning: RF401 nothing fills {{result.scor}}: the output of START.md has no such field; did you mean `score`?"), "{found:#?}");
+    assert!(
+        found[1].contains("{{result.why.x}}: the output of START.md has no such field"),
+        "{found:#?}"
+    );
+    assert!(found[2].contains("nothing fills {{other.x}}"), "{found:#?}");
+}
+
+#[test]
+fn the_fields_of_what_a_call_brings_back_are_known_if_all_its_results_are_outputs() {
+    let start = prompt("tag: call, target: SUB.md, return: BACK.md", "x");
+    let back = prompt("tag: result", "{{result.nothing}}");
+    let judge = format!("---\noutput: {SCHEMA}\n---\njudge");
+    let found = |sub: &str| {
+        checked(&[("START.md", &start), ("SUB.md", sub), ("BACK.md", &back)], None, &[])
+    };
+    assert_eq!(found(&prompt("tag: result", "x")), [""; 0], "a text may be any JSON");
+    let told = found(&judge);
+    assert!(told[0].contains("the output of SUB.md has no such field"), "{told:?}");
+}
+
+#[test]
+fn a_tag_in_the_text_of_a_state_with_an_output_means_nothing() {
+    let start = format!("---\noutput: {SCHEMA}\n---\nEnd with <result>x</result>");
+    let found = checked(&[("START.md", &start)], None, &[]);
+    assert_eq!(
+        found,
+        [
+            "START.md:4:10: warning: RF204 the text shows a tag, and tags mean nothing where the answer is an `output`"
+        ]
+    );
+}

@@ -1,0 +1,73 @@
+//! What is asked in a state, and which targets a reply may name.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+fn scope(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+    files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+}
+
+fn at(state: &str, variables: &[(&str, &str)]) -> Position {
+    Position {
+        workflow: RunId::parse("run-1").expect("a run"),
+        agent: AgentId::main().child(2),
+        state: StateName::parse(state).expect("a state"),
+        variables: variables.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+        results: None,
+        run_variables: [
+            ("who".to_owned(), "run".to_owned()),
+            ("only".to_owned(), "run".to_owned()),
+        ]
+        .into(),
+    }
+}
+
+#[test]
+fn a_prompt_is_filled_from_the_state_then_the_run() {
+    let files = scope(&[(
+        "A.md",
+        "{{workflow_id}} {{agent_id}} {{state}} {{result}} {{who}} {{only}} {{nobody}}",
+    )]);
+    let ask =
+        step(&at("A.md", &[("result", "{{who}}"), ("who", "state")]), &files).expect("a prompt");
+    assert_eq!(ask.prompt, "run-1 main.2 A.md {{who}} state run {{nobody}}");
+    let nobody = Unfilled { name: "nobody".into(), place: "A.md:1".into() };
+    assert_eq!(ask.unfilled, [nobody]);
+}
+
+#[test]
+fn the_runtimes_own_names_are_not_taken() {
+    let ask =
+        step(&at("A.md", &[("state", "x")]), &scope(&[("A.md", "{{state}}")])).expect("a prompt");
+    assert_eq!(ask.prompt, "A.md");
+}
+
+#[test]
+fn a_wrong_file_is_named_with_its_place() {
+    let files = scope(&[("A.md", "---\nmodel: x y\n---\nDo it.")]);
+    let message = |state: &str| step(&at(state, &[]), &files).expect_err("wrong").to_string();
+    assert_eq!(
+        message("A.md"),
+        "A.md:2:8: `x y` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name"
+    );
+    assert_eq!(message("a.MD"), "a.MD: there is no such file in the workflow; did you mean A.md?");
+}
+
+#[test]
+fn a_target_has_to_exist() {
+    let files = scope(&[("NEXT.md", "x")]);
+    let policy = Policy::default();
+    assert!(read(&policy, &files, "<goto>NEXT.md</goto>").is_ok());
+    let violation = read(&policy, &files, "<goto>NEXTT.md</goto>").expect_err("no such file");
+    assert_eq!(
+        violation.to_string(),
+        "<goto>NEXTT.md</goto>: NEXTT.md: there is no such file in the workflow; did you mean NEXT.md?"
+    );
+    let late = "<ask next=\"NEXT.md\" timeout=\"1h\" timeout_next=\"LATE.md\">?</ask>";
+    let violation = read(&policy, &files, late).expect_err("no such file");
+    assert!(violation.to_string().contains("LATE.md"), "{violation}");
+    let violation =
+        read(&policy, &files, "<fork next=\"GONE.md\">NEXT.md</fork>").expect_err("no such file");
+    assert!(violation.to_string().contains("GONE.md"), "{violation}");
+}

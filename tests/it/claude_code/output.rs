@@ -1,0 +1,110 @@
+//! Answers that are objects: what reaches the model of a schema, and what comes of its answers.
+
+use serde_json::{Value, json};
+
+use crate::api::on;
+
+use super::machine::Machine;
+
+const SCHEMA: &str = r#"{"type":"object","properties":{"why":{"type":"string"},"verdict":{"enum":["approve","revise"]}},"required":["why","verdict"],"additionalProperties":false}"#;
+
+/// START judges, and leads to FIX or to a result.
+fn judging() -> Machine {
+    let machine = Machine::new();
+    machine.prompt("verdict.schema.json", SCHEMA);
+    machine.prompt(
+        "START.md",
+        "\
+---
+output: verdict.schema.json
+allowed_transitions:
+  - { tag: goto, target: FIX.md, when: { verdict: revise } }
+  - { tag: result, when: { verdict: approve } }
+---
+ALPHA: judge it.",
+    );
+    machine.prompt("FIX.md", "BRAVO: fix it, because {{result.why}}.");
+    machine
+}
+
+fn answer(verdict: &str) -> Value {
+    json!({"why": "it is so", "verdict": verdict})
+}
+
+#[test]
+fn the_model_has_the_schema_as_a_tool_and_its_field_decides() {
+    let machine = judging();
+    machine.api.script([
+        on("ALPHA").tool("StructuredOutput", answer("revise")),
+        on("BRAVO").reply("<result>POSITIVE</result>"),
+    ]);
+
+    machine.run(&[]).exits(0).prints(super::POSITIVE);
+
+    let judge = machine.api.request("ALPHA");
+    let schema: Value = serde_json::from_str(SCHEMA).expect("JSON");
+    assert_eq!(judge.output_schema, schema, "{:?}", judge.tools);
+    let fix = machine.api.request("BRAVO");
+    assert_eq!(fix.output_schema, Value::Null, "another state has no such tool");
+    assert_eq!(fix.newest, "BRAVO: fix it, because it is so.");
+    assert_eq!(fix.session, judge.session);
+    assert!(fix.sees("ALPHA"), "{fix:#?}");
+    assert_eq!(machine.transitions(), ["main#1 goto FIX.md", "main#2 result"]);
+    assert_eq!(machine.api.requests().len(), 2, "a valid call ends the turn");
+}
+
+#[test]
+fn a_plain_text_is_reminded_of_until_there_is_an_object() {
+    let machine = judging();
+    machine.api.script([
+        on("cannot be used").tool("StructuredOutput", answer("approve")),
+        on("").reply("I approve of it."),
+    ]);
+
+    let ended = machine.run(&[]).exits(0);
+
+    let start = "Agent main terminated with result: ";
+    let payload = ended.stdout.trim().trim_start_matches(start);
+    let payload: Value = serde_json::from_str(payload).expect("JSON");
+    assert_eq!(payload, answer("approve"));
+    assert_eq!(machine.records("turn_rejected").len(), 1);
+    let reminder = machine.api.request("cannot be used");
+    assert!(reminder.newest.contains("the answer is not one JSON object"), "{reminder:?}");
+    assert_eq!(reminder.session, machine.api.requests()[0].session);
+}
+
+#[test]
+fn calls_that_never_match_end_in_a_reminder_and_not_in_a_crash() {
+    let machine = judging();
+    machine.api.script([
+        on("cannot be used").tool("StructuredOutput", answer("approve")),
+        on("").tool("StructuredOutput", json!({"verdict": "maybe"})),
+    ]);
+
+    machine.run(&[]).exits(0);
+
+    assert_eq!(machine.records("turn_rejected").len(), 1);
+    assert!(machine.records("turn_failed").is_empty());
+}
+
+#[test]
+fn a_join_merges_the_objects_of_two_workers() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "ALPHA: send two.");
+    machine.prompt("WORKER.md", &format!("---\noutput: {SCHEMA}\n---\nBRAVO: judge {{{{item}}}}."));
+    machine.prompt("JOIN.md", "---\njoin: all\n---\nCHARLIE: merge {{results}}");
+    machine.api.script([
+        on("ALPHA").reply(r#"<fork next="JOIN.md" each='["one", "two"]'>WORKER.md</fork>"#),
+        on("judge one").tool("StructuredOutput", answer("approve")),
+        on("judge two").tool("StructuredOutput", answer("revise")),
+        on("CHARLIE").reply("<result>POSITIVE</result>"),
+    ]);
+
+    machine.run(&["--stagger", "0s"]).exits(0);
+
+    let merge = machine.api.request("CHARLIE");
+    let results = merge.newest.trim().trim_start_matches("CHARLIE: merge ");
+    let results: Vec<Value> = serde_json::from_str(results).expect("a list of results");
+    let objects: Vec<Value> = results.iter().map(|one| one["result"].clone()).collect();
+    assert_eq!(objects, [answer("approve"), answer("revise")]);
+}

@@ -1,0 +1,38 @@
+//! A Claude Code that is older than supported or newer than tested is named once, and used all the same.
+
+use crate::support::{Outcome, Test, when};
+
+/// The run of two steps, in a process each, with a program that names this version.
+fn run_with(version: &str) -> Outcome {
+    Test::new()
+        .prompt("START.md", "begin")
+        .prompt("NEXT.md", "end")
+        .rule(when("begin").reply("<goto>NEXT.md</goto>"))
+        .rule(when("end").reply("<result>done</result>"))
+        .env("FAKE_CLAUDE_VERSION", version)
+        .run(&["START.md", "--no-warm"])
+}
+
+fn warnings(outcome: &Outcome) -> Vec<&str> {
+    outcome.stderr.lines().filter(|line| line.starts_with("warning: Claude Code")).collect()
+}
+
+#[test]
+fn a_version_out_of_range_is_warned_about_once_a_run() {
+    for (version, relation) in [("9.0.1", "newer than"), ("2.0.14", "older than")] {
+        let outcome = run_with(version);
+        outcome.ok().ended("main", "done");
+        let warnings = warnings(&outcome);
+        let [warning] = warnings.as_slice() else { panic!("{version}: {outcome:?}") };
+        assert!(warning.contains(version) && warning.contains(relation), "{warning}");
+    }
+}
+
+#[test]
+fn a_version_in_range_and_one_that_cannot_be_read_are_not_warned_about() {
+    for version in ["2.1.197", "2.1.330", "2.1.250 (nightly)", "tomorrow", ""] {
+        let outcome = run_with(version);
+        outcome.ok().ended("main", "done");
+        assert!(warnings(&outcome).is_empty(), "{version}: {outcome:?}");
+    }
+}

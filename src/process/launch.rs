@@ -14,6 +14,7 @@ use super::command::arguments;
 use super::option_flags;
 use super::owned::{Process, Start};
 use super::pool::Slot;
+use super::startup::startup_flags;
 use super::transcript::ProcessFiles;
 use super::worker::Worker;
 use crate::domain::home::Home;
@@ -81,6 +82,10 @@ impl Claude {
         let is_set = |name: &str| std::env::var_os(name).is_some();
         let mut environment = option_flags::environment(&launch.options.turn, is_set)
             .map_err(|name| Failure::new(Cause::Workflow, not_set(&name)))?;
+        let is_given = |name: &str| is_set(name) || environment.iter().any(|(set, _)| set == name);
+        let startup = startup_flags(&launch.options.turn, is_given);
+        arguments.extend(startup.arguments);
+        environment.extend(startup.variables);
         let marks = self.marker.variables(&launch.name, launch.agent);
         environment.extend(marks.map(|(name, value)| (name.to_owned(), value)));
         let start = Start {

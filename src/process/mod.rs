@@ -31,6 +31,7 @@ pub mod outcome;
 pub mod owned;
 pub mod pool;
 pub mod program;
+pub mod startup;
 pub mod stops;
 pub mod stream;
 pub mod transcript;

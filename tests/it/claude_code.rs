@@ -16,6 +16,7 @@ mod failures;
 mod forks;
 mod graphs;
 mod installed;
+mod lean;
 mod machine;
 mod money;
 mod options;

@@ -21,6 +21,10 @@ pub(crate) struct Request {
     pub(super) key: String,
     /// The system prompt.
     pub(crate) system: String,
+    /// The length of the whole request.
+    pub(crate) bytes: usize,
+    /// The whole request.
+    whole: String,
     /// The names of the tools the model may use.
     pub(crate) tools: Vec<String>,
     /// The schema of the tool for an answer that is an object; null without it.
@@ -50,10 +54,13 @@ impl Request {
             let value = headers.get(name).and_then(|value| value.to_str().ok());
             value.unwrap_or_default().to_owned()
         };
+        let whole = body.to_string();
         Some(Self {
             model: string(&body["model"]),
             session: header("x-claude-code-session-id"),
             key: header("x-api-key"),
+            bytes: whole.len(),
+            whole,
             system: texts(&body["system"]).join("\n"),
             tools,
             output_schema: output_schema(&body["tools"]),
@@ -62,6 +69,11 @@ impl Request {
             newest: history.last().cloned().unwrap_or_default(),
             texts: history,
         })
+    }
+
+    /// Whether the words stand anywhere in the request, also in what Claude Code adds.
+    pub(crate) fn has_text(&self, words: &str) -> bool {
+        self.whole.contains(words)
     }
 
     /// In how many places of the conversation the words stand, the newest included.

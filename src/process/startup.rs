@@ -1,0 +1,96 @@
+//! The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
+//!
+//! `--bare` leaves out the most, but reads no login: it needs a key in the environment. It also offers
+//! no other tools than [`TOOLS`], whatever `--tools` says. Where it cannot be used, single switches
+//! leave out what they can.
+
+use crate::domain::turn_options::{StartupMode, TurnOptions};
+
+/// The tools of a lean process, if the state names none itself.
+const TOOLS: [&str; 3] = ["Bash", "Edit", "Read"];
+
+/// Variables that show that Claude Code needs no login.
+const CREDENTIALS: [&str; 5] = [
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+];
+
+/// Leaves out everything but the tools of a lean process.
+const BARE: &str = "--bare";
+
+/// Variables that leave out `CLAUDE.md` files and memory.
+const WITHOUT_MEMORY: [(&str, &str); 2] =
+    [("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"), ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")];
+
+/// Flags and variables with which a process starts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StartupFlags {
+    /// Arguments.
+    pub arguments: Vec<String>,
+    /// Environment variables.
+    pub variables: Vec<(String, String)>,
+}
+
+/// Returns the flags and variables for the startup mode of a state; `is_set` tells whether the process
+/// will have an environment variable.
+#[must_use]
+pub fn startup_flags(options: &TurnOptions, is_set: impl Fn(&str) -> bool) -> StartupFlags {
+    match options.startup {
+        None | Some(StartupMode::Normal) => StartupFlags::default(),
+        Some(StartupMode::Lean) => lean_flags(options, CREDENTIALS.into_iter().any(is_set)),
+    }
+}
+
+fn lean_flags(options: &TurnOptions, has_credentials: bool) -> StartupFlags {
+    let is_bare_enough = |tools: &Vec<String>| tools.iter().all(|tool| TOOLS.contains(&&**tool));
+    if has_credentials && options.tools.as_ref().is_none_or(is_bare_enough) {
+        return StartupFlags { arguments: vec![BARE.to_owned()], variables: Vec::new() };
+    }
+    let mut arguments =
+        ["--disable-slash-commands", "--strict-mcp-config"].map(str::to_owned).to_vec();
+    if options.tools.is_none() {
+        arguments.extend(["--tools".to_owned(), TOOLS.join(",")]);
+    }
+    let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    StartupFlags { arguments, variables: WITHOUT_MEMORY.map(variable).to_vec() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lean(tools: Option<&[&str]>) -> TurnOptions {
+        let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
+        TurnOptions { startup: Some(StartupMode::Lean), tools, ..TurnOptions::default() }
+    }
+
+    #[test]
+    fn with_a_key_a_lean_start_is_bare() {
+        let has_key = |name: &str| name == "ANTHROPIC_API_KEY";
+        for tools in [None, Some(&["Read"][..]), Some(&[])] {
+            assert_eq!(startup_flags(&lean(tools), has_key).arguments, ["--bare"], "{tools:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_key_or_with_other_tools_single_switches_leave_out_what_they_can() {
+        let flags = startup_flags(&lean(None), |_| false);
+        let switches = ["--disable-slash-commands", "--strict-mcp-config"];
+        assert_eq!(flags.arguments[..2], switches);
+        assert_eq!(flags.arguments[2..], ["--tools", "Bash,Edit,Read"]);
+        assert_eq!(flags.variables.len(), 2);
+        let flags = startup_flags(&lean(Some(&["Grep"])), |_| true);
+        assert_eq!(flags.arguments, switches, "the state names its tools itself");
+    }
+
+    #[test]
+    fn a_normal_start_has_no_flags() {
+        for startup in [None, Some(StartupMode::Normal)] {
+            let options = TurnOptions { startup, ..TurnOptions::default() };
+            assert_eq!(startup_flags(&options, |_| true), StartupFlags::default());
+        }
+    }
+}

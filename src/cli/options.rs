@@ -51,14 +51,9 @@ pub struct Options {
     #[arg(long, value_name = "MODE", conflicts_with = "dangerously_skip_permissions")]
     pub permission_mode: Option<String>,
 
-    /// Let states have this tool run unasked, if they list it among their `allowed_tools`: a rule such
-    /// as WebFetch or 'Bash(cargo test:*)', which also covers longer commands; repeat it for more
-    #[arg(long, value_name = "RULE", value_parser = tool_rule)]
-    pub allow_tools: Vec<String>,
-
-    /// Let the workflow bring rules, settings, servers, plug-ins and an environment of its own
-    #[arg(long)]
-    pub trust_workflow: bool,
+    /// What the workflow's states may do beyond that.
+    #[command(flatten)]
+    pub consent: Consent,
 
     /// Let Claude Code do everything without asking; only for places where nothing can be harmed
     #[arg(long)]
@@ -131,6 +126,19 @@ impl Options {
         }
         arguments
     }
+}
+
+/// What the states of a workflow may do beyond the permission mode.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Consent {
+    /// Let states have a tool run unasked, if they list it among their `allowed_tools`: a rule such as
+    /// `WebFetch` or `Bash(cargo test:*)`, which also covers longer commands; repeat it for more
+    #[arg(long, value_name = "RULE", value_parser = tool_rule)]
+    pub allow_tools: Vec<String>,
+
+    /// Let the workflow bring rules, settings, servers, plug-ins and an environment of its own
+    #[arg(long)]
+    pub trust_workflow: bool,
 }
 
 /// How many processes there are, and how long they live.

@@ -102,8 +102,8 @@ fn overlay(args: &Options, settings: &mut Settings) {
         settings.claude_args.clone_from(&args.claude_args);
         settings.options.forget_given(&args.claude_args);
     }
-    settings.consent.trusts_workflow |= args.trust_workflow;
-    settings.consent.tools.extend(args.allow_tools.iter().cloned());
+    settings.consent.trusts_workflow |= args.consent.trust_workflow;
+    settings.consent.tools.extend(args.consent.allow_tools.iter().cloned());
     settings.consent.tools.sort();
     settings.consent.tools.dedup();
     if args.dangerously_skip_permissions || args.permission_mode.is_some() {

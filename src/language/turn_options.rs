@@ -184,7 +184,7 @@ impl WrittenOptions {
             "system_prompt_file" => keep(files::path(key, node, &mut options.system_prompt_file)),
             "tools" => keep(lists::each(key, node, lists::tool, &mut options.tools)),
             "allowed_tools" => {
-                keep(lists::each(key, node, lists::rule, &mut options.allowed_tools))
+                keep(lists::each(key, node, lists::rule, &mut options.allowed_tools));
             }
             "disallowed_tools" => {
                 keep(lists::each(key, node, lists::rule, &mut options.disallowed_tools));

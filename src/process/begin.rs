@@ -38,13 +38,14 @@ impl Claude {
     ) -> Result<Turn, Failure> {
         self.refuse_if_stopped()?;
         let turn = match self.pool.take(&input.session) {
-            Some(worker) => match self.switches(&worker, input) {
-                Some(switches) => self.go_on(worker, &switches, input, files, stop).await?,
-                None => {
+            Some(worker) => {
+                if let Some(switches) = self.switches(&worker, input) {
+                    self.go_on(worker, &switches, input, files, stop).await?
+                } else {
                     worker.rest(&self.marker, stop, Rest::Patiently).await;
                     None
                 }
-            },
+            }
             None => None,
         };
         let turn = match turn {

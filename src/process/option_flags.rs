@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::domain::model::ModelName;
 use crate::domain::turn_options::{ConfigSource, EnvValue, SettingSource, TurnOptions};
 
 /// Tools that are never offered: a run has nobody to answer questions, and raymond keeps the time,
@@ -72,7 +73,7 @@ pub fn option_flags(options: &TurnOptions, scope: &Path) -> Vec<String> {
         add("--max-thinking-tokens", vec![most.to_string()]);
     }
     if let Some(models) = options.fallback_model.as_ref().filter(|models| !models.is_empty()) {
-        let names: Vec<&str> = models.iter().map(|model| model.as_str()).collect();
+        let names: Vec<&str> = models.iter().map(ModelName::as_str).collect();
         add("--fallback-model", vec![names.join(",")]);
     }
     flags

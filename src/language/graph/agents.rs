@@ -9,7 +9,6 @@ use super::program::{Act, Reference, Spawn, SpawnTask, Text};
 use super::reader::Reader;
 use super::section::{section, titles};
 use super::tree::{Content, Node, quoted};
-use crate::domain::turn_options::TurnOptions;
 use crate::language::expression::Template;
 
 /// How long the documents of a graph may be together, in bytes.
@@ -21,11 +20,11 @@ impl Reader<'_> {
         let reference = if given.kind == "invoke_skill" {
             let text =
                 Text::Skill { name: given.template("skill")?, arguments: given.template("args") };
-            Reference { text, context: nothing()?, model: None, options: TurnOptions::default() }
+            Reference { text, context: nothing()?, model: None, options: Box::default() }
         } else {
             let text = self.document(given.node("path")?, given.node("section"))?;
             let context = given.template("context").map_or_else(nothing, Some)?;
-            Reference { text, context, model: None, options: TurnOptions::default() }
+            Reference { text, context, model: None, options: Box::default() }
         };
         let store = self.store(given)?;
         if store.is_none() {

@@ -127,7 +127,7 @@ impl Reader<'_> {
         let model = self.model(fields);
         let options = self.turn_options(fields);
         let (text, context) = (text?, context?);
-        let reference = Reference { text, context, model: model?, options: options? };
+        let reference = Reference { text, context, model: model?, options: Box::new(options?) };
         Some(Node::Reference { reference, next: next?, on_failure: on_failure? })
     }
 

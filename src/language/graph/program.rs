@@ -137,7 +137,7 @@ pub struct Reference {
     /// Its model, if it is not that of the graph.
     pub model: Option<ModelName>,
     /// What else it needs of Claude Code.
-    pub options: TurnOptions,
+    pub options: Box<TurnOptions>,
 }
 
 /// Where the text of a reference comes from.

@@ -27,13 +27,12 @@ pub(super) fn by_name<T: Copy>(key: &str, name: &str, names: &[(&str, T)]) -> Re
         return Ok(*value);
     }
     let known = || names.iter().map(|(known, _)| *known);
-    Err(match closest(name, known()) {
-        Some(meant) => format!("unknown value `{name}` of `{key}`; did you mean `{meant}`?"),
-        None => {
-            let all: Vec<&str> = known().collect();
-            format!("unknown value `{name}` of `{key}`; use {}", all.join(", "))
-        }
-    })
+    let meant = closest(name, known()).map(|meant| format!("did you mean `{meant}`?"));
+    let meant = meant.unwrap_or_else(|| {
+        let all: Vec<&str> = known().collect();
+        format!("use {}", all.join(", "))
+    });
+    Err(format!("unknown value `{name}` of `{key}`; {meant}"))
 }
 
 pub(super) fn named<T: Copy>(

@@ -41,7 +41,7 @@ impl Machine<'_> {
         };
         let task = self.task(prompt, Contract::Outputs);
         let model = reference.model.clone().or_else(|| task.model.clone());
-        Ok(Task { model, options: reference.options.clone(), ..task })
+        Ok(Task { model, options: (*reference.options).clone(), ..task })
     }
 
     /// The turn that makes something of a page.

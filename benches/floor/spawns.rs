@@ -89,13 +89,13 @@ async fn start_and_wait() -> std::io::Result<()> {
         stdout: File::create("/dev/null")?,
         stderr: File::create("/dev/null")?,
     };
-    let name = |name| (name, String::new());
+    let name = |name: &str| (name.to_owned(), String::new());
     let start = Start {
         program: FAKE.into(),
         arguments: vec!["--version".to_owned()],
         cwd: ".".into(),
         in_tree: false,
-        environment: ["FLOOR_A", "FLOOR_B", "FLOOR_C", "FLOOR_D", "FLOOR_E"].map(name),
+        environment: ["FLOOR_A", "FLOOR_B", "FLOOR_C", "FLOOR_D", "FLOOR_E"].map(name).to_vec(),
     };
     Process::start(start, files)?.exited().await;
     Ok(())

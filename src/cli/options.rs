@@ -55,10 +55,6 @@ pub struct Options {
     #[command(flatten)]
     pub consent: Consent,
 
-    /// Let Claude Code do everything without asking; only for places where nothing can be harmed
-    #[arg(long)]
-    pub dangerously_skip_permissions: bool,
-
     /// Exit 1 at the end if any tool was refused in the run, also before it was taken up again; kept
     /// with the run
     #[arg(long)]
@@ -139,6 +135,10 @@ pub struct Consent {
     /// Let the workflow bring rules, settings, servers, plug-ins and an environment of its own
     #[arg(long)]
     pub trust_workflow: bool,
+
+    /// Let Claude Code do everything without asking; only for places where nothing can be harmed
+    #[arg(long)]
+    pub dangerously_skip_permissions: bool,
 }
 
 /// How many processes there are, and how long they live.

@@ -106,10 +106,10 @@ fn overlay(args: &Options, settings: &mut Settings) {
     settings.consent.tools.extend(args.consent.allow_tools.iter().cloned());
     settings.consent.tools.sort();
     settings.consent.tools.dedup();
-    if args.dangerously_skip_permissions || args.permission_mode.is_some() {
+    if args.consent.dangerously_skip_permissions || args.permission_mode.is_some() {
         settings.consent.widest_mode = None;
     }
-    if args.dangerously_skip_permissions {
+    if args.consent.dangerously_skip_permissions {
         settings.permission = Permission::SkipAll;
     } else if let Some(mode) = &args.permission_mode {
         settings.permission = Permission::Mode(mode.clone());

@@ -91,7 +91,6 @@ pub enum OnDenied {
 impl OnDenied {
     /// Returns whether this is the consequence where nothing is said.
     #[must_use]
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub fn is_usual(&self) -> bool {
         *self == Self::Continue
     }

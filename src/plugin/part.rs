@@ -18,6 +18,9 @@ use crate::process::stream::background::TurnRemainder;
 /// The kind of the lines that show a message while it is written; they are no part of the record.
 const PARTIAL_MESSAGE: &str = "stream_event";
 
+/// The kind of the lines that answer requests of the runtime, not of the workflow.
+const CONTROL_RESPONSE: &str = "control_response";
+
 /// A turn's part of a stream: its lines, in order. One that is no JSON is a text.
 pub struct Part {
     stream: BufReader<File>,
@@ -124,7 +127,9 @@ impl Part {
                     return Ok(None);
                 }
                 self.over = self.read.as_mut().is_some_and(|read| ends(read, &line));
-                return Ok(Some(value));
+                if value["type"] != CONTROL_RESPONSE {
+                    return Ok(Some(value));
+                }
             }
             line.clear();
         }

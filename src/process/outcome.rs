@@ -82,10 +82,12 @@ fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> St
 /// itself no announced turn will come either.
 fn is_complete(end: &End, stream: &Stream) -> bool {
     match (end, stream.remainder()) {
-        (_, None) => false,
-        (End::Result, Some(_)) | (_, Some(TurnRemainder::Nothing)) => true,
-        (End::Exited(_), Some(TurnRemainder::Announced)) => true,
-        (_, Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks)) => false,
+        (End::Result, Some(_))
+        | (_, Some(TurnRemainder::Nothing))
+        | (End::Exited(_), Some(TurnRemainder::Announced)) => true,
+        (_, None | Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks)) => {
+            false
+        }
     }
 }
 

@@ -68,6 +68,25 @@ pub struct Rejected {
     pub resets_at: Option<f64>,
 }
 
+/// Whether later results change the answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum AnswerState {
+    /// The last result counts.
+    #[default]
+    Open,
+    /// Later results change nothing but the cost.
+    Final,
+}
+
+/// What is known of the cost of a turn beyond its results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct CostCompleteness {
+    /// The cost was read when the turn was being ended.
+    is_read_at_the_end: bool,
+    /// A response was cut off, and no total has it.
+    lacks_a_response: bool,
+}
+
 /// What has been read of a stream.
 #[derive(Debug, Default)]
 pub struct Stream {
@@ -84,8 +103,7 @@ pub struct Stream {
     /// Whether it has used tools, which may have left processes behind.
     pub used_tools: bool,
     meter: SpendingMeter,
-    /// The cost was read when the turn had been ended, so nothing of it is unknown.
-    has_final_cost: bool,
+    cost: CostCompleteness,
     expected: Expected,
     /// The fate of background work when the turn would else be over.
     pub background_work: BackgroundWork,
@@ -93,8 +111,7 @@ pub struct Stream {
     pub background: BackgroundTasks,
     /// The tasks that ran when the turn was cut off, for people.
     pub cut_off_tasks: Option<String>,
-    /// The answer is known, and later results change nothing but the cost.
-    answer_is_final: bool,
+    answer: AnswerState,
     /// How many results have come.
     pub results: u32,
     /// The tools that have been called and have not answered yet.
@@ -137,12 +154,16 @@ impl Stream {
     /// Returns what is still to come after the last result; None as long as there is none.
     #[must_use]
     pub fn remainder(&self) -> Option<TurnRemainder> {
-        self.result.as_ref().map(|_| self.background.remainder(self.background_work))
+        let result = self.result.as_ref();
+        result.map(|_| match self.answer {
+            AnswerState::Final => TurnRemainder::Nothing,
+            AnswerState::Open => self.background.remainder(self.background_work),
+        })
     }
 
     /// Keeps later results from changing the answer.
     pub fn finish_answer(&mut self) {
-        self.answer_is_final = true;
+        self.answer = AnswerState::Final;
     }
 
     /// Drops the answer of a turn that is cut off while its background work runs.
@@ -150,7 +171,7 @@ impl Stream {
         if !matches!(self.remainder(), None | Some(TurnRemainder::Nothing)) {
             self.cut_off_tasks = self.background.names();
             self.result = None;
-            self.answer_is_final = true;
+            self.answer = AnswerState::Final;
         }
     }
 
@@ -169,15 +190,17 @@ impl Stream {
     /// Returns whether the cost was read when the turn was being ended.
     #[must_use]
     pub fn has_final_cost(&self) -> bool {
-        self.has_final_cost
+        self.cost.is_read_at_the_end
     }
 
-    /// Returns whether the model may have been at work for more than [`taken`](Self::taken) says.
+    /// Returns whether the model may have been at work for more than [`taken`](Self::taken) says: of a
+    /// response that is cut off, only newer versions report an estimate.
     #[must_use]
     pub fn has_unknown_cost(&self) -> bool {
         let is_over =
             matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced));
-        self.message.is_some() && !is_over && !self.has_final_cost
+        let was_waiting = self.cut_off_tasks.is_some() && self.cost.is_read_at_the_end;
+        self.cost.lacks_a_response || (self.message.is_some() && !is_over && !was_waiting)
     }
 
     /// Takes the next bytes of the stream.
@@ -228,7 +251,12 @@ impl Stream {
         }
         let text = String::from_utf8_lossy(line);
         match serde_json::from_str::<Line<'_>>(&text) {
-            Ok(event) => self.event(&event),
+            Ok(event) => {
+                self.event(&event);
+                if self.remainder() == Some(TurnRemainder::Nothing) {
+                    self.answer = AnswerState::Final;
+                }
+            }
             Err(_) if self.garbage.is_none() => self.garbage = Some(excerpt(&text)),
             Err(_) => {}
         }

@@ -27,6 +27,8 @@ pub(crate) struct Turn {
     pub(crate) has_schema: bool,
     /// US dollars, of the whole process.
     pub(crate) cost: f64,
+    /// The same without this turn.
+    pub(crate) cost_before: f64,
     /// What was taken of each model, by the whole process.
     pub(crate) used: Usage,
     /// Whether a message is shown while it is written.
@@ -166,9 +168,12 @@ impl Turn {
         self.end("success", true, &json!({"result": text, "api_error_status": status}))
     }
 
-    /// The end of a turn that an `interrupt` stopped.
+    /// The end of a turn that an `interrupt` stopped; older versions charge nothing for its last response.
     pub(crate) fn aborted(&self) -> Vec<u8> {
-        let more = json!({"terminal_reason": "aborted_streaming", "errors": []});
+        let more = json!({
+            "terminal_reason": "aborted_streaming", "errors": [],
+            "total_cost_usd": self.cost_before, "modelUsage": {},
+        });
         self.end("error_during_execution", true, &more)
     }
 

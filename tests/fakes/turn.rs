@@ -87,6 +87,7 @@ impl Process {
             permission_mode: self.flags.permission_mode(),
             has_schema: self.flags.json_schema.is_some(),
             cost,
+            cost_before: cost - rule.cost,
             used: used.clone(),
             partial: self.flags.partial_messages,
             replay: asked.replay.clone(),

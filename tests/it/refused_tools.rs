@@ -11,9 +11,9 @@ const ADVICE: &str = "-- --allowedTools 'Bash(curl:*)' 'WebFetch(domain:example.
 fn refusing(rule: Rule) -> Rule {
     let curl = || json!({ "command": "curl -s http://a", "description": "fetch it" });
     let why = "Claude requested permissions to use WebFetch, but you haven't granted it yet.";
-    rule.refused("Bash", curl(), ASKED).refused("Bash", curl(), ASKED).refused(
+    rule.refused("Bash", &curl(), ASKED).refused("Bash", &curl(), ASKED).refused(
         "WebFetch",
-        json!({ "url": "https://example.org/x", "prompt": "?" }),
+        &json!({ "url": "https://example.org/x", "prompt": "?" }),
         why,
     )
 }

@@ -83,11 +83,9 @@ fn parts(command: &str) -> Option<Vec<&str>> {
             (Some(b'\''), b'\'') | (Some(b'"'), b'"') => quote = None,
             (Some(b'\''), _) => {}
             (_, b'\\') => at += 1,
-            (_, b'`') => return None,
+            (_, b'`') | (None, b'(' | b')' | b'{' | b'}') => return None,
             (_, b'$') if next == Some(b'(') => return None,
-            (Some(_), _) => {}
             (None, b'\'' | b'"') => quote = Some(byte),
-            (None, b'(' | b')' | b'{' | b'}') => return None,
             (None, b'<') if next == Some(b'<') => return None,
             (None, b'&') if next == Some(b'>') || at > 0 && bytes[at - 1] == b'>' => {}
             (None, b'&') if next != Some(b'&') => return None,
@@ -97,7 +95,7 @@ fn parts(command: &str) -> Option<Vec<&str>> {
                 at += usize::from(is_double);
                 begin = at + 1;
             }
-            (None, _) => {}
+            (Some(_) | None, _) => {}
         }
         at += 1;
     }

@@ -17,8 +17,8 @@ fn options(yaml: &str) -> TurnOptions {
     written.options
 }
 
-fn texts(texts: &[&str]) -> Option<Vec<String>> {
-    Some(texts.iter().map(|text| (*text).to_owned()).collect())
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 #[test]
@@ -49,8 +49,8 @@ startup: lean
     );
     assert_eq!(all.effort, Some(EffortLevel::Xhigh));
     assert_eq!(all.tools, Some(Vec::new()));
-    assert_eq!(all.allowed_tools, texts(&["Bash(cargo test:*)", "Read"]));
-    assert_eq!(all.disallowed_tools, texts(&["WebFetch"]));
+    assert_eq!(all.allowed_tools, Some(texts(&["Bash(cargo test:*)", "Read"])));
+    assert_eq!(all.disallowed_tools, Some(texts(&["WebFetch"])));
     assert_eq!(all.permission_mode, Some(PermissionMode::Default));
     assert_eq!(all.append_system_prompt.as_deref(), Some("7"));
     assert_eq!(all.system_prompt_file.as_deref(), Some("prompts/s.md"));
@@ -61,7 +61,7 @@ startup: lean
     assert!(matches!(all.settings, Some(ConfigSource::Inline(_))));
     assert_eq!(all.setting_sources, Some(vec![SettingSource::User, SettingSource::Local]));
     assert_eq!(all.agents, Some(ConfigSource::File("agents.json".into())));
-    assert_eq!((all.add_dirs, all.plugin_dirs), (texts(&["docs"]), texts(&["p/q"])));
+    assert_eq!((all.add_dirs, all.plugin_dirs), (Some(texts(&["docs"])), Some(texts(&["p/q"]))));
     assert_eq!((all.max_turns, all.max_thinking_tokens), (Some(3), Some(0)));
     assert_eq!(all.background, Some(BackgroundWork::Keep));
     let env = all.env.expect("an environment");
@@ -118,7 +118,7 @@ fn each_mistake_has_its_place_and_a_hint() {
 #[test]
 fn rules_with_commas_are_one_rule() {
     let rule = "Bash(git log:*, git diff:*)";
-    assert_eq!(options(&format!("allowed_tools: {rule}")).allowed_tools, texts(&[rule]));
+    assert_eq!(options(&format!("allowed_tools: {rule}")).allowed_tools, Some(texts(&[rule])));
 }
 
 #[test]

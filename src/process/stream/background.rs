@@ -36,6 +36,12 @@ pub struct BackgroundTasks {
     running: Vec<BackgroundTask>,
     /// All running tasks are reported at each change, so single starts say nothing new.
     reports_all: bool,
+    due: DueTurns,
+}
+
+/// The signs by which a further turn is known to run or to be due.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct DueTurns {
     /// The session says that it is running.
     session_runs: bool,
     /// A turn has begun since the last result.
@@ -43,7 +49,7 @@ pub struct BackgroundTasks {
     /// A task has ended since the last result: a turn is due that tells the model.
     notice_is_due: bool,
     /// The turns that are queued, by the last result.
-    queued_turns: u64,
+    queued: u64,
 }
 
 /// How far a turn that has a result is from its end.
@@ -85,7 +91,8 @@ impl BackgroundTasks {
     /// Returns what is left of them for the next turn of the process, which waits meanwhile.
     #[must_use]
     pub fn left_running(&self) -> Self {
-        Self { running: self.running.clone(), reports_all: self.reports_all, ..Self::default() }
+        let due = DueTurns::default();
+        Self { running: self.running.clone(), reports_all: self.reports_all, due }
     }
 
     /// Returns the tasks that run.
@@ -103,9 +110,9 @@ impl BackgroundTasks {
     /// Returns the running tasks for people; None if there are none.
     #[must_use]
     pub fn names(&self) -> Option<String> {
-        let name = |task: &BackgroundTask| match task.is_agent {
-            true => format!("the sub-agent \"{}\"", task.description),
-            false => format!("the background command \"{}\"", task.description),
+        let name = |task: &BackgroundTask| {
+            let kind = if task.is_agent { "sub-agent" } else { "background command" };
+            format!("the {kind} \"{}\"", task.description)
         };
         let names: Vec<String> = self.running.iter().take(SHOWN_TASKS).map(name).collect();
         let more = self.running.len().saturating_sub(SHOWN_TASKS);
@@ -124,13 +131,13 @@ impl BackgroundTasks {
             BackgroundWork::Keep => task.is_agent,
             BackgroundWork::End => false,
         };
-        if self.turn_runs {
+        if self.due.turn_runs {
             TurnRemainder::Turn
         } else if background == BackgroundWork::End && self.has_running() {
             TurnRemainder::Nothing
         } else if self.running.iter().any(is_waited_for) {
             TurnRemainder::Tasks
-        } else if self.notice_is_due || self.queued_turns > 0 || self.session_runs {
+        } else if self.due.notice_is_due || self.due.queued > 0 || self.due.session_runs {
             TurnRemainder::Announced
         } else {
             TurnRemainder::Nothing
@@ -140,12 +147,12 @@ impl BackgroundTasks {
     /// Takes a system event.
     pub(super) fn system(&mut self, subtype: &str, event: &Line<'_>) {
         match subtype {
-            "init" => self.turn_runs = true,
+            "init" => self.due.turn_runs = true,
             "background_tasks_changed" => self.changed(event),
             "task_started" => self.started(event),
             "task_notification" => self.ended(event),
             "session_state_changed" => {
-                self.session_runs = text(event.state).is_some_and(|state| state != "idle");
+                self.due.session_runs = text(event.state).is_some_and(|state| state != "idle");
             }
             _ => {}
         }
@@ -153,9 +160,9 @@ impl BackgroundTasks {
 
     /// Takes the result of a turn.
     pub(super) fn result(&mut self, event: &Line<'_>) {
-        self.turn_runs = false;
-        self.notice_is_due = false;
-        self.queued_turns = get(event.queued_turn_count).unwrap_or(0);
+        self.due.turn_runs = false;
+        self.due.notice_is_due = false;
+        self.due.queued = get(event.queued_turn_count).unwrap_or(0);
     }
 
     fn changed(&mut self, event: &Line<'_>) {
@@ -167,7 +174,7 @@ impl BackgroundTasks {
             .filter_map(|task| BackgroundTask::read(task.task_id, task.task_type, task.description))
             .collect();
         let has_ended = |task: &BackgroundTask| !running.iter().any(|other| other.id == task.id);
-        self.notice_is_due |= self.running.iter().any(has_ended);
+        self.due.notice_is_due |= self.running.iter().any(has_ended);
         self.reports_all = true;
         self.running = running;
     }
@@ -186,7 +193,7 @@ impl BackgroundTasks {
     fn ended(&mut self, event: &Line<'_>) {
         let Some(id) = text(event.task_id) else { return };
         self.running.retain(|task| task.id != id);
-        self.notice_is_due = true;
+        self.due.notice_is_due = true;
     }
 }
 

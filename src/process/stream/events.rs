@@ -2,11 +2,14 @@
 
 use super::line::{Line, Message, Origin, RateLimit, get, text};
 use super::{
-    AUTHENTICATION_FAILED, Rejected, SYNTHETIC, Stream, TurnResult, is_throttle, partial, spent,
-    whole,
+    AUTHENTICATION_FAILED, AnswerState, Rejected, SYNTHETIC, Stream, TurnResult, is_throttle,
+    partial, spent, whole,
 };
 use crate::domain::id::MessageId;
 use crate::process::message::{BASE_USAGE, FINAL_USAGE};
+
+/// The reason for the end of a turn whose response was cut off.
+const CUT_OFF: &str = "aborted_streaming";
 
 impl Stream {
     pub(super) fn event(&mut self, event: &Line<'_>) {
@@ -90,7 +93,7 @@ impl Stream {
             Some((request, total)) if request == BASE_USAGE => self.meter.set_base(total),
             Some((request, total)) if request == FINAL_USAGE => {
                 self.meter.read_total(total);
-                self.has_final_cost = true;
+                self.cost.is_read_at_the_end = true;
             }
             _ => {}
         }
@@ -103,9 +106,11 @@ impl Stream {
         self.results += 1;
         self.meter.read_total(spent::of_result(event));
         self.background.result(event);
+        self.cost.lacks_a_response |= text(event.terminal_reason).as_deref() == Some(CUT_OFF)
+            && event.model_usage_since_last_result.is_none();
         let origin = get::<Origin<'_>>(event.origin).map(|origin| origin.kind);
         let messages: Option<Vec<String>> = get(event.user_message_uuids);
-        if self.answer_is_final
+        if self.answer == AnswerState::Final
             || !self.expected.is_answered_by(origin.as_deref(), messages.as_deref())
         {
             return;

@@ -61,6 +61,10 @@ pub(super) struct Line<'line> {
     #[serde(borrow, default)]
     pub(super) queued_turn_count: Field<'line>,
     #[serde(borrow, default)]
+    pub(super) terminal_reason: Field<'line>,
+    #[serde(borrow, default)]
+    pub(super) model_usage_since_last_result: Field<'line>,
+    #[serde(borrow, default)]
     pub(super) user_message_uuids: Field<'line>,
     #[serde(borrow, default, rename = "isReplay")]
     pub(super) is_replay: Field<'line>,

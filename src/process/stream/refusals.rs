@@ -55,12 +55,12 @@ enum Standing {
 /// One of the `permission_denials` of a result.
 #[derive(Deserialize)]
 struct Denial<'line> {
-    #[serde(borrow, default)]
-    tool_name: Field<'line>,
-    #[serde(borrow, default)]
-    tool_use_id: Field<'line>,
-    #[serde(borrow, default)]
-    tool_input: Field<'line>,
+    #[serde(borrow, default, rename = "tool_name")]
+    name: Field<'line>,
+    #[serde(borrow, default, rename = "tool_use_id")]
+    id: Field<'line>,
+    #[serde(borrow, default, rename = "tool_input")]
+    input: Field<'line>,
 }
 
 impl RefusedTools {
@@ -134,13 +134,13 @@ impl RefusedTools {
         self.has_result = true;
         let denials: Vec<Denial<'_>> = get(event.permission_denials).unwrap_or_default();
         for denial in denials {
-            let Some(id) = text(denial.tool_use_id) else { continue };
+            let Some(id) = text(denial.id) else { continue };
             let call = self.call(id);
             if std::mem::replace(&mut call.standing, Standing::Refused) == Standing::Refused {
                 continue;
             }
-            call.tool = text(denial.tool_name).unwrap_or_default();
-            call.input = get(denial.tool_input).unwrap_or_default();
+            call.tool = text(denial.name).unwrap_or_default();
+            call.input = get(denial.input).unwrap_or_default();
             let refusal = call.refusal();
             call.input = Value::Null;
             self.certain.add(&refusal, NAMED_PER_TURN);

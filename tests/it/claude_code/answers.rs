@@ -15,7 +15,8 @@ fn a_text_that_is_written_for_longer_than_the_idle_timeout_is_asked_for_once() {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: go on.");
-    let words: String = (0..2000).map(|number| format!("word{number} ")).collect();
+    let words: Vec<String> = (0..2000).map(|number| format!("word{number} ")).collect();
+    let words = words.concat();
     machine.api.script([
         on("ALPHA").reply(&format!("{words}<goto>NEXT.md</goto>")).word_by_word(),
         on("BRAVO").reply("<result>POSITIVE</result>"),

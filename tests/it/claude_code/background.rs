@@ -154,3 +154,53 @@ fn a_task_that_never_ends_is_named_when_the_turn_takes_too_long() {
     assert!(ended.stderr.contains("the background command \"a dev server\""), "{ended:?}");
     assert!(machine.processes().is_empty(), "{:?}", machine.processes());
 }
+
+/// START serves in the background and goes on at NEXT, which the API holds.
+fn serving(background: &str) -> Machine {
+    let machine = Machine::new();
+    machine.prompt("START.md", &format!("---\nbackground: {background}\n---\nALPHA: serve."));
+    machine.prompt("NEXT.md", &format!("---\nbackground: {background}\n---\nBRAVO: look."));
+    let serve = json!({
+        "command": "sleep 300", "description": "a dev server", "run_in_background": true,
+    });
+    machine.api.script([
+        on("ALPHA").tool("Bash", serve).tokens(1_000, 100).times(1),
+        on("BRAVO").reply("<result>POSITIVE</result>").tokens(3_000, 300).hold(),
+        on("running in background").reply("<goto>NEXT.md</goto>").tokens(2_000, 200),
+    ]);
+    machine
+}
+
+fn is_serving(machine: &Machine) -> bool {
+    machine.processes().iter().any(|(_, line)| line.starts_with("sleep 300"))
+}
+
+#[test]
+fn a_kept_command_lives_on_for_the_session_and_its_end_is_said() {
+    for options in [&[][..], &["--no-warm"], &["--max-procs", "1"]] {
+        let machine = serving("keep");
+        let permission = ["--dangerously-skip-permissions"];
+        let run = machine.start(&[options, &permission].concat());
+        machine.api.wait_for("BRAVO", 1);
+        assert!(is_serving(&machine), "{options:?}: {:?}", machine.processes());
+        assert_eq!(machine.streams(), ["main-1-0.jsonl"], "{options:?}: one process");
+        machine.api.release("BRAVO");
+        let ended = run.wait().exits(0).prints(POSITIVE);
+        let said = "the background command \"a dev server\" was still running, and is ended";
+        assert!(ended.stderr.contains(said), "{options:?}: {ended:?}");
+        assert_eq!(tokens(&machine), [(3_000, 300), (3_000, 300)], "{options:?}");
+        assert!(machine.processes().is_empty(), "{options:?}: {:?}", machine.processes());
+    }
+}
+
+#[test]
+fn a_command_that_is_not_waited_for_ends_with_its_turn() {
+    let machine = serving("end");
+    let run = machine.start(&["--dangerously-skip-permissions"]);
+    machine.api.wait_for("BRAVO", 1);
+    assert!(!is_serving(&machine), "{:?}", machine.processes());
+    machine.api.release("BRAVO");
+    run.wait().exits(0).prints(POSITIVE);
+    assert_eq!(tokens(&machine), [(3_000, 300), (3_000, 300)]);
+    assert!(machine.processes().is_empty(), "{:?}", machine.processes());
+}

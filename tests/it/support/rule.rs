@@ -79,7 +79,7 @@ impl Rule {
     }
 
     /// A call of a tool with this input is refused before all else, for this reason; several may be.
-    pub(crate) fn refused(mut self, tool: &str, input: Value, why: &str) -> Self {
+    pub(crate) fn refused(mut self, tool: &str, input: &Value, why: &str) -> Self {
         let call = json!({ "tool": tool, "input": input, "why": why });
         if let Value::Array(calls) = self.0.entry("refused").or_insert_with(|| json!([])) {
             calls.push(call);

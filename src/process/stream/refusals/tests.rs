@@ -156,7 +156,7 @@ fn every_version_tells_the_same_of_a_refused_command() {
             allow: vec!["Bash(curl:*)".to_owned()],
             times: 1,
         };
-        assert_eq!(stream.refused.refusals().calls, [expected.clone()], "{version}");
+        assert_eq!(stream.refused.refusals().calls, std::slice::from_ref(&expected), "{version}");
         assert_eq!(stream.refused.latest(), Some((1, &expected)), "{version}");
     }
 }

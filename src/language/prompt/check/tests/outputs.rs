@@ -6,7 +6,8 @@ const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"enum":["appro
 
 /// What is said of a state with an output and these entries, that leads to FIX.
 fn said_of(schema: &str, output: &str, entries: &[&str], text: &str) -> Vec<String> {
-    let entries: String = entries.iter().map(|entry| format!("  - {{ {entry} }}\n")).collect();
+    let entries: Vec<String> = entries.iter().map(|entry| format!("  - {{ {entry} }}\n")).collect();
+    let entries = entries.concat();
     let start = format!("---\noutput: {output}\nallowed_transitions:\n{entries}---\njudge\n");
     let fix = prompt("tag: result", text);
     checked(&[("START.md", &start), ("FIX.md", &fix), ("v.json", schema)], None, &[])

@@ -15,6 +15,7 @@ pub(crate) fn turn(flags: &Flags) -> Turn {
         permission_mode: flags.permission_mode(),
         has_schema: false,
         cost: 0.0,
+        cost_before: 0.0,
         used: Usage::default(),
         partial: flags.partial_messages,
         replay: None,

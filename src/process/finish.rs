@@ -42,7 +42,7 @@ impl Claude {
             stream.finish_answer();
             stop_tasks(&mut worker, &mut stream, stop).await;
         } else if !matches!(end, End::Exited(_)) {
-            stream.drop_unfinished_answer();
+            stream.cut_off();
             interrupt(&mut worker, &mut stream, stop).await;
         }
         let has_tasks = !stream.background.running().is_empty();
@@ -134,11 +134,7 @@ async fn interrupt(worker: &mut Worker, stream: &mut Stream, stop: &watch::Recei
     }
     let said = message::interrupt() + &message::get_usage(message::FINAL_USAGE);
     if *stop.borrow() != Stop::Now && worker.command(&said, LAST_READING).await {
-        let (results, waits) = (stream.results, stream.cut_off_tasks.is_some());
-        let is_done = |stream: &Stream| {
-            if waits { stream.has_final_cost() } else { stream.results > results }
-        };
-        read_until(worker, stream, stop, is_done).await;
+        read_until(worker, stream, stop, Stream::has_settled).await;
     }
 }
 

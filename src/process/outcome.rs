@@ -31,7 +31,7 @@ pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) 
 fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> StepOutcome {
     let has_answer = stream.result.as_ref().is_some_and(|result| !result.is_error);
     let answered = has_answer && is_complete(&end, stream);
-    let waited = stream.cut_off_tasks.clone().or_else(|| stream.background.names());
+    let waited = stream.awaited_tasks();
     let failed = |cause, message: String| {
         let Spent { cost, usage } = stream.taken().clone();
         let waited = waited.as_deref().map(|tasks| format!("; it waited for {tasks}"));

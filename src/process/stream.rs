@@ -5,6 +5,7 @@
 //! held at a time, and its length is capped.
 
 pub mod background;
+mod cut_off;
 mod events;
 pub mod glimpse;
 mod line;
@@ -19,6 +20,7 @@ use self::line::{Line, get, text};
 use self::refusals::RefusedTools;
 
 use self::background::{BackgroundTasks, TurnRemainder};
+use self::cut_off::{CostCompleteness, CutOff};
 use crate::domain::id::MessageId;
 use crate::domain::passage::Expected;
 use crate::domain::spending::SpendingMeter;
@@ -78,15 +80,6 @@ enum AnswerState {
     Final,
 }
 
-/// What is known of the cost of a turn beyond its results.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct CostCompleteness {
-    /// The cost was read when the turn was being ended.
-    is_read_at_the_end: bool,
-    /// A response was cut off, and no total has it.
-    lacks_a_response: bool,
-}
-
 /// What has been read of a stream.
 #[derive(Debug, Default)]
 pub struct Stream {
@@ -109,8 +102,7 @@ pub struct Stream {
     pub background_work: BackgroundWork,
     /// The tasks that run in the background, which may have the program go on by itself.
     pub background: BackgroundTasks,
-    /// The tasks that ran when the turn was cut off, for people.
-    pub cut_off_tasks: Option<String>,
+    cut_off: Option<CutOff>,
     answer: AnswerState,
     /// How many results have come.
     pub results: u32,
@@ -166,15 +158,6 @@ impl Stream {
         self.answer = AnswerState::Final;
     }
 
-    /// Drops the answer of a turn that is cut off while its background work runs.
-    pub fn drop_unfinished_answer(&mut self) {
-        if !matches!(self.remainder(), None | Some(TurnRemainder::Nothing)) {
-            self.cut_off_tasks = self.background.names();
-            self.result = None;
-            self.answer = AnswerState::Final;
-        }
-    }
-
     /// Returns what the turn has taken so far.
     #[must_use]
     pub fn taken(&self) -> &Spent {
@@ -185,22 +168,6 @@ impl Stream {
     #[must_use]
     pub fn total(&self) -> &Spent {
         self.meter.last_total()
-    }
-
-    /// Returns whether the cost was read when the turn was being ended.
-    #[must_use]
-    pub fn has_final_cost(&self) -> bool {
-        self.cost.is_read_at_the_end
-    }
-
-    /// Returns whether the model may have been at work for more than [`taken`](Self::taken) says: of a
-    /// response that is cut off, only newer versions report an estimate.
-    #[must_use]
-    pub fn has_unknown_cost(&self) -> bool {
-        let is_over =
-            matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced));
-        let was_waiting = self.cut_off_tasks.is_some() && self.cost.is_read_at_the_end;
-        self.cost.lacks_a_response || (self.message.is_some() && !is_over && !was_waiting)
     }
 
     /// Takes the next bytes of the stream.

@@ -123,19 +123,25 @@ impl BackgroundTasks {
         }
     }
 
-    /// Returns what is still to come of a turn that has a result.
+    /// Returns whether a task runs that the turn waits for.
     #[must_use]
-    pub fn remainder(&self, background: BackgroundWork) -> TurnRemainder {
-        let is_waited_for = |task: &BackgroundTask| match background {
+    pub fn has_awaited(&self, background: BackgroundWork) -> bool {
+        let is_awaited = |task: &BackgroundTask| match background {
             BackgroundWork::Wait => true,
             BackgroundWork::Keep => task.is_agent,
             BackgroundWork::End => false,
         };
+        self.running.iter().any(is_awaited)
+    }
+
+    /// Returns what is still to come of a turn that has a result.
+    #[must_use]
+    pub fn remainder(&self, background: BackgroundWork) -> TurnRemainder {
         if self.due.turn_runs {
             TurnRemainder::Turn
         } else if background == BackgroundWork::End && self.has_running() {
             TurnRemainder::Nothing
-        } else if self.running.iter().any(is_waited_for) {
+        } else if self.has_awaited(background) {
             TurnRemainder::Tasks
         } else if self.due.notice_is_due || self.due.queued > 0 || self.due.session_runs {
             TurnRemainder::Announced

@@ -105,6 +105,11 @@ fn what_a_cut_off_turn_has_cost_is_counted() {
     let run = machine.start(&["--shutdown", "1ms"]);
     machine.api.wait_for("launched successfully", 1);
     machine.api.wait_for("DELTA", 1);
+    machine.until("the model has said that it waits", || {
+        machine
+            .run_file("steps/main-1-0.jsonl")
+            .contains("\"result\":\"I have launched it and wait.\"")
+    });
     run.interrupt();
     run.wait().exits(130);
     let counted = machine.records("cost_counted");

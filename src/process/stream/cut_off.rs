@@ -1,0 +1,74 @@
+//! Turns that are cut off: what of their answer counts, and what is known of their cost. Pure.
+
+use super::background::TurnRemainder;
+use super::{AnswerState, Stream};
+
+/// The moment at which a turn was cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CutOff {
+    /// The model was at work.
+    was_at_work: bool,
+    /// The number of results by then.
+    results: u32,
+    /// The tasks that it waited for, for people.
+    tasks: Option<String>,
+}
+
+/// What is known of the cost of a turn beyond its results.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct CostCompleteness {
+    /// The cost was read when the turn was being ended.
+    pub(super) is_read_at_the_end: bool,
+    /// A response was cut off, and no total has it.
+    pub(super) lacks_a_response: bool,
+}
+
+impl Stream {
+    /// Marks the turn as cut off. If it waits for background work, which is ended now, it has no
+    /// answer, nor may one still come.
+    pub fn cut_off(&mut self) {
+        let (was_at_work, is_unfinished) = match self.remainder() {
+            None => (true, self.background.has_awaited(self.background_work)),
+            Some(TurnRemainder::Turn) => (true, true),
+            Some(TurnRemainder::Announced | TurnRemainder::Tasks) => (false, true),
+            Some(TurnRemainder::Nothing) => (false, false),
+        };
+        let tasks = self.background.names().filter(|_| is_unfinished);
+        self.cut_off = Some(CutOff { was_at_work, results: self.results, tasks });
+        if is_unfinished {
+            self.result = None;
+            self.answer = AnswerState::Final;
+        }
+    }
+
+    /// Returns whether the cost of a turn that is cut off is known, with that of its last response.
+    #[must_use]
+    pub fn has_settled(&self) -> bool {
+        self.cut_off.as_ref().is_some_and(|cut_off| {
+            self.cost.is_read_at_the_end && (!cut_off.was_at_work || self.results > cut_off.results)
+        })
+    }
+
+    /// Returns the tasks that are known to run, or ran when the turn was cut off, for people.
+    #[must_use]
+    pub fn awaited_tasks(&self) -> Option<String> {
+        let cut_off = self.cut_off.as_ref().and_then(|cut_off| cut_off.tasks.clone());
+        cut_off.or_else(|| self.background.names())
+    }
+
+    /// Returns whether the cost was read when the turn was being ended.
+    #[must_use]
+    pub fn has_final_cost(&self) -> bool {
+        self.cost.is_read_at_the_end
+    }
+
+    /// Returns whether the model may have been at work for more than [`taken`](Self::taken) says: of a
+    /// response that is cut off, only newer versions report an estimate.
+    #[must_use]
+    pub fn has_unknown_cost(&self) -> bool {
+        let is_over =
+            matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced));
+        let is_known = if self.cut_off.is_some() { self.has_settled() } else { is_over };
+        self.cost.lacks_a_response || (self.message.is_some() && !is_known)
+    }
+}

@@ -1,7 +1,7 @@
 //! The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
 //!
 //! `--bare` leaves out the most, but reads no login: it needs a key in the environment. It also offers
-//! no other tools than [`TOOLS`], whatever `--tools` says. Where it cannot be used, single switches
+//! no other tools than Bash, Edit and Read, whatever `--tools` says. Where it cannot be used, single switches
 //! leave out what they can.
 
 use crate::domain::turn_options::{StartupMode, TurnOptions};

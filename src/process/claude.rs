@@ -8,6 +8,7 @@
 //! for it. If it has died by then, another one takes its place and resumes the session.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -48,6 +49,8 @@ pub struct Claude {
     pub(super) homes: Homes,
     /// The workflow's folder, below which the files of options are.
     pub(super) scope: PathBuf,
+    /// The names of the variables that processes inherit.
+    pub(super) inherited: BTreeSet<String>,
     pub(super) steps: PathBuf,
     pub(super) marker: Marker,
     pub(super) pool: Rc<Pool>,
@@ -87,6 +90,7 @@ impl Claude {
         };
         Self {
             program,
+            inherited: BTreeSet::new(),
             scope: PathBuf::from(&settings.cwd),
             settings,
             homes,
@@ -100,6 +104,12 @@ impl Claude {
             starts_ahead: Cell::new(false),
             warned_of_version: Cell::new(false),
         }
+    }
+
+    /// Sets the names of the variables that processes inherit.
+    #[must_use]
+    pub fn with_inherited(self, inherited: BTreeSet<String>) -> Self {
+        Self { inherited, ..self }
     }
 
     /// Returns the same for a workflow in another folder than the one its agents work in.

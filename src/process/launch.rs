@@ -79,7 +79,7 @@ impl Claude {
         if let Some(schema) = launch.output {
             arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
         }
-        let is_set = |name: &str| std::env::var_os(name).is_some();
+        let is_set = |name: &str| self.inherited.contains(name);
         let mut environment = option_flags::environment(&launch.options.turn, is_set)
             .map_err(|name| Failure::new(Cause::Workflow, not_set(&name)))?;
         let is_given = |name: &str| is_set(name) || environment.iter().any(|(set, _)| set == name);

@@ -50,7 +50,9 @@ pub fn runner_for(
             let marker = Marker { run: run.clone(), dir: root.path().to_owned() };
             let homes = homes(root, run, settings);
             let claude = Claude::new(program, settings.clone(), homes, steps, marker);
-            Ok(Rc::new(claude.with_scope(scope.root().to_owned())))
+            let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+            let claude = claude.with_scope(scope.root().to_owned());
+            Ok(Rc::new(claude.with_inherited(names.collect())))
         }
     }
 }

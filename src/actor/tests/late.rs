@@ -46,8 +46,7 @@ const WORKFLOW: &[(&str, &str)] = &[
     ("W.md", "<result>worker</result>"),
 ];
 
-/// A run that stands still: `main` is in the middle of its second turn, the worker waits for the
-/// only permit.
+/// A run that stands still: `main` is in its second turn, the worker waits for the only permit.
 struct Still {
     stage: Stage,
     player: Rc<Player>,

@@ -10,9 +10,11 @@ use memchr::memchr;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::background::{BackgroundTasks, TurnRemainder};
 use super::line::{Content, Field, Line, Message, PartialEvent, get, text};
 use super::refusals::reads_like_a_refusal;
 use super::{LONGEST_LINE, SYNTHETIC, partial};
+use crate::domain::turn_options::BackgroundWork;
 
 /// How much of one thing that was said is kept, in bytes.
 const LONGEST: usize = 4096;
@@ -54,6 +56,8 @@ pub struct Glimpse {
     /// What each message of the model has taken.
     taken: HashMap<String, u64>,
     open_tools: Vec<String>,
+    background: BackgroundTasks,
+    has_answered: bool,
     /// Whether the last thing said is a message that is still being written.
     is_writing: bool,
     /// What it was last seen doing.
@@ -119,10 +123,12 @@ impl Glimpse {
             "assistant" => self.assistant(&event),
             "user" => self.user(&event),
             "system" => self.system(&event),
-            "result" if event.origin.is_none() => self.result(&event),
+            "result" => self.result(&event),
             partial::KIND if is_main(&event) => self.partial(&event),
             _ => {}
         }
+        let remainder = self.background.remainder(BackgroundWork::Wait);
+        self.ended = self.has_answered && remainder == TurnRemainder::Nothing;
     }
 
     /// Shows a message while it is written; the whole of it follows later in a line of its own.
@@ -223,22 +229,29 @@ impl Glimpse {
     }
 
     fn system(&mut self, event: &Line<'_>) {
-        if text(event.subtype).as_deref() == Some("api_retry") {
+        let subtype = text(event.subtype).unwrap_or_default();
+        self.background.system(&subtype, event);
+        if subtype == "api_retry" {
             let attempt: u32 = get(event.attempt).unwrap_or(1);
             self.doing = Some(format!("waiting for the API (attempt {attempt})"));
         }
     }
 
     fn result(&mut self, event: &Line<'_>) {
-        self.ended = true;
+        self.background.result(event);
+        if event.origin.is_some() && !self.has_answered {
+            return;
+        }
+        self.has_answered = true;
         self.open_tools.clear();
-        self.doing = Some("has answered".to_owned());
+        let waits = self.background.names().map(|tasks| format!("waiting for {tasks}"));
         let failed = get(event.is_error).unwrap_or(false);
-        let said = if failed {
-            format!("the turn failed: {}", text(event.result).unwrap_or_default())
-        } else {
-            "the turn is over".to_owned()
+        let said = match &waits {
+            _ if failed => format!("the turn failed: {}", text(event.result).unwrap_or_default()),
+            Some(waits) => waits.clone(),
+            None => "the turn is over".to_owned(),
         };
+        self.doing = Some(waits.unwrap_or_else(|| "has answered".to_owned()));
         self.say(Said::Note, Some(said), LONGEST);
     }
 

@@ -85,3 +85,21 @@ fn a_result_nobody_asked_for_is_not_the_end() {
     let other = r#"{"type":"result","result":"x","origin":{"kind":"task-notification"}}"#;
     assert!(!seen(&[other], 9).ended);
 }
+
+#[test]
+fn a_turn_with_background_work_ends_when_that_has_ended() {
+    for version in ["2.1.197", "2.1.242", "2.1.287", "2.1.330"] {
+        let path = format!("tests/fixtures/streams/{version}/background_agent.jsonl");
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let stream = std::fs::read_to_string(path).expect("a recorded stream");
+        let mut glimpse = Glimpse::keeping(3);
+        let mut waited = false;
+        for line in stream.lines() {
+            assert!(!glimpse.ended || waited, "{version}");
+            glimpse.feed(format!("{line}\n").as_bytes());
+            let doing = glimpse.doing.as_deref().unwrap_or_default();
+            waited |= doing == "waiting for the sub-agent \"Count the files\"";
+        }
+        assert!(waited && glimpse.ended, "{version}: {:?}", glimpse.doing);
+    }
+}

@@ -51,6 +51,8 @@ pub struct PermissionCeiling {
     mode: Permission,
     tools: Vec<String>,
     trusts_workflow: bool,
+    /// Flags for Claude Code that the run was started with and a state could replace, with their keys.
+    pub given_flags: Vec<(&'static str, &'static str)>,
 }
 
 /// An option that asks for more than the starter allowed.
@@ -70,7 +72,12 @@ impl PermissionCeiling {
     pub fn of(settings: &Settings) -> Self {
         if settings.answerer == Answerer::Scripted {
             // No Claude Code is started that could do anything.
-            return Self { mode: Permission::SkipAll, tools: Vec::new(), trusts_workflow: true };
+            return Self {
+                mode: Permission::SkipAll,
+                tools: Vec::new(),
+                trusts_workflow: true,
+                given_flags: Vec::new(),
+            };
         }
         let consent = &settings.consent;
         let mode = consent.widest_mode.as_ref().unwrap_or(&settings.permission);
@@ -81,6 +88,7 @@ impl PermissionCeiling {
             mode: given.unwrap_or_else(|| mode.clone()),
             tools,
             trusts_workflow: consent.trusts_workflow,
+            given_flags: replaceable_flags(&settings.claude_args),
         }
     }
 
@@ -97,8 +105,28 @@ impl PermissionCeiling {
             found.extend(rules.filter_map(|rule| self.rule_beyond(rule, options)));
             found.extend(config_beyond(options));
             found.extend(environment_beyond(options));
+            found.extend(self.replaced_flags(options));
         }
         found
+    }
+
+    /// Returns the keys whose flags would take the place of those that the run was started with.
+    fn replaced_flags(&self, options: &TurnOptions) -> Vec<Widening> {
+        let is_set = |key: &str| match key {
+            "agents" => options.agents.is_some(),
+            "setting_sources" => options.setting_sources.is_some(),
+            "settings" => options.settings.is_some(),
+            "tools" => options.tools.is_some(),
+            _ => false,
+        };
+        let widening = |(flag, key): &(&str, &'static str)| Widening {
+            key,
+            part: None,
+            message: format!(
+                "the run was started with {flag}, which this would replace; allow it with --trust-workflow"
+            ),
+        };
+        self.given_flags.iter().filter(|(_, key)| is_set(key)).map(widening).collect()
     }
 
     fn mode_above(&self, mode: PermissionMode) -> Option<Widening> {
@@ -138,6 +166,29 @@ impl PermissionCeiling {
         );
         Some(Widening { key: "allowed_tools", part: Some(rule.to_owned()), message })
     }
+}
+
+/// Flags for Claude Code of which the last counts, with the keys that set them.
+const REPLACEABLE_FLAGS: [(&str, &str); 4] = [
+    ("--agents", "agents"),
+    ("--setting-sources", "setting_sources"),
+    ("--settings", "settings"),
+    ("--tools", "tools"),
+];
+
+/// Returns those of the flags that arguments for Claude Code set.
+fn replaceable_flags(arguments: &[String]) -> Vec<(&'static str, &'static str)> {
+    let is_given = |flag: &str| {
+        let given = |argument: &String| argument.split('=').next() == Some(flag);
+        arguments.iter().any(given)
+    };
+    REPLACEABLE_FLAGS.into_iter().filter(|(flag, _)| is_given(flag)).collect()
+}
+
+/// Returns the permissions that processes of a run start with.
+#[must_use]
+pub fn effective_permission(settings: &Settings) -> Permission {
+    mode_among(&settings.claude_args).unwrap_or_else(|| settings.permission.clone())
 }
 
 /// Returns the permission mode that arguments for Claude Code set, if they do.
@@ -212,8 +263,9 @@ fn config_beyond(options: &TurnOptions) -> Vec<Widening> {
         None => {}
     }
     let sources = options.setting_sources.as_ref();
-    if sources.is_some_and(|sources| !sources.contains(&SettingSource::User)) {
-        let what = "it leaves out the user's settings, and with them what they deny";
+    let all = [SettingSource::User, SettingSource::Project, SettingSource::Local];
+    if sources.is_some_and(|sources| all.iter().any(|source| !sources.contains(source))) {
+        let what = "it leaves out settings, and with them what they deny";
         add("setting_sources", None, what);
     }
     match &options.agents {
@@ -229,6 +281,9 @@ fn config_beyond(options: &TurnOptions) -> Vec<Widening> {
             }
         }
         None => {}
+    }
+    for path in options.add_dirs.iter().flatten() {
+        add("add_dirs", Some(path), "files there are edited unasked, and its skills may run more");
     }
     for path in options.plugin_dirs.iter().flatten() {
         add("plugin_dirs", Some(path), "a plug-in may allow or run more");

@@ -24,6 +24,7 @@ use crate::domain::process_reuse::{ProcessOptions, ProcessReuse, ProcessSwitch, 
 use crate::domain::session::Origin;
 use crate::domain::turn::{Cause, Failure, StepInput};
 use crate::domain::usage::Spent;
+use crate::domain::widening::effective_permission;
 use crate::fault::point;
 
 type StopReceiver = watch::Receiver<Stop>;
@@ -154,7 +155,8 @@ impl Claude {
         }
         let ahead = input.session.origin == Origin::Fresh;
         let needs = ProcessOptions { model: input.model.clone(), turn: input.options.clone() };
-        match reuse(&worker.options, &needs, &self.settings.permission, ahead) {
+        let permission = effective_permission(&self.settings);
+        match reuse(&worker.options, &needs, &permission, ahead) {
             ProcessReuse::Switch(switches) => Some(switches),
             ProcessReuse::Restart => None,
         }

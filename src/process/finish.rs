@@ -40,7 +40,7 @@ impl Claude {
         point("rest.before");
         if matches!(end, End::Result) {
             stream.finish_answer();
-            stop_tasks(&mut worker, &mut stream, stop).await;
+            read_cost_of_tasks(&mut worker, &mut stream, stop).await;
         } else if !matches!(end, End::Exited(_)) {
             stream.cut_off();
             interrupt(&mut worker, &mut stream, stop).await;
@@ -48,7 +48,9 @@ impl Claude {
         let has_tasks = !stream.background.running().is_empty();
         worker.may_leave_others |= attached || stream.used_tools || has_tasks;
         worker.spent = stream.total().clone();
-        worker.background = stream.background.left_running();
+        if stream.background_work != BackgroundWork::End {
+            worker.background = stream.background.left_running();
+        }
         if self.stays(&worker, &stream, &end, stop) {
             let files = worker.files.clone();
             worker.compact();
@@ -78,11 +80,11 @@ impl Claude {
         end: &End,
         stop: &watch::Receiver<Stop>,
     ) -> bool {
+        let has_tasks = stream.background.has_running();
         let is_needed = match stream.background_work {
-            BackgroundWork::Keep => self.settings.warm || worker.background.has_running(),
-            BackgroundWork::Wait | BackgroundWork::End => {
-                self.settings.warm && !worker.background.has_running()
-            }
+            // What runs after a turn that has waited for its own was kept by an earlier one.
+            BackgroundWork::Keep | BackgroundWork::Wait => self.settings.warm || has_tasks,
+            BackgroundWork::End => self.settings.warm && !has_tasks,
         };
         is_needed
             && matches!(end, End::Result)
@@ -113,17 +115,18 @@ impl Claude {
     }
 }
 
-/// Stops the background tasks that end with the turn, and reads what they have cost.
-async fn stop_tasks(worker: &mut Worker, stream: &mut Stream, stop: &watch::Receiver<Stop>) {
-    if stream.background_work != BackgroundWork::End || stream.background.running().is_empty() {
+/// Reads what background tasks have cost that end with the turn. They are not stopped one by one: the
+/// model would be told, in a turn that nobody waits for; their process is ended at once.
+async fn read_cost_of_tasks(
+    worker: &mut Worker,
+    stream: &mut Stream,
+    stop: &watch::Receiver<Stop>,
+) {
+    if stream.background_work != BackgroundWork::End || !stream.background.has_running() {
         return;
     }
-    let stops = stream.background.running().iter().map(|task| message::stop_task(&task.id));
-    let said: String = stops.chain([message::get_usage(message::FINAL_USAGE)]).collect();
-    if worker.command(&said, LAST_READING).await {
-        let is_done =
-            |stream: &Stream| stream.has_final_cost() && stream.background.running().is_empty();
-        read_until(worker, stream, stop, is_done).await;
+    if worker.command(&message::get_usage(message::FINAL_USAGE), LAST_READING).await {
+        read_until(worker, stream, stop, Stream::has_final_cost).await;
     }
 }
 

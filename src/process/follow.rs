@@ -105,7 +105,9 @@ pub async fn follow(
         }
         match stream.remainder() {
             Some(TurnRemainder::Nothing) => return End::Result,
-            Some(TurnRemainder::Announced) if progressed.elapsed() > ANNOUNCED_TURN => {
+            Some(TurnRemainder::Announced)
+                if progressed.elapsed() > ANNOUNCED_TURN && !stream.background.session_runs() =>
+            {
                 return End::Result;
             }
             Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks) | None => {}

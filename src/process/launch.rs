@@ -82,7 +82,11 @@ impl Claude {
         let is_set = |name: &str| self.inherited.contains(name);
         let mut environment = option_flags::environment(&launch.options.turn, is_set)
             .map_err(|name| Failure::new(Cause::Workflow, not_set(&name)))?;
-        let is_given = |name: &str| is_set(name) || environment.iter().any(|(set, _)| set == name);
+        // A bare start would leave out hooks that guard the one who started the run.
+        let may_be_bare = self.settings.consent.trusts_workflow;
+        let is_given = |name: &str| {
+            may_be_bare && (is_set(name) || environment.iter().any(|(set, _)| set == name))
+        };
         let startup = startup_flags(&launch.options.turn, is_given);
         arguments.extend(startup.arguments);
         environment.extend(startup.variables);

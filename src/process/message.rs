@@ -30,12 +30,6 @@ pub fn interrupt() -> String {
     control_request("interrupt", &json!({ "subtype": "interrupt" }))
 }
 
-/// Returns a request to stop a background task.
-#[must_use]
-pub fn stop_task(task: &str) -> String {
-    control_request(&format!("stop-{task}"), &json!({ "subtype": "stop_task", "task_id": task }))
-}
-
 fn control_request(id: &str, request: &serde_json::Value) -> String {
     let line = json!({ "type": "control_request", "request_id": id, "request": request });
     format!("{line}\n")

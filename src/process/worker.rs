@@ -182,6 +182,7 @@ impl Worker {
 
     /// The same, for who still wants to read what it has written.
     pub async fn end(&mut self, marker: &Marker, stop: &watch::Receiver<Stop>, how: Rest) {
+        let how = if self.background.has_running() { Rest::Now } else { how };
         if let Some(tasks) = self.background.names() {
             tracing::warn!(
                 "{tasks} was still running, and is ended with the process {} that ran it",

@@ -44,6 +44,10 @@ impl<'rule> RuleParts<'rule> {
 /// working directory do.
 pub(super) fn is_harmless(rule: &str, edits: bool) -> bool {
     let RuleParts { tool, use_of } = RuleParts::of(rule);
+    if use_of.is_some_and(|use_of| use_of.contains(['(', ')', ','])) || tool.contains([' ', ',']) {
+        // Claude Code may take it for several rules.
+        return false;
+    }
     if INNER_TOOLS.contains(&tool) {
         return true;
     }

@@ -108,8 +108,9 @@ fn configuration_widens_unless_it_can_only_narrow() {
         json!({ "settings": { "model": "opus", "permissions": { "deny": ["Bash"] } } }),
         json!({ "mcp_config": [{ "mcpServers": {} }], "strict_mcp": true }),
         json!({ "agents": { "a": { "description": "x", "prompt": "y", "tools": ["Read"] } } }),
-        json!({ "setting_sources": ["user"], "tools": [], "disallowed_tools": ["Bash"] }),
-        json!({ "env": { "RUST_LOG": { "set": "debug" }, "PATH": "pass" }, "add_dirs": ["docs"] }),
+        json!({ "setting_sources": ["user", "project", "local"], "tools": [] }),
+        json!({ "disallowed_tools": ["Bash"] }),
+        json!({ "env": { "RUST_LOG": { "set": "debug" }, "PATH": "pass" } }),
         json!({ "effort": "max", "max_turns": 2, "system_prompt_file": "s.md", "background": "end" }),
     ];
     let widening = [
@@ -122,6 +123,9 @@ fn configuration_widens_unless_it_can_only_narrow() {
         ("agents", json!({ "agents": { "a": { "hooks": {} } } })),
         ("plugin_dirs", json!({ "plugin_dirs": ["p"] })),
         ("setting_sources", json!({ "setting_sources": [] })),
+        ("setting_sources", json!({ "setting_sources": ["user"] })),
+        ("add_dirs", json!({ "add_dirs": ["docs"] })),
+        ("env", json!({ "env": { "RIPGREP_CONFIG_PATH": { "set": "rc" } } })),
         ("env", json!({ "env": { "PATH": { "set": "/x" } } })),
         ("env", json!({ "env": { "ANTHROPIC_BASE_URL": { "set": "x" } } })),
         ("env", json!({ "env": { "ld_preload": { "set": "x" } } })),
@@ -154,4 +158,33 @@ fn message_says_what_to_type() {
             "`Bash(cargo test:*)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(cargo test:*)'",
         ]
     );
+}
+
+#[test]
+fn a_rule_that_holds_several_is_not_harmless() {
+    let plain = ceiling("acceptEdits", &[]);
+    for rule in ["Agent(x),Bash(*)", "Read(./a) Bash(*)", "Read(./a,Bash)", "Agent,Bash"] {
+        assert_eq!(keys(&plain, json!({ "allowed_tools": [rule] })), ["allowed_tools"], "{rule}");
+    }
+}
+
+#[test]
+fn a_state_does_not_replace_the_flags_that_the_run_was_started_with() {
+    let given = Settings {
+        claude_args: vec!["--settings={}".to_owned(), "--tools".to_owned(), "Read".to_owned()],
+        ..settings("acceptEdits", &[], false)
+    };
+    let ceiling = PermissionCeiling::of(&given);
+    assert_eq!(keys(&ceiling, json!({ "settings": { "model": "opus" } })), ["settings"]);
+    assert_eq!(keys(&ceiling, json!({ "tools": ["Write"] })), ["tools"]);
+    assert!(keys(&ceiling, json!({ "effort": "low" })).is_empty());
+}
+
+#[test]
+fn the_mode_after_two_dashes_is_the_one_of_the_processes() {
+    let given = Settings {
+        claude_args: vec!["--permission-mode".to_owned(), "plan".to_owned()],
+        ..settings("acceptEdits", &[], false)
+    };
+    assert_eq!(effective_permission(&given), Permission::Mode("plan".to_owned()));
 }

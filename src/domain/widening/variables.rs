@@ -1,7 +1,7 @@
 //! Environment variables that change which program runs or what it talks to.
 
 /// Names that are dangerous as they stand.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 34] = [
     "ALL_PROXY",
     "BASH_ENV",
     "BROWSER",
@@ -9,12 +9,20 @@ const NAMES: [&str; 24] = [
     "EDITOR",
     "ENV",
     "FTP_PROXY",
+    "GCONV_PATH",
+    "GNUMAKEFLAGS",
+    "GOFLAGS",
     "HOME",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "IFS",
     "IS_SANDBOX",
     "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "KUBECONFIG",
+    "LESS",
+    "LESSOPEN",
+    "MAKEFILES",
     "MAKEFLAGS",
     "NO_PROXY",
     "PAGER",
@@ -23,13 +31,15 @@ const NAMES: [&str; 24] = [
     "PS4",
     "SHELL",
     "SHELLOPTS",
+    "TAR_OPTIONS",
     "TMPDIR",
     "USER",
     "VISUAL",
+    "_JAVA_OPTIONS",
 ];
 
 /// Beginnings of names that are dangerous.
-const BEGINNINGS: [&str; 31] = [
+const BEGINNINGS: [&str; 36] = [
     "ANTHROPIC_",
     "AWS_",
     "AZURE_",
@@ -46,13 +56,18 @@ const BEGINNINGS: [&str; 31] = [
     "GIT_",
     "GOOGLE_",
     "LD_",
+    "MANPAGER",
     "MCP_",
     "NODE_",
     "NPM_",
+    "OPENSSL_",
     "OTEL_",
     "PERL",
     "PIP_",
+    "PYTEST_",
     "PYTHON",
+    "RIPGREP_",
+    "RSYNC_",
     "RUBY",
     "RUSTC",
     "RUSTFLAGS",

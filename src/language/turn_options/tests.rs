@@ -142,3 +142,11 @@ fn configurations_are_read_and_missing_files_are_told() {
     assert!(told[1].starts_with("2:14: gone.json: there is no such file"), "{told:?}");
     assert!(told[2].starts_with("3:18: more: there is no such file"), "{told:?}");
 }
+
+#[test]
+fn a_rule_is_one_rule() {
+    for several in ["Agent(x),Bash(*)", "Read(./a) Bash(*)", "Bash(a(b)", "Bash(a))"] {
+        assert!(tool_rule(several).is_err(), "{several}");
+    }
+    assert!(tool_rule("Bash(echo (a):*)").is_ok());
+}

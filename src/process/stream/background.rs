@@ -36,6 +36,8 @@ pub struct BackgroundTasks {
     running: Vec<BackgroundTask>,
     /// All running tasks are reported at each change, so single starts say nothing new.
     reports_all: bool,
+    /// The ids of the tasks that an earlier turn has kept: only a turn's own tasks are waited for.
+    inherited: Vec<String>,
     due: DueTurns,
 }
 
@@ -91,14 +93,25 @@ impl BackgroundTasks {
     /// Returns what is left of them for the next turn of the process, which waits meanwhile.
     #[must_use]
     pub fn left_running(&self) -> Self {
-        let due = DueTurns::default();
-        Self { running: self.running.clone(), reports_all: self.reports_all, due }
+        let inherited = self.running.iter().map(|task| task.id.clone()).collect();
+        Self {
+            running: self.running.clone(),
+            reports_all: self.reports_all,
+            inherited,
+            ..Self::default()
+        }
     }
 
     /// Returns the tasks that run.
     #[must_use]
     pub fn running(&self) -> &[BackgroundTask] {
         &self.running
+    }
+
+    /// Returns whether the session says that it is running.
+    #[must_use]
+    pub fn session_runs(&self) -> bool {
+        self.due.session_runs
     }
 
     /// Returns whether any task runs.
@@ -131,7 +144,8 @@ impl BackgroundTasks {
             BackgroundWork::Keep => task.is_agent,
             BackgroundWork::End => false,
         };
-        self.running.iter().any(is_awaited)
+        let is_own = |task: &&BackgroundTask| !self.inherited.contains(&task.id);
+        self.running.iter().filter(is_own).any(is_awaited)
     }
 
     /// Returns what is still to come of a turn that has a result.

@@ -50,7 +50,7 @@ fn a_state_that_starts_lean_is_offered_three_tools_and_the_next_one_all() {
         on("BRAVO").reply("<result>POSITIVE</result>"),
     ]);
 
-    machine.run(&[]).exits(0).prints(POSITIVE);
+    machine.run(&["--trust-workflow"]).exits(0).prints(POSITIVE);
 
     let [lean, normal] = ["ALPHA", "BRAVO"].map(|marker| machine.api.request(marker));
     assert_eq!(lean.tools, ["Bash", "Edit", "Read"]);

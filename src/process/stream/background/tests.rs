@@ -161,3 +161,21 @@ fn a_task_that_only_looks_on_is_not_waited_for() {
     stream.feed(format!("{ambient}\n{result}\n").as_bytes()).expect("short lines");
     assert_eq!(stream.remainder(), Some(TurnRemainder::Nothing));
 }
+
+#[test]
+fn what_an_earlier_turn_has_kept_is_not_waited_for() {
+    let started =
+        r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t"}]}"#;
+    let result = r#"{"type":"result","result":"hi"}"#;
+    let mut first =
+        Stream::default().with_background(BackgroundWork::Keep, BackgroundTasks::default());
+    first.feed(format!("{started}\n{result}\n").as_bytes()).expect("short lines");
+    assert_eq!(first.remainder(), Some(TurnRemainder::Nothing));
+    let kept = first.background.left_running();
+    let mut second = Stream::default().with_background(BackgroundWork::Wait, kept);
+    let both = r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t"},{"task_id":"u"}]}"#;
+    second.feed(format!("{both}\n{result}\n").as_bytes()).expect("short lines");
+    assert_eq!(second.remainder(), Some(TurnRemainder::Tasks), "its own is");
+    second.feed(format!("{started}\n{result}\n").as_bytes()).expect("short lines");
+    assert_eq!(second.remainder(), Some(TurnRemainder::Nothing));
+}

@@ -112,11 +112,11 @@ fn what_a_cut_off_turn_has_cost_is_counted() {
     });
     run.interrupt();
     run.wait().exits(130);
-    let counted = machine.records("cost_counted");
-    let [counted] = counted.as_slice() else { panic!("{counted:#?}") };
-    assert_eq!(counted["estimated"], Value::Null, "{counted:#}");
-    let used = counted["usage"].as_object().and_then(|usage| usage.values().next());
-    assert_eq!(used.map(|used| &used["input_tokens"]), Some(&json!(5_000)), "{counted:#}");
+    let failed = machine.records("turn_failed");
+    let [failed] = failed.as_slice() else { panic!("{failed:#?}") };
+    assert_eq!((&failed["cause"], &failed["estimated"]), (&json!("interrupted"), &Value::Null));
+    let used = failed["usage"].as_object().and_then(|usage| usage.values().next());
+    assert_eq!(used.map(|used| &used["input_tokens"]), Some(&json!(5_000)), "{failed:#}");
     assert!(machine.processes().is_empty(), "{:?}", machine.processes());
 }
 

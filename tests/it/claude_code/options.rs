@@ -69,7 +69,7 @@ fn model_and_effort_of_a_state_arrive() {
 
 #[test]
 fn thinking_is_bounded_where_the_model_has_a_budget_for_it() {
-    let machine = one("model: haiku\nmax_thinking_tokens: 2048");
+    let machine = one("model: claude-haiku-4-5\nmax_thinking_tokens: 2048");
     machine.run(&[]).exits(0).prints(POSITIVE);
     assert_eq!(machine.api.request("ALPHA").thinking_budget, Some(2048));
 }
@@ -89,7 +89,7 @@ fn manifest_holds_for_states_that_say_nothing_else() {
     assert!(first.system.contains("ZULU") && second.system.contains("ZULU"));
     assert!(first.tools.iter().any(|tool| tool == "Read"), "{:?}", first.tools);
     assert!(second.tools.iter().any(|tool| tool == "Grep"), "{:?}", second.tools);
-    assert!(!second.tools.iter().any(|tool| tool == "Read"), "{:?}", second.tools);
+    assert!(!second.tools.iter().any(|tool| tool == "Edit"), "{:?}", second.tools);
     assert_eq!(first.session, second.session, "another process resumes the session");
     assert!(second.sees("ALPHA"), "{second:#?}");
     assert_eq!(machine.streams(), ["main-1-0.jsonl", "main-2-0.jsonl"]);
@@ -186,7 +186,7 @@ model: opus";
         on("xylophone").reply("<result>POSITIVE</result>"),
         otherwise().reply("<result>NEGATIVE</result>"),
     ]);
-    machine.run(&[]).exits(0).prints(POSITIVE);
+    machine.run(&["--trust-workflow"]).exits(0).prints(POSITIVE);
     let request = machine.api.request("ALPHA");
     assert!(request.model.contains("opus"), "{}", request.model);
 }

@@ -34,7 +34,7 @@ pub struct Context {
     pub variables: Variables,
     /// The model of states that name none.
     pub model: Option<ModelName>,
-    /// What states need of Claude Code that do not say it themselves.
+    /// The options of states that name none.
     pub options: TurnOptions,
     /// The permissions that no state may exceed.
     pub ceiling: PermissionCeiling,

@@ -13,7 +13,7 @@ use crate::language::prompt::evaluator::{self, Evaluator};
 use crate::language::prompt::step;
 
 impl Terms {
-    /// What the agent is asked that has broken them, if it can be asked.
+    /// The reminder for the agent that has broken them, if it can be asked.
     pub(super) fn reminder(&self, violation: &Violation) -> Option<String> {
         match &self.output {
             Some(contract) => Some(output_reminder(contract.schema.text(), violation)),

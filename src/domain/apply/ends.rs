@@ -67,7 +67,7 @@ pub(super) fn cost_counted(
     Ok(Vec::new())
 }
 
-/// What else is known of an agent's end.
+/// The further facts of an agent's end.
 pub(super) struct Retirement {
     /// The kind of failure, if it was one.
     pub(super) cause: Option<Cause>,

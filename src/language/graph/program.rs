@@ -136,7 +136,7 @@ pub struct Reference {
     pub context: Template,
     /// Its model, if it is not that of the graph.
     pub model: Option<ModelName>,
-    /// What else it needs of Claude Code.
+    /// The options of its turns.
     pub options: Box<TurnOptions>,
 }
 

@@ -39,7 +39,7 @@ pub struct Frontmatter {
     pub model: Option<ModelName>,
     /// The consequence of a refused tool.
     pub on_denied: Option<OnDenied>,
-    /// What else it needs of Claude Code.
+    /// The options of its turns.
     pub options: TurnOptions,
     /// Under which terms agents live that are born here.
     pub terms: Terms,

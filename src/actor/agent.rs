@@ -25,8 +25,8 @@ use crate::domain::fan_out::ForkRules;
 use crate::domain::home::Home;
 use crate::domain::id::{AgentId, Folder, StateName};
 use crate::domain::policy::Policy;
-use crate::domain::settings::OnDenied;
 use crate::domain::turn::{Cause, Failure, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use crate::domain::turn_options::OnDenied;
 use crate::language::output::OutputContract;
 use crate::language::prompt::evaluator::Evaluator;
 use crate::language::prompt::step::{self, Ask, Position, RESULTS_FILE, Unfilled};
@@ -153,7 +153,7 @@ impl Agent {
             folder: assignment.folder.clone(),
             home: assignment.home.clone(),
             forks: ask.forks,
-            on_denied: ask.on_denied.unwrap_or(self.context.on_denied),
+            on_denied: ask.options.on_denied.unwrap_or(self.context.on_denied),
             task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
             base: assignment.base.clone(),
         };
@@ -196,7 +196,7 @@ impl Agent {
     fn read(&self, assignment: &Assignment) -> Result<Ask, step::Error> {
         let position = self.position(assignment);
         if let Some(task) = &assignment.task {
-            return Ok(step::task(&position, task));
+            return step::task(&position, task);
         }
         let source = self.context.source_of(assignment.folder.as_ref())?;
         match &assignment.proposal {

@@ -141,6 +141,9 @@ pub struct Task {
     /// What else it needs of Claude Code.
     #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
     pub options: TurnOptions,
+    /// The JSON schema that its answer has to match, as JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<Arc<str>>,
     /// What its result has to be.
     pub contract: Contract,
     /// The name of this prompt: the graph's file and the node.
@@ -153,6 +156,8 @@ pub struct Task {
 pub enum Contract {
     /// `{"status":"ok"|"error","outputs":{…}}`
     Outputs,
+    /// The object that the task's schema describes.
+    Object,
     /// Any text.
     Text,
     /// The whole reply, whatever it says: tags mean nothing in it.

@@ -93,7 +93,13 @@ fn may_be_switched_to(mode: &str) -> bool {
 
 /// Returns the options that are fixed when a process starts.
 fn fixed(options: &TurnOptions) -> TurnOptions {
-    TurnOptions { permission_mode: None, effort: None, background: None, ..options.clone() }
+    TurnOptions {
+        permission_mode: None,
+        effort: None,
+        background: None,
+        on_denied: None,
+        ..options.clone()
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::money::Usd;
 use super::plugin::PlugIn;
 use super::supervision::Supervision;
 use super::transition::Variables;
-use super::turn_options::TurnOptions;
+use super::turn_options::{OnDenied, TurnOptions};
 use super::widening::StarterConsent;
 
 /// Who answers the prompts.
@@ -75,25 +75,6 @@ pub enum OnBudget {
     Pause,
     /// Each agent ends with an error when its next turn is due.
     End,
-}
-
-/// The consequence of a refused tool for the agent whose turn it was.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OnDenied {
-    /// The agent goes on with its answer.
-    #[default]
-    Continue,
-    /// The agent fails.
-    Fail,
-}
-
-impl OnDenied {
-    /// Returns whether this is the consequence where nothing is said.
-    #[must_use]
-    pub fn is_usual(&self) -> bool {
-        *self == Self::Continue
-    }
 }
 
 /// The settings of a run.

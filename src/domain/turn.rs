@@ -16,11 +16,10 @@ use super::model::ModelName;
 use super::money::Usd;
 use super::refusal::{ToolRefusals, closing_line};
 use super::session::Session;
-use super::settings::OnDenied;
 use super::supervision::Limits;
 use super::time::Timestamp;
 use super::transition::Variables;
-use super::turn_options::TurnOptions;
+use super::turn_options::{OnDenied, TurnOptions};
 use super::usage::Usage;
 
 /// The version of [`StepInput`] and [`StepOutcome`].

@@ -4,12 +4,17 @@
 //! role of a program. Each is optional, so that layers can be laid over each other: the nearest wins,
 //! key by key. Paths are relative to the workflow's folder until a process starts.
 
+mod values;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
+pub use self::values::{
+    BackgroundWork, ConfigSource, EffortLevel, EnvValue, OnDenied, PermissionMode, SettingSource,
+    StartupMode,
+};
 use super::id::Folder;
 use super::model::ModelName;
 
@@ -77,6 +82,9 @@ pub struct TurnOptions {
     /// How much of Claude Code is loaded when a process starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup: Option<StartupMode>,
+    /// The consequence of a refused tool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_denied: Option<OnDenied>,
 }
 
 impl TurnOptions {
@@ -144,189 +152,9 @@ impl TurnOptions {
             env: self.env.or(farther.env),
             fallback_model: self.fallback_model.or(farther.fallback_model),
             startup: self.startup.or(farther.startup),
+            on_denied: self.on_denied.or(farther.on_denied),
         }
     }
-}
-
-/// How much a model thinks, as Claude Code names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum EffortLevel {
-    Low,
-    Medium,
-    High,
-    Xhigh,
-    Max,
-}
-
-impl EffortLevel {
-    /// All levels by name, the lowest first.
-    pub const NAMES: [(&str, Self); 5] = [
-        ("low", Self::Low),
-        ("medium", Self::Medium),
-        ("high", Self::High),
-        ("xhigh", Self::Xhigh),
-        ("max", Self::Max),
-    ];
-
-    /// Returns the name that Claude Code takes.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Xhigh => "xhigh",
-            Self::Max => "max",
-        }
-    }
-}
-
-/// A permission mode of Claude Code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum PermissionMode {
-    /// Nothing is changed; a plan is made.
-    Plan,
-    /// Rules decide, and what would ask is denied.
-    DontAsk,
-    /// Rules decide, and what is left is asked.
-    Default,
-    /// As `Default`, and files in the working directory are edited unasked.
-    AcceptEdits,
-    /// A classifier decides on what would ask.
-    Auto,
-    /// Everything runs unasked.
-    BypassPermissions,
-}
-
-impl PermissionMode {
-    /// All modes by name. Newer versions list `default` as `manual`, and take both.
-    pub const NAMES: [(&str, Self); 7] = [
-        ("plan", Self::Plan),
-        ("dontAsk", Self::DontAsk),
-        ("default", Self::Default),
-        ("manual", Self::Default),
-        ("acceptEdits", Self::AcceptEdits),
-        ("auto", Self::Auto),
-        ("bypassPermissions", Self::BypassPermissions),
-    ];
-
-    /// Returns the mode of a name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode)
-    }
-
-    /// Returns the place of the mode in the order of how much runs unasked, from `plan` on.
-    #[must_use]
-    pub fn rank(self) -> u8 {
-        match self {
-            Self::Plan => 0,
-            Self::DontAsk => 1,
-            Self::Default => 2,
-            Self::AcceptEdits => 3,
-            Self::Auto => 4,
-            Self::BypassPermissions => 5,
-        }
-    }
-
-    /// Returns the name that every version of Claude Code takes.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::DontAsk => "dontAsk",
-            Self::Default => "default",
-            Self::AcceptEdits => "acceptEdits",
-            Self::Auto => "auto",
-            Self::BypassPermissions => "bypassPermissions",
-        }
-    }
-}
-
-/// A configuration that is given as a file of the workflow, or in place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum ConfigSource {
-    /// The path of a file, relative to the workflow's folder.
-    File(String),
-    /// The configuration itself.
-    Inline(Map<String, Value>),
-}
-
-/// A settings file that Claude Code may read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum SettingSource {
-    /// The one in the home directory.
-    User,
-    /// The one that a repository shares.
-    Project,
-    /// The one that a working copy keeps for itself.
-    Local,
-}
-
-impl SettingSource {
-    /// All sources by name.
-    pub const NAMES: [(&str, Self); 3] =
-        [("user", Self::User), ("project", Self::Project), ("local", Self::Local)];
-
-    /// Returns the name that Claude Code takes.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Project => "project",
-            Self::Local => "local",
-        }
-    }
-}
-
-/// The fate of background work when a turn would else be over.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum BackgroundWork {
-    /// The turn waits for it.
-    #[default]
-    Wait,
-    /// It is ended with the turn.
-    End,
-    /// Background commands live on in the session's process; sub-agents are waited for.
-    Keep,
-}
-
-impl BackgroundWork {
-    /// All fates by name.
-    pub const NAMES: [(&str, Self); 3] =
-        [("wait", Self::Wait), ("end", Self::End), ("keep", Self::Keep)];
-}
-
-/// The value of an environment variable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum EnvValue {
-    /// The value that it has where raymond was started; it must be set there.
-    Pass,
-    /// This text.
-    Set(String),
-}
-
-/// How much of Claude Code is loaded when a process starts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum StartupMode {
-    /// All that it loads by itself.
-    #[default]
-    Normal,
-    /// No more than a state without memory, plug-ins and settings of the user needs.
-    Lean,
-}
-
-impl StartupMode {
-    /// All modes by name.
-    pub const NAMES: [(&str, Self); 2] = [("normal", Self::Normal), ("lean", Self::Lean)];
 }
 
 #[cfg(test)]

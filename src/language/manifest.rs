@@ -5,8 +5,6 @@
 //! workflow's to say: it has to be asked for on the command line, by whoever runs it. The programs it
 //! asks for as plug-ins are named before they are started, and can be refused.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_yaml::Spanned;
 
 use super::place::Place;
@@ -18,11 +16,11 @@ use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::plugin::PlugIn;
-use crate::domain::settings::{MaxProcs, OnBudget, OnDenied, OnLimit};
+use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::Overrides;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
-use crate::language::turn_options::{OptionPlaces, WrittenOptions};
+use crate::language::turn_options::{OptionPlaces, WrittenOptions, with_turn_options};
 
 /// Its name.
 pub const FILE: &str = "raymond.yaml";
@@ -74,8 +72,6 @@ pub struct Manifest {
     pub stagger_ms: Option<u64>,
     /// What happens at the account's usage limit.
     pub on_limit: Option<OnLimit>,
-    /// The consequence of a refused tool, where the state does not say.
-    pub on_denied: Option<OnDenied>,
     /// How its agents are supervised.
     pub supervision: Overrides,
     /// What Claude Code may do without asking.
@@ -88,45 +84,24 @@ pub struct Manifest {
     pub plugins: Vec<PlugIn>,
 }
 
-/// The keys as they are written. The options of a turn are read from a tree, and are only known here.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the options of a turn are read elsewhere")]
-struct Raw {
-    name: Option<String>,
-    description: Option<String>,
-    entry: Option<Spanned<String>>,
-    model: Option<Spanned<String>>,
-    budget: Option<Spanned<String>>,
-    on_budget: Option<Spanned<String>>,
-    max_procs: Option<Spanned<String>>,
-    max_fan_out: Option<Spanned<String>>,
-    stagger: Option<Spanned<String>>,
-    on_limit: Option<Spanned<String>>,
-    on_denied: Option<Spanned<String>>,
-    supervision: Option<supervision::Raw>,
-    permission_mode: Option<Spanned<String>>,
-    claude_args: Option<Vec<Spanned<String>>>,
-    plugins: Option<Vec<Spanned<plugins::Raw>>>,
-    effort: Option<IgnoredAny>,
-    tools: Option<IgnoredAny>,
-    allowed_tools: Option<IgnoredAny>,
-    disallowed_tools: Option<IgnoredAny>,
-    append_system_prompt: Option<IgnoredAny>,
-    system_prompt_file: Option<IgnoredAny>,
-    mcp_config: Option<IgnoredAny>,
-    strict_mcp: Option<IgnoredAny>,
-    settings: Option<IgnoredAny>,
-    setting_sources: Option<IgnoredAny>,
-    agents: Option<IgnoredAny>,
-    add_dirs: Option<IgnoredAny>,
-    plugin_dirs: Option<IgnoredAny>,
-    max_turns: Option<IgnoredAny>,
-    max_thinking_tokens: Option<IgnoredAny>,
-    background: Option<IgnoredAny>,
-    env: Option<IgnoredAny>,
-    fallback_model: Option<IgnoredAny>,
-    startup: Option<IgnoredAny>,
+with_turn_options! {
+    /// The keys as they are written.
+    struct Raw {
+        name: Option<String>,
+        description: Option<String>,
+        entry: Option<Spanned<String>>,
+        model: Option<Spanned<String>>,
+        budget: Option<Spanned<String>>,
+        on_budget: Option<Spanned<String>>,
+        max_procs: Option<Spanned<String>>,
+        max_fan_out: Option<Spanned<String>>,
+        stagger: Option<Spanned<String>>,
+        on_limit: Option<Spanned<String>>,
+        supervision: Option<supervision::Raw>,
+        permission_mode: Option<Spanned<String>>,
+        claude_args: Option<Vec<Spanned<String>>>,
+        plugins: Option<Vec<Spanned<plugins::Raw>>>,
+    }
 }
 
 /// A manifest as far as it can be read.
@@ -194,7 +169,6 @@ pub fn examine(text: &str) -> Examined {
         on_limit: errors
             .keep(value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT)))
             .flatten(),
-        on_denied: errors.keep(value(raw.on_denied, supervision::on_denied)).flatten(),
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
         options: written.options,
         permission_mode: errors.keep(value(mode, permission_mode)).flatten(),
@@ -276,6 +250,7 @@ pub fn max_procs(text: &str) -> Result<MaxProcs, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::turn_options::OnDenied;
 
     #[test]
     fn all_of_it_may_be_left_out() {
@@ -295,7 +270,7 @@ mod tests {
             (Some(Usd::from_dollars(2.5)), Some(MaxProcs::Auto))
         );
         assert_eq!(read.on_limit, Some(OnLimit::Pause));
-        assert_eq!(read.on_denied, Some(OnDenied::Fail));
+        assert_eq!(read.options.on_denied, Some(OnDenied::Fail));
         assert_eq!((read.max_fan_out, read.stagger_ms), (Some(50), Some(1000)));
         assert!(read.supervision.restart.is_some());
         assert_eq!(read.claude_args, ["--effort", "low"]);
@@ -312,7 +287,7 @@ mod tests {
             ),
             ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
             ("max_procs: 0\n", "1:12: write a number from 1 to 65535, or auto"),
-            ("on_denied: stop\n", "1:12: unknown value `stop`; use continue, fail"),
+            ("on_denied: stop\n", "1:12: unknown value `stop` of `on_denied`; use continue, fail"),
             ("on_limit: stop\n", "1:11: unknown value `stop`; use wait, pause, fail"),
             (
                 "supervision:\n  timeout: x\n",

@@ -18,6 +18,7 @@
 //! object in `{{results}}`.
 
 mod coverage;
+mod key;
 mod ordered;
 mod path;
 mod rule;
@@ -26,6 +27,7 @@ mod schema;
 use serde_json::Value;
 
 pub use self::coverage::RuleGaps;
+pub(in crate::language) use self::key::schema_of;
 pub use self::ordered::OrderedJson;
 pub use self::path::{field, placeholder};
 pub use self::rule::{Comparison, FieldTest, OutputRule, ValueTest};
@@ -84,22 +86,32 @@ impl OutputKey {
     /// # Errors
     /// [`SchemaError`] if its file cannot be read, or is no schema of an object.
     pub fn load(&self, source: &dyn Source) -> Result<OutputContract, SchemaError> {
+        let schema = self.schema.load(self.place, source)?;
+        Ok(OutputContract { schema, rules: self.rules.clone() })
+    }
+}
+
+impl SchemaOrigin {
+    /// Reads the schema, which is named at a place.
+    ///
+    /// # Errors
+    /// [`SchemaError`] if its file cannot be read, or is no schema of an object.
+    pub fn load(&self, at: Place, source: &dyn Source) -> Result<OutputSchema, SchemaError> {
         let here = |message: String| {
-            let Place { line, column } = self.place;
+            let Place { line, column } = at;
             SchemaError { file: None, error: yaml::Error { line, column, message } }
         };
-        let schema = match &self.schema {
-            SchemaOrigin::Inline(written) => OutputSchema::new(written.clone()).map_err(here)?,
-            SchemaOrigin::File(name) => {
+        match self {
+            Self::Inline(written) => OutputSchema::new(written.clone()).map_err(here),
+            Self::File(name) => {
                 let text = source.read(name).map_err(|error| here(error.to_string()))?;
                 let read = read(name, &text).and_then(|written| {
                     let wrong = |message| yaml::Error { line: 1, column: 1, message };
                     OutputSchema::new(written).map_err(wrong)
                 });
-                read.map_err(|error| SchemaError { file: Some(name.clone()), error })?
+                read.map_err(|error| SchemaError { file: Some(name.clone()), error })
             }
-        };
-        Ok(OutputContract { schema, rules: self.rules.clone() })
+        }
     }
 }
 
@@ -141,6 +153,21 @@ pub fn schema_file(name: &str) -> Result<StateName, String> {
 }
 
 impl OutputContract {
+    /// Returns the contract of a task: the answer is its result.
+    ///
+    /// # Errors
+    /// The mistake in the schema, which is JSON.
+    pub fn of_task(schema: &str) -> Result<Self, String> {
+        let written = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+        let transition = Transition::Result {
+            payload: String::new(),
+            variables: Variables::new(),
+            structured: true,
+        };
+        let rules = vec![OutputRule { when: Vec::new(), transition }];
+        Ok(Self { schema: OutputSchema::new(written)?, rules })
+    }
+
     /// Reads what an answer means. `structured` is the object that Claude Code has checked, if it has one; else
     /// the object is looked for in the text.
     ///

@@ -20,7 +20,6 @@ use serde_yaml::Spanned;
 
 use super::hint::closest;
 use super::yaml::{Error, value};
-use crate::domain::settings::OnDenied;
 use crate::domain::supervision::{Exhausted, Overrides, Ratio, Restart};
 use crate::domain::time::millis;
 
@@ -146,18 +145,6 @@ fn named<T: Copy>(
     all: &[(&'static str, T)],
 ) -> Result<Option<T>, Error> {
     value(text, |name| by_name(name, all))
-}
-
-/// The consequences of a refused tool, by name.
-const ON_DENIED: [(&str, OnDenied); 2] =
-    [("continue", OnDenied::Continue), ("fail", OnDenied::Fail)];
-
-/// Reads the consequence of a refused tool.
-///
-/// # Errors
-/// A text with the names there are.
-pub fn on_denied(name: &str) -> Result<OnDenied, String> {
-    by_name(name, &ON_DENIED)
 }
 
 #[cfg(test)]

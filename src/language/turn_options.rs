@@ -20,14 +20,14 @@ mod values;
 use super::graph::tree::{self, Content, Entry, Node};
 use super::place::Place;
 use crate::domain::turn_options::{
-    BackgroundWork, EffortLevel, PermissionMode, SettingSource, StartupMode, TurnOptions,
+    BackgroundWork, EffortLevel, OnDenied, PermissionMode, SettingSource, StartupMode, TurnOptions,
 };
 
 pub use self::files::embed_files;
 pub use self::lists::rule as tool_rule;
 
 /// The keys, as frontmatter and graphs write them. Programs write `-` in place of `_`.
-pub const KEYS: [&str; 20] = [
+pub const KEYS: [&str; 21] = [
     "effort",
     "tools",
     "allowed_tools",
@@ -48,10 +48,11 @@ pub const KEYS: [&str; 20] = [
     "env",
     "fallback_model",
     "startup",
+    "on_denied",
 ];
 
 /// The keys, as programs write them.
-pub const DASHED_KEYS: [&str; 20] = [
+pub const DASHED_KEYS: [&str; 21] = [
     "effort",
     "tools",
     "allowed-tools",
@@ -72,7 +73,43 @@ pub const DASHED_KEYS: [&str; 20] = [
     "env",
     "fallback-model",
     "startup",
+    "on-denied",
 ];
+
+/// Defines the keys of a file that can also have the options of turns, each of which may be left out. The
+/// options are read from a tree, so here they are only known, not read.
+macro_rules! with_turn_options {
+    ($(#[$meta:meta])* struct $name:ident { $($(#[$of_key:meta])* $key:ident: $kind:ty,)* }) => {
+        $(#[$meta])*
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "the options of a turn are read elsewhere")]
+        struct $name {
+            $($(#[$of_key])* $key: $kind,)*
+            effort: Option<serde::de::IgnoredAny>,
+            tools: Option<serde::de::IgnoredAny>,
+            allowed_tools: Option<serde::de::IgnoredAny>,
+            disallowed_tools: Option<serde::de::IgnoredAny>,
+            append_system_prompt: Option<serde::de::IgnoredAny>,
+            system_prompt_file: Option<serde::de::IgnoredAny>,
+            mcp_config: Option<serde::de::IgnoredAny>,
+            strict_mcp: Option<serde::de::IgnoredAny>,
+            settings: Option<serde::de::IgnoredAny>,
+            setting_sources: Option<serde::de::IgnoredAny>,
+            agents: Option<serde::de::IgnoredAny>,
+            add_dirs: Option<serde::de::IgnoredAny>,
+            plugin_dirs: Option<serde::de::IgnoredAny>,
+            max_turns: Option<serde::de::IgnoredAny>,
+            max_thinking_tokens: Option<serde::de::IgnoredAny>,
+            background: Option<serde::de::IgnoredAny>,
+            env: Option<serde::de::IgnoredAny>,
+            fallback_model: Option<serde::de::IgnoredAny>,
+            startup: Option<serde::de::IgnoredAny>,
+            on_denied: Option<serde::de::IgnoredAny>,
+        }
+    };
+}
+pub(in crate::language) use with_turn_options;
 
 /// A mistake in an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,6 +206,7 @@ impl WrittenOptions {
             "background" => {
                 keep(values::named(key, node, &BackgroundWork::NAMES, &mut options.background));
             }
+            "on_denied" => keep(values::named(key, node, &OnDenied::NAMES, &mut options.on_denied)),
             "startup" => keep(values::named(key, node, &StartupMode::NAMES, &mut options.startup)),
             "append_system_prompt" => {
                 keep(values::prompt(key, node, &mut options.append_system_prompt));

@@ -12,15 +12,17 @@ use crate::domain::widening::StarterConsent;
 pub fn settings_of(workflow: &Workflow) -> Settings {
     let manifest = &workflow.manifest;
     let defaults = Settings::default();
+    let mut options = manifest.options.clone();
+    let on_denied = options.on_denied.take();
     Settings {
         model: manifest.model.clone(),
         budget_usd: manifest.budget,
         on_budget: manifest.on_budget.unwrap_or(defaults.on_budget),
         max_procs: manifest.max_procs.unwrap_or(defaults.max_procs),
         on_limit: manifest.on_limit.unwrap_or(defaults.on_limit),
-        on_denied: manifest.on_denied.unwrap_or(defaults.on_denied),
+        on_denied: on_denied.unwrap_or(defaults.on_denied),
         claude_args: manifest.claude_args.clone(),
-        options: manifest.options.clone(),
+        options,
         consent: StarterConsent {
             widest_mode: manifest.permission_mode.is_some().then(Permission::default),
             ..StarterConsent::default()

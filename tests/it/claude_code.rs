@@ -19,6 +19,7 @@ mod installed;
 mod lean;
 mod machine;
 mod money;
+mod nodes;
 mod options;
 mod output;
 mod program;

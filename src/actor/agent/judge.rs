@@ -27,7 +27,11 @@ impl Agent {
     pub(super) fn heard(&self, terms: &Terms, reply: &Reply) -> Result<Heard, Box<Judgement>> {
         let task = terms.task.as_ref().and_then(|assignment| assignment.task.as_ref());
         let contract = task.map_or(Contract::Text, |task| task.contract);
-        let read = step::read(&terms.policy, &*self.context.source, &reply.text);
+        let source = &*self.context.source;
+        let read = match &terms.output {
+            Some(contract) => step::read_output(contract, source, reply),
+            None => step::read(&terms.policy, source, &reply.text),
+        };
         let heard = read.and_then(|accepted| match accepted.transition {
             Transition::Result { payload, .. } => {
                 contract::read(contract, &payload).map_err(|why| Violation::Contract { why })
@@ -41,7 +45,8 @@ impl Agent {
     }
 
     pub(super) fn judge(&self, terms: &Terms, reply: &Reply) -> Judgement {
-        if terms.task.as_ref().is_some_and(|assignment| assignment.is_free()) {
+        let is_free = terms.task.as_ref().is_some_and(|assignment| assignment.is_free());
+        if is_free && terms.output.is_none() {
             return Judgement::Accepted(Accepted::plain_result(&reply.text));
         }
         let source = match self.context.source_of(terms.folder.as_ref()) {

@@ -47,6 +47,7 @@ fn expression(said: &Expression, program: &Definition) -> String {
         Expression::Response(name) => format!("response {name}"),
         Expression::Feedback(number) => format!("feedback {}", role(*number)),
         Expression::Artifact(number) => format!("artifact {}", role(*number)),
+        Expression::Field { answer, path } => format!("{} {path}", expression(answer, program)),
     }
 }
 

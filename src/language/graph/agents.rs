@@ -20,11 +20,11 @@ impl Reader<'_> {
         let reference = if given.kind == "invoke_skill" {
             let text =
                 Text::Skill { name: given.template("skill")?, arguments: given.template("args") };
-            Reference { text, context: nothing()?, model: None, options: Box::default() }
+            Reference { text, context: nothing()? }
         } else {
             let text = self.document(given.node("path")?, given.node("section"))?;
             let context = given.template("context").map_or_else(nothing, Some)?;
-            Reference { text, context, model: None, options: Box::default() }
+            Reference { text, context }
         };
         let store = self.store(given)?;
         if store.is_none() {

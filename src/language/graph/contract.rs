@@ -25,7 +25,7 @@ const RESULT: &str = "When you are done, end your final message with your result
 pub fn document(path: &str, section: Option<&str>, text: &str, context: &Value) -> String {
     let section = section.map(|section| format!(", section “{section}”")).unwrap_or_default();
     format!(
-        "Carry out the following procedure ({path}{section}).\n\n<procedure>\n{}\n</procedure>\n{}\n{ENDING}\n",
+        "Carry out the following procedure ({path}{section}).\n\n<procedure>\n{}\n</procedure>\n{}",
         text.trim(),
         given(context)
     )
@@ -36,7 +36,17 @@ pub fn document(path: &str, section: Option<&str>, text: &str, context: &Value) 
 pub fn skill(name: &str, arguments: Option<&str>, context: &Value) -> String {
     let arguments =
         arguments.map(|text| format!(" with the arguments: {text}")).unwrap_or_default();
-    format!("Use the skill `{name}`{arguments}.\n{}\n{ENDING}\n", given(context))
+    format!("Use the skill `{name}`{arguments}.\n{}", given(context))
+}
+
+/// Returns a prompt with the form that its reply has to end in, where no schema says that.
+#[must_use]
+pub fn with_ending(prompt: &str, contract: Contract) -> String {
+    match contract {
+        Contract::Outputs => format!("{prompt}\n{ENDING}\n"),
+        Contract::Text => format!("{prompt}\n{RESULT}\n"),
+        Contract::Object | Contract::Reply => prompt.to_owned(),
+    }
 }
 
 /// The prompt about a page.
@@ -44,7 +54,7 @@ pub fn skill(name: &str, arguments: Option<&str>, context: &Value) -> String {
 pub fn page(prompt: &str, page: &Value) -> String {
     let content = page.get("content").and_then(Value::as_str).unwrap_or_default();
     let url = page.get("url").and_then(Value::as_str).unwrap_or_default();
-    format!("{prompt}\n\nThe page {url}:\n\n<page>\n{content}\n</page>\n\n{RESULT}\n")
+    format!("{prompt}\n\nThe page {url}:\n\n<page>\n{content}\n</page>\n")
 }
 
 /// The prompt of a further agent.
@@ -52,7 +62,7 @@ pub fn page(prompt: &str, page: &Value) -> String {
 pub fn agent(kind: Option<&str>, prompt: &str) -> String {
     let kind = kind.filter(|kind| *kind != "general-purpose");
     let kind = kind.map(|kind| format!("You act as the `{kind}` agent.\n\n")).unwrap_or_default();
-    format!("{kind}{}\n\n{RESULT}\n", prompt.trim())
+    format!("{kind}{}\n", prompt.trim())
 }
 
 fn given(context: &Value) -> String {
@@ -75,6 +85,9 @@ pub fn read(contract: Contract, payload: &str) -> Result<Heard, String> {
         Contract::Text => Ok(Heard::Done(payload.trim().into())),
         Contract::Reply => Ok(Heard::Done(payload.into())),
         Contract::Outputs => outputs(payload),
+        Contract::Object => serde_json::from_str(payload)
+            .map(Heard::Done)
+            .map_err(|error| format!("the answer is not one JSON object: {error}")),
     }
 }
 
@@ -126,11 +139,13 @@ mod tests {
     #[test]
     fn a_prompt_has_the_text_the_context_and_the_contract() {
         let prompt = document("git.md", Some("Clone"), "\nDo it.\n", &json!({"url": "u"}));
-        for part in ["(git.md, section “Clone”)", "<procedure>\nDo it.\n", "\"url\": \"u\"", ENDING]
-        {
+        for part in ["(git.md, section “Clone”)", "<procedure>\nDo it.\n", "\"url\": \"u\""] {
             assert!(prompt.contains(part), "{part} is missing in {prompt}");
         }
         assert!(!document("git.md", None, "x", &json!({})).contains("context"));
         assert!(agent(Some("general-purpose"), "x").starts_with("x\n"));
+        assert!(with_ending("x", Contract::Outputs).ends_with(&format!("x\n{ENDING}\n")));
+        assert!(with_ending("x", Contract::Text).contains("<result>"));
+        assert_eq!(with_ending("x", Contract::Object), "x", "the schema says it");
     }
 }

@@ -1,9 +1,9 @@
 //! The nodes of a graph, and its endings.
 
-use super::program::{Ending, Name, Node, Reference};
+use super::program::{Ending, Name, Node, NodeTurn, Reference};
 use super::reader::{Fields, Reader};
 use super::tree::{Entry, quoted};
-use crate::domain::turn_options::TurnOptions;
+use crate::language::output::schema_of;
 use crate::language::turn_options::{self, WrittenOptions, embed_files};
 
 const TYPES: [&str; 5] = ["action", "conditional", "user_prompt", "validation_gate", "reference"];
@@ -33,11 +33,15 @@ impl Reader<'_> {
             }
         };
         let mut keys: Vec<&str> = COMMON.iter().chain(keys).copied().collect();
-        if word == "reference" {
+        if matches!(word, "action" | "user_prompt" | "reference") {
             keys.push("model");
             keys.extend(turn_options::KEYS);
         }
+        if word == "reference" {
+            keys.push("output");
+        }
         let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
+        self.node_turn(&fields, name);
         match word {
             "action" => self.action_node(&fields, name),
             "conditional" => self.conditional(&fields, name),
@@ -124,22 +128,27 @@ impl Reader<'_> {
             .filter(|_| sound)
             .and_then(|doc| self.document(&doc.value, section.map(|entry| &entry.value)));
         self.variables.merges("computed");
-        let model = self.model(fields);
-        let options = self.turn_options(fields);
-        let (text, context) = (text?, context?);
-        let reference = Reference { text, context, model: model?, options: Box::new(options?) };
+        let reference = Reference { text: text?, context: context? };
         Some(Node::Reference { reference, next: next?, on_failure: on_failure? })
     }
 
-    /// Reads the options of a node's turns.
-    fn turn_options(&mut self, fields: &Fields<'_>) -> Option<TurnOptions> {
+    /// Reads what the turns of a node need. Mistakes are reported; the node is read on without them.
+    fn node_turn(&mut self, fields: &Fields<'_>, name: &Name) {
         let mut written = WrittenOptions::read(fields.entries);
         written.faults.extend(embed_files(&mut written.options, &written.places, self.source));
-        let is_sound = written.faults.is_empty();
         for fault in written.faults {
             self.report.error(fault.at, "WF105", fault.message);
         }
-        is_sound.then_some(written.options)
+        let output = fields.get("output").and_then(|entry| {
+            let read = schema_of(&entry.value, self.source);
+            read.map_err(|why| self.report.error(entry.value.at, "WF106", why)).ok()
+        });
+        let model = self.model(fields).flatten();
+        let (options, places) = (written.options, written.places);
+        let turn = NodeTurn { model, options, places, output };
+        if turn != NodeTurn::default() {
+            self.turns.insert(Name::clone(name), turn);
+        }
     }
 
     /// An ending; nothing, if something in it is wrong.

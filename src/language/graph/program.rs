@@ -15,6 +15,8 @@ use serde_json::{Map, Value};
 use crate::domain::model::ModelName;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::expression::Template;
+use crate::language::output::OutputSchema;
+use crate::language::turn_options::OptionPlaces;
 
 pub use self::act::{Act, Action, Spawn, SpawnTask, Store};
 pub use self::condition::{Compare, Condition, Test, Work};
@@ -41,6 +43,8 @@ pub struct Program {
     pub start: Name,
     /// The nodes.
     pub nodes: BTreeMap<Name, Node>,
+    /// The needs of the turns of nodes that name any.
+    pub turns: BTreeMap<Name, NodeTurn>,
     /// The endings.
     pub endings: BTreeMap<Name, Ending>,
     /// How many nodes it may execute.
@@ -134,10 +138,19 @@ pub struct Reference {
     pub text: Text,
     /// What it is given besides, as JSON.
     pub context: Template,
-    /// Its model, if it is not that of the graph.
+}
+
+/// The needs of the Claude turns of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeTurn {
+    /// The model, if it is not that of the graph.
     pub model: Option<ModelName>,
-    /// The options of its turns.
-    pub options: Box<TurnOptions>,
+    /// The options.
+    pub options: TurnOptions,
+    /// The places of the options.
+    pub places: OptionPlaces,
+    /// The schema that the answer has to match.
+    pub output: Option<OutputSchema>,
 }
 
 /// Where the text of a reference comes from.

@@ -77,6 +77,7 @@ pub fn read(
         report: Report::new(path),
         edges: Vec::new(),
         variables: Variables::default(),
+        turns: BTreeMap::new(),
         documents: HashMap::new(),
         documents_size: 0,
         depth: 0,
@@ -119,6 +120,7 @@ impl Reader<'_> {
             targets::check(&mut self.report, from, &self.edges, &node_places, &ending_places);
         }
         self.variables.check(&mut self.report);
+        self.idle_turns(nodes.as_ref(), &node_places);
         Some(Program {
             name: name?,
             version: version?.unwrap_or_default(),
@@ -128,10 +130,26 @@ impl Reader<'_> {
             initial: initial?,
             start: start?.0,
             nodes: nodes?,
+            turns: std::mem::take(&mut self.turns),
             endings: endings?,
             max_steps: max_steps?,
             hash: checksum(self.text),
         })
+    }
+
+    /// Warns of nodes that say what their Claude turns need, and have none.
+    fn idle_turns(&mut self, nodes: Option<&BTreeMap<Name, Node>>, places: &BTreeMap<Name, Place>) {
+        let asks_nothing = |name: &Name| {
+            nodes.and_then(|nodes| nodes.get(name)).is_some_and(|node| !node.asks_claude())
+        };
+        for name in self.turns.keys().filter(|name| asks_nothing(name)) {
+            let Some(at) = places.get(name) else { continue };
+            let message = format!(
+                "the node {} asks nothing of Claude Code, so its model and options are for no turn; remove them",
+                quoted(name)
+            );
+            self.report.warning(*at, "WF107", message);
+        }
     }
 
     fn name(&mut self, top: &Fields<'_>, directory: Option<&str>) -> Option<String> {

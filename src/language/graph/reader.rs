@@ -1,11 +1,11 @@
 //! What reading a graph carries along, and the ways to take its mappings apart.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::program::Name;
+use super::program::{Name, NodeTurn};
 use super::read::Profile;
 use super::scalar::inside;
 use super::targets::Edge;
@@ -29,6 +29,8 @@ pub(super) struct Reader<'a> {
     pub(super) report: Report,
     pub(super) edges: Vec<Edge>,
     pub(super) variables: Variables,
+    /// The needs of the turns of nodes.
+    pub(super) turns: BTreeMap<Name, NodeTurn>,
     /// The documents that were read, by their paths, and how long they are together.
     pub(super) documents: HashMap<String, Result<Arc<str>, String>>,
     pub(super) documents_size: usize,

@@ -1,7 +1,7 @@
 //! What can be wrong with a program: the whole table. `raymond check --help` prints it.
 
 /// What each code means.
-pub const CODES: [(&str, &str); 47] = [
+pub const CODES: [(&str, &str); 48] = [
     ("SX101", "the file is too long"),
     ("SX102", "a list is never closed"),
     ("SX103", "a `)` closes nothing"),
@@ -31,6 +31,7 @@ pub const CODES: [(&str, &str); 47] = [
     ("SX218", "`metadata` has no such key"),
     ("SX219", "a model has no known name (warning)"),
     ("SX220", "an option of a role is wrong"),
+    ("SX221", "a field is not in the schema of an answer"),
     ("SX301", "two states have one name"),
     ("SX302", "two roles have one name"),
     ("SX303", "two requests have one id"),

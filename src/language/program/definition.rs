@@ -14,7 +14,9 @@ use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::turn_options::TurnOptions;
+use crate::language::output::OutputSchema;
 use crate::language::place::Place;
+use crate::language::turn_options::OptionPlaces;
 
 /// A name in a program.
 pub type Name = Arc<str>;
@@ -103,6 +105,10 @@ pub struct Role {
     pub model: Option<ModelName>,
     /// What else its turns need of Claude Code.
     pub options: TurnOptions,
+    /// The places of the options.
+    pub option_places: OptionPlaces,
+    /// The schema that its answers have to match.
+    pub output: Option<OutputSchema>,
     /// The directory it works in, below that of the run.
     pub cwd: Option<Folder>,
     /// Where it stands.
@@ -303,4 +309,11 @@ pub enum Expression {
     Feedback(usize),
     /// `(artifact R)`: the latest work of a role, by its number.
     Artifact(usize),
+    /// `(response N :field F)`, `(feedback R :field F)`: a field of an answer that is an object.
+    Field {
+        /// The answer.
+        answer: Box<Self>,
+        /// The path of the field in it.
+        path: String,
+    },
 }

@@ -1,6 +1,7 @@
 //! Programs of several agents in conversation, as S-expressions: [`read`] makes a [`definition`] of a
 //! file's text, or says everything that is wrong with it.
 
+mod answers;
 mod brackets;
 pub mod codes;
 mod conditions;

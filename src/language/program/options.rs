@@ -5,13 +5,13 @@ use granit_parser::ScalarStyle;
 use super::fields::Fields;
 use super::form::{Content, Form};
 use super::reader::Reader;
-use crate::domain::turn_options::TurnOptions;
 use crate::language::graph::tree;
+use crate::language::output::{OutputSchema, schema_of};
 use crate::language::turn_options::{DASHED_KEYS, KEYS, WrittenOptions, embed_files};
 
 impl Reader<'_> {
-    /// Reads the options among the keywords of a role.
-    pub(super) fn turn_options(&mut self, fields: &Fields<'_>) -> TurnOptions {
+    /// Reads the options among the keywords of a role; their mistakes are reported.
+    pub(super) fn turn_options(&mut self, fields: &Fields<'_>) -> WrittenOptions {
         let given = KEYS.into_iter().zip(DASHED_KEYS).filter_map(|(key, dashed)| {
             let form = fields.get(dashed).filter(|form| !form.is_wrong())?;
             Some(tree::Entry { key: key.into(), at: form.at, value: node(form) })
@@ -19,10 +19,16 @@ impl Reader<'_> {
         let entries: Vec<tree::Entry> = given.collect();
         let mut written = WrittenOptions::read(&entries);
         written.faults.extend(embed_files(&mut written.options, &written.places, self.source));
-        for fault in written.faults {
+        for fault in std::mem::take(&mut written.faults) {
             self.report.error(fault.at, "SX220", fault.message);
         }
-        written.options
+        written
+    }
+
+    /// Reads the schema of a role's answers.
+    pub(super) fn output(&mut self, form: &Form) -> Option<OutputSchema> {
+        let read = schema_of(&node(form), self.source);
+        read.map_err(|why| self.report.error(form.at, "SX220", why)).ok()
     }
 }
 

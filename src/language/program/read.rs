@@ -4,7 +4,7 @@ use super::definition::Definition;
 use super::lines::Lines;
 use super::reader::Reader;
 use super::workflow::Workflow;
-use super::{flow, parse, requests, surface};
+use super::{answers, flow, parse, requests, surface};
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::report::Report;
@@ -32,7 +32,7 @@ pub fn read(path: &str, text: &str, source: &dyn Source) -> Reading {
     let mut reader = Reader::new(text, &lines, source, report);
     let workflow = reader.workflow(&forms);
     reader.unbound();
-    let Reader { mut report, labels, context, needs_branch, requests, .. } = reader;
+    let Reader { mut report, labels, context, needs_branch, requests, answer_fields, .. } = reader;
     let names = requests.bind(&mut report);
     let program = workflow.filter(|_| !report.has_errors()).and_then(|workflow| {
         let Workflow { name, metadata, roles, mut states } = workflow;
@@ -51,7 +51,9 @@ pub fn read(path: &str, text: &str, source: &dyn Source) -> Reading {
         })
     });
     if let Some(program) = &program {
+        answers::check(program, &answer_fields, &mut report);
         flow::check(program, &mut report);
     }
+    let program = program.filter(|_| !report.has_errors());
     Reading { program, diagnostics: report.sorted() }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::answers::AnswerField;
 use super::definition::Name;
 use super::fields::Fields;
 use super::form::{Content, Form};
@@ -37,6 +38,8 @@ pub(super) struct Reader<'a> {
     pub(super) taken: BTreeSet<Name>,
     pub(super) placeholders: Vec<(Name, Place)>,
     pub(super) requests: Requests,
+    /// The fields of answers that are looked at.
+    pub(super) answer_fields: Vec<AnswerField>,
 }
 
 impl<'a> Reader<'a> {
@@ -60,6 +63,7 @@ impl<'a> Reader<'a> {
             taken: BTreeSet::new(),
             placeholders: Vec::new(),
             requests: Requests::default(),
+            answer_fields: Vec::new(),
         }
     }
 

@@ -18,9 +18,11 @@ mod surface;
 const SEED: &str = include_str!("tests/planner-worker-review.lisp");
 
 fn reading(text: &str) -> Reading {
-    let files = ["review/START.md", "own.yaml", "WORK.md"];
+    let schema = r#"{"type":"object","properties":{"verdict":{"type":"string"}}}"#;
+    let files =
+        [("review/START.md", "x"), ("own.yaml", "x"), ("WORK.md", "x"), ("verdict.json", schema)];
     let source: BTreeMap<String, String> =
-        files.into_iter().map(|name| (name.to_owned(), "x".to_owned())).collect();
+        files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
     read("p.lisp", text, &source)
 }
 

@@ -1,5 +1,6 @@
 //! What has a text as its value, and the templates such values stand in.
 
+use super::answers::AnswerField;
 use super::definition::{Expression, Name, Template};
 use super::fields::Fields;
 use super::form::{Content, Form};
@@ -87,7 +88,11 @@ impl Reader<'_> {
 
     fn computed(&mut self, form: &Form) -> Option<Expression> {
         let (name, rest) = self.head(form, &VALUE)?;
-        let known: &[&'static str] = if name == "signal" { &["key"] } else { &[] };
+        let known: &[&'static str] = match name {
+            "signal" => &["key"],
+            "response" | "feedback" => &["field"],
+            _ => &[],
+        };
         let fields = self.fields(form.at, (name, rest), known);
         match name {
             "signal" => {
@@ -97,11 +102,13 @@ impl Reader<'_> {
             }
             "response" => {
                 let [request] = self.exactly(&fields, ["the id of a request"])?;
-                self.look(request).map(Expression::Response)
+                let answer = self.look(request).map(Expression::Response)?;
+                self.field(&fields, answer)
             }
             "feedback" => {
                 let [role] = self.exactly(&fields, ["the name of a role"])?;
-                self.role(role).map(Expression::Feedback)
+                let answer = self.role(role).map(Expression::Feedback)?;
+                self.field(&fields, answer)
             }
             _ if self.in_wait => {
                 let why = "work cannot be waited for, because nothing tells when it changes; look at it in a branch, or send it to a role";
@@ -113,6 +120,18 @@ impl Reader<'_> {
                 self.role(role).map(Expression::Artifact)
             }
         }
+    }
+
+    /// Returns an answer, or the field of it that is named.
+    fn field(&mut self, fields: &Fields<'_>, answer: Expression) -> Option<Expression> {
+        let Some(form) = fields.get("field") else { return Some(answer) };
+        let path = self.name(form, "the name of a field, such as `score`")?.to_owned();
+        self.answer_fields.push(AnswerField {
+            of: answer.clone(),
+            path: path.clone(),
+            at: form.at,
+        });
+        Some(Expression::Field { answer: Box::new(answer), path })
     }
 
     /// The label of the facts that a `signal` looks at.

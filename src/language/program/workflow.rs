@@ -11,18 +11,18 @@ use crate::language::manifest::{dollars, model};
 use crate::language::model_hint::model_hint;
 use crate::language::place::Place;
 use crate::language::report::quoted;
-use crate::language::turn_options::DASHED_KEYS;
+use crate::language::turn_options::{DASHED_KEYS, WrittenOptions};
 
 /// What a program may say about itself.
 const METADATA: [&str; 5] = ["label", "description", "max-iterations", "max-budget-usd", "model"];
 
 /// The keywords of a role.
-const ROLE_KEYS: [&str; 4 + DASHED_KEYS.len()] = {
-    let mut keys = ["agent-kind"; 4 + DASHED_KEYS.len()];
-    (keys[1], keys[2], keys[3]) = ("handle-ref", "model", "cwd");
+const ROLE_KEYS: [&str; 5 + DASHED_KEYS.len()] = {
+    let mut keys = ["agent-kind"; 5 + DASHED_KEYS.len()];
+    (keys[1], keys[2], keys[3], keys[4]) = ("handle-ref", "model", "cwd", "output");
     let mut index = 0;
     while index < DASHED_KEYS.len() {
-        keys[4 + index] = DASHED_KEYS[index];
+        keys[5 + index] = DASHED_KEYS[index];
         index += 1;
     }
     keys
@@ -246,8 +246,9 @@ impl Reader<'_> {
         let handle = Name::from(handle.unwrap_or(name));
         let model = fields.get("model").and_then(|form| self.model(form));
         let cwd = fields.get("cwd").and_then(|form| self.directory(form));
-        let options = self.turn_options(&fields);
-        Role { name: name.into(), handle, model, options, cwd, at }
+        let WrittenOptions { options, places: option_places, .. } = self.turn_options(&fields);
+        let output = fields.get("output").and_then(|form| self.output(form));
+        Role { name: name.into(), handle, model, options, option_places, output, cwd, at }
     }
 
     fn model(&mut self, form: &Form) -> Option<ModelName> {

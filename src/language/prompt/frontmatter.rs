@@ -5,7 +5,6 @@
 
 mod entries;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_yaml::Spanned;
 
@@ -19,12 +18,11 @@ use crate::domain::fan_out::ForkRules;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
 use crate::domain::policy::Policy;
-use crate::domain::settings::OnDenied;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::output::{OrderedJson, OutputKey};
 use crate::language::place::Place;
-use crate::language::turn_options::{OptionPlaces, WrittenOptions};
+use crate::language::turn_options::{OptionPlaces, WrittenOptions, with_turn_options};
 use crate::language::yaml::{self, Error, Errors, value};
 use crate::language::{manifest, supervision};
 
@@ -37,8 +35,6 @@ pub struct Frontmatter {
     pub output: Option<OutputKey>,
     /// The model it takes.
     pub model: Option<ModelName>,
-    /// The consequence of a refused tool.
-    pub on_denied: Option<OnDenied>,
     /// The options of its turns.
     pub options: TurnOptions,
     /// Under which terms agents live that are born here.
@@ -51,52 +47,31 @@ pub struct Frontmatter {
     pub join: Option<Join>,
 }
 
-/// The keys as they are written. The options of a turn are read from a tree, and are only known here.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the options of a turn are read elsewhere")]
-struct Raw {
-    #[serde(default)]
-    allowed_transitions: Option<Spanned<Vec<Spanned<Entry>>>>,
-    output: Option<Spanned<OrderedJson>>,
-    #[serde(default)]
-    model: Option<Spanned<String>>,
-    #[serde(default)]
-    supervision: Option<supervision::Raw>,
-    #[serde(default)]
-    budget: Option<Spanned<String>>,
-    #[serde(default)]
-    evaluator: Option<Spanned<evaluator::Raw>>,
-    worktree: Option<bool>,
-    forks: Option<Spanned<String>>,
-    max_fan_out: Option<Spanned<String>>,
-    stagger: Option<Spanned<String>>,
-    join: Option<Spanned<String>>,
-    timeout: Option<Spanned<String>>,
-    on_timeout: Option<Spanned<String>>,
-    on_failure: Option<Spanned<String>>,
-    rest: Option<Spanned<String>>,
-    on_denied: Option<Spanned<String>>,
-    effort: Option<IgnoredAny>,
-    tools: Option<IgnoredAny>,
-    allowed_tools: Option<IgnoredAny>,
-    disallowed_tools: Option<IgnoredAny>,
-    permission_mode: Option<IgnoredAny>,
-    append_system_prompt: Option<IgnoredAny>,
-    system_prompt_file: Option<IgnoredAny>,
-    mcp_config: Option<IgnoredAny>,
-    strict_mcp: Option<IgnoredAny>,
-    settings: Option<IgnoredAny>,
-    setting_sources: Option<IgnoredAny>,
-    agents: Option<IgnoredAny>,
-    add_dirs: Option<IgnoredAny>,
-    plugin_dirs: Option<IgnoredAny>,
-    max_turns: Option<IgnoredAny>,
-    max_thinking_tokens: Option<IgnoredAny>,
-    background: Option<IgnoredAny>,
-    env: Option<IgnoredAny>,
-    fallback_model: Option<IgnoredAny>,
-    startup: Option<IgnoredAny>,
+with_turn_options! {
+    /// The keys as they are written.
+    struct Raw {
+        #[serde(default)]
+        allowed_transitions: Option<Spanned<Vec<Spanned<Entry>>>>,
+        output: Option<Spanned<OrderedJson>>,
+        #[serde(default)]
+        model: Option<Spanned<String>>,
+        #[serde(default)]
+        supervision: Option<supervision::Raw>,
+        #[serde(default)]
+        budget: Option<Spanned<String>>,
+        #[serde(default)]
+        evaluator: Option<Spanned<evaluator::Raw>>,
+        worktree: Option<bool>,
+        forks: Option<Spanned<String>>,
+        max_fan_out: Option<Spanned<String>>,
+        stagger: Option<Spanned<String>>,
+        join: Option<Spanned<String>>,
+        timeout: Option<Spanned<String>>,
+        on_timeout: Option<Spanned<String>>,
+        on_failure: Option<Spanned<String>>,
+        rest: Option<Spanned<String>>,
+        permission_mode: Option<IgnoredAny>,
+    }
 }
 
 /// Where the things stand that frontmatter names.
@@ -179,7 +154,6 @@ pub fn examine(yaml: &str) -> Examined {
     let is_whole = errors.is_empty();
     places.model = place(raw.model.as_ref());
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
-    frontmatter.on_denied = errors.keep(value(raw.on_denied, supervision::on_denied)).flatten();
     let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
     places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
     let many = errors.keep(value(raw.forks, forking::forks)).flatten();

@@ -14,7 +14,6 @@ use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
 use crate::domain::policy::{Accepted, Policy, Violation};
-use crate::domain::settings::OnDenied;
 use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::Reply;
 use crate::domain::turn_options::TurnOptions;
@@ -67,8 +66,6 @@ pub struct Ask {
     pub prompt: String,
     /// The model the state takes.
     pub model: Option<ModelName>,
-    /// The consequence of a refused tool, if the state says.
-    pub on_denied: Option<OnDenied>,
     /// What else the state needs of Claude Code, its configurations read.
     pub options: TurnOptions,
     /// Where that stands.
@@ -170,7 +167,6 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
     Ok(Ask {
         prompt: filled.text,
         model: frontmatter.model,
-        on_denied: frontmatter.on_denied,
         options,
         option_site: OptionSite { path: path.clone(), places: places.options },
         terms: frontmatter.terms,
@@ -204,24 +200,30 @@ fn contract(
     })
 }
 
-/// What to ask in a turn of a graph's node: only a result ends it.
-#[must_use]
-pub fn task(position: &Position, task: &Task) -> Ask {
-    Ask {
+/// What to ask in a turn of a graph's node or of a role: only a result ends it.
+///
+/// # Errors
+/// [`Error`] if the schema of its answer is none.
+pub fn task(position: &Position, task: &Task) -> Result<Ask, Error> {
+    let output = task.output.as_deref().map(OutputContract::of_task).transpose();
+    let output = output.map_err(|message| Error::Document {
+        path: task.name.to_string(),
+        error: yaml::Error { line: 1, column: 1, message },
+    })?;
+    Ok(Ask {
         prompt: task.prompt.clone(),
-        on_denied: None,
         model: task.model.clone(),
         options: task.options.clone(),
         option_site: OptionSite { path: task.name.to_string(), places: OptionPlaces::default() },
         terms: Terms::default(),
         evaluator: None,
         policy: Policy::result(),
-        output: None,
+        output,
         forks: ForkRules::default(),
         join: None,
         unfilled: Vec::new(),
         values: position.values(),
-    }
+    })
 }
 
 /// What to ask the evaluator of what an agent wants in a state; the answer has to be within the

@@ -88,19 +88,15 @@ pub fn in_graph(
     graph: &graph::program::Program,
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
-    let references = graph.nodes.iter().filter_map(|(name, node)| match node {
-        graph::program::Node::Reference { reference, .. } => Some((name, reference)),
-        graph::program::Node::Action { .. }
-        | graph::program::Node::Conditional { .. }
-        | graph::program::Node::UserPrompt(_)
-        | graph::program::Node::ValidationGate { .. } => None,
+    let found = graph.turns.iter().flat_map(|(name, turn)| {
+        let widenings = ceiling.widenings(&turn.options).into_iter();
+        widenings.map(move |one| FoundWidening {
+            file: file.clone(),
+            place: turn.places.of(one.key, one.part.as_deref()).unwrap_or(Place::START),
+            message: format!("the node `{name}`: `{}`: {}", one.key, one.message),
+        })
     });
-    let found = references.flat_map(|(name, reference)| {
-        let widenings = ceiling.widenings(&reference.options).into_iter();
-        widenings.map(move |one| format!("the node `{name}`: `{}`: {}", one.key, one.message))
-    });
-    let at_start = |message| FoundWidening { file: file.clone(), place: Place::START, message };
-    found.map(at_start).collect()
+    found.collect()
 }
 
 /// Finds them in the roles of a program.
@@ -114,7 +110,7 @@ pub fn in_program(
         let widenings = ceiling.widenings(&role.options).into_iter();
         widenings.map(|one| FoundWidening {
             file: file.clone(),
-            place: role.at,
+            place: role.option_places.of(one.key, one.part.as_deref()).unwrap_or(role.at),
             message: format!("the role `{}`: `{}`: {}", role.name, one.key, one.message),
         })
     });

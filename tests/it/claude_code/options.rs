@@ -199,3 +199,33 @@ fn turn_that_makes_more_requests_than_it_may_fails() {
     machine.run(&["--max-restarts", "0"]).exits(1);
     assert_eq!(machine.api.turns("ALPHA"), 1);
 }
+
+#[test]
+fn plugin_of_the_workflow_brings_its_skills() {
+    let machine = one("plugin_dirs: [helpers]");
+    let folder = machine.path("flow/helpers");
+    fs::create_dir_all(folder.join(".claude-plugin")).expect("made");
+    fs::create_dir_all(folder.join("skills/mauve-things")).expect("made");
+    let about = json!({ "name": "helpers", "version": "1.0.0", "description": "helps" });
+    fs::write(folder.join(".claude-plugin/plugin.json"), about.to_string()).expect("written");
+    let skill =
+        "---\nname: mauve-things\ndescription: Paints things YANKEE mauve.\n---\nPaint it.\n";
+    fs::write(folder.join("skills/mauve-things/SKILL.md"), skill).expect("written");
+    machine.run(&["--trust-workflow"]).exits(0).prints(POSITIVE);
+    let request = machine.api.request("ALPHA");
+    assert!(request.has_text("mauve-things"), "{request:#?}");
+}
+
+#[test]
+fn fallback_model_is_asked_when_the_first_is_overloaded() {
+    let machine = Machine::new();
+    machine.prompt("START.md", "---\nmodel: opus\nfallback_model: sonnet\n---\nALPHA: begin.");
+    machine.api.script([
+        on("ALPHA").times(3).error(529, "overloaded"),
+        otherwise().reply("<result>POSITIVE</result>"),
+    ]);
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let models: Vec<String> = machine.api.requests().into_iter().map(|one| one.model).collect();
+    assert!(models.first().is_some_and(|model| model.contains("opus")), "{models:?}");
+    assert!(models.last().is_some_and(|model| model.contains("sonnet")), "{models:?}");
+}

@@ -65,6 +65,7 @@ fn request(handle: &str, name: &str) -> Deed {
         prompt: format!("{name}?"),
         model: None,
         options: TurnOptions::default(),
+        output: None,
         contract: Contract::Reply,
         name: state(&format!("{FILE}#{handle}")),
     };

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::domain::ledger::cost_of;
-use crate::domain::settings::OnDenied;
 use crate::domain::turn::Reply;
+use crate::domain::turn_options::OnDenied;
 
 /// What the records say was taken.
 fn taken(events: &[Event]) -> Usage {

@@ -1,5 +1,7 @@
 //! What others are asked: a turn of Claude Code, a further agent, a person.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::{Machine, Need};
@@ -8,11 +10,10 @@ use crate::domain::graph::{Contract, Task};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::question::{Choice, OTHER, Question};
 use crate::domain::transition::Variables;
-use crate::domain::turn_options::TurnOptions;
 use crate::domain::walk::Then;
 use crate::language::expression::Template;
 use crate::language::graph::contract;
-use crate::language::graph::program::{Reference, Spawn, SpawnTask, Text, UserPrompt};
+use crate::language::graph::program::{NodeTurn, Reference, Spawn, SpawnTask, Text, UserPrompt};
 use crate::language::graph::section::section;
 
 /// The state a folder begins with.
@@ -39,25 +40,28 @@ impl Machine<'_> {
                 contract::skill(&name, arguments.as_deref(), &context)
             }
         };
-        let task = self.task(prompt, Contract::Outputs);
-        let model = reference.model.clone().or_else(|| task.model.clone());
-        Ok(Task { model, options: (*reference.options).clone(), ..task })
+        Ok(self.task(&prompt, Contract::Outputs))
     }
 
     /// The turn that makes something of a page.
     pub(super) fn task_about(&mut self, page: &Value, prompt: &Template) -> Result<Task, String> {
         let prompt = self.text(prompt)?;
-        Ok(self.task(contract::page(&prompt, page), Contract::Text))
+        Ok(self.task(&contract::page(&prompt, page), Contract::Text))
     }
 
-    fn task(&self, prompt: String, contract: Contract) -> Task {
+    /// Returns a task with what the turns of its node need.
+    fn task(&self, prompt: &str, contract: Contract) -> Task {
         let file = &self.around.file;
-        let name = StateName::parse(&format!("{file}#{}", self.state.current_node));
-        let name = name.unwrap_or_else(|_| file.clone());
+        let node = &self.state.current_node;
+        let name = StateName::parse(&format!("{file}#{node}")).unwrap_or_else(|_| file.clone());
+        let NodeTurn { model, options, output, .. } =
+            self.program.turns.get(node).cloned().unwrap_or_default();
+        let contract = if output.is_some() { Contract::Object } else { contract };
         Task {
-            prompt,
-            model: self.program.model.clone(),
-            options: TurnOptions::default(),
+            prompt: contract::with_ending(prompt, contract),
+            model: model.or_else(|| self.program.model.clone()),
+            options,
+            output: output.map(|schema| Arc::clone(schema.text())),
             contract,
             name,
         }
@@ -69,7 +73,7 @@ impl Machine<'_> {
             SpawnTask::Prompt { kind, prompt } => {
                 let kind = kind.as_ref().map(|kind| self.text(kind)).transpose()?;
                 let prompt = contract::agent(kind.as_deref(), &self.text(prompt)?);
-                let task = self.task(prompt, Contract::Text);
+                let task = self.task(&prompt, Contract::Text);
                 let plain = Birth::plain(self.around.file.clone());
                 Birth { folder: self.around.folder.clone(), task: Some(Box::new(task)), ..plain }
             }

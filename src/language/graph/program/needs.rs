@@ -6,34 +6,47 @@ impl Program {
     /// Whether one of its nodes asks Claude Code, itself or by a further agent.
     #[must_use]
     pub fn asks_claude(&self) -> bool {
-        let refers = |node: &Node| matches!(node, Node::Reference { .. });
-        let asks = |act: &Act| {
-            matches!(
-                act,
-                Act::Reference { .. } | Act::Spawn(_) | Act::World { prompt: Some(_), .. }
-            )
-        };
-        self.nodes.values().any(refers) || self.acts(asks)
+        let starts_agents = |act: &Act| matches!(act, Act::Spawn(_));
+        self.nodes.values().any(|node| node.asks_claude() || node.acts(starts_agents))
     }
 
     /// Whether one of its nodes starts a further agent in a state of its own, which may ask people.
     #[must_use]
     pub fn starts_agents(&self) -> bool {
-        self.acts(|act| matches!(act, Act::Spawn(Spawn { task: SpawnTask::State { .. }, .. })))
+        let starts =
+            |act: &Act| matches!(act, Act::Spawn(Spawn { task: SpawnTask::State { .. }, .. }));
+        self.nodes.values().any(|node| node.acts(starts))
+    }
+}
+
+impl Node {
+    /// Returns whether it has turns of Claude Code that are its own: not those of a state that it starts an
+    /// agent in.
+    #[must_use]
+    pub fn asks_claude(&self) -> bool {
+        let asks = |act: &Act| {
+            matches!(
+                act,
+                Act::Reference { .. }
+                    | Act::Spawn(Spawn { task: SpawnTask::Prompt { .. }, .. })
+                    | Act::World { prompt: Some(_), .. }
+            )
+        };
+        matches!(self, Self::Reference { .. }) || self.acts(asks)
     }
 
-    /// Whether one of its consequences is like that.
+    /// Returns whether one of its consequences is like that.
     fn acts(&self, is: impl Fn(&Act) -> bool + Copy) -> bool {
-        self.nodes.values().any(|node| match node {
-            Node::Action { actions, .. } => actions.iter().any(|action| action.has(is)),
-            Node::UserPrompt(prompt) => {
+        match self {
+            Self::Action { actions, .. } => actions.iter().any(|action| action.has(is)),
+            Self::UserPrompt(prompt) => {
                 let mut actions = prompt.responses.values().flat_map(|one| &one.consequence);
                 actions.any(|action| action.has(is))
             }
-            Node::Conditional { .. } | Node::ValidationGate { .. } | Node::Reference { .. } => {
+            Self::Conditional { .. } | Self::ValidationGate { .. } | Self::Reference { .. } => {
                 false
             }
-        })
+        }
     }
 }
 

@@ -246,3 +246,48 @@ fn all_mistakes_are_found_at_once() {
     ];
     assert_eq!(codes, expected, "{found:#?}");
 }
+
+#[test]
+fn what_the_turns_of_a_node_need() {
+    let asking = |key: &str| {
+        let spawn = "{ type: spawn_agent, subagent_type: x, prompt: p, store_as: computed.a }";
+        graph(&format!(
+            "  a:\n    {key}\n    type: action\n    actions: [{spawn}]\n    on_success: done\n    on_failure: failed\n"
+        ))
+    };
+    let table = [
+        ("efort: low", "10:5: WF102 unknown key `efort` in the node `a`; did you mean `effort`?"),
+        ("on_denied: stop", "10:16: WF105 unknown value `stop` of `on_denied`; use continue, fail"),
+    ];
+    for (key, expected) in table {
+        assert_one(&asking(key), expected);
+    }
+    let idle = LEAVE.replace("actions: []", "actions: [], effort: low");
+    assert_one(
+        &graph(&idle),
+        "9:3: warning: WF107 the node `a` asks nothing of Claude Code, so its model and options are for no turn; remove them",
+    );
+}
+
+#[test]
+fn what_the_schema_of_an_answer_has_to_be() {
+    let asking = |output: &str| {
+        graph(&format!(
+            "  a:\n    output: {output}\n    type: reference\n    doc: lib/git.md\n    next_node: done\n"
+        ))
+    };
+    let table = [
+        ("gone.json", "10:13: WF106 gone.json: there is no such file in the workflow"),
+        (
+            "{ type: object, propertes: {} }",
+            "10:13: WF106 `propertes` is no keyword of a schema; did you mean `properties`?",
+        ),
+        (
+            "[a]",
+            "10:13: WF106 `output` is a JSON schema: a file such as verdict.schema.json, or a mapping with `type: object`, not a list",
+        ),
+    ];
+    for (output, expected) in table {
+        assert_one(&asking(output), expected);
+    }
+}

@@ -1,5 +1,7 @@
 //! The instructions, one at a time.
 
+use std::sync::Arc;
+
 use super::conditions::Test;
 use super::{Halt, MOST_DEEDS, Machine};
 use crate::domain::conduct::Deed;
@@ -185,8 +187,14 @@ impl<'scene> Machine<'scene> {
         let name = StateName::parse(&format!("{}#{}", self.scene.file, role.name))
             .unwrap_or_else(|_| self.scene.file.clone());
         let model = role.model.as_ref().or(self.scene.definition.metadata.model.as_ref()).cloned();
-        let task =
-            Task { prompt, model, options: role.options.clone(), contract: Contract::Reply, name };
+        let task = Task {
+            prompt,
+            model,
+            options: role.options.clone(),
+            output: role.output.as_ref().map(|schema| Arc::clone(schema.text())),
+            contract: Contract::Reply,
+            name,
+        };
         self.ask(send.role, &send.request, Work::Prompt(Box::new(task)), at)
     }
 

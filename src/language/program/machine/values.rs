@@ -1,9 +1,15 @@
 //! What expressions come to.
 
+use serde_json::Value;
+
 use super::{Halt, Machine, shown};
 use crate::domain::instance::{Answered, Errand};
+use crate::language::output::field;
 use crate::language::place::Place;
 use crate::language::program::definition::{Condition, Definition, Expression, Instruction, Kind};
+
+/// How much of an answer is shown that lacks a field, in characters.
+const SHOWN_ANSWER: usize = 80;
 
 /// A value that cannot be had yet.
 pub(super) enum Lacking {
@@ -65,7 +71,27 @@ impl<'scene> Machine<'scene> {
             Expression::Response(name) => self.response(name),
             Expression::Feedback(role) => self.feedback(*role),
             Expression::Artifact(role) => self.artifact(*role),
+            Expression::Field { answer, path } => {
+                let answer_text = self.look(answer)?;
+                self.field(answer, &answer_text, path)
+            }
         }
+    }
+
+    /// Returns a field of an answer. As an answer that nobody was asked for is empty, so are its fields.
+    fn field(&self, answer: &Expression, text: &str, path: &str) -> Result<String, Lacking> {
+        if matches!(answer, Expression::Feedback(role) if self.is_unasked(*role)) {
+            return Ok(String::new());
+        }
+        let value: Value = serde_json::from_str(text).unwrap_or_default();
+        let found = field(&value, path).map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        found.ok_or_else(|| {
+            let shown: String = text.chars().take(SHOWN_ANSWER).collect();
+            Lacking::Never(format!("the answer has no field {path}; it begins with {shown:?}"))
+        })
     }
 
     fn response(&self, name: &str) -> Result<String, Lacking> {
@@ -122,6 +148,10 @@ impl<'scene> Machine<'scene> {
     }
 
     fn warn_if_unasked(&mut self, expression: &Expression) {
+        let expression = match expression {
+            Expression::Field { answer, .. } => answer,
+            other => other,
+        };
         let (Expression::Artifact(role) | Expression::Feedback(role)) = expression else { return };
         if self.is_unasked(*role) {
             let name = &self.scene.definition.roles[*role].name;

@@ -116,6 +116,11 @@ fn the_roles() {
         ),
         ("(a :effort hgh)", "2:12: SX220 unknown value `hgh` of `effort`; did you mean `high`?"),
         ("(a :settings gone.json)", "2:14: SX220 gone.json: there is no such file in the workflow"),
+        (
+            "(a :on-denied stop)",
+            "2:15: SX220 unknown value `stop` of `on_denied`; use continue, fail",
+        ),
+        ("(a :output gone.json)", "2:12: SX220 gone.json: there is no such file in the workflow"),
         ("(a :efort low)", "2:4: SX203 `a` has no keyword `:efort`; did you mean `:effort`?"),
         ("(a :modle opus)", "2:4: SX203 `a` has no keyword `:modle`; did you mean `:model`?"),
         (
@@ -234,6 +239,7 @@ fn every_code_of_the_table_is_said_somewhere() {
             "(wait (or (matches x \"(\") (after x) (at x) (transcript-response :request-id r)))",
         ),
         "(workflow w (state s) (state s))",
+        "(workflow w (roles (a)) (state s (terminal :result (feedback a :field x))))",
         &state("(loop (action (log x))) (loop (wait (signal l)))"),
         "(workflow w (roles (a)) (state s (wait (transcript-response :request-id r)) (goto s)) (state t (action (send-prompt :agent a :template x :request-id r))))",
     ];
@@ -253,4 +259,33 @@ fn every_code_of_the_table_is_said_somewhere() {
 fn a_program_with_errors_is_none() {
     let Reading { program, diagnostics } = reading("(workflow w (state s (goto t)))");
     assert!(program.is_none() && diagnostics.len() == 1);
+}
+
+#[test]
+fn fields_of_answers() {
+    let table = [
+        (
+            ":output verdict.json",
+            "(response r :field verdct)",
+            "4:38: SX221 the schema of the role `a` has no field `verdct`; did you mean `verdict`?",
+        ),
+        (
+            "",
+            "(feedback a :field verdict)",
+            "4:38: SX221 the role `a` has no `:output`, so its answers have no fields; give it a schema, such as `:output verdict.schema.json`",
+        ),
+        (
+            ":output verdict.json",
+            "(artifact a :field verdict)",
+            "4:31: SX203 `artifact` has no keyword `:field`; it takes none",
+        ),
+    ];
+    for (output, value, expected) in table {
+        let send = "(action (send-prompt :agent a :template x :request-id r))";
+        let text = format!(
+            "(workflow w (roles (a {output}))\n(state s {send}\n(await (transcript-response :request-id r))\n(terminal :result {value})))"
+        );
+        let found = said(&text);
+        assert_eq!(found.first().map(String::as_str), Some(expected), "{found:#?}");
+    }
 }

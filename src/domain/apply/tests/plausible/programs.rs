@@ -140,6 +140,7 @@ fn deed(dice: u32) -> Deed {
             prompt: format!("{role}?"),
             model: None,
             options: TurnOptions::default(),
+            output: None,
             contract: Contract::Reply,
             name: scene::state(&format!("{FILE}#{role}")),
         })),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, done, failed, node};
 use crate::domain::graph::{Contract, Task};
+use crate::domain::turn_options::{EffortLevel, OnDenied, TurnOptions};
 use crate::domain::walk::Then;
 
 const DOC: &str = "# Git\n\nIntro.\n\n## Clone\n\nClone it.\n\n```sh\n# not a heading\n```\n\n### Deep\n\nMore.\n\n## Other\n\nNo.\n";
@@ -190,4 +191,38 @@ fn a_record_of_its_own_comes_before_every_turn() {
     let log = stage.file("git.md", DOC).hearing(heard).log();
     assert_eq!(log.wanted.iter().filter(|then| matches!(then, Then::Task(_))).count(), 3);
     assert_eq!(log.records.iter().filter(|record| record.paid.is_some()).count(), 3);
+}
+
+#[test]
+fn needs_of_a_node_hold_for_each_of_its_turns() {
+    let needs = json!({"model": "opus", "effort": "low", "on_denied": "fail"});
+    let told = |task: &Task| {
+        let TurnOptions { effort, on_denied, .. } = task.options;
+        (task.model.as_ref().map(ToString::to_string), effort, on_denied)
+    };
+    let expected = (Some("opus".to_owned()), Some(EffortLevel::Low), Some(OnDenied::Fail));
+    let log = reference(&needs).with("model", json!("haiku")).hearing([done(json!({}))]).log();
+    assert_eq!(told(task(&log.wanted[0])), expected);
+    let mut skill = node(json!([{"type": "invoke_skill", "skill": "tidy"}]), "done");
+    skill.as_object_mut().expect("a map").extend(needs.as_object().cloned().unwrap_or_default());
+    let log = Stage::new(json!({"start": skill})).hearing([done(json!({}))]).log();
+    assert_eq!(told(task(&log.wanted[0])), expected);
+    let spawn =
+        json!({"type": "spawn_agent", "subagent_type": "x", "prompt": "look", "store_as": "a"});
+    let mut spawn = node(json!([spawn]), "done");
+    spawn.as_object_mut().expect("a map").extend(needs.as_object().cloned().unwrap_or_default());
+    let log = Stage::new(json!({"start": spawn})).hearing([done(json!("x"))]).log();
+    let Then::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    assert_eq!(told(birth.task.as_deref().expect("a task")), expected);
+}
+
+#[test]
+fn answer_of_a_node_with_a_schema_is_merged_as_an_object() {
+    let schema = json!({"type": "object", "properties": {"score": {"type": "integer"}}});
+    let stage = reference(&json!({ "output": schema })).hearing([done(json!({"score": 7}))]);
+    let log = stage.log();
+    let task = task(&log.wanted[0]);
+    assert_eq!((task.contract, task.output.is_some()), (Contract::Object, true));
+    assert!(!task.prompt.contains("<result>"), "the schema says the form: {}", task.prompt);
+    assert_eq!(stage.play().at("computed.score"), json!(7));
 }

@@ -51,7 +51,11 @@ impl Play {
 
     /// A program that has not begun to go on; the run is `r`, the label `l`, the context has `k`.
     pub(super) fn before(text: &str) -> Self {
-        let files = BTreeMap::from([("START.md".to_owned(), "x".to_owned())]);
+        let schema = r#"{"type":"object","properties":{"verdict":{"type":"string"},"at":{"type":"object","properties":{"line":{"type":"integer"}}}}}"#;
+        let files = BTreeMap::from(
+            [("START.md", "x"), ("verdict.json", schema)]
+                .map(|(name, text)| (name.to_owned(), text.to_owned())),
+        );
         let reading = read("p.lisp", text, &files);
         let definition = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
         let mut scene = scene::Scene::begin();

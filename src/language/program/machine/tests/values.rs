@@ -103,3 +103,32 @@ fn a_folder_is_run_with_its_input() {
     assert_eq!(play.asked, ["a: START.md l"]);
     assert_eq!(play.awaiting(), "(transcript-response :request-id r)");
 }
+
+/// A program whose role has a schema, with this at the end of its state.
+fn judged(end: &str) -> String {
+    let body = format!("{SEND} {AWAIT} {end}");
+    format!(
+        "(workflow w (roles (a :output verdict.json)) (state s {body}) (state t (terminal :result yes)))"
+    )
+}
+
+#[test]
+fn fields_of_an_answer_are_values_and_drive_a_branch() {
+    let answer = r#"{"verdict":"approve","at":{"line":3}}"#;
+    let fields = "(terminal :result (response r :field at.line))";
+    let mut play = Play::of(&judged(fields));
+    assert_eq!(play.answers("a", answer).ended(), "3");
+    let branch = "(branch (on (matches (feedback a :field verdict) \"^approve$\") (goto t)))";
+    let mut play = Play::of(&judged(branch));
+    assert_eq!(play.answers("a", answer).ended(), "yes");
+}
+
+#[test]
+fn answer_without_the_field_fails_with_what_it_begins_with() {
+    let mut play = Play::of(&judged("(terminal :result (response r :field at.line))"));
+    let ended = play.answers("a", "no object").ended().to_owned();
+    assert!(
+        ended.contains("the answer has no field at.line; it begins with \"no object\""),
+        "{ended}"
+    );
+}

@@ -21,9 +21,6 @@ use crate::plugin::terminal::Terminal;
 use crate::runtime::{self, Interrupts, PlugIns, Prepared};
 use crate::store::layout::Root;
 
-/// Polls of tasks between two looks at timers and input; one poll may be a long part of a walk.
-const EVENT_INTERVAL: u32 = 1;
-
 /// Supervises a run until it has ended or holds still, and says how.
 ///
 /// # Errors
@@ -42,7 +39,7 @@ pub(super) fn supervise_here(
         tracing::warn!("{warning}");
     }
     let person = person_at(&terminal, options, &mut prepared);
-    let run = actor_system().block_on(async {
+    let run = actix::System::new().block_on(async {
         let mut interrupts = signals()?;
         let run =
             supervised(options, root, prepared, (&terminal, person.as_ref()), &mut interrupts)
@@ -66,16 +63,6 @@ pub(super) fn supervise_here(
         output::tell(&left);
     }
     Ok(Exit::of(&run))
-}
-
-/// Returns a system whose timers and input are looked at often: a long walk over a graph keeps its thread
-/// busy, and a stop would be seen late.
-fn actor_system() -> actix::SystemRunner {
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    match runtime.enable_all().event_interval(EVENT_INTERVAL).build() {
-        Ok(runtime) => actix::System::with_tokio_rt(move || runtime),
-        Err(_) => actix::System::new(),
-    }
 }
 
 /// The person who can be asked, if one is there. The run stays up for them, or because it was told to.

@@ -16,7 +16,7 @@ use crate::actor::clock::now;
 use crate::domain::event::Command;
 use crate::runtime::place;
 use crate::store::layout::{Root, RunDir};
-use crate::store::view::look;
+use crate::store::view::{is_held, look};
 use crate::store::{self, inbox, lock};
 
 /// How often it is looked whether the run is let go.
@@ -29,9 +29,10 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
     let id = &args.one.run;
     let root = Root::new(&args.one.dir.dir);
-    let view = look(&root, id)?;
     let dir = root.run(id);
-    if view.held {
+    // The run may have a long story: the request does not wait until it is read.
+    let was_held = is_held(&root, id)?;
+    if was_held {
         ask(&dir)?;
         while args.wait && lock::is_held(&dir.lock())?.is_some() {
             std::thread::sleep(LOOK);
@@ -40,10 +41,10 @@ pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
     let after = look(&root, id)?;
     if args.one.json {
         return output::print_json(
-            &json!({ "workflow_id": id, "asked": view.held, "status": word(&after) }),
+            &json!({ "workflow_id": id, "asked": was_held, "status": word(&after) }),
         );
     }
-    let said = match (view.held, after.held) {
+    let said = match (was_held, after.held) {
         (false, _) => format!("{id} stands still already: no raymond holds it"),
         (true, true) => format!("{id} is asked to stop: its running turns may finish"),
         (true, false) => format!("{id} has stopped"),

@@ -134,6 +134,26 @@ mod tests {
     }
 
     #[test]
+    fn reader_ends_though_each_record_is_followed_by_another() {
+        let records = three();
+        let mut place = Place::with(&[line(&records[0]), line(&records[1])].concat());
+        let mut journal = Journal::open(&place.run.journal()).expect("opened");
+        let mut seen = Vec::new();
+        for rest in [&records[2..3], &[]] {
+            let read = journal.read_all(|seq, _| {
+                seen.push(seq);
+                if seq == 2 {
+                    place.write(&rest.iter().flat_map(line).collect::<Vec<u8>>());
+                }
+                Ok(())
+            });
+            assert_eq!(read.expect("read").torn, 0);
+            assert_eq!(seen.last(), Some(if rest.is_empty() { &3 } else { &2 }));
+        }
+        assert_eq!(seen, [1, 2, 3], "the next look gets what has come meanwhile");
+    }
+
+    #[test]
     fn a_torn_record_that_is_cut_off_is_forgotten() {
         let records = three();
         let mut place = Place::with(&line(&records[0]));

@@ -75,7 +75,8 @@ impl Journal {
         Ok(self.moment.pop_front().map(|line| (seq, line)))
     }
 
-    /// Reads all that is there by now; `visit` gets each line, and says what is wrong with it.
+    /// Reads all that is there when it begins, however fast a writer adds to it; `visit` gets each line, and
+    /// says what is wrong with it.
     ///
     /// # Errors
     /// As [`read`](Self::read), and [`Error::Damaged`] for what `visit` finds wrong.
@@ -85,6 +86,9 @@ impl Journal {
     ) -> Result<Extent, Error> {
         while let Some((seq, line)) = self.read()? {
             visit(seq, &line).map_err(|flaw| self.damaged(seq, &flaw))?;
+            if self.moment.is_empty() && self.position == self.length {
+                break;
+            }
         }
         Ok(self.extent)
     }

@@ -36,6 +36,18 @@ pub fn look(root: &Root, id: &RunId) -> Result<View, Error> {
     Ok(View { run: replay(&dir)?.run, held: holder.is_some(), holder: holder.flatten() })
 }
 
+/// Returns whether a raymond holds a run, without reading the run.
+///
+/// # Errors
+/// [`Error::NoSuchRun`], [`Error::Io`].
+pub fn is_held(root: &Root, id: &RunId) -> Result<bool, Error> {
+    let dir = root.run(id);
+    if !dir.path().is_dir() {
+        return Err(no_such_run(root, id));
+    }
+    Ok(lock::is_held(&dir.lock())?.is_some())
+}
+
 /// Looks at one run from its beginning: `visit` gets each record that there is now, with the run as it
 /// was before it. The first record, before which there was none, is not among them.
 ///

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::begin::unwritable;
 use super::claude::Claude;
 use super::command::arguments;
+use super::config_files::take_out_configs;
 use super::option_flags;
 use super::owned::{Process, Start};
 use super::pool::Slot;
@@ -65,13 +66,12 @@ impl Claude {
         let told = launch.prompt.is_none();
         let cwd = self.homes.directory(&launch.home);
         let cwd = cwd.map_err(|why| Failure::new(Cause::Workflow, why))?;
-        let mut arguments = arguments(
-            launch.session,
-            &launch.options,
-            (&self.settings, &self.scope),
-            told,
-            launch.most,
-        );
+        let mut options = launch.options.clone();
+        for config in take_out_configs(&mut options.turn, &self.steps.join(&launch.name)) {
+            config.write().map_err(|error| unwritable(&config.path, &error))?;
+        }
+        let mut arguments =
+            arguments(launch.session, &options, (&self.settings, &self.scope), told, launch.most);
         if launch.reads_results {
             let results = self.steps.with_file_name("results").display().to_string();
             arguments.extend(["--add-dir".to_owned(), results]);

@@ -13,6 +13,7 @@ pub mod claude;
 pub mod command;
 pub mod compaction;
 pub mod companion;
+pub mod config_files;
 pub mod environment;
 mod finish;
 pub mod follow;

@@ -78,7 +78,7 @@ impl Part {
         }
         let message = self.message.take();
         let mut wrote = None;
-        for line in self {
+        for line in self.by_ref() {
             let line = line?;
             match line["type"].as_str() {
                 Some("user") if said.prompt.is_none() && asks(&line, message.as_ref()) => {
@@ -91,7 +91,9 @@ impl Part {
                 _ => {}
             }
         }
-        said.answer = said.answer.or(wrote);
+        // Of several results, the one that was judged is the answer.
+        let judged = self.read.and_then(|read| read.result).and_then(|result| result.text);
+        said.answer = judged.or(said.answer).or(wrote);
         Ok(said)
     }
 
@@ -199,6 +201,24 @@ mod tests {
     fn wrote(text: &str) -> String {
         let message = json!({ "content": [{ "type": "text", "text": text }] });
         format!("{}\n", json!({ "type": "assistant", "message": message }))
+    }
+
+    #[test]
+    fn answer_is_the_result_that_was_judged() {
+        let steps = tempfile::tempdir().expect("a directory");
+        let result = |more: &str| format!("{{\"type\":\"result\",{more}}}\n");
+        let of_task = "\"origin\":{\"kind\":\"task-notification\"},\"result\":\"\"";
+        let lines = [
+            asked("a", "begin"),
+            "{\"type\":\"system\",\"subtype\":\"background_tasks_changed\",\"tasks\":[{\"task_id\":\"t\",\"task_type\":\"local_bash\"}]}\n".to_owned(),
+            result("\"result\":\"<result>one</result>\""),
+            "{\"type\":\"system\",\"subtype\":\"background_tasks_changed\",\"tasks\":[]}\n".to_owned(),
+            "{\"type\":\"system\",\"subtype\":\"init\"}\n".to_owned(),
+            result(of_task),
+        ];
+        std::fs::write(steps.path().join("main-1-0.jsonl"), lines.concat()).expect("written");
+        let answer = said(steps.path(), "main-1-0").answer;
+        assert_eq!(answer.as_deref(), Some("<result>one</result>"), "an empty one changes nothing");
     }
 
     #[test]

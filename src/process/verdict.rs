@@ -17,9 +17,13 @@ use crate::domain::turn::{Cause, Failure, Reply, StepOutcome};
 /// How the program ends a turn whose answer did not match its schema again and again. The session goes on, so
 /// the agent can be reminded like one that answered without an object.
 const NO_OBJECT: &str = "error_max_structured_output_retries";
+
 /// Advice for credentials that are missing or not accepted.
 pub(super) const LOG_IN: &str =
     "; log in by running `claude` once, or set a valid ANTHROPIC_API_KEY";
+
+/// Advice for an account without credit.
+const PAY: &str = "; see to the billing of the account, the run then continues";
 
 /// Beginnings of the lines with which the program refuses its arguments, on stderr.
 const ARGUMENT_ERRORS: [&str; 12] = [
@@ -128,6 +132,7 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
     let said = excerpt(&whole);
     let (cause, hint) = match limit {
         Some(_) => (Cause::UsageLimit, ""),
+        None if is_unpaid(stream, result, &said) => (Cause::UsageLimit, PAY),
         None => classify(stream, result, &said),
     };
     Failure {
@@ -158,6 +163,13 @@ fn usage_limit(
         }
         _ => read,
     }
+}
+
+/// Returns whether the account has no credit left. As at a usage limit, all turns would fail, and money mends it.
+fn is_unpaid(stream: &Stream, result: &TurnResult, said: &str) -> bool {
+    result.api_status == Some(402)
+        || stream.reported_error.as_deref() == Some("billing_error")
+        || said.to_ascii_lowercase().contains("credit balance is too low")
 }
 
 fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'static str) {
@@ -199,9 +211,6 @@ fn rejection(stream: &Stream, result: &TurnResult, said: &str) -> Option<&'stati
     let says = |words: &str| said.to_ascii_lowercase().contains(words);
     if says("prompt is too long") {
         return Some("; shorten the prompt, or begin this state in a fresh session with <reset>");
-    }
-    if status == Some(402) || reported("billing_error") || says("credit balance is too low") {
-        return Some("; see to the billing of the account, then run it again");
     }
     if status == Some(404) || reported("model_not_found") {
         return Some("; name a model that the account may use, with --model or in the workflow");

@@ -28,10 +28,25 @@ pub(super) fn rules_that_allow(tool: &str, input: &Value, why: &str) -> Vec<Stri
     narrow.unwrap_or_else(|| vec![tool.to_owned()])
 }
 
-/// Returns whether a call was refused by something that comes before every rule that allows.
+/// Words of the reasons that Claude Code gives when it would have asked, and nobody could answer.
+const QUESTIONS: [&str; 8] = [
+    "require approval",
+    "requires approval",
+    "requires manual approval",
+    "needs approval",
+    "was blocked",
+    "haven't granted it yet",
+    "don't ask mode",
+    "ontains ",
+];
+
+/// Returns whether a call was refused by something that comes before every rule that allows: a rule that
+/// denies, plan mode, or a hook, whose reason can be any text.
 fn is_final(why: &str) -> bool {
     let by_rule = why.contains("has been denied") && !why.contains("don't ask mode");
-    by_rule || why.contains("while in plan mode")
+    let by_hook = why.starts_with("PreToolUse:");
+    let is_question = why.is_empty() || QUESTIONS.iter().any(|words| why.contains(words));
+    by_rule || by_hook || !is_question
 }
 
 fn of_command(command: &str, why: &str) -> Option<Vec<String>> {
@@ -160,6 +175,13 @@ mod tests {
             ("cp a /x", "cp in '/x' was blocked. For security, …"),
         ] {
             assert_eq!(bash(command, why), "Bash", "{command}");
+        }
+    }
+
+    #[test]
+    fn what_a_hook_refuses_is_allowed_by_no_rule() {
+        for why in ["no curls here", "PreToolUse:Bash hook error: it requires approval"] {
+            assert_eq!(bash("curl a", why), "", "{why}");
         }
     }
 

@@ -75,7 +75,7 @@ fn errors_are_told_apart() {
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":402,"result":"API Error: 402 pay"}"#,
-            Cause::Rejected,
+            Cause::UsageLimit,
             "billing",
         ),
         (
@@ -169,7 +169,7 @@ fn a_usage_limit_is_known_by_its_event_first_and_then_by_its_text() {
 fn a_reported_kind_of_error_counts_without_a_status() {
     let result = r#"{"type":"result","is_error":true,"result":"no"}"#;
     for (kind, cause) in [
-        ("billing_error", Cause::Rejected),
+        ("billing_error", Cause::UsageLimit),
         ("model_not_found", Cause::Rejected),
         ("invalid_request", Cause::Rejected),
         ("server_error", Cause::Crash),

@@ -40,15 +40,20 @@ fn a_model_that_does_not_exist_is_asked_for_once() {
 }
 
 #[test]
-fn a_bill_that_is_not_paid_is_not_asked_for_again() {
+fn account_without_credit_pauses_the_run_which_resumes_once_there_is_some() {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");
-    machine.api.script([on("ALPHA").error(400, "Your credit balance is too low")]);
+    machine.api.script([
+        on("ALPHA").times(1).error(400, "Your credit balance is too low"),
+        on("ALPHA").reply("<result>POSITIVE</result>"),
+    ]);
 
-    let ended = machine.run(&[]).exits(1);
+    let ended = machine.run(&["--on-limit", "pause"]).exits(75);
 
-    assert!(ended.stdout.contains("billing"), "{ended:?}");
-    assert_asked_once(&machine);
+    assert!(ended.stderr.contains("billing"), "{ended:?}");
+    assert_eq!(machine.api.turns("ALPHA"), 1);
+    assert!(machine.records("agent_failed").is_empty());
+    machine.go_on(&[]).wait().exits(0).prints(super::POSITIVE);
 }
 
 #[test]

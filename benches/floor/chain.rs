@@ -5,8 +5,13 @@ use crate::place::{Place, Workflow};
 
 /// One agent that goes through so many states; the last one ends it.
 pub(crate) fn alone(place: &Place, steps: usize) -> Fallible<Workflow> {
+    switching(place, steps, ["", ""])
+}
+
+/// The same, whose states have one frontmatter and another by turns.
+pub(crate) fn switching(place: &Place, steps: usize, heads: [&str; 2]) -> Fallible<Workflow> {
     let workflow = place.workflow()?;
-    states(&workflow, "START.md", steps)?;
+    states(&workflow, "START.md", steps, heads)?;
     Ok(workflow)
 }
 
@@ -14,7 +19,7 @@ pub(crate) fn alone(place: &Place, steps: usize) -> Fallible<Workflow> {
 /// all: one more for each agent that is forked, and the end of the one that forks.
 pub(crate) fn beside(place: &Place, agents: usize, each: usize) -> Fallible<(Workflow, usize)> {
     let workflow = place.workflow()?;
-    states(&workflow, "S1.md", each)?;
+    states(&workflow, "S1.md", each, ["", ""])?;
     for agent in 1..=agents {
         let name = if agent == 1 { "START.md".to_owned() } else { format!("F{agent}.md") };
         let next = if agent == agents { "END.md".to_owned() } else { format!("F{}.md", agent + 1) };
@@ -37,7 +42,7 @@ pub(crate) fn forked(place: &Place, agents: usize) -> Fallible<(Workflow, usize)
     Ok((workflow, 2 * agents + 1))
 }
 
-fn states(workflow: &Workflow, first: &str, steps: usize) -> Fallible<()> {
+fn states(workflow: &Workflow, first: &str, steps: usize, heads: [&str; 2]) -> Fallible<()> {
     for step in 1..=steps {
         let name = if step == 1 { first.to_owned() } else { format!("S{step}.md") };
         let text = if step == steps {
@@ -45,7 +50,7 @@ fn states(workflow: &Workflow, first: &str, steps: usize) -> Fallible<()> {
         } else {
             format!("<goto>S{}.md</goto>", step + 1)
         };
-        workflow.write(&name, &text)?;
+        workflow.write(&name, &format!("{}{text}", heads[step % 2]))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! A chain of gotos with the real Claude Code, warm against one process a step: what a step takes
-//! beyond the model.
+//! A chain of gotos with the real Claude Code, warm against one process a step, and with options that change:
+//! what a step takes beyond the model, and how many processes are started.
 //!
-//! It needs the program that `tests/run` installs. The model is a stand-in that answers at once, and
+//! It needs the programs that `tests/run` installs. The model is a stand-in that answers at once, and
 //! what even that takes is counted and taken off; all else is the program's and raymond's.
 
 mod api;
@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use self::api::Api;
+use crate::Fallible;
 use crate::chain;
 use crate::goals::{Bound, Goals};
 use crate::place::Place;
@@ -21,37 +22,49 @@ use crate::raymond::{CLAUDE, RAYMOND, Run, bare};
 use crate::scale::Scale;
 use crate::summary::Summary;
 use crate::table::{Table, short};
-use crate::{Fallible, goals};
 
 const WHAT: &str = "20 gotos with the real Claude Code: overhead, cold over warm";
-const GOAL: goals::Bound = Bound::AtLeast(10.0);
+const SWITCHES: &str = "processes of 20 gotos that change the model and the effort";
+const GOAL: Bound = Bound::AtLeast(10.0);
 const STEPS: usize = 20;
 /// Where little time is given, one process a step is measured over fewer steps: each is like the others.
 const FEWER_STEPS: usize = 5;
 /// After this a chain is given up.
 const LIMIT: Duration = Duration::from_mins(3);
+/// The versions that the tests pin.
+const PINS: [&str; 2] = ["oldest", "newest"];
+/// Frontmatter of neighbours that a running process is switched between.
+const SWITCHED: [&str; 2] =
+    ["---\nmodel: haiku\neffort: low\n---\n", "---\nmodel: sonnet\neffort: high\n---\n"];
+/// Frontmatter of neighbours that each need a process of their own.
+const REPLACED: [&str; 2] = ["---\ntools: [Read]\n---\n", "---\ntools: [Read, Grep]\n---\n"];
 
 pub(crate) fn figure(place: &Place, scale: &Scale, goals: &mut Goals) -> Fallible<Vec<Table>> {
-    let measured = installed().and_then(|claude| measure(&claude, place, scale));
-    match measured {
-        Ok((table, ratio)) => {
-            goals.add(WHAT, ratio, GOAL, " times");
-            Ok(vec![table])
-        }
-        Err(why) => {
-            goals.missing(WHAT, GOAL, " times");
-            Err(why)
+    let mut tables = Vec::new();
+    for pin in PINS {
+        let (what, switches) = (format!("{WHAT} ({pin})"), format!("{SWITCHES} ({pin})"));
+        match installed(pin).and_then(|claude| measure(pin, &claude, place, scale)) {
+            Ok(measured) => {
+                goals.add(what, measured.ratio, GOAL, " times");
+                goals.add(switches, measured.processes, Bound::AtMost(1.0), "");
+                tables.push(measured.table);
+            }
+            Err(why) => {
+                goals.missing(&what, GOAL, " times");
+                return Err(why);
+            }
         }
     }
+    Ok(tables)
 }
 
 /// The program for this platform, where the tests have theirs.
-fn installed() -> Fallible<PathBuf> {
+fn installed(pin: &str) -> Fallible<PathBuf> {
     let os = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     let libc = if Path::new("/etc/alpine-release").exists() { "-musl" } else { "" };
-    let packages =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/claude-code/node_modules/@anthropic-ai");
+    let packages = format!("tests/claude-code/{pin}/node_modules/@anthropic-ai");
+    let packages = Path::new(env!("CARGO_MANIFEST_DIR")).join(packages);
     let program = packages.join(format!("claude-code-{os}-{machine}{libc}/claude"));
     if program.exists() {
         Ok(program)
@@ -60,45 +73,76 @@ fn installed() -> Fallible<PathBuf> {
     }
 }
 
+/// What was measured of one version.
+struct Measured {
+    table: Table,
+    /// What a cold step takes over what a warm one does.
+    ratio: f64,
+    /// The processes of a chain that changes what can be switched.
+    processes: f64,
+}
+
 /// What a chain took beyond the model, in seconds.
 struct Chain {
     /// A step, the first and the end included.
     each: f64,
     /// A step that follows another.
     further: Summary,
+    /// The processes that were started.
+    processes: usize,
 }
 
-fn measure(claude: &Path, place: &Place, scale: &Scale) -> Fallible<(Table, f64)> {
+fn measure(pin: &str, claude: &Path, place: &Place, scale: &Scale) -> Fallible<Measured> {
     let whole = scale.rounds >= Scale::full().rounds;
     let rounds = if whole { 3 } else { 1 };
     let api = Api::start()?;
+    let few = if whole { STEPS } else { FEWER_STEPS };
+    let chain = |steps, heads, options: &[&str]| run(claude, place, &api, (steps, heads), options);
     let warm: Vec<Chain> =
-        (0..rounds).map(|_| run(claude, place, &api, STEPS, &[])).collect::<Fallible<_>>()?;
-    let steps = if whole { STEPS } else { FEWER_STEPS };
-    let cold = [run(claude, place, &api, steps, &["--no-warm"])?];
-    let [fast, slow] =
-        [&warm[..], &cold].map(|chains| Summary::of(chains.iter().map(|chain| chain.each)));
-    let ratio = slow.median() / fast.median();
+        (0..rounds).map(|_| chain(STEPS, ["", ""], &[])).collect::<Fallible<_>>()?;
+    let rows = [
+        ("one process a step", few, vec![chain(few, ["", ""], &["--no-warm"])?]),
+        ("warm", STEPS, warm),
+        ("warm, the model and the effort change", STEPS, vec![chain(STEPS, SWITCHED, &[])?]),
+        ("warm, the tools change", few, vec![chain(few, REPLACED, &[])?]),
+    ];
+    let each = |chains: &[Chain]| Summary::of(chains.iter().map(|chain| chain.each));
+    let cold = each(&rows[0].2).median();
     let mut table = Table::new(
-        "A chain of gotos with the real Claude Code, seconds a step beyond the model",
-        ["", "steps", "chain / steps", "a further step", "ratio"],
+        &format!(
+            "A chain of gotos with the real Claude Code ({pin}), seconds a step beyond the model"
+        ),
+        ["", "steps", "processes", "chain / steps", "a further step", "ratio"],
     );
-    for (name, steps, each, chains, ratio) in
-        [("one process a step", steps, slow, &cold[..], 1.0), ("warm", STEPS, fast, &warm, ratio)]
-    {
+    for (name, steps, chains) in &rows {
         let further = Summary::of(chains.iter().map(|chain| chain.further.median()));
-        let cells =
-            [name.to_owned(), steps.to_string(), each.shown(), further.shown(), short(ratio)];
-        table.row(cells);
+        table.row([
+            (*name).to_owned(),
+            steps.to_string(),
+            chains[0].processes.to_string(),
+            each(chains).shown(),
+            further.shown(),
+            short(cold / each(chains).median()),
+        ]);
     }
-    table
-        .note("The first column counts the start of the first process and the end of the run too.");
-    Ok((table, ratio))
+    table.note(
+        "The time of a chain counts the start of the first process and the end of the run too.",
+    );
+    #[expect(clippy::cast_precision_loss, reason = "a few dozen processes")]
+    let processes = rows[2].2[0].processes as f64;
+    Ok(Measured { ratio: cold / each(&rows[1].2).median(), processes, table })
 }
 
 /// Runs a chain of states, each of whose text is its transition, which the stand-in repeats.
-fn run(claude: &Path, place: &Place, api: &Api, steps: usize, options: &[&str]) -> Fallible<Chain> {
-    let (workflow, dir, home) = (chain::alone(place, steps)?, place.folder()?, place.folder()?);
+fn run(
+    claude: &Path,
+    place: &Place,
+    api: &Api,
+    (steps, heads): (usize, [&str; 2]),
+    options: &[&str],
+) -> Fallible<Chain> {
+    let workflow = chain::switching(place, steps, heads)?;
+    let (dir, home) = (place.folder()?, place.folder()?);
     let mut command = bare(Command::new(RAYMOND));
     command
         .arg("run")
@@ -129,7 +173,14 @@ fn run(claude: &Path, place: &Place, api: &Api, steps: usize, options: &[&str]) 
     let model = api.spent().saturating_sub(before);
     #[expect(clippy::cast_precision_loss, reason = "a few dozen steps")]
     let each = spent.wall.saturating_sub(model).as_secs_f64() / steps as f64;
-    Ok(Chain { each, further: further(&journal)? })
+    let processes = streams(&journal.with_file_name("steps"))?;
+    Ok(Chain { each, further: further(&journal)?, processes })
+}
+
+/// The number of processes that have written a stream.
+fn streams(steps: &Path) -> Fallible<usize> {
+    let names = std::fs::read_dir(steps)?.flatten().map(|entry| entry.path());
+    Ok(names.filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")).count())
 }
 
 /// The times between one step's end and the next one's, in seconds.

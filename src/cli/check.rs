@@ -11,6 +11,7 @@ use super::exit::{Error, Exit};
 use super::output;
 use super::subject::Subject;
 use crate::domain::id::{Folder, StateName};
+use crate::domain::settings::Permission;
 use crate::domain::widening::StarterConsent;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::excerpt;
@@ -28,7 +29,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Error> {
     let consent = StarterConsent {
         tools: args.allow_tools.clone(),
         trusts_workflow: args.trust_workflow,
-        widest_mode: None,
+        widest_mode: args.permission_mode.clone().map(Permission::Mode),
     };
     let findings = check::check(check::Subject {
         source: &subject.scope,

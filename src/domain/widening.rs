@@ -9,6 +9,8 @@
 //! hooks or programs of their own; the user's settings left out, because they may deny something; and
 //! variables that change which program runs or what it talks to.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,9 +18,11 @@ use serde_json::{Map, Value};
 use super::settings::{Answerer, Permission, Settings};
 use super::turn_options::{ConfigSource, EnvValue, PermissionMode, SettingSource, TurnOptions};
 
+mod flags;
 mod rules;
 mod variables;
 
+use flags::{mode_among, replaceable_flags};
 use rules::{is_covered, is_harmless};
 use variables::is_dangerous;
 
@@ -53,6 +57,8 @@ pub struct PermissionCeiling {
     trusts_workflow: bool,
     /// Flags for Claude Code that the run was started with and a state could replace, with their keys.
     pub given_flags: Vec<(&'static str, &'static str)>,
+    /// The environment variables that the starter has, if they are known.
+    inherited: Option<BTreeSet<String>>,
 }
 
 /// An option that asks for more than the starter allowed.
@@ -77,6 +83,7 @@ impl PermissionCeiling {
                 tools: Vec::new(),
                 trusts_workflow: true,
                 given_flags: Vec::new(),
+                inherited: None,
             };
         }
         let consent = &settings.consent;
@@ -89,16 +96,23 @@ impl PermissionCeiling {
             tools,
             trusts_workflow: consent.trusts_workflow,
             given_flags: replaceable_flags(&settings.claude_args),
+            inherited: None,
         }
+    }
+
+    /// Adds the environment variables that the starter has: no others can be passed to a process.
+    #[must_use]
+    pub fn with_inherited(self, names: BTreeSet<String>) -> Self {
+        Self { inherited: Some(names), ..self }
     }
 
     /// Returns the options that widen, in the order of the keys.
     #[must_use]
     pub fn widenings(&self, options: &TurnOptions) -> Vec<Widening> {
-        if self.mode == Permission::SkipAll {
-            return Vec::new();
+        let mut found = self.unset_variables(options);
+        if self.allows_all() {
+            return found;
         }
-        let mut found: Vec<Widening> = Vec::new();
         found.extend(options.permission_mode.and_then(|mode| self.mode_above(mode)));
         let rules = options.allowed_tools.iter().flatten();
         if !self.trusts_workflow {
@@ -108,6 +122,28 @@ impl PermissionCeiling {
             found.extend(self.replaced_flags(options));
         }
         found
+    }
+
+    fn allows_all(&self) -> bool {
+        match &self.mode {
+            Permission::SkipAll => true,
+            Permission::Mode(name) => {
+                PermissionMode::from_name(name) == Some(PermissionMode::BypassPermissions)
+            }
+        }
+    }
+
+    /// Returns the variables that are to be passed, and that the starter does not have.
+    fn unset_variables(&self, options: &TurnOptions) -> Vec<Widening> {
+        let Some(inherited) = &self.inherited else { return Vec::new() };
+        let passed = options.env.iter().flatten().filter(|(_, value)| **value == EnvValue::Pass);
+        let unset = passed.filter(|(name, _)| !inherited.contains(*name));
+        let widening = |(name, _): (&String, _)| Widening {
+            key: "env",
+            part: Some(name.clone()),
+            message: format!("`{name}` is not set where raymond was started; set it there first"),
+        };
+        unset.map(widening).collect()
     }
 
     /// Returns the keys whose flags would take the place of those that the run was started with.
@@ -161,51 +197,20 @@ impl PermissionCeiling {
         {
             return None;
         }
+        let narrower = rules::within_directory(rule, edits && own)
+            .map(|narrower| format!("write `{narrower}` for the working directory, or "));
         let message = format!(
-            "`{rule}` would run unasked, which the run was not started with; allow it with --allow-tools '{rule}'"
+            "`{rule}` would run unasked, which the run was not started with; {}allow it with --allow-tools '{rule}'",
+            narrower.unwrap_or_default()
         );
         Some(Widening { key: "allowed_tools", part: Some(rule.to_owned()), message })
     }
-}
-
-/// Flags for Claude Code of which the last counts, with the keys that set them.
-const REPLACEABLE_FLAGS: [(&str, &str); 4] = [
-    ("--agents", "agents"),
-    ("--setting-sources", "setting_sources"),
-    ("--settings", "settings"),
-    ("--tools", "tools"),
-];
-
-/// Returns those of the flags that arguments for Claude Code set.
-fn replaceable_flags(arguments: &[String]) -> Vec<(&'static str, &'static str)> {
-    let is_given = |flag: &str| {
-        let given = |argument: &String| argument.split('=').next() == Some(flag);
-        arguments.iter().any(given)
-    };
-    REPLACEABLE_FLAGS.into_iter().filter(|(flag, _)| is_given(flag)).collect()
 }
 
 /// Returns the permissions that processes of a run start with.
 #[must_use]
 pub fn effective_permission(settings: &Settings) -> Permission {
     mode_among(&settings.claude_args).unwrap_or_else(|| settings.permission.clone())
-}
-
-/// Returns the permission mode that arguments for Claude Code set, if they do.
-fn mode_among(arguments: &[String]) -> Option<Permission> {
-    let mut mode = None;
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if argument == "--dangerously-skip-permissions" {
-            return Some(Permission::SkipAll);
-        }
-        if argument == "--permission-mode" {
-            mode = rest.next().cloned();
-        } else if let Some(name) = argument.strip_prefix("--permission-mode=") {
-            mode = Some(name.to_owned());
-        }
-    }
-    mode.map(Permission::Mode)
 }
 
 /// Keys of settings that neither allow anything nor run anything.

@@ -20,7 +20,8 @@ use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
 use crate::domain::supervision::Overrides;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
-use crate::language::turn_options::{OptionPlaces, WrittenOptions, with_turn_options};
+use crate::language::keys::unknown_keys;
+use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 
 /// Its name.
 pub const FILE: &str = "raymond.yaml";
@@ -84,7 +85,7 @@ pub struct Manifest {
     pub plugins: Vec<PlugIn>,
 }
 
-with_turn_options! {
+listed_keys! {
     /// The keys as they are written.
     struct Raw {
         name: Option<String>,
@@ -138,6 +139,7 @@ pub fn examine(text: &str) -> Examined {
     let Some(raw) = errors.keep(yaml::read::<Raw>(text)) else {
         return Examined { errors, ..Examined::default() };
     };
+    errors.add_options(unknown_keys(text, Raw::KEYS));
     let arguments = raw.claude_args.unwrap_or_default();
     let mut before = None;
     for argument in &arguments {

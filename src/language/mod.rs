@@ -3,6 +3,9 @@
 //! A workflow's files are seen through a [`Source`](source::Source). A language answers two
 //! questions about a state: what to ask before the model, and what its reply means after it.
 
+#[macro_use]
+pub mod keys;
+
 mod checksum;
 pub mod diagnostic;
 pub mod drawing;

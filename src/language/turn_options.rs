@@ -15,6 +15,7 @@
 
 mod files;
 mod lists;
+mod tool_names;
 mod values;
 
 use super::graph::tree::{self, Content, Entry, Node};
@@ -25,6 +26,7 @@ use crate::domain::turn_options::{
 
 pub use self::files::embed_files;
 pub use self::lists::rule as tool_rule;
+pub use self::tool_names::tool_name_hints;
 
 /// The keys, as frontmatter and graphs write them. Programs write `-` in place of `_`.
 pub const KEYS: [&str; 21] = [
@@ -75,41 +77,6 @@ pub const DASHED_KEYS: [&str; 21] = [
     "startup",
     "on-denied",
 ];
-
-/// Defines the keys of a file that can also have the options of turns, each of which may be left out. The
-/// options are read from a tree, so here they are only known, not read.
-macro_rules! with_turn_options {
-    ($(#[$meta:meta])* struct $name:ident { $($(#[$of_key:meta])* $key:ident: $kind:ty,)* }) => {
-        $(#[$meta])*
-        #[derive(serde::Deserialize)]
-        #[serde(deny_unknown_fields)]
-        #[expect(dead_code, reason = "the options of a turn are read elsewhere")]
-        struct $name {
-            $($(#[$of_key])* $key: $kind,)*
-            effort: Option<serde::de::IgnoredAny>,
-            tools: Option<serde::de::IgnoredAny>,
-            allowed_tools: Option<serde::de::IgnoredAny>,
-            disallowed_tools: Option<serde::de::IgnoredAny>,
-            append_system_prompt: Option<serde::de::IgnoredAny>,
-            system_prompt_file: Option<serde::de::IgnoredAny>,
-            mcp_config: Option<serde::de::IgnoredAny>,
-            strict_mcp: Option<serde::de::IgnoredAny>,
-            settings: Option<serde::de::IgnoredAny>,
-            setting_sources: Option<serde::de::IgnoredAny>,
-            agents: Option<serde::de::IgnoredAny>,
-            add_dirs: Option<serde::de::IgnoredAny>,
-            plugin_dirs: Option<serde::de::IgnoredAny>,
-            max_turns: Option<serde::de::IgnoredAny>,
-            max_thinking_tokens: Option<serde::de::IgnoredAny>,
-            background: Option<serde::de::IgnoredAny>,
-            env: Option<serde::de::IgnoredAny>,
-            fallback_model: Option<serde::de::IgnoredAny>,
-            startup: Option<serde::de::IgnoredAny>,
-            on_denied: Option<serde::de::IgnoredAny>,
-        }
-    };
-}
-pub(in crate::language) use with_turn_options;
 
 /// A mistake in an option.
 #[derive(Debug, Clone, PartialEq, Eq)]

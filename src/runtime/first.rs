@@ -11,7 +11,7 @@ use crate::domain::agent::Terms;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::instance::Definition;
 use crate::domain::money::Usd;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{Answerer, Settings};
 use crate::domain::transition::Variables;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::diagnostic::{Diagnostic, Severity};
@@ -122,13 +122,25 @@ fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Res
     })
 }
 
+/// Returns what the starter of a run allows its states. A script needs no variables.
+fn ceiling(settings: &Settings) -> PermissionCeiling {
+    let ceiling = PermissionCeiling::of(settings);
+    match settings.answerer {
+        Answerer::Scripted => ceiling,
+        Answerer::Claude => {
+            let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+            ceiling.with_inherited(names.collect())
+        }
+    }
+}
+
 /// Refuses a workflow that asks for more than its starter allowed.
 fn refuse_widenings(
     scope: &Directory,
     settings: &Settings,
     of_states: impl Fn(&PermissionCeiling) -> Vec<FoundWidening>,
 ) -> Result<(), Error> {
-    let ceiling = PermissionCeiling::of(settings);
+    let ceiling = ceiling(settings);
     let manifest = StateName::parse(manifest::FILE)?;
     let mut found: Vec<FoundWidening> = Vec::new();
     found.extend(ceiling.widenings(&settings.options).into_iter().map(|one| FoundWidening {

@@ -66,6 +66,9 @@ pub struct CheckArgs {
     /// A rule that the run will be started with; may be given several times
     #[arg(long, value_name = "RULE", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
+    /// The permission mode that the run will be started with [default: acceptEdits]
+    #[arg(long, value_name = "MODE")]
+    pub permission_mode: Option<String>,
     /// The run will be started with it
     #[arg(long)]
     pub trust_workflow: bool,

@@ -58,6 +58,12 @@ pub(super) fn is_harmless(rule: &str, edits: bool) -> bool {
     use_of.is_some_and(is_inside) && (edits || !changes)
 }
 
+/// Returns the rule for the same tool that stays in the working directory, if a rule for all its uses has one.
+pub(super) fn within_directory(rule: &str, edits: bool) -> Option<String> {
+    let narrower = format!("{rule}(./**)");
+    is_harmless(&narrower, edits).then_some(narrower).filter(|_| !INNER_TOOLS.contains(&rule))
+}
+
 /// Returns whether a path pattern stays below the working directory.
 fn is_inside(pattern: &str) -> bool {
     let leaves =

@@ -188,3 +188,29 @@ fn the_mode_after_two_dashes_is_the_one_of_the_processes() {
     };
     assert_eq!(effective_permission(&given), Permission::Mode("plan".to_owned()));
 }
+
+#[test]
+fn variable_that_is_passed_has_to_be_set_also_where_all_is_allowed() {
+    let skips = Settings { permission: Permission::SkipAll, ..Settings::default() };
+    let names = ["HOME".to_owned()].into();
+    let ceiling = PermissionCeiling::of(&skips).with_inherited(names);
+    let options = json!({ "env": { "HOME": "pass", "GONE": "pass", "PATH": { "set": "x" } } });
+    let found = ceiling.widenings(&serde_json::from_value(options).expect("options"));
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].key, found[0].part.as_deref()), ("env", Some("GONE")));
+}
+
+#[test]
+fn mode_that_asks_nothing_allows_all_that_a_state_can_say() {
+    let mode = Permission::Mode("bypassPermissions".to_owned());
+    let open = PermissionCeiling::of(&Settings { permission: mode, ..Settings::default() });
+    assert!(keys(&open, json!({ "allowed_tools": ["Bash"], "agents": { "a": {} } })).is_empty());
+}
+
+#[test]
+fn rule_for_all_reading_says_how_to_stay_in_the_directory() {
+    let plain = PermissionCeiling::of(&Settings::default());
+    let options = json!({ "allowed_tools": ["Read"] });
+    let found = plain.widenings(&serde_json::from_value(options).expect("options"));
+    assert!(found[0].message.contains("write `Read(./**)` for the working directory, or"));
+}

@@ -101,8 +101,13 @@ impl ValueTest {
                 Err(format!("this list is empty, so `{path}` is never in it"))
             }
             Value::Array(list) => Ok(Self::OneOf(list.clone())),
-            Value::String(text) => Ok(Self::comparison(text)
-                .unwrap_or_else(|| Self::OneOf(vec![Value::String(text.clone())]))),
+            Value::String(text) => match Self::comparison(text) {
+                Some(comparison) => Ok(comparison),
+                None if is_like_comparison(text) => Err(format!(
+                    "`{text}` compares nothing; write a number after one of <, <=, >, >=, such as `{path}: \">= 7\"`"
+                )),
+                None => Ok(Self::OneOf(vec![Value::String(text.clone())])),
+            },
             other => Ok(Self::OneOf(vec![other.clone()])),
         }
     }
@@ -125,6 +130,12 @@ impl ValueTest {
             },
         }
     }
+}
+
+/// Returns whether a text was probably meant to compare a number: signs, and a number behind them.
+fn is_like_comparison(text: &str) -> bool {
+    let rest = text.trim_start_matches(['=', '<', '>', '!']).trim();
+    rest.len() < text.trim().len() && rest.parse::<f64>().is_ok()
 }
 
 /// Whether two values are the same; 1 and 1.0 are.
@@ -198,6 +209,11 @@ mod tests {
             (json!("approve"), "`when` names fields of the answer"),
             (json!({"by": {"name": "A"}}), "such as `by.name`"),
             (json!({"verdict": []}), "so `verdict` is never in it"),
+            (
+                json!({"score": "=> 7"}),
+                "`=> 7` compares nothing; write a number after one of <, <=, >, >=",
+            ),
+            (json!({"score": "==7"}), "`==7` compares nothing"),
         ];
         for (when, words) in table {
             let why = rule(&when).expect_err("wrong");

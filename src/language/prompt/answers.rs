@@ -9,12 +9,13 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_yaml::Spanned;
+use serde_yaml::{Location, Spanned};
 
 use super::evaluator;
 use super::frontmatter::{EntryPlace, Frontmatter, Places};
 use crate::domain::policy::Policy;
 use crate::domain::transition::{ANY_LIST, Transition};
+use crate::language::hint::is_slip;
 use crate::language::output::{OrderedJson, OutputKey, OutputRule, SchemaOrigin, schema_file};
 use crate::language::yaml::{Error, Errors};
 
@@ -25,22 +26,40 @@ pub(super) struct Entry {
     pub(super) attributes: BTreeMap<String, Spanned<String>>,
     /// What has to hold of the answer's fields.
     pub(super) when: Option<Spanned<OrderedJson>>,
+    /// A key that was probably meant to be `when`, and its place.
+    pub(super) misspelt_when: Option<(String, Location)>,
 }
 
 impl Entry {
     /// Takes a `when` that is a plain value for a variable of that name, as any other attribute is.
     pub(super) fn take_plain_when(&mut self) {
-        let Some(when) = &self.when else { return };
-        let text = match &when.value {
-            OrderedJson::Text(text) => text.clone(),
-            OrderedJson::Number(number) => number.to_string(),
-            OrderedJson::Bool(value) => value.to_string(),
-            OrderedJson::Null | OrderedJson::List(_) | OrderedJson::Object(_) => return,
-        };
-        let Spanned { referenced, defined, .. } = *when;
-        self.attributes.insert("when".to_owned(), Spanned { value: text, referenced, defined });
-        self.when = None;
+        if let Some(text) = self.when.as_ref().and_then(plain) {
+            self.attributes.insert("when".to_owned(), text);
+            self.when = None;
+        }
     }
+
+    /// Takes a key that looks like `when`: a variable if its value is plain, else a slip.
+    fn take_like_when(&mut self, key: String, value: &Spanned<OrderedJson>) {
+        match plain(value) {
+            Some(text) => {
+                self.attributes.insert(key, text);
+            }
+            None => self.misspelt_when = Some((key, value.referenced)),
+        }
+    }
+}
+
+/// Returns a plain value as a text.
+fn plain(value: &Spanned<OrderedJson>) -> Option<Spanned<String>> {
+    let text = match &value.value {
+        OrderedJson::Text(text) => text.clone(),
+        OrderedJson::Number(number) => number.to_string(),
+        OrderedJson::Bool(value) => value.to_string(),
+        OrderedJson::Null | OrderedJson::List(_) | OrderedJson::Object(_) => return None,
+    };
+    let Spanned { referenced, defined, .. } = *value;
+    Some(Spanned { value: text, referenced, defined })
 }
 
 impl<'de> Deserialize<'de> for Entry {
@@ -63,6 +82,8 @@ impl<'de> Visitor<'de> for EntryVisitor {
         while let Some(key) = map.next_key::<String>()? {
             if key == "when" {
                 entry.when = Some(map.next_value()?);
+            } else if is_slip(&key, "when") {
+                entry.take_like_when(key, &map.next_value()?);
             } else {
                 entry.attributes.insert(key, map.next_value()?);
             }

@@ -26,7 +26,7 @@ use crate::language::place::Place;
 use crate::language::source::Source;
 
 /// What each code means.
-pub const CODES: [(&str, &str); 29] = [
+pub const CODES: [(&str, &str); 30] = [
     ("RF001", "a file cannot be read, or there is none to begin with"),
     ("RF002", "a prompt is empty, or its frontmatter is wrong"),
     ("RF003", "raymond.yaml is wrong"),
@@ -52,6 +52,7 @@ pub const CODES: [(&str, &str); 29] = [
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),
     ("RF404", "an option asks for more than runs unasked by itself (warning)"),
+    ("RF405", "the name of a tool is probably misspelt (warning)"),
     ("RF501", "the schema of an output is missing or wrong"),
     ("RF502", "`when` names a field or a value that the schema of the output does not have"),
     ("RF503", "an answer that the schema allows leads nowhere"),

@@ -5,7 +5,6 @@
 
 mod entries;
 
-use serde::de::IgnoredAny;
 use serde_yaml::Spanned;
 
 pub use self::entries::EntryPlace;
@@ -20,9 +19,10 @@ use crate::domain::model::ModelName;
 use crate::domain::policy::Policy;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
+use crate::language::keys::unknown_keys;
 use crate::language::output::{OrderedJson, OutputKey};
 use crate::language::place::Place;
-use crate::language::turn_options::{OptionPlaces, WrittenOptions, with_turn_options};
+use crate::language::turn_options::{OptionPlaces, WrittenOptions};
 use crate::language::yaml::{self, Error, Errors, value};
 use crate::language::{manifest, supervision};
 
@@ -47,7 +47,7 @@ pub struct Frontmatter {
     pub join: Option<Join>,
 }
 
-with_turn_options! {
+listed_keys! {
     /// The keys as they are written.
     struct Raw {
         #[serde(default)]
@@ -70,7 +70,6 @@ with_turn_options! {
         on_timeout: Option<Spanned<String>>,
         on_failure: Option<Spanned<String>>,
         rest: Option<Spanned<String>>,
-        permission_mode: Option<IgnoredAny>,
     }
 }
 
@@ -130,6 +129,7 @@ pub fn examine(yaml: &str) -> Examined {
     }
     let Examined { frontmatter, places, errors } = &mut examined;
     let Some(raw) = errors.keep(yaml::read::<Raw>(yaml)) else { return examined };
+    errors.add_options(unknown_keys(yaml, Raw::KEYS));
     let mut whens = Vec::new();
     if let Some(entries) = raw.allowed_transitions {
         places.policy = Some(entries.referenced.into());

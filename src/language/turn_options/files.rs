@@ -63,15 +63,36 @@ fn one_config(key: &str, node: &Node) -> Result<ConfigSource, OptionFault> {
     if let Content::Map(_) = node.value
         && let Value::Object(map) = node.json()
     {
-        return within_bounds(key, map).map(ConfigSource::Inline).map_err(|why| fault(node, why));
+        return sound_config(key, map).map(ConfigSource::Inline).map_err(|why| fault(node, why));
     }
-    let text = scalar(node).ok_or_else(|| {
+    let text = node.text().map(|text| text.text.to_string()).ok_or_else(|| {
         fault(
             node,
             format!("`{key}` is the path of a JSON file, or a mapping, not {}", node.sort()),
         )
     })?;
     inside(&text).map(ConfigSource::File).map_err(|why| fault(node, why))
+}
+
+/// Checks the size of a configuration, and its shape as far as Claude Code insists on it.
+fn sound_config(key: &str, map: Map<String, Value>) -> Result<Map<String, Value>, String> {
+    match key {
+        "mcp_config" if !map.get("mcpServers").is_some_and(Value::is_object) => {
+            Err("`mcp_config` has no `mcpServers`; write { mcpServers: { NAME: { command: … } } }"
+                .into())
+        }
+        "agents" => match map.iter().find(|(_, agent)| !is_agent(agent)) {
+            None => within_bounds(key, map),
+            Some((name, _)) => {
+                Err(format!("the agent `{name}` needs texts as its `description` and `prompt`"))
+            }
+        },
+        _ => within_bounds(key, map),
+    }
+}
+
+fn is_agent(agent: &Value) -> bool {
+    ["description", "prompt"].into_iter().all(|key| agent.get(key).is_some_and(Value::is_string))
 }
 
 fn within_bounds(key: &str, map: Map<String, Value>) -> Result<Map<String, Value>, String> {
@@ -122,5 +143,5 @@ fn read_config(key: &str, path: &str, source: &dyn Source) -> Result<Map<String,
     let text = source.read_path(path).map_err(|error| format!("{path}: {}", error.reason()))?;
     let map: Map<String, Value> = serde_json::from_str(&text)
         .map_err(|error| format!("{path}: this is not a JSON object: {error}"))?;
-    within_bounds(key, map)
+    sound_config(key, map).map_err(|why| format!("{path}: {why}"))
 }

@@ -92,7 +92,7 @@ fn each_mistake_has_its_place_and_a_hint() {
             "1:17: `Bash(ls` is not a rule; write a tool, such as WebFetch, or a tool and what it is used for, such as Bash(cargo test:*)",
         ),
         ("strict_mcp: 1", "1:13: `strict_mcp` is true or false, not a number"),
-        ("max_turns: 0", "1:12: `max_turns` is a whole number of at least 1"),
+        ("max_turns: 0", "1:12: `max_turns` is a whole number from 1 to 4294967295"),
         (
             "add_dirs: [../x]",
             "1:12: `../x` leads out of the workflow's folder; put a copy of it there, and name it without `..`",
@@ -108,7 +108,10 @@ fn each_mistake_has_its_place_and_a_hint() {
             "fallback_model: a b",
             "1:17: `a b` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name",
         ),
-        ("append_system_prompt: ''", "1:23: `append_system_prompt` is a text, not a text"),
+        (
+            "append_system_prompt: ''",
+            "1:23: `append_system_prompt` is empty; write a text, or leave the key out",
+        ),
     ];
     for (yaml, expected) in table {
         assert_eq!(faults(yaml), [expected], "{yaml}");

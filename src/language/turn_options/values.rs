@@ -50,9 +50,12 @@ pub(super) fn named<T: Copy>(
 
 /// Reads a text of a system prompt.
 pub(super) fn prompt(key: &str, node: &Node, into: &mut Option<String>) -> Result<(), OptionFault> {
-    let text = scalar(node).filter(|text| !text.trim().is_empty());
+    let text = scalar(node);
     let text =
         text.ok_or_else(|| fault(node, format!("`{key}` is a text, not {}", node.sort())))?;
+    if text.trim().is_empty() {
+        return Err(fault(node, format!("`{key}` is empty; write a text, or leave the key out")));
+    }
     if text.len() > LONGEST_ARGUMENT {
         let message = format!(
             "`{key}` is {} bytes long, and may have {LONGEST_ARGUMENT}; put it into the prompt",
@@ -83,7 +86,7 @@ pub(super) fn count(
 ) -> Result<(), OptionFault> {
     let number = scalar(node).and_then(|text| text.parse().ok());
     let number = number.filter(|number| *number >= least);
-    let wanted = || format!("`{key}` is a whole number of at least {least}");
+    let wanted = || format!("`{key}` is a whole number from {least} to {}", u32::MAX);
     *into = Some(number.ok_or_else(|| fault(node, wanted()))?);
     Ok(())
 }

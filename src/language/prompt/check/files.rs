@@ -102,6 +102,8 @@ impl Report<'_> {
         };
         let others = names.into_iter().filter(|name| !known(name) && !is_for_others(name));
         let prompts = others.filter(|name| Kind::of(name) == Some(Kind::Prompt));
+        // What a frontmatter with mistakes leads to is not known.
+        let all_are_read = outline.prompts().all(|(_, prompt)| prompt.errors.is_empty());
         let mut count = 0;
         for name in prompts {
             count += 1;
@@ -113,7 +115,9 @@ impl Report<'_> {
                 "nothing leads to this state from {}; name it in a policy, or keep it elsewhere if it is no state",
                 outline.entry
             );
-            self.warning(&name, Place::START, "RF110", message);
+            if all_are_read {
+                self.warning(&name, Place::START, "RF110", message);
+            }
         }
         count
     }

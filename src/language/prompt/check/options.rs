@@ -10,7 +10,7 @@ use crate::language::model_hint::model_hint;
 use crate::language::place::Place;
 use crate::language::prompt::outline::Outline;
 use crate::language::prompt::widenings::{FoundWidening, in_options, in_outline};
-use crate::language::turn_options::{OptionPlaces, embed_files};
+use crate::language::turn_options::{OptionFault, OptionPlaces, embed_files, tool_name_hints};
 
 impl Report<'_> {
     /// Reports what is wrong with the options of the prompts, and with those of evaluators.
@@ -49,6 +49,13 @@ impl Report<'_> {
     ) {
         for fault in embed_files(&mut options.clone(), places, self.source) {
             self.error(name, fault.at, code, fault.message);
+        }
+        for model in options.fallback_model.iter().flatten() {
+            let place = places.of("fallback_model", Some(model.as_str()));
+            self.model(name, Some(model), place);
+        }
+        for OptionFault { at, message } in tool_name_hints(options, places) {
+            self.warning(name, at, "RF405", message);
         }
     }
 

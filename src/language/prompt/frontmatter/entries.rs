@@ -54,6 +54,9 @@ pub(super) fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
 
 pub(in crate::language::prompt) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
     let (place, mut attributes) = (entry.referenced, entry.value.attributes);
+    if let Some((key, at)) = entry.value.misspelt_when {
+        return Err(Error::at(at, format!("unknown key `{key}`; did you mean `when`?")));
+    }
     let Some(name) = attributes.remove("tag") else {
         return Err(Error::at(
             place,

@@ -45,7 +45,7 @@ fn each_mistake_has_a_place_and_a_hint() {
         ("\nmodle: opus\n", "2:1: unknown key `modle`; did you mean `model`?"),
         (
             "colour: red\n",
-            "1:1: unknown key `colour`; known here: allowed_transitions, output, model, supervision, budget, evaluator, worktree, forks, max_fan_out, stagger, join, timeout, on_timeout, on_failure, rest, permission_mode, effort, tools, allowed_tools, disallowed_tools, append_system_prompt, system_prompt_file, mcp_config, strict_mcp, settings, setting_sources, agents, add_dirs, plugin_dirs, max_turns, max_thinking_tokens, background, env, fallback_model, startup, on_denied",
+            "1:1: unknown key `colour`; known here: allowed_transitions, output, model, supervision, budget, evaluator, worktree, forks, max_fan_out, stagger, join, timeout, on_timeout, on_failure, rest, effort, tools, allowed_tools, disallowed_tools, permission_mode, append_system_prompt, system_prompt_file, mcp_config, strict_mcp, settings, setting_sources, agents, add_dirs, plugin_dirs, max_turns, max_thinking_tokens, background, env, fallback_model, startup, on_denied",
         ),
         ("supervision:\n  restrt: x\n", "2:3: unknown key `restrt`; did you mean `restart`?"),
         (
@@ -75,6 +75,10 @@ fn each_mistake_has_a_place_and_a_hint() {
         (
             "allowed_transitions:\n  - { tag: goto, target: A.md, retrun: B.md }\n",
             "2:40: `retrun` is probably misspelt: a variable may not look so much like `return` or `target`",
+        ),
+        (
+            "allowed_transitions:\n  - { tag: result, wehn: { a: 1 } }\n",
+            "2:26: unknown key `wehn`; did you mean `when`?",
         ),
         ("model: opus\nmodel: haiku\n", "2:1: the key `model` stands here twice"),
         (

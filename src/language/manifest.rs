@@ -7,6 +7,7 @@
 
 use serde_yaml::Spanned;
 
+use super::output::OrderedJson;
 use super::place::Place;
 use super::plugins;
 use super::prompt::forking;
@@ -98,6 +99,7 @@ listed_keys! {
         max_fan_out: Option<Spanned<String>>,
         stagger: Option<Spanned<String>>,
         on_limit: Option<Spanned<String>>,
+        output: Option<Spanned<OrderedJson>>,
         supervision: Option<supervision::Raw>,
         permission_mode: Option<Spanned<String>>,
         claude_args: Option<Vec<Spanned<String>>>,
@@ -140,6 +142,10 @@ pub fn examine(text: &str) -> Examined {
         return Examined { errors, ..Examined::default() };
     };
     errors.add_options(unknown_keys(text, Raw::KEYS));
+    if let Some(output) = raw.output {
+        let message = "an `output` is the form of one state's answer, which decides what follows there; put it into the frontmatter of that state";
+        errors.keep::<()>(Err(Error::at(output.referenced, message.to_owned())));
+    }
     let arguments = raw.claude_args.unwrap_or_default();
     let mut before = None;
     for argument in &arguments {
@@ -290,6 +296,10 @@ mod tests {
             ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
             ("max_procs: 0\n", "1:12: write a number from 1 to 65535, or auto"),
             ("on_denied: stop\n", "1:12: unknown value `stop` of `on_denied`; use continue, fail"),
+            (
+                "output: a.json\n",
+                "1:9: an `output` is the form of one state's answer, which decides what follows there; put it into the frontmatter of that state",
+            ),
             ("on_limit: stop\n", "1:11: unknown value `stop`; use wait, pause, fail"),
             (
                 "supervision:\n  timeout: x\n",

@@ -12,6 +12,7 @@
 
 mod answers;
 mod background;
+mod configs;
 mod failures;
 mod forks;
 mod graphs;

@@ -1,0 +1,86 @@
+//! Configurations that a state brings along, with the real program: servers, sub-agents, settings.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::api::{Request, otherwise};
+
+use super::POSITIVE;
+use super::machine::Machine;
+
+/// An MCP server with one tool, `paint`.
+const SERVER: &str = r#"
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    paint = {"name": "paint", "description": "Paints mauve.", "inputSchema": {"type": "object"}}
+    results = {
+        "initialize": {
+            "protocolVersion": asked.get("params", {}).get("protocolVersion"),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "server", "version": "1"},
+        },
+        "tools/list": {"tools": [paint]},
+    }
+    answer = {"jsonrpc": "2.0", "id": asked["id"], "result": results.get(asked["method"], {})}
+    print(json.dumps(answer), flush=True)
+"#;
+
+/// The request of a state that has these keys.
+fn asked(machine: &Machine, keys: &str) -> Request {
+    machine.prompt("START.md", &format!("---\n{keys}\n---\nALPHA: begin."));
+    machine.api.script([otherwise().reply("<result>POSITIVE</result>")]);
+    machine.run(&["--trust-workflow"]).exits(0).prints(POSITIVE);
+    machine.api.request("ALPHA")
+}
+
+fn server(machine: &Machine) -> Value {
+    machine.prompt("server.py", SERVER);
+    json!({ "command": "python3", "args": [machine.path("flow/server.py")] })
+}
+
+#[test]
+fn server_of_a_state_is_started_and_with_strict_mcp_no_other() {
+    for strict in [false, true] {
+        let machine = Machine::new();
+        let own = json!({ "mcpServers": { "helper": server(&machine) } });
+        let of_user = json!({ "mcpServers": { "household": server(&machine) } });
+        fs::write(machine.path("home/.claude.json"), of_user.to_string()).expect("written");
+        let request = asked(&machine, &format!("mcp_config: {own}\nstrict_mcp: {strict}"));
+        assert!(request.has_text("mcp__helper__paint"), "{:?}", request.tools);
+        assert_eq!(request.has_text("mcp__household__paint"), !strict, "{:?}", request.tools);
+        let line = machine.run_file("steps/main-1-0.mcp-0.json");
+        assert!(line.contains("helper"), "it is passed as a file: {line}");
+    }
+}
+
+#[test]
+fn sub_agent_of_a_state_is_offered() {
+    let agents = "agents: { digger: { description: Digs for YANKEE things., prompt: Dig. } }";
+    let request = asked(&Machine::new(), agents);
+    assert!(request.has_text("digger") && request.has_text("Digs for YANKEE things."));
+}
+
+#[test]
+fn settings_of_a_state_are_used_and_sources_that_it_leaves_out_are_not() {
+    let style = |style: &str| json!({ "outputStyle": style }).to_string();
+    let machine = || {
+        let machine = Machine::new();
+        fs::create_dir(machine.path("work/.claude")).expect("made");
+        let project = machine.path("work/.claude/settings.json");
+        fs::write(project, style("Learning")).expect("written");
+        machine
+    };
+    let own = format!("settings: {}", style("Explanatory"));
+    for (keys, has, has_not) in [
+        (own.as_str(), "Explanatory", "Output Style: Learning"),
+        ("effort: low", "Learning", "Output Style: Explanatory"),
+        ("setting_sources: [user]", "ALPHA", "Output Style: Learning"),
+    ] {
+        let request = asked(&machine(), keys);
+        assert!(request.has_text(has) && !request.has_text(has_not), "{keys}");
+    }
+}

@@ -4,7 +4,7 @@
 //! that of a raymond whose Claude Code, played by this program, writes all of it in one turn.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -128,12 +128,14 @@ fn read(path: &Path) -> Fallible<u64> {
 pub(crate) fn play() -> Option<ExitCode> {
     let path = std::env::var_os(PLAYS)?;
     let speak = || -> std::io::Result<()> {
-        let mut prompt = String::new();
-        std::io::stdin().read_to_string(&mut prompt)?;
+        let mut told = std::io::stdin().lines();
+        let is_prompt = |line: &String| line.contains("\"type\":\"user\"");
+        let prompt = told.by_ref().map_while(Result::ok).find(is_prompt).unwrap_or_default();
         if prompt.contains(WAIT) {
             std::thread::sleep(Duration::from_mins(1));
         }
         std::io::copy(&mut File::open(path)?, &mut std::io::stdout())?;
+        told.for_each(drop);
         Ok(())
     };
     Some(speak().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))

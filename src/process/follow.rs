@@ -1,9 +1,9 @@
 //! Follows a process until its turn is over, then sees to it that nothing of it is left.
 //!
 //! A turn is over at its `result`, not at the end of the process: what the agent's tools have
-//! started can hold the output open for hours. The stream's file is looked at again after a pause
-//! that grows while nothing comes, because that is portable and costs a few microseconds; the end of
-//! an own child wakes it at once.
+//! started can hold the output open for hours. A write into the stream's file wakes whoever follows it, and
+//! so does the end of an own child. Where the system does not tell of writes, the file is looked at again
+//! after a pause that grows while nothing comes.
 //!
 //! Time is counted from when someone began to follow: a turn that is adopted has its whole time again,
 //! because what it had before may have been spent while nobody watched.
@@ -20,11 +20,12 @@ use super::stream::background::TurnRemainder;
 use super::transcript::{Error, Follower};
 use super::verdict::Exit;
 use super::worker::Rest;
+use super::write_watch::WriteWatch;
 use crate::domain::supervision::Limits;
 
-/// The pause after something has come.
+/// The pause after something has come, where nobody tells of writes.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
-/// The pause when nothing comes.
+/// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// How long a process may take to begin a further turn that it has announced.
 const ANNOUNCED_TURN: Duration = Duration::from_secs(5);
@@ -92,11 +93,13 @@ pub async fn follow(
     let deadline = Instant::now() + Duration::from_millis(limits.timeout_ms);
     let mut progressed = Instant::now();
     let mut grace = None;
-    let mut pause = SHORTEST_PAUSE;
+    let watch = follower.watch();
+    let shortest = if watch.is_some() { LONGEST_PAUSE } else { SHORTEST_PAUSE };
+    let mut pause = shortest;
     loop {
         match follower.read(stream) {
             Ok(true) => {
-                pause = SHORTEST_PAUSE;
+                pause = shortest;
                 progressed = Instant::now();
                 changed(stream);
             }
@@ -131,8 +134,17 @@ pub async fn follow(
             () = stopped(stop) => return End::Stopped,
             () = sleep_until(grace.unwrap_or(deadline)), if grace.is_some() => return End::Stopped,
             () = sleep_until(deadline) => return End::TimedOut,
+            () = written(watch.as_ref()) => {}
             () = sleep(pause) => {}
         }
+    }
+}
+
+/// Waits for a write into the stream; for ever, where nobody tells of them.
+async fn written(watch: Option<&WriteWatch>) {
+    match watch {
+        Some(watch) => watch.written().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -38,3 +38,4 @@ pub mod stream;
 pub mod transcript;
 pub mod verdict;
 pub mod worker;
+pub mod write_watch;

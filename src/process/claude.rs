@@ -28,6 +28,7 @@ use super::stops::Stops;
 use super::stream::Stream;
 use super::transcript::TurnFiles;
 use super::worker::{Rest, Worker};
+use super::write_watch::WriteWatches;
 use crate::domain::capacity;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::program_version::version_warning;
@@ -60,6 +61,7 @@ pub struct Claude {
     pub(super) census: Census,
     pub(super) starts_ahead: Cell<bool>,
     warned_of_version: Cell<bool>,
+    writes: WriteWatches,
 }
 
 /// A turn that is being run.
@@ -84,6 +86,7 @@ impl Claude {
         marker: Marker,
     ) -> Self {
         let gauge = Gauge::default();
+        let writes = WriteWatches::of(steps.clone());
         let capacity = match settings.max_procs {
             MaxProcs::Auto => capacity::processes(machine::cores(), gauge.memory()),
             MaxProcs::Count(count) => count.max(1),
@@ -103,6 +106,7 @@ impl Claude {
             census: Census::default(),
             starts_ahead: Cell::new(false),
             warned_of_version: Cell::new(false),
+            writes,
         }
     }
 
@@ -241,9 +245,10 @@ impl Claude {
     ) -> End {
         let (throttled, refused) = (Cell::new(0), Cell::new(0));
         let Turn { worker, stream, took_over, .. } = turn;
-        let Worker { process, follower, .. } = worker;
+        let Worker { process, follower, files, .. } = worker;
         let for_first_sign = took_over.then(|| first_sign(input));
-        let waits = Waits { limits: input.limits, for_first_sign };
+        let watch = self.writes.watch(&files.stream);
+        let waits = Waits { limits: input.limits, for_first_sign, watch };
         follow(process, follower, stream, stop, waits, |stream| {
             self.warn_of_version(stream);
             if let Some(seen) = &stream.activity {

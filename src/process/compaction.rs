@@ -9,7 +9,7 @@
 //! the turn is read again.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Result, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +20,9 @@ use crate::fault::point;
 
 /// Number of times that lines are taken along which the child writes meanwhile.
 const MAX_ROUNDS: usize = 16;
+
+/// The longest header of a redo record, in bytes.
+const LONGEST_HEADER: u64 = 256;
 
 /// First line of a redo record; the kept lines follow.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,15 +40,19 @@ struct RedoHeader {
 /// What the system said. The stream can be read as before then, or [`recover`] makes it so.
 pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
     let file = OpenOptions::new().read(true).write(true).open(stream)?;
-    let end = file.metadata()?.len();
-    let compacted = kept_of(&file, from, end, read)?;
+    let region = Region { from, end: file.metadata()?.len() };
+    let compacted = region.scan(&file, read, |_| Ok(()))?;
     if compacted.dropped == 0 {
         return Ok(read);
     }
     let record = redo_record(stream);
-    write_redo_record(&record, from, &compacted.kept)?;
+    write_redo_record(&record, from, compacted.kept, |record| {
+        region.scan(&file, read, |line| record.write_all(line)).map(drop)
+    })?;
     point("compact.noted");
-    move_to_front(&file, from, &compacted.kept, end)?;
+    if let Some(kept) = open_record(&record, from)? {
+        move_to_front(&file, region, kept, compacted.kept)?;
+    }
     std::fs::remove_file(record)?;
     Ok(from + compacted.read)
 }
@@ -56,19 +63,74 @@ pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
 /// What the system said.
 pub fn recover(stream: &Path, from: u64) -> Result<()> {
     let record = redo_record(stream);
-    let bytes = match std::fs::read(&record) {
+    match open_record(&record, from) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        bytes => bytes?,
-    };
-    if let Some(kept) = complete_record(&bytes, from) {
-        let file = OpenOptions::new().write(true).open(stream)?;
-        let end = from + kept.len() as u64;
-        if file.metadata()?.len() >= end {
-            file.write_all_at(kept, from)?;
-            file.set_len(end)?;
+        Err(error) => return Err(error),
+        Ok(None) => {}
+        Ok(Some(kept)) => {
+            let file = OpenOptions::new().write(true).open(stream)?;
+            let end = from + kept.length;
+            if file.metadata()?.len() >= end {
+                kept.copy_to(&file, from)?;
+                file.set_len(end)?;
+            }
         }
     }
     std::fs::remove_file(record)
+}
+
+/// A turn's region of a stream, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Region {
+    from: u64,
+    end: u64,
+}
+
+impl Region {
+    /// Hands each line that is kept to `keep`, and returns the lengths. The region `read` ends there.
+    fn scan(
+        self,
+        file: &File,
+        read: u64,
+        mut keep: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<Compacted> {
+        let mut reader = file;
+        reader.seek(SeekFrom::Start(self.from))?;
+        let mut lines = BufReader::new(reader.take(self.end.saturating_sub(self.from)));
+        let (mut compacted, mut at, mut line) = (Compacted::default(), self.from, Vec::new());
+        while lines.read_until(b'\n', &mut line)? > 0 {
+            let length = line.len() as u64;
+            if compacted.push(&line, read.saturating_sub(at).min(length)) {
+                keep(&line)?;
+            }
+            at += length;
+            line.clear();
+        }
+        Ok(compacted)
+    }
+}
+
+/// The kept lines of a redo record.
+struct KeptLines {
+    record: BufReader<File>,
+    length: u64,
+}
+
+impl KeptLines {
+    /// Writes them into a stream.
+    fn copy_to(self, stream: &File, mut at: u64) -> Result<()> {
+        let mut lines = self.record.take(self.length);
+        loop {
+            let chunk = lines.fill_buf()?;
+            if chunk.is_empty() {
+                return Ok(());
+            }
+            stream.write_all_at(chunk, at)?;
+            let length = chunk.len();
+            at += length as u64;
+            lines.consume(length);
+        }
+    }
 }
 
 /// Path of the redo record of a stream.
@@ -76,41 +138,43 @@ fn redo_record(stream: &Path) -> PathBuf {
     stream.with_extension("compact")
 }
 
-fn kept_of(file: &File, from: u64, end: u64, read: u64) -> Result<Compacted> {
-    let mut reader = file;
-    reader.seek(SeekFrom::Start(from))?;
-    let mut region = BufReader::new(reader.take(end.saturating_sub(from)));
-    let (mut compacted, mut at, mut line) = (Compacted::default(), from, Vec::new());
-    while region.read_until(b'\n', &mut line)? > 0 {
-        let length = line.len() as u64;
-        compacted.push(&line, read.saturating_sub(at).min(length));
-        at += length;
-        line.clear();
-    }
-    Ok(compacted)
-}
-
-fn write_redo_record(path: &Path, from: u64, kept: &[u8]) -> Result<()> {
-    let header = serde_json::to_vec(&RedoHeader { from, length: kept.len() as u64 })?;
+/// Writes a redo record: a header, and the kept lines.
+fn write_redo_record(
+    path: &Path,
+    from: u64,
+    length: u64,
+    write_lines: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
+) -> Result<()> {
     let mut new = OpenOptions::new();
-    let mut record = new.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    record.write_all(&[&header, b"\n".as_slice(), kept].concat())
+    let file = new.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut record = BufWriter::new(file);
+    serde_json::to_writer(&mut record, &RedoHeader { from, length })?;
+    record.write_all(b"\n")?;
+    write_lines(&mut record)?;
+    record.flush()
 }
 
-/// Returns the kept lines of a redo record, if it was written to its end and is about that region.
-fn complete_record(bytes: &[u8], from: u64) -> Option<&[u8]> {
-    let header = memchr::memchr(b'\n', bytes)?;
-    let (header, kept) = (&bytes[..header], &bytes[header + 1..]);
-    let RedoHeader { from: begin, length } = serde_json::from_slice(header).ok()?;
-    (begin == from && length == kept.len() as u64).then_some(kept)
+/// Opens a redo record at its lines; `None` if it was not written to its end, or is about another region.
+fn open_record(path: &Path, from: u64) -> Result<Option<KeptLines>> {
+    let file = File::open(path)?;
+    let whole = file.metadata()?.len();
+    let mut record = BufReader::new(file);
+    let mut line = Vec::new();
+    record.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line)?;
+    let Ok(RedoHeader { from: begin, length }) = serde_json::from_slice(&line) else {
+        return Ok(None);
+    };
+    let is_whole = line.ends_with(b"\n") && line.len() as u64 + length == whole;
+    Ok((begin == from && is_whole).then_some(KeptLines { record, length }))
 }
 
 /// Writes the kept lines at the front of the region, lets follow what the child has written since the
-/// region was read, up to `end`, and cuts off the rest.
-fn move_to_front(file: &File, from: u64, kept: &[u8], mut end: u64) -> Result<()> {
-    file.write_all_at(kept, from)?;
+/// region was read, and cuts off the rest.
+fn move_to_front(file: &File, region: Region, kept: KeptLines, length: u64) -> Result<()> {
+    let Region { from, mut end } = region;
+    kept.copy_to(file, from)?;
     point("compact.moved");
-    let mut new_end = from + kept.len() as u64;
+    let mut new_end = from + length;
     for _ in 0..MAX_ROUNDS {
         let length = file.metadata()?.len();
         if length <= end {
@@ -144,6 +208,13 @@ mod tests {
         let path = folder.join("main-1-0.jsonl");
         std::fs::write(&path, EARLIER.to_owned() + &turn()).expect("written");
         (path, EARLIER.len() as u64)
+    }
+
+    /// Writes the redo record of a stream.
+    fn noted(stream: &Path, from: u64, kept: &str) {
+        let write = |record: &mut BufWriter<File>| record.write_all(kept.as_bytes());
+        let length = kept.len() as u64;
+        write_redo_record(&redo_record(stream), from, length, write).expect("written");
     }
 
     fn content(path: &Path) -> String {
@@ -180,10 +251,13 @@ mod tests {
         let (path, from) = stream(folder.path());
         let file = OpenOptions::new().read(true).write(true).open(&path).expect("opened");
         let end = file.metadata().expect("known").len();
-        let kept = kept_of(&file, from, end, end).expect("read").kept;
+        let region = Region { from, end };
+        let kept = region.scan(&file, end, |_| Ok(())).expect("read").kept;
+        noted(&path, from, &[INIT, SAID, RESULT].concat());
+        let lines = open_record(&redo_record(&path), from).expect("opened").expect("whole");
         let mut child = OpenOptions::new().append(true).open(&path).expect("opened");
         child.write_all(b"{\"type\":\"later\"}\n").expect("written");
-        move_to_front(&file, from, &kept, end).expect("moved");
+        move_to_front(&file, region, lines, kept).expect("moved");
         assert_eq!(content(&path), compacted() + "{\"type\":\"later\"}\n");
     }
 
@@ -193,7 +267,7 @@ mod tests {
         let (path, from) = stream(folder.path());
         let kept = [INIT, SAID, RESULT].concat();
         let record = redo_record(&path);
-        write_redo_record(&record, from, kept.as_bytes()).expect("written");
+        noted(&path, from, &kept);
         let whole = std::fs::read(&record).expect("read");
         for cut in 0..whole.len() {
             std::fs::write(&record, &whole[..cut]).expect("written");
@@ -209,7 +283,7 @@ mod tests {
         for moved in 0..=kept.len() {
             for is_cut in [false, true] {
                 let (path, from) = stream(folder.path());
-                write_redo_record(&redo_record(&path), from, kept.as_bytes()).expect("written");
+                noted(&path, from, &kept);
                 let file = OpenOptions::new().write(true).open(&path).expect("opened");
                 file.write_all_at(&kept.as_bytes()[..moved], from).expect("written");
                 if is_cut && moved == kept.len() {
@@ -240,7 +314,7 @@ mod tests {
     fn a_record_of_another_turn_is_thrown_away() {
         let folder = tempfile::tempdir().expect("a directory");
         let (path, from) = stream(folder.path());
-        write_redo_record(&redo_record(&path), from - 1, b"{}\n").expect("written");
+        noted(&path, from - 1, "{}\n");
         recover(&path, from).expect("recovered");
         assert_eq!(content(&path), EARLIER.to_owned() + &turn());
         assert!(!redo_record(&path).exists());

@@ -72,12 +72,14 @@ pub enum End {
 }
 
 /// How long a turn is waited for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Waits {
     /// By its agent's supervision.
     pub limits: Limits,
     /// For the first thing it prints, if that is known to come soon.
     pub for_first_sign: Option<Duration>,
+    /// The watch of the stream, where the system tells of writes.
+    pub watch: Option<WriteWatch>,
 }
 
 /// Follows a turn to its end, telling `changed` whenever something has come.
@@ -89,11 +91,10 @@ pub async fn follow(
     waits: Waits,
     changed: impl Fn(&Stream),
 ) -> End {
-    let Waits { limits, for_first_sign } = waits;
+    let Waits { limits, for_first_sign, watch } = waits;
     let deadline = Instant::now() + Duration::from_millis(limits.timeout_ms);
     let mut progressed = Instant::now();
     let mut grace = None;
-    let watch = follower.watch();
     let shortest = if watch.is_some() { LONGEST_PAUSE } else { SHORTEST_PAUSE };
     let mut pause = shortest;
     loop {

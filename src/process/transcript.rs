@@ -11,7 +11,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::stream::{Stream, TooLong};
-use super::write_watch::WriteWatch;
 use crate::domain::passage::Passage;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
@@ -151,7 +150,6 @@ impl ProcessFiles {
 /// Follows a stream that is still being written.
 #[derive(Debug)]
 pub struct Follower {
-    path: PathBuf,
     file: Option<File>,
     position: u64,
 }
@@ -186,13 +184,7 @@ impl Follower {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        Ok(Self { path: path.to_owned(), file, position })
-    }
-
-    /// Watches the stream for writes, where the system can.
-    #[must_use]
-    pub fn watch(&self) -> Option<WriteWatch> {
-        WriteWatch::of(&self.path)
+        Ok(Self { file, position })
     }
 
     /// How many bytes of the stream have been read.

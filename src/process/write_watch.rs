@@ -1,92 +1,167 @@
-//! Wakes whoever follows a file when something has been written into it.
+//! Wakes whoever follows a file of a directory when something has been written into it.
 //!
-//! Linux tells this by inotify. Elsewhere, and where the user's share of inotify instances is used up, the
+//! Linux tells this by inotify: one instance watches the directory of all streams, because to close an
+//! instance takes the system milliseconds. Elsewhere, and where the user's share of instances is used up, a
 //! file has to be looked at again after a pause.
 
-use std::path::Path;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-/// A file that is watched for writes.
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, spawn_local};
+
+/// The files that are followed, by their names.
+type Followed = Rc<RefCell<HashMap<OsString, Rc<Notify>>>>;
+
+/// A directory whose files are followed.
 #[derive(Debug)]
-pub struct WriteWatch(system::Watch);
+pub struct WriteWatches {
+    directory: PathBuf,
+    followed: Followed,
+    /// The task that hears of writes; `None` where the system does not tell of them.
+    listener: OnceCell<Option<AbortHandle>>,
+}
 
-impl WriteWatch {
-    /// Watches a file; `None` where the system cannot. It has to be called within a runtime.
+impl WriteWatches {
+    /// Returns the watches of a directory, of which none has begun.
     #[must_use]
-    pub fn of(path: &Path) -> Option<Self> {
-        system::Watch::of(path).map(Self)
+    pub fn of(directory: PathBuf) -> Self {
+        Self { directory, followed: Followed::default(), listener: OnceCell::new() }
     }
 
+    /// Watches a file of the directory; `None` where the system cannot. It has to be called within a runtime.
+    #[must_use]
+    pub fn watch(&self, file: &Path) -> Option<WriteWatch> {
+        let name = file.file_name()?.to_owned();
+        let listen = || {
+            let mut writes = system::Writes::below(&self.directory)?;
+            let followed = Rc::clone(&self.followed);
+            let listener = spawn_local(async move {
+                while writes.next(|name| wake(&followed, name)).await.is_ok() {}
+            });
+            Some(listener.abort_handle())
+        };
+        self.listener.get_or_init(listen).as_ref()?;
+        let written = Rc::new(Notify::new());
+        self.followed.borrow_mut().insert(name.clone(), Rc::clone(&written));
+        Some(WriteWatch { name, written, followed: Rc::clone(&self.followed) })
+    }
+}
+
+impl Drop for WriteWatches {
+    fn drop(&mut self) {
+        if let Some(Some(listener)) = self.listener.get() {
+            listener.abort();
+        }
+    }
+}
+
+/// Wakes who follows the file of that name; all, if the system has lost the names.
+fn wake(followed: &Followed, name: Option<&std::ffi::OsStr>) {
+    let followed = followed.borrow();
+    match name {
+        Some(name) => followed.get(name).into_iter().for_each(|written| written.notify_one()),
+        None => followed.values().for_each(|written| written.notify_one()),
+    }
+}
+
+/// A file that is watched for writes, until this is dropped.
+#[derive(Debug)]
+pub struct WriteWatch {
+    name: OsString,
+    written: Rc<Notify>,
+    followed: Followed,
+}
+
+impl WriteWatch {
     /// Returns once something has been written since the watch began, or since this last returned.
     pub async fn written(&self) {
-        self.0.written().await;
+        self.written.notified().await;
+    }
+}
+
+impl Drop for WriteWatch {
+    fn drop(&mut self) {
+        let mut followed = self.followed.borrow_mut();
+        if followed.get(&self.name).is_some_and(|written| Rc::ptr_eq(written, &self.written)) {
+            followed.remove(&self.name);
+        }
     }
 }
 
 #[cfg(target_os = "linux")]
 mod system {
-    use std::io::{Error, ErrorKind};
+    use std::ffi::OsStr;
+    use std::io::Error;
+    use std::mem::MaybeUninit;
     use std::os::fd::OwnedFd;
+    use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
 
-    use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
+    use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
+    use rustix::io::Errno;
     use tokio::io::Interest;
     use tokio::io::unix::AsyncFd;
 
-    /// Enough for the events of one file, which the system joins while they wait.
-    const EVENTS_LENGTH: usize = 1024;
+    /// The bytes of events that are taken at a time; one event has less than 300.
+    const EVENTS_LENGTH: usize = 4096;
 
     #[derive(Debug)]
-    pub(super) struct Watch(AsyncFd<OwnedFd>);
+    pub(super) struct Writes(AsyncFd<OwnedFd>);
 
-    impl Watch {
+    impl Writes {
         #[expect(
             deprecated,
             reason = "the descriptor is owned and stays what it is, and the successor is unsafe code"
         )]
-        pub(super) fn of(path: &Path) -> Option<Self> {
+        pub(super) fn below(directory: &Path) -> Option<Self> {
             let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
-            add_watch(&inotify, path, WatchFlags::MODIFY).ok()?;
+            add_watch(&inotify, directory, WatchFlags::MODIFY).ok()?;
             AsyncFd::with_interest(inotify, Interest::READABLE).ok().map(Self)
         }
 
-        pub(super) async fn written(&self) {
+        /// Waits for writes, and hands on the names of the files, or none where events were lost.
+        pub(super) async fn next(&mut self, wake: impl Fn(Option<&OsStr>)) -> Result<(), Error> {
+            let mut guard = self.0.readable().await?;
+            let mut buffer = [MaybeUninit::uninit(); EVENTS_LENGTH];
+            let mut events = Reader::new(guard.get_inner(), &mut buffer);
             loop {
-                let Ok(mut guard) = self.0.readable().await else { break };
-                match guard.try_io(|inotify| take_events(inotify.get_ref())) {
-                    Ok(Ok(())) => return,
-                    Ok(Err(_)) => break,
-                    Err(_) => {}
+                match events.next() {
+                    Ok(event) if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => wake(None),
+                    Ok(event) => {
+                        let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
+                        wake(name);
+                    }
+                    Err(Errno::WOULDBLOCK) => break,
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
                 }
             }
-            // Whoever waits looks again after its pause.
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// Takes what the system has to tell.
-    fn take_events(inotify: &OwnedFd) -> Result<(), Error> {
-        let mut events = [0; EVENTS_LENGTH];
-        match rustix::io::read(inotify, &mut events)? {
-            0 => Err(Error::from(ErrorKind::UnexpectedEof)),
-            _ => Ok(()),
+            guard.clear_ready();
+            Ok(())
         }
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod system {
+    use std::ffi::OsStr;
+    use std::io::Error;
     use std::path::Path;
 
     #[derive(Debug)]
-    pub(super) struct Watch;
+    pub(super) struct Writes;
 
-    impl Watch {
-        pub(super) fn of(_: &Path) -> Option<Self> {
+    impl Writes {
+        pub(super) fn below(_: &Path) -> Option<Self> {
             None
         }
 
-        pub(super) async fn written(&self) {
-            std::future::pending().await;
+        pub(super) async fn next(&mut self, _: impl Fn(Option<&OsStr>)) -> Result<(), Error> {
+            std::future::pending().await
         }
     }
 }
@@ -96,26 +171,44 @@ mod tests {
     use std::fs::File;
     use std::io::Write;
 
+    use tokio::task::{LocalSet, yield_now};
+
     use super::*;
 
     #[tokio::test]
-    async fn each_write_wakes_once_and_silence_does_not() {
+    async fn write_wakes_who_follows_the_file_and_nobody_else() {
         let folder = tempfile::TempDir::new().expect("a directory");
-        let path = folder.path().join("stream");
-        let mut file = File::create(&path).expect("a file");
-        file.write_all(b"before\n").expect("written");
-        let watch = WriteWatch::of(&path).expect("a watch");
-        for _ in 0..2 {
-            let silent = tokio::select! {
+        let file = |name: &str| File::create(folder.path().join(name)).expect("a file");
+        let (mut one, mut other) = (file("one"), file("other"));
+        let watches = WriteWatches::of(folder.path().to_owned());
+        let test = async {
+            let watch = |name: &str| watches.watch(&folder.path().join(name)).expect("a watch");
+            let (follows_one, follows_other) = (watch("one"), watch("other"));
+            for _ in 0..2 {
+                one.write_all(b"line\n").expect("written");
+                follows_one.written().await;
+            }
+            other.write_all(b"line\n").expect("written");
+            follows_other.written().await;
+            let is_silent = tokio::select! {
                 biased;
-                () = watch.written() => false,
-                () = tokio::task::yield_now() => true,
+                () = follows_one.written() => false,
+                () = yield_now() => true,
             };
-            assert!(silent);
-            file.write_all(b"line\n").expect("written");
-            file.write_all(b"line\n").expect("written");
-            watch.written().await;
-        }
-        assert!(WriteWatch::of(&folder.path().join("gone")).is_none());
+            assert!(is_silent, "each is told of its own file");
+            drop(follows_one);
+            assert_eq!(watches.followed.borrow().len(), 1);
+        };
+        LocalSet::new().run_until(test).await;
+    }
+
+    #[tokio::test]
+    async fn directory_that_is_not_there_is_not_watched() {
+        LocalSet::new()
+            .run_until(async {
+                let gone = WriteWatches::of(PathBuf::from("/gone/for/good"));
+                assert!(gone.watch(Path::new("/gone/for/good/x")).is_none());
+            })
+            .await;
     }
 }

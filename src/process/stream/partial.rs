@@ -31,26 +31,29 @@ pub fn is_partial(line: &[u8]) -> bool {
             && serde_json::from_slice::<Kind<'_>>(line).is_ok_and(|line| line.kind == KIND))
 }
 
-/// A region of a stream without the parts of messages.
+/// The lengths of a region of a stream without the parts of messages, in bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Compacted {
     /// The lines that are kept.
-    pub kept: Vec<u8>,
-    /// Number of bytes that were dropped.
+    pub kept: u64,
+    /// The lines that are dropped.
     pub dropped: u64,
-    /// Place in `kept` of the byte up to which the region had been read.
+    /// The kept lines, up to the byte to which the region had been read.
     pub read: u64,
 }
 
 impl Compacted {
-    /// Takes the next line, with its line feed; `read` is the number of its bytes that had been read.
-    pub fn push(&mut self, line: &[u8], read: u64) {
-        if is_partial(line) && line.ends_with(b"\n") {
-            self.dropped += line.len() as u64;
-        } else {
+    /// Counts the next line, with its line feed, and returns whether it is kept; `read` is the number of its
+    /// bytes that had been read.
+    pub fn push(&mut self, line: &[u8], read: u64) -> bool {
+        let is_kept = !(is_partial(line) && line.ends_with(b"\n"));
+        if is_kept {
             self.read += read;
-            self.kept.extend_from_slice(line);
+            self.kept += line.len() as u64;
+        } else {
+            self.dropped += line.len() as u64;
         }
+        is_kept
     }
 }
 
@@ -75,12 +78,16 @@ mod tests {
         let lines = ["{\"a\":1}\n", &format!("{DELTA}\n"), "{\"b\":2}\n", DELTA];
         let whole = lines.concat();
         for read in 0..=whole.len() {
-            let (mut compacted, mut at) = (Compacted::default(), 0);
+            let (mut compacted, mut at, mut kept) = (Compacted::default(), 0, String::new());
             for line in lines {
-                compacted.push(line.as_bytes(), read.saturating_sub(at).min(line.len()) as u64);
+                let read = read.saturating_sub(at).min(line.len()) as u64;
+                if compacted.push(line.as_bytes(), read) {
+                    kept.push_str(line);
+                }
                 at += line.len();
             }
-            assert_eq!(compacted.kept, format!("{{\"a\":1}}\n{{\"b\":2}}\n{DELTA}").as_bytes());
+            assert_eq!(kept, format!("{{\"a\":1}}\n{{\"b\":2}}\n{DELTA}"));
+            assert_eq!(compacted.kept, kept.len() as u64);
             let left: usize = read.saturating_sub(8).min(DELTA.len() + 1);
             assert_eq!(compacted.read, (read - left) as u64, "{read}");
         }

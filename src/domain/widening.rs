@@ -214,12 +214,11 @@ pub fn effective_permission(settings: &Settings) -> Permission {
 }
 
 /// Keys of settings that neither allow anything nor run anything.
-const HARMLESS_SETTINGS: [&str; 11] = [
+const HARMLESS_SETTINGS: [&str; 10] = [
     "$schema",
     "alwaysThinkingEnabled",
     "attribution",
     "autoCompactEnabled",
-    "cleanupPeriodDays",
     "effortLevel",
     "fallbackModel",
     "includeCoAuthoredBy",

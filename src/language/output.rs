@@ -39,6 +39,10 @@ use crate::domain::id::StateName;
 use crate::domain::policy::Violation;
 use crate::domain::transition::{Transition, Variables};
 
+/// How much of an answer is shown that is no object, in characters: what Claude Code says of one that breaks the
+/// schema has the path and the rule in it.
+const SHOWN_ANSWER: usize = 400;
+
 /// The variable that has the answer in the state that is entered.
 pub const RESULT: &str = "result";
 
@@ -176,9 +180,9 @@ impl OutputContract {
     pub fn read(&self, structured: Option<&str>, text: &str) -> Result<Transition, Violation> {
         let wrong = |why: String| Violation::Output { why };
         let written = structured.unwrap_or_else(|| object_in(text));
-        let answer: Value = serde_json::from_str(written).map_err(|error| {
-            let error = error.to_string();
-            wrong(format!("the answer is not one JSON object: {}", without_place(&error)))
+        let answer: Value = serde_json::from_str(written).map_err(|_| {
+            let begin: String = written.trim().chars().take(SHOWN_ANSWER).collect();
+            wrong(format!("the answer is not one JSON object, it is: {begin:?}"))
         })?;
         self.schema.check(&answer).map_err(|mistakes| {
             wrong(format!("the answer does not match the schema: {mistakes}"))

@@ -23,6 +23,7 @@ use crate::domain::passage::Passage;
 use crate::domain::process_reuse::{ProcessOptions, ProcessReuse, ProcessSwitch, reuse};
 use crate::domain::session::Origin;
 use crate::domain::turn::{Cause, Failure, StepInput};
+use crate::domain::turn_options::TurnOptions;
 use crate::domain::usage::Spent;
 use crate::domain::widening::effective_permission;
 use crate::fault::point;
@@ -118,7 +119,12 @@ impl Claude {
     async fn start(&self, input: &StepInput, stop: &mut StopReceiver) -> Result<Turn, Failure> {
         let told = input.prompt.len() <= message::LONGEST_PROMPT;
         let id = new_message();
-        let said = message::get_usage(message::BASE_USAGE) + &message::prompt(&id, &input.prompt);
+        let mut said = String::new();
+        if self.has_own_system_prompt(&input.options) {
+            said.push_str(&message::renew_system_prompt());
+        }
+        said.push_str(&message::get_usage(message::BASE_USAGE));
+        said.push_str(&message::prompt(&id, &input.prompt));
         let slot = tokio::select! {
             slot = self.pool.slot(|worker| self.retire(worker)) => slot,
             () = stopped(stop) => None,
@@ -160,6 +166,15 @@ impl Claude {
             ProcessReuse::Switch(switches) => Some(switches),
             ProcessReuse::Restart => None,
         }
+    }
+
+    /// Returns whether the system prompt may be another than the one that the session began with: from the first
+    /// turn of the run on that changes it. To render it anew costs what the API has cached of it, so that is
+    /// not done where no state needs it.
+    fn has_own_system_prompt(&self, options: &TurnOptions) -> bool {
+        let is_own = options.append_system_prompt.is_some() || options.system_prompt_file.is_some();
+        self.own_system_prompts.set(self.own_system_prompts.get() || is_own);
+        self.own_system_prompts.get()
     }
 
     pub(super) fn refuse_if_stopped(&self) -> Result<(), Failure> {

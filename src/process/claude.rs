@@ -62,6 +62,8 @@ pub struct Claude {
     pub(super) starts_ahead: Cell<bool>,
     warned_of_version: Cell<bool>,
     writes: WriteWatches,
+    /// Whether a turn may have had a system prompt of its own; not known of those before this runtime.
+    pub(super) own_system_prompts: Cell<bool>,
 }
 
 /// A turn that is being run.
@@ -87,6 +89,7 @@ impl Claude {
     ) -> Self {
         let gauge = Gauge::default();
         let writes = WriteWatches::of(steps.clone());
+        let has_served = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
         let capacity = match settings.max_procs {
             MaxProcs::Auto => capacity::processes(machine::cores(), gauge.memory()),
             MaxProcs::Count(count) => count.max(1),
@@ -107,6 +110,7 @@ impl Claude {
             starts_ahead: Cell::new(false),
             warned_of_version: Cell::new(false),
             writes,
+            own_system_prompts: Cell::new(has_served),
         }
     }
 

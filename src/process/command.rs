@@ -60,13 +60,14 @@ pub fn arguments(
         Permission::SkipAll => arguments.push(SKIP_ALL.to_owned()),
     }
     arguments.extend(denied_tools(&options.turn));
-    let own = |argument: &String| argument.starts_with(MOST);
+    arguments.extend(settings.claude_args.iter().cloned());
+    let given = given_most(&settings.claude_args);
     if let Some(most) = most.filter(|most| *most > Usd::ZERO)
-        && !settings.claude_args.iter().any(own)
+        && given.is_none_or(|given| given > most)
     {
+        // Of several the last counts: what is given may only be less.
         arguments.extend([MOST.to_owned(), most.dollars().to_string()]);
     }
-    arguments.extend(settings.claude_args.iter().cloned());
     // What a state says itself comes after what holds for all, and so wins.
     match own_mode {
         Some(PermissionMode::BypassPermissions) => arguments.push(SKIP_ALL.to_owned()),
@@ -75,6 +76,21 @@ pub fn arguments(
     }
     arguments.extend(option_flags(&options.turn, scope));
     arguments
+}
+
+/// Returns what arguments for Claude Code let a process spend at the most.
+fn given_most(arguments: &[String]) -> Option<Usd> {
+    let mut rest = arguments.iter();
+    let mut given = None;
+    while let Some(argument) = rest.next() {
+        let value = match argument.strip_prefix(MOST) {
+            Some("") => rest.next().map(String::as_str),
+            Some(value) => value.strip_prefix('='),
+            None => continue,
+        };
+        given = value.and_then(|value| value.parse().ok()).map(Usd::from_dollars);
+    }
+    given
 }
 
 fn origin(session: &Session) -> Vec<String> {

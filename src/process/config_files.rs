@@ -2,7 +2,7 @@
 //! machine, and MCP servers and settings may have tokens in them.
 
 use std::fs::File;
-use std::io::{Error, Write};
+use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,13 @@ impl ConfigFile {
     /// # Errors
     /// The system's error.
     pub fn write(&self) -> Result<(), Error> {
+        // Whatever lies there is not ours: a link would be followed, and a FIFO be waited for.
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let mut new = File::options();
-        let mut file = new.write(true).create(true).truncate(true).mode(0o600).open(&self.path)?;
+        let mut file = new.write(true).create_new(true).mode(0o600).open(&self.path)?;
         file.write_all(&serde_json::to_vec(&self.content)?)
     }
 }
@@ -48,6 +53,14 @@ pub fn take_out_configs(options: &mut TurnOptions, stem: &Path) -> Vec<ConfigFil
         take_out(settings, "settings.json".to_owned());
     }
     files
+}
+
+/// Removes the files whose paths begin with `stem`, once nobody reads them any more.
+pub fn remove_configs(stem: &Path) {
+    let path = |ending: &str| PathBuf::from(format!("{}.{ending}", stem.display()));
+    let _ = std::fs::remove_file(path("settings.json"));
+    let mut servers = (0..).map(|index| path(&format!("mcp-{index}.json")));
+    while servers.next().is_some_and(|path| std::fs::remove_file(path).is_ok()) {}
 }
 
 #[cfg(test)]
@@ -82,5 +95,11 @@ mod tests {
         let written = std::fs::read(&files[0].path).expect("there");
         let written: serde_json::Value = serde_json::from_slice(&written).expect("JSON");
         assert_eq!(written, server);
+        let other = folder.path().join("other");
+        std::fs::write(&other, "mine").expect("written");
+        std::fs::remove_file(&files[1].path).expect("removed");
+        std::os::unix::fs::symlink(&other, &files[1].path).expect("linked");
+        files[1].write().expect("written");
+        assert_eq!(std::fs::read_to_string(&other).expect("there"), "mine", "no link is followed");
     }
 }

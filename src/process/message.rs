@@ -24,6 +24,14 @@ pub fn get_usage(id: &str) -> String {
     control_request(id, &json!({ "subtype": "get_usage", "skip_behaviors": true }))
 }
 
+/// Returns a request not to send the system prompt that the session has recorded, but that of the process. A
+/// version that records none takes no notice of it.
+#[must_use]
+pub fn renew_system_prompt() -> String {
+    let request = json!({ "subtype": "initialize", "systemPromptSnapshot": false });
+    control_request("initialize-0", &request)
+}
+
 /// Returns a request to interrupt the turn that runs.
 #[must_use]
 pub fn interrupt() -> String {

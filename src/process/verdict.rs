@@ -23,7 +23,7 @@ pub(super) const LOG_IN: &str =
     "; log in by running `claude` once, or set a valid ANTHROPIC_API_KEY";
 
 /// Advice for an account without credit.
-const PAY: &str = "; see to the billing of the account, the run then continues";
+const PAY: &str = "; see to the billing of the account";
 
 /// Beginnings of the lines with which the program refuses its arguments, on stderr.
 const ARGUMENT_ERRORS: [&str; 12] = [
@@ -109,7 +109,11 @@ pub fn judge(
             StepOutcome::Failed(refused(stream, result, &moment()))
         }
         Some(result) => StepOutcome::Replied(Reply {
-            text: result.text.clone().unwrap_or_default(),
+            text: match &result.text {
+                Some(text) => text.clone(),
+                // The program says here in which way the object breaks its schema.
+                None => result.errors.join("; "),
+            },
             structured: result.structured.clone(),
             cost: stream.taken().cost,
             usage: stream.taken().usage.clone(),
@@ -190,7 +194,9 @@ fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'stati
         );
     }
     match result.subtype.as_str() {
-        "error_max_turns" => return (Cause::Rejected, ""),
+        "error_max_turns" => {
+            return (Cause::Rejected, "; raise `max_turns` of the state, or have it do less");
+        }
         "error_max_budget_usd" => return (Cause::Budget, ""),
         _ => {}
     }

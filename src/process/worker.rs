@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 use super::census::Life;
 use super::command::Marker;
 use super::compaction;
+use super::config_files::remove_configs;
 use super::follow::{Stop, put_to_rest, stopped};
 use super::group;
 use super::leftover;
@@ -195,6 +196,7 @@ impl Worker {
         if self.may_leave_others || self.began.elapsed() > BRIEF {
             leftover::sweep(marker, |process| process == self.files.name).await;
         }
+        remove_configs(&self.files.stream.with_extension(""));
         point("rest.after");
         drop(self.life.take());
         drop(self.slot.take());

@@ -166,18 +166,19 @@ mod system {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::io::Write;
-
-    use tokio::task::{LocalSet, yield_now};
+    use tokio::task::LocalSet;
 
     use super::*;
 
+    #[cfg(target_os = "linux")]
     #[tokio::test]
     async fn write_wakes_who_follows_the_file_and_nobody_else() {
-        let folder = tempfile::TempDir::new().expect("a directory");
+        use std::fs::File;
+        use std::io::Write;
+
+        let folder = tempfile::tempdir().expect("a directory");
         let file = |name: &str| File::create(folder.path().join(name)).expect("a file");
         let (mut one, mut other) = (file("one"), file("other"));
         let watches = WriteWatches::of(folder.path().to_owned());
@@ -193,7 +194,7 @@ mod tests {
             let is_silent = tokio::select! {
                 biased;
                 () = follows_one.written() => false,
-                () = yield_now() => true,
+                () = tokio::task::yield_now() => true,
             };
             assert!(is_silent, "each is told of its own file");
             drop(follows_one);

@@ -7,7 +7,7 @@ use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::restart::{Circumstances, Reaction, react};
-use crate::domain::run::Run;
+use crate::domain::run::{Run, Status};
 use crate::domain::supervision::{Exhausted, Supervision};
 use crate::domain::turn::{Cause, Failure, TurnId};
 use crate::domain::usage::Usage;
@@ -49,6 +49,8 @@ pub(super) fn failed(
     };
     match reaction {
         Reaction::Again { not_before, counts } => vec![again(not_before, counts)],
+        // Of several turns that meet the same, the first pauses the run.
+        Reaction::Pause(_) if run.status != Status::Running => vec![again(None, false)],
         Reaction::Pause(pause) => vec![again(None, false), Event::RunPaused { pause }],
         Reaction::GiveUp => vec![ended(failure.message.clone()).fail(false)],
         Reaction::AwaitLimit { .. } if run.limited(chosen.now).is_some() => {

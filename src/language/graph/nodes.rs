@@ -3,7 +3,7 @@
 use super::program::{Ending, Name, Node, NodeTurn, Reference};
 use super::reader::{Fields, Reader};
 use super::tree::{Entry, quoted};
-use crate::language::output::schema_of;
+use crate::language::output::{OutputSchema, schema_of};
 use crate::language::turn_options::{self, WrittenOptions, embed_files};
 
 const TYPES: [&str; 5] = ["action", "conditional", "user_prompt", "validation_gate", "reference"];
@@ -127,9 +127,22 @@ impl Reader<'_> {
         let text = doc
             .filter(|_| sound)
             .and_then(|doc| self.document(&doc.value, section.map(|entry| &entry.value)));
-        self.variables.merges("computed");
+        self.answer_variables(name);
         let reference = Reference { text: text?, context: context? };
         Some(Node::Reference { reference, next: next?, on_failure: on_failure? })
+    }
+
+    /// Notes the variables that the answer of a node becomes.
+    fn answer_variables(&mut self, name: &Name) {
+        let output = self.turns.get(name).and_then(|turn| turn.output.as_ref());
+        match output.and_then(OutputSchema::closed_fields) {
+            Some(fields) => {
+                for field in fields {
+                    self.variables.write(&format!("computed.{field}"));
+                }
+            }
+            None => self.variables.merges("computed"),
+        }
     }
 
     /// Reads what the turns of a node need. Mistakes are reported; the node is read on without them.

@@ -173,6 +173,13 @@ impl OutputSchema {
         }
     }
 
+    /// Returns the names of the fields, if there are no others.
+    pub fn closed_fields(&self) -> Option<impl Iterator<Item = &str>> {
+        let is_closed = matches!(missing(&self.value, ""), SchemaField::Missing { .. });
+        let fields = self.value.get("properties").and_then(Value::as_object);
+        fields.filter(|_| is_closed).map(|fields| fields.keys().map(String::as_str))
+    }
+
     /// Looks a field up by its path.
     #[must_use]
     pub fn field(&self, path: &str) -> SchemaField<'_> {

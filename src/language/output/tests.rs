@@ -66,7 +66,7 @@ fn an_answer_in_a_text_is_the_whole_text_or_its_only_block() {
 #[test]
 fn what_an_answer_breaks_is_named() {
     let why = |text: &str| contract().read(None, text).expect_err("wrong").to_string();
-    assert_eq!(why("Fine."), "the answer is not one JSON object: expected value");
+    assert_eq!(why("Fine."), "the answer is not one JSON object, it is: \"Fine.\"");
     let schema = why(r#"{"verdict":"maybe"}"#);
     assert!(
         schema.contains("does not match the schema: at /verdict: \"maybe\" is not one of"),

@@ -19,10 +19,16 @@ pub(super) struct AnswerField {
 /// Reports the fields that no answer has.
 pub(super) fn check(program: &Definition, fields: &[AnswerField], report: &mut Report) {
     for field in fields {
-        if let Some(role) = role_of(program, &field.of)
-            && let Err(why) = has_field(role, &field.path)
-        {
-            report.error(field.at, "SX221", why);
+        match role_of(program, &field.of).map(|role| has_field(role, &field.path)) {
+            Some(Err(why)) => report.error(field.at, "SX221", why),
+            Some(Ok(false)) => {
+                let why = format!(
+                    "{} is not `required` by the schema; an answer without it fails the program",
+                    quoted(&field.path)
+                );
+                report.warning(field.at, "SX407", why);
+            }
+            Some(Ok(true)) | None => {}
         }
     }
 }
@@ -44,7 +50,8 @@ fn role_of<'program>(program: &'program Definition, answer: &Expression) -> Opti
     }
 }
 
-fn has_field(role: &Role, path: &str) -> Result<(), String> {
+/// Returns whether each answer has the field.
+fn has_field(role: &Role, path: &str) -> Result<bool, String> {
     let (name, shown) = (quoted(&role.name), quoted(path));
     let Some(schema) = &role.output else {
         return Err(format!(
@@ -52,7 +59,8 @@ fn has_field(role: &Role, path: &str) -> Result<(), String> {
         ));
     };
     match schema.field(path) {
-        SchemaField::Known { .. } | SchemaField::Open => Ok(()),
+        SchemaField::Known { is_required, .. } => Ok(is_required),
+        SchemaField::Open => Ok(true),
         SchemaField::Missing { similar } => {
             let hint = similar.map_or_else(
                 || "; use one that it has".to_owned(),

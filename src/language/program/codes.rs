@@ -1,7 +1,7 @@
 //! What can be wrong with a program: the whole table. `raymond check --help` prints it.
 
 /// What each code means.
-pub const CODES: [(&str, &str); 48] = [
+pub const CODES: [(&str, &str); 49] = [
     ("SX101", "the file is too long"),
     ("SX102", "a list is never closed"),
     ("SX103", "a `)` closes nothing"),
@@ -50,4 +50,5 @@ pub const CODES: [(&str, &str); 48] = [
     ("SX404", "a turn of a loop may pass without waiting (warning)"),
     ("SX405", "a request is awaited before it is sent (warning)"),
     ("SX406", "nothing is asked of a role (warning)"),
+    ("SX407", "a field that an answer may lack is looked at (warning)"),
 ];

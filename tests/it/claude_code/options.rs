@@ -229,3 +229,28 @@ fn fallback_model_is_asked_when_the_first_is_overloaded() {
     assert!(models.first().is_some_and(|model| model.contains("opus")), "{models:?}");
     assert!(models.last().is_some_and(|model| model.contains("sonnet")), "{models:?}");
 }
+
+#[test]
+fn system_prompt_of_a_state_is_that_of_no_other_in_the_same_session() {
+    let machine = Machine::new();
+    let state = |keys: &str, marker: &str| format!("---\n{keys}\n---\n{marker}: go on.");
+    machine.prompt("START.md", &state("tools: [Read, Grep]", "ALPHA"));
+    machine.prompt("NEXT.md", &state("append_system_prompt: ZULU", "BRAVO"));
+    machine.prompt("OTHER.md", &state("append_system_prompt: YANKEE", "CHARLIE"));
+    machine.prompt("LAST.md", &state("tools: [Read]", "DELTA"));
+    machine.api.script([
+        on("ALPHA").reply("<goto>NEXT.md</goto>"),
+        on("BRAVO").reply("<goto>OTHER.md</goto>"),
+        on("CHARLIE").reply("<goto>LAST.md</goto>"),
+        on("DELTA").reply("<result>POSITIVE</result>"),
+    ]);
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    let table = [("ALPHA", ""), ("BRAVO", "ZULU"), ("CHARLIE", "YANKEE"), ("DELTA", "")];
+    for (marker, own) in table {
+        let request = machine.api.request(marker);
+        for text in ["ZULU", "YANKEE"] {
+            assert_eq!(request.system.contains(text), text == own, "{text} in {marker}");
+        }
+        assert!(request.sees("ALPHA"), "one session: {request:#?}");
+    }
+}

@@ -240,6 +240,7 @@ fn every_code_of_the_table_is_said_somewhere() {
         ),
         "(workflow w (state s) (state s))",
         "(workflow w (roles (a)) (state s (terminal :result (feedback a :field x))))",
+        "(workflow w (roles (a :output verdict.json)) (state s (terminal :result (feedback a :field verdict))))",
         &state("(loop (action (log x))) (loop (wait (signal l)))"),
         "(workflow w (roles (a)) (state s (wait (transcript-response :request-id r)) (goto s)) (state t (action (send-prompt :agent a :template x :request-id r))))",
     ];

@@ -132,7 +132,7 @@ pub struct Consent {
     #[arg(long, value_name = "RULE", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
 
-    /// Let the workflow bring rules, settings, servers, plug-ins and an environment of its own
+    /// Let the workflow bring rules, settings, servers, Claude Code plug-ins and an environment of its own
     #[arg(long)]
     pub trust_workflow: bool,
 

@@ -1,8 +1,9 @@
 //! Decides whether a running process can serve a turn: as it is, after a switch, or not at all.
 //!
 //! A process is started with flags. The model, the permission mode and the effort can be switched by a
-//! control request while it runs. All other options are fixed when it starts, so a turn that needs
-//! other ones is given a new process, which resumes the session.
+//! control request while it runs; what becomes of background work and of refused tools is decided outside of
+//! it. All other options are fixed when it starts, so a turn that needs other ones is given a new process,
+//! which resumes the session.
 
 use super::model::ModelName;
 use super::settings::Permission;

@@ -18,6 +18,7 @@ use tokio::task::spawn_local;
 
 use super::census::Census;
 use super::command::Marker;
+use super::config_files::remove_all_configs_but;
 use super::follow::{End, Stop, Waits, follow};
 use super::home::Homes;
 use super::leftover;
@@ -161,7 +162,10 @@ impl Claude {
             let _ = tokio::time::timeout(LAST_REST, self.pool.empty()).await;
         }
         let keep: Vec<String> = keep.iter().map(|turn| self.process_of(turn)).collect();
-        leftover::sweep(&self.marker, |process| !keep.iter().any(|kept| kept == process)).await
+        let is_over = |process: &str| !keep.iter().any(|kept| kept == process);
+        let ended = leftover::sweep(&self.marker, is_over).await;
+        remove_all_configs_but(&self.steps, &keep);
+        ended
     }
 
     /// The name of the files of the process that serves a turn.

@@ -31,6 +31,9 @@ struct RedoHeader {
     from: u64,
     /// Number of bytes that are kept.
     length: u64,
+    /// Byte at which the region ended when it was read; what follows it was written later.
+    #[serde(default)]
+    end: Option<u64>,
 }
 
 /// Drops the partial messages of the region that begins at `from`, and returns the new place of the
@@ -46,13 +49,12 @@ pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
         return Ok(read);
     }
     let record = redo_record(stream);
-    write_redo_record(&record, from, compacted.kept, |record| {
+    write_redo_record(&record, region, compacted.kept, |record| {
         region.scan(&file, read, |line| record.write_all(line)).map(drop)
     })?;
     point("compact.noted");
-    if let Some(kept) = open_record(&record, from)? {
-        move_to_front(&file, region, kept, compacted.kept)?;
-    }
+    let kept = open_record(&record, from)?.ok_or(ErrorKind::InvalidData)?;
+    move_to_front(&file, region, kept)?;
     std::fs::remove_file(record)?;
     Ok(from + compacted.read)
 }
@@ -68,11 +70,12 @@ pub fn recover(stream: &Path, from: u64) -> Result<()> {
         Err(error) => return Err(error),
         Ok(None) => {}
         Ok(Some(kept)) => {
-            let file = OpenOptions::new().write(true).open(stream)?;
-            let end = from + kept.length;
-            if file.metadata()?.len() >= end {
-                kept.copy_to(&file, from)?;
-                file.set_len(end)?;
+            let file = OpenOptions::new().read(true).write(true).open(stream)?;
+            let length = file.metadata()?.len();
+            // A stream that is shorter has been cut already.
+            let end = kept.end.unwrap_or(length);
+            if length >= end.max(from + kept.length) {
+                move_to_front(&file, Region { from, end }, kept)?;
             }
         }
     }
@@ -87,7 +90,8 @@ struct Region {
 }
 
 impl Region {
-    /// Hands each line that is kept to `keep`, and returns the lengths. The region `read` ends there.
+    /// Hands each line that is kept to `keep`, and returns the lengths. `read` is the byte of the stream up to
+    /// which it had been read.
     fn scan(
         self,
         file: &File,
@@ -114,6 +118,8 @@ impl Region {
 struct KeptLines {
     record: BufReader<File>,
     length: u64,
+    /// The end of the region, where the record says it.
+    end: Option<u64>,
 }
 
 impl KeptLines {
@@ -141,14 +147,15 @@ fn redo_record(stream: &Path) -> PathBuf {
 /// Writes a redo record: a header, and the kept lines.
 fn write_redo_record(
     path: &Path,
-    from: u64,
+    region: Region,
     length: u64,
     write_lines: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
     let mut new = OpenOptions::new();
     let file = new.write(true).create(true).truncate(true).mode(0o600).open(path)?;
     let mut record = BufWriter::new(file);
-    serde_json::to_writer(&mut record, &RedoHeader { from, length })?;
+    let Region { from, end } = region;
+    serde_json::to_writer(&mut record, &RedoHeader { from, length, end: Some(end) })?;
     record.write_all(b"\n")?;
     write_lines(&mut record)?;
     record.flush()
@@ -161,20 +168,20 @@ fn open_record(path: &Path, from: u64) -> Result<Option<KeptLines>> {
     let mut record = BufReader::new(file);
     let mut line = Vec::new();
     record.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line)?;
-    let Ok(RedoHeader { from: begin, length }) = serde_json::from_slice(&line) else {
+    let Ok(RedoHeader { from: begin, length, end }) = serde_json::from_slice(&line) else {
         return Ok(None);
     };
     let is_whole = line.ends_with(b"\n") && line.len() as u64 + length == whole;
-    Ok((begin == from && is_whole).then_some(KeptLines { record, length }))
+    Ok((begin == from && is_whole).then_some(KeptLines { record, length, end }))
 }
 
 /// Writes the kept lines at the front of the region, lets follow what the child has written since the
 /// region was read, and cuts off the rest.
-fn move_to_front(file: &File, region: Region, kept: KeptLines, length: u64) -> Result<()> {
+fn move_to_front(file: &File, region: Region, kept: KeptLines) -> Result<()> {
     let Region { from, mut end } = region;
+    let mut new_end = from + kept.length;
     kept.copy_to(file, from)?;
     point("compact.moved");
-    let mut new_end = from + length;
     for _ in 0..MAX_ROUNDS {
         let length = file.metadata()?.len();
         if length <= end {
@@ -214,7 +221,9 @@ mod tests {
     fn noted(stream: &Path, from: u64, kept: &str) {
         let write = |record: &mut BufWriter<File>| record.write_all(kept.as_bytes());
         let length = kept.len() as u64;
-        write_redo_record(&redo_record(stream), from, length, write).expect("written");
+        let end = stream.metadata().expect("known").len();
+        let region = Region { from, end };
+        write_redo_record(&redo_record(stream), region, length, write).expect("written");
     }
 
     fn content(path: &Path) -> String {
@@ -252,12 +261,11 @@ mod tests {
         let file = OpenOptions::new().read(true).write(true).open(&path).expect("opened");
         let end = file.metadata().expect("known").len();
         let region = Region { from, end };
-        let kept = region.scan(&file, end, |_| Ok(())).expect("read").kept;
         noted(&path, from, &[INIT, SAID, RESULT].concat());
         let lines = open_record(&redo_record(&path), from).expect("opened").expect("whole");
         let mut child = OpenOptions::new().append(true).open(&path).expect("opened");
         child.write_all(b"{\"type\":\"later\"}\n").expect("written");
-        move_to_front(&file, region, lines, kept).expect("moved");
+        move_to_front(&file, region, lines).expect("moved");
         assert_eq!(content(&path), compacted() + "{\"type\":\"later\"}\n");
     }
 
@@ -308,6 +316,17 @@ mod tests {
         let result = read.result.as_ref().expect("a result");
         assert_eq!(result.text.as_deref(), Some("hello"));
         assert!((read.taken().cost.dollars() - 1.0).abs() < 1e-9, "it is paid for once");
+    }
+
+    #[test]
+    fn lines_that_a_living_child_has_written_since_the_crash_are_kept() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (path, from) = stream(folder.path());
+        noted(&path, from, &[INIT, SAID, RESULT].concat());
+        let mut child = OpenOptions::new().append(true).open(&path).expect("opened");
+        child.write_all(b"{\"type\":\"later\"}\n").expect("written");
+        recover(&path, from).expect("recovered");
+        assert_eq!(content(&path), compacted() + "{\"type\":\"later\"}\n");
     }
 
     #[test]

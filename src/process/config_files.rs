@@ -1,6 +1,7 @@
 //! Configurations of a process that are passed as files: a command line can be read by every user of the
 //! machine, and MCP servers and settings may have tokens in them.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,6 +10,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::domain::turn_options::{ConfigSource, TurnOptions};
+
+/// The kind of a file of settings.
+const SETTINGS: &str = "settings";
+
+/// The kind of a file of MCP servers, before its number.
+const SERVERS: &str = "mcp-";
 
 /// A configuration, and the file that it is passed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,20 +54,79 @@ pub fn take_out_configs(options: &mut TurnOptions, stem: &Path) -> Vec<ConfigFil
         *config = ConfigSource::File(path.display().to_string());
     };
     for (index, config) in options.mcp_config.iter_mut().flatten().enumerate() {
-        take_out(config, format!("mcp-{index}.json"));
+        take_out(config, format!("{SERVERS}{index}.json"));
     }
     if let Some(settings) = &mut options.settings {
-        take_out(settings, "settings.json".to_owned());
+        take_out(settings, format!("{SETTINGS}.json"));
     }
     files
 }
 
+/// The files of a process that is about to start: they go with this, unless it is kept for the process.
+#[derive(Debug)]
+pub struct ConfigFiles {
+    stem: PathBuf,
+    are_kept: bool,
+}
+
+impl ConfigFiles {
+    /// Writes what [`take_out_configs`] has taken out of some options.
+    ///
+    /// # Errors
+    /// The file, and the system's error.
+    pub fn write(stem: PathBuf, configs: &[ConfigFile]) -> Result<Self, (PathBuf, Error)> {
+        let files = Self { stem, are_kept: false };
+        for config in configs {
+            config.write().map_err(|error| (config.path.clone(), error))?;
+        }
+        Ok(files)
+    }
+
+    /// Leaves the files to the process.
+    pub fn keep(mut self) {
+        self.are_kept = true;
+    }
+}
+
+impl Drop for ConfigFiles {
+    fn drop(&mut self) {
+        if !self.are_kept {
+            remove_configs(&self.stem);
+        }
+    }
+}
+
 /// Removes the files whose paths begin with `stem`, once nobody reads them any more.
 pub fn remove_configs(stem: &Path) {
-    let path = |ending: &str| PathBuf::from(format!("{}.{ending}", stem.display()));
-    let _ = std::fs::remove_file(path("settings.json"));
-    let mut servers = (0..).map(|index| path(&format!("mcp-{index}.json")));
-    while servers.next().is_some_and(|path| std::fs::remove_file(path).is_ok()) {}
+    if let (Some(folder), Some(name)) = (stem.parent(), stem.file_name().and_then(OsStr::to_str)) {
+        remove_where(folder, |process| process == name);
+    }
+}
+
+/// Removes the files of processes that are not among those to keep, by their names.
+pub fn remove_all_configs_but(folder: &Path, keep: &[String]) {
+    remove_where(folder, |process| !keep.iter().any(|kept| kept == process));
+}
+
+/// Removes the files of the processes that a condition holds for. What cannot be removed is said.
+fn remove_where(folder: &Path, is_over: impl Fn(&str) -> bool) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let Some(process) = name.to_str().and_then(process_of) else { continue };
+        if is_over(process)
+            && let Err(error) = std::fs::remove_file(entry.path())
+            && error.kind() != ErrorKind::NotFound
+        {
+            tracing::warn!("{}: cannot be removed: {error}", entry.path().display());
+        }
+    }
+}
+
+/// Returns the name of the process that a configuration file is of.
+fn process_of(file: &str) -> Option<&str> {
+    let name = file.strip_suffix(".json")?;
+    let (process, kind) = name.rsplit_once('.')?;
+    (kind == SETTINGS || kind.starts_with(SERVERS)).then_some(process)
 }
 
 #[cfg(test)]
@@ -101,5 +167,10 @@ mod tests {
         std::os::unix::fs::symlink(&other, &files[1].path).expect("linked");
         files[1].write().expect("written");
         assert_eq!(std::fs::read_to_string(&other).expect("there"), "mine", "no link is followed");
+        let left = || std::fs::read_dir(folder.path()).expect("read").count();
+        remove_all_configs_but(folder.path(), &["main-1-0".to_owned()]);
+        assert_eq!(left(), 3, "those of a process that lives are kept");
+        remove_configs(&folder.path().join("main-1-0"));
+        assert_eq!(left(), 1, "only what is no configuration is left");
     }
 }

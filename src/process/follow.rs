@@ -95,12 +95,13 @@ pub async fn follow(
     let deadline = Instant::now() + Duration::from_millis(limits.timeout_ms);
     let mut progressed = Instant::now();
     let mut grace = None;
-    let shortest = if watch.is_some() { LONGEST_PAUSE } else { SHORTEST_PAUSE };
-    let mut pause = shortest;
+    // A write wakes at once; the file is looked at all the same, in case that a write was not told.
+    let first_pause = if watch.is_some() { LONGEST_PAUSE } else { SHORTEST_PAUSE };
+    let mut pause = first_pause;
     loop {
         match follower.read(stream) {
             Ok(true) => {
-                pause = shortest;
+                pause = first_pause;
                 progressed = Instant::now();
                 changed(stream);
             }

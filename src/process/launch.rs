@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::begin::unwritable;
 use super::claude::Claude;
 use super::command::arguments;
-use super::config_files::take_out_configs;
+use super::config_files::{ConfigFiles, take_out_configs};
 use super::option_flags;
 use super::owned::{Process, Start};
 use super::pool::Slot;
@@ -67,9 +67,10 @@ impl Claude {
         let cwd = self.homes.directory(&launch.home);
         let cwd = cwd.map_err(|why| Failure::new(Cause::Workflow, why))?;
         let mut options = launch.options.clone();
-        for config in take_out_configs(&mut options.turn, &self.steps.join(&launch.name)) {
-            config.write().map_err(|error| unwritable(&config.path, &error))?;
-        }
+        let stem = self.steps.join(&launch.name);
+        let configs = take_out_configs(&mut options.turn, &stem);
+        let configs = ConfigFiles::write(stem, &configs)
+            .map_err(|(path, error)| unwritable(&path, &error))?;
         let mut arguments =
             arguments(launch.session, &options, (&self.settings, &self.scope), told, launch.most);
         if launch.reads_results {
@@ -114,6 +115,7 @@ impl Claude {
         let stream = files.stream.clone();
         let mut worker =
             Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
+        configs.keep();
         worker.slot = launch.slot;
         worker.options = launch.options;
         worker.reads_results = launch.reads_results;

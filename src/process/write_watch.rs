@@ -32,7 +32,7 @@ impl WriteWatches {
         Self { directory, followed: Followed::default(), listener: OnceCell::new() }
     }
 
-    /// Watches a file of the directory; `None` where the system cannot. It has to be called within a runtime.
+    /// Watches a file of the directory; `None` where the system cannot. It has to be called in a `LocalSet`.
     #[must_use]
     pub fn watch(&self, file: &Path) -> Option<WriteWatch> {
         let name = file.file_name()?.to_owned();
@@ -44,7 +44,8 @@ impl WriteWatches {
             });
             Some(listener.abort_handle())
         };
-        self.listener.get_or_init(listen).as_ref()?;
+        // A listener that has failed wakes nobody.
+        self.listener.get_or_init(listen).as_ref().filter(|listener| !listener.is_finished())?;
         let written = Rc::new(Notify::new());
         self.followed.borrow_mut().insert(name.clone(), Rc::clone(&written));
         Some(WriteWatch { name, written, followed: Rc::clone(&self.followed) })

@@ -28,8 +28,9 @@ pub(super) fn rules_that_allow(tool: &str, input: &Value, why: &str) -> Vec<Stri
     narrow.unwrap_or_else(|| vec![tool.to_owned()])
 }
 
-/// Words of the reasons that Claude Code gives when it would have asked, and nobody could answer.
-const QUESTIONS: [&str; 8] = [
+/// Words of the reasons that Claude Code gives when it would have asked, and nobody could answer. They are those
+/// of 2.1.197 to 2.1.330; a hook whose own reason has them, too, is taken for a question by 2.1.197.
+const QUESTIONS: [&str; 9] = [
     "require approval",
     "requires approval",
     "requires manual approval",
@@ -37,7 +38,8 @@ const QUESTIONS: [&str; 8] = [
     "was blocked",
     "haven't granted it yet",
     "don't ask mode",
-    "ontains ",
+    "Contains ",
+    "command contains ",
 ];
 
 /// Returns whether a call was refused by something that comes before every rule that allows: a rule that

@@ -22,7 +22,9 @@ pub struct RuleGaps {
     pub mistakes: Vec<(usize, String)>,
     /// An answer that leads nowhere.
     pub uncovered: Option<String>,
-    /// The rules that are never taken.
+    /// The rules that hold for no answer that the schema allows.
+    pub impossible: Vec<usize>,
+    /// The rules that are never taken, because others before them are.
     pub unused: Vec<usize>,
 }
 
@@ -82,15 +84,19 @@ impl RuleGaps {
         if count > MAX_COMBINATIONS {
             return;
         }
-        let mut used = vec![false; rules.len()];
+        let (mut used, mut possible) = (vec![false; rules.len()], vec![false; rules.len()]);
         for number in 0..count {
             let answer = combination(fields, number);
-            let taken = rules.iter().position(|rule| {
-                let passes = |test: &FieldTest| {
-                    answer.iter().any(|(path, sample)| *path == test.path && sample.passes(test))
-                };
-                rule.when.iter().all(passes)
-            });
+            let passes = |test: &FieldTest| {
+                answer.iter().any(|(path, sample)| *path == test.path && sample.passes(test))
+            };
+            let mut taken = None;
+            for (index, rule) in rules.iter().enumerate() {
+                if rule.when.iter().all(passes) {
+                    possible[index] = true;
+                    taken = taken.or(Some(index));
+                }
+            }
             match taken {
                 Some(index) => used[index] = true,
                 None if self.uncovered.is_none() => {
@@ -101,7 +107,8 @@ impl RuleGaps {
                 None => {}
             }
         }
-        self.unused = (0..rules.len()).filter(|&index| !used[index]).collect();
+        self.impossible = (0..rules.len()).filter(|&index| !possible[index]).collect();
+        self.unused = (0..rules.len()).filter(|&index| possible[index] && !used[index]).collect();
     }
 }
 
@@ -338,6 +345,6 @@ mod tests {
         assert_eq!(gaps(verdict, r#"["verdict"]"#, &rules).unused, [2]);
         let score = r#""score":{"type":"integer","maximum":10}"#;
         let rules = [json!({"score": "> 10"}), json!({})];
-        assert_eq!(gaps(score, r#"["score"]"#, &rules).unused, [0]);
+        assert_eq!(gaps(score, r#"["score"]"#, &rules).impossible, [0]);
     }
 }

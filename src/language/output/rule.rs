@@ -104,7 +104,7 @@ impl ValueTest {
             Value::String(text) => match Self::comparison(text) {
                 Some(comparison) => Ok(comparison),
                 None if is_like_comparison(text) => Err(format!(
-                    "`{text}` compares nothing; write a number after one of <, <=, >, >=, such as `{path}: \">= 7\"`"
+                    "`{text}` compares nothing; write a value that the field is equal to, a list of them, or a number after one of <, <=, >, >="
                 )),
                 None => Ok(Self::OneOf(vec![Value::String(text.clone())])),
             },
@@ -135,7 +135,11 @@ impl ValueTest {
 /// Returns whether a text was probably meant to compare a number: signs, and a number behind them.
 fn is_like_comparison(text: &str) -> bool {
     let rest = text.trim_start_matches(['=', '<', '>', '!']).trim();
-    rest.len() < text.trim().len() && rest.parse::<f64>().is_ok()
+    let is_operator = rest.len() < text.trim().len();
+    is_operator
+        && (rest.parse::<f64>().is_ok()
+            || text.trim().starts_with("!=")
+            || text.trim().starts_with("=="))
 }
 
 /// Whether two values are the same; 1 and 1.0 are.
@@ -209,10 +213,7 @@ mod tests {
             (json!("approve"), "`when` names fields of the answer"),
             (json!({"by": {"name": "A"}}), "such as `by.name`"),
             (json!({"verdict": []}), "so `verdict` is never in it"),
-            (
-                json!({"score": "=> 7"}),
-                "`=> 7` compares nothing; write a number after one of <, <=, >, >=",
-            ),
+            (json!({"score": "=> 7"}), "or a number after one of <, <=, >, >="),
             (json!({"score": "==7"}), "`==7` compares nothing"),
         ];
         for (when, words) in table {

@@ -52,7 +52,10 @@ pub const CODES: [(&str, &str); 30] = [
     ("RF402", "an evaluator is not shown what it judges (warning)"),
     ("RF403", "a model has no known name (warning)"),
     ("RF404", "an option asks for more than runs unasked by itself (warning)"),
-    ("RF405", "the name of a tool is probably misspelt (warning)"),
+    (
+        "RF405",
+        "the name of a tool is probably misspelt, or a rule is for none that is offered (warning)",
+    ),
     ("RF501", "the schema of an output is missing or wrong"),
     ("RF502", "`when` names a field or a value that the schema of the output does not have"),
     ("RF503", "an answer that the schema allows leads nowhere"),

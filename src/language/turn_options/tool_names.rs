@@ -1,4 +1,4 @@
-//! Names of tools that are probably misspelt: Claude Code takes any name, and then offers no such tool.
+//! Names of tools that are probably misspelt, and rules that are for nothing: Claude Code takes them all.
 
 use super::{OptionFault, OptionPlaces};
 use crate::domain::turn_options::TurnOptions;
@@ -47,7 +47,8 @@ const TOOLS: [&str; 38] = [
     "Write",
 ];
 
-/// Returns hints on names that are no tool of Claude Code, and are like one.
+/// Returns hints on names that are no tool of Claude Code, and are like one, and on rules for tools that are
+/// not offered.
 #[must_use]
 pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> {
     let lists = [
@@ -59,8 +60,8 @@ pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<Opti
         .into_iter()
         .flat_map(|(key, list)| list.iter().flatten().map(move |rule| (key, rule.as_str())));
     let hints = all.filter_map(|(key, rule)| {
-        let name = rule.split('(').next().unwrap_or_default().trim();
-        if TOOLS.contains(&name) || name.starts_with("mcp__") {
+        let name = tool_of(rule);
+        if is_known(name) || name.starts_with("mcp__") {
             return None;
         }
         let is_meant = |known: &&str| name.eq_ignore_ascii_case(known) || is_slip(name, known);
@@ -70,5 +71,66 @@ pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<Opti
             format!("`{name}` is no known tool of Claude Code; did you mean `{similar}`?");
         Some(OptionFault { at, message })
     });
-    hints.collect()
+    hints.chain(idle_rules(options, places)).collect()
+}
+
+/// Returns hints on rules for tools that are not offered.
+fn idle_rules(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> {
+    let Some(offered) = options.tools.as_ref() else { return Vec::new() };
+    let is_offered = |name: &str| offered.iter().any(|tool| tool == name || !is_known(tool));
+    let hint = |rule: &String| {
+        let name = tool_of(rule);
+        if !is_known(name) || is_offered(name) {
+            return None;
+        }
+        let at = places.of("allowed_tools", Some(rule)).unwrap_or(Place::START);
+        let message =
+            format!("`tools` does not offer `{name}`, so `{rule}` allows nothing; add it there");
+        Some(OptionFault { at, message })
+    };
+    options.allowed_tools.iter().flatten().filter_map(hint).collect()
+}
+
+fn tool_of(rule: &str) -> &str {
+    rule.split('(').next().unwrap_or_default().trim()
+}
+
+fn is_known(name: &str) -> bool {
+    TOOLS.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hints(options: serde_json::Value) -> Vec<String> {
+        let options = serde_json::from_value(options).expect("options");
+        let found = tool_name_hints(&options, &OptionPlaces::default());
+        found.into_iter().map(|fault| fault.message).collect()
+    }
+
+    #[test]
+    fn slips_are_told_and_other_names_are_not() {
+        let told = hints(json!({ "tools": ["Raed", "Mine"], "disallowed_tools": ["bash(ls)"] }));
+        assert_eq!(
+            told,
+            [
+                "`Raed` is no known tool of Claude Code; did you mean `Read`?",
+                "`bash` is no known tool of Claude Code; did you mean `Bash`?",
+            ]
+        );
+        assert!(hints(json!({ "allowed_tools": ["mcp__x__y", "WebFetch"] })).is_empty());
+    }
+
+    #[test]
+    fn rule_for_a_tool_that_is_not_offered_is_told() {
+        let told =
+            hints(json!({ "tools": ["Read"], "allowed_tools": ["Bash(ls:*)", "Read(./**)"] }));
+        assert_eq!(
+            told,
+            ["`tools` does not offer `Bash`, so `Bash(ls:*)` allows nothing; add it there"]
+        );
+    }
 }

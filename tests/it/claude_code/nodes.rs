@@ -159,15 +159,13 @@ fn reviewer_reads_and_fixer_runs_the_tests_and_judge_has_no_tools() {
         on("The judge says").reply("<result>POSITIVE</result>"),
         otherwise().reply(change),
     ]);
-    let start = machine.path("flow/START.md");
-    let start = start.to_str().expect("UTF-8");
     let mode = ["--permission-mode", "acceptEdits", "--allow-tools", "Bash(cargo test:*)"];
     let ended = machine.start_at("START.md", &mode).wait().exits(0).prints(super::POSITIVE);
     assert!(
         ended.stderr.contains("Bash `curl -s http://127.0.0.1:1/x`"),
         "one tool was refused: {ended:?}"
     );
-    assert!(fs::read_to_string(lib).expect("it is there").contains("1 + 1, 2"), "{start}");
+    assert!(fs::read_to_string(lib).expect("it is there").contains("1 + 1, 2"));
     let offers = |marker: &str, tool: &str| {
         machine.api.request(marker).tools.iter().any(|known| known == tool)
     };

@@ -83,15 +83,17 @@ impl<'scene> Machine<'scene> {
         if matches!(answer, Expression::Feedback(role) if self.is_unasked(*role)) {
             return Ok(String::new());
         }
-        let value: Value = serde_json::from_str(text).unwrap_or_default();
-        let found = field(&value, path).map(|value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        });
-        found.ok_or_else(|| {
+        let lacking = |what: String| {
             let shown: String = text.chars().take(SHOWN_ANSWER).collect();
-            Lacking::Never(format!("the answer has no field {path}; it begins with {shown:?}"))
-        })
+            Lacking::Never(format!("{what}; it begins with {shown:?}"))
+        };
+        let value: Value = serde_json::from_str(text)
+            .map_err(|_| lacking("the answer is not one JSON object".to_owned()))?;
+        match field(&value, path) {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(other) => Ok(other.to_string()),
+            None => Err(lacking(format!("the answer has no field {path}"))),
+        }
     }
 
     fn response(&self, name: &str) -> Result<String, Lacking> {

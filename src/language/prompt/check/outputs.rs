@@ -54,6 +54,11 @@ impl Report<'_> {
             );
             self.error(name, prompt.places.policy.unwrap_or(key.place), "RF503", message);
         }
+        for index in gaps.impossible {
+            let message =
+                "no answer that the schema allows has these values, so this entry is never taken";
+            self.error(name, place(index), "RF502", message.to_owned());
+        }
         for index in gaps.unused {
             let message =
                 "this entry is never taken: for each answer it is for, an entry before it is"

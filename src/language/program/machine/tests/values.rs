@@ -128,7 +128,7 @@ fn answer_without_the_field_fails_with_what_it_begins_with() {
     let mut play = Play::of(&judged("(terminal :result (response r :field at.line))"));
     let ended = play.answers("a", "no object").ended().to_owned();
     assert!(
-        ended.contains("the answer has no field at.line; it begins with \"no object\""),
+        ended.contains("the answer is not one JSON object; it begins with \"no object\""),
         "{ended}"
     );
 }

@@ -39,8 +39,8 @@ use crate::domain::id::StateName;
 use crate::domain::policy::Violation;
 use crate::domain::transition::{Transition, Variables};
 
-/// How much of an answer is shown that is no object, in characters: what Claude Code says of one that breaks the
-/// schema has the path and the rule in it.
+/// The characters that are shown of an answer that is no object. Claude Code's own complaint about one has the
+/// path and the rule in it.
 const SHOWN_ANSWER: usize = 400;
 
 /// The variable that has the answer in the state that is entered.

@@ -63,7 +63,8 @@ pub struct Claude {
     pub(super) starts_ahead: Cell<bool>,
     warned_of_version: Cell<bool>,
     writes: WriteWatches,
-    /// Whether a turn may have had a system prompt of its own; not known of those before this runtime.
+    /// The possibility that a turn had a system prompt of its own: true once one had, and in a run that an earlier
+    /// runtime served.
     pub(super) own_system_prompts: Cell<bool>,
 }
 

@@ -43,7 +43,7 @@ struct RedoHeader {
 /// What the system said. The stream can be read as before then, or [`recover`] makes it so.
 pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
     let file = OpenOptions::new().read(true).write(true).open(stream)?;
-    let region = Region { from, end: file.metadata()?.len() };
+    let region = TurnRegion { from, end: file.metadata()?.len() };
     let compacted = region.scan(&file, read, |_| Ok(()))?;
     if compacted.dropped == 0 {
         return Ok(read);
@@ -75,7 +75,7 @@ pub fn recover(stream: &Path, from: u64) -> Result<()> {
             // A stream that is shorter has been cut already.
             let end = kept.end.unwrap_or(length);
             if length >= end.max(from + kept.length) {
-                move_to_front(&file, Region { from, end }, kept)?;
+                move_to_front(&file, TurnRegion { from, end }, kept)?;
             }
         }
     }
@@ -84,12 +84,12 @@ pub fn recover(stream: &Path, from: u64) -> Result<()> {
 
 /// A turn's region of a stream, in bytes.
 #[derive(Debug, Clone, Copy)]
-struct Region {
+struct TurnRegion {
     from: u64,
     end: u64,
 }
 
-impl Region {
+impl TurnRegion {
     /// Hands each line that is kept to `keep`, and returns the lengths. `read` is the byte of the stream up to
     /// which it had been read.
     fn scan(
@@ -147,14 +147,14 @@ fn redo_record(stream: &Path) -> PathBuf {
 /// Writes a redo record: a header, and the kept lines.
 fn write_redo_record(
     path: &Path,
-    region: Region,
+    region: TurnRegion,
     length: u64,
     write_lines: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
     let mut new = OpenOptions::new();
     let file = new.write(true).create(true).truncate(true).mode(0o600).open(path)?;
     let mut record = BufWriter::new(file);
-    let Region { from, end } = region;
+    let TurnRegion { from, end } = region;
     serde_json::to_writer(&mut record, &RedoHeader { from, length, end: Some(end) })?;
     record.write_all(b"\n")?;
     write_lines(&mut record)?;
@@ -177,8 +177,8 @@ fn open_record(path: &Path, from: u64) -> Result<Option<KeptLines>> {
 
 /// Writes the kept lines at the front of the region, lets follow what the child has written since the
 /// region was read, and cuts off the rest.
-fn move_to_front(file: &File, region: Region, kept: KeptLines) -> Result<()> {
-    let Region { from, mut end } = region;
+fn move_to_front(file: &File, region: TurnRegion, kept: KeptLines) -> Result<()> {
+    let TurnRegion { from, mut end } = region;
     let mut new_end = from + kept.length;
     kept.copy_to(file, from)?;
     point("compact.moved");
@@ -222,7 +222,7 @@ mod tests {
         let write = |record: &mut BufWriter<File>| record.write_all(kept.as_bytes());
         let length = kept.len() as u64;
         let end = stream.metadata().expect("known").len();
-        let region = Region { from, end };
+        let region = TurnRegion { from, end };
         write_redo_record(&redo_record(stream), region, length, write).expect("written");
     }
 
@@ -260,7 +260,7 @@ mod tests {
         let (path, from) = stream(folder.path());
         let file = OpenOptions::new().read(true).write(true).open(&path).expect("opened");
         let end = file.metadata().expect("known").len();
-        let region = Region { from, end };
+        let region = TurnRegion { from, end };
         noted(&path, from, &[INIT, SAID, RESULT].concat());
         let lines = open_record(&redo_record(&path), from).expect("opened").expect("whole");
         let mut child = OpenOptions::new().append(true).open(&path).expect("opened");

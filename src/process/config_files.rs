@@ -62,64 +62,56 @@ pub fn take_out_configs(options: &mut TurnOptions, stem: &Path) -> Vec<ConfigFil
     files
 }
 
-/// The files of a process that is about to start: they go with this, unless it is kept for the process.
+/// The files of a process that is about to start: they go with this, unless they are left to the process.
 #[derive(Debug)]
-pub struct ConfigFiles {
-    stem: PathBuf,
-    are_kept: bool,
-}
+pub struct ConfigFiles(Vec<PathBuf>);
 
 impl ConfigFiles {
     /// Writes what [`take_out_configs`] has taken out of some options.
     ///
     /// # Errors
     /// The file, and the system's error.
-    pub fn write(stem: PathBuf, configs: &[ConfigFile]) -> Result<Self, (PathBuf, Error)> {
-        let files = Self { stem, are_kept: false };
+    pub fn write(configs: &[ConfigFile]) -> Result<Self, (PathBuf, Error)> {
+        let files = Self(configs.iter().map(|config| config.path.clone()).collect());
         for config in configs {
             config.write().map_err(|error| (config.path.clone(), error))?;
         }
         Ok(files)
     }
 
-    /// Leaves the files to the process.
-    pub fn keep(mut self) {
-        self.are_kept = true;
+    /// Leaves the files to the process, and returns their paths.
+    #[must_use]
+    pub fn leave(mut self) -> Vec<PathBuf> {
+        std::mem::take(&mut self.0)
     }
 }
 
 impl Drop for ConfigFiles {
     fn drop(&mut self) {
-        if !self.are_kept {
-            remove_configs(&self.stem);
-        }
+        remove_configs(&self.0);
     }
 }
 
-/// Removes the files whose paths begin with `stem`, once nobody reads them any more.
-pub fn remove_configs(stem: &Path) {
-    if let (Some(folder), Some(name)) = (stem.parent(), stem.file_name().and_then(OsStr::to_str)) {
-        remove_where(folder, |process| process == name);
-    }
-}
-
-/// Removes the files of processes that are not among those to keep, by their names.
-pub fn remove_all_configs_but(folder: &Path, keep: &[String]) {
-    remove_where(folder, |process| !keep.iter().any(|kept| kept == process));
-}
-
-/// Removes the files of the processes that a condition holds for. What cannot be removed is said.
-fn remove_where(folder: &Path, is_over: impl Fn(&str) -> bool) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(process) = name.to_str().and_then(process_of) else { continue };
-        if is_over(process)
-            && let Err(error) = std::fs::remove_file(entry.path())
+/// Removes files that nobody reads any more. One that cannot be removed is named.
+pub fn remove_configs(paths: &[PathBuf]) {
+    for path in paths {
+        if let Err(error) = std::fs::remove_file(path)
             && error.kind() != ErrorKind::NotFound
         {
-            tracing::warn!("{}: cannot be removed: {error}", entry.path().display());
+            tracing::warn!("{}: cannot be removed: {error}", path.display());
         }
     }
+}
+
+/// Removes the files of processes that are not among those to keep, by their names: those of a raymond that
+/// was killed. It reads the whole directory, so it is not for each process.
+pub fn remove_all_configs_but(folder: &Path, keep: &[String]) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|path| {
+        let process = path.file_name().and_then(OsStr::to_str).and_then(process_of);
+        process.is_some_and(|process| !keep.iter().any(|kept| kept == process))
+    });
+    remove_configs(&paths.collect::<Vec<_>>());
 }
 
 /// Returns the name of the process that a configuration file is of.
@@ -170,7 +162,7 @@ mod tests {
         let left = || std::fs::read_dir(folder.path()).expect("read").count();
         remove_all_configs_but(folder.path(), &["main-1-0".to_owned()]);
         assert_eq!(left(), 3, "those of a process that lives are kept");
-        remove_configs(&folder.path().join("main-1-0"));
+        drop(ConfigFiles::write(&files).expect("written"));
         assert_eq!(left(), 1, "only what is no configuration is left");
     }
 }

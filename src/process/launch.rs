@@ -67,10 +67,9 @@ impl Claude {
         let cwd = self.homes.directory(&launch.home);
         let cwd = cwd.map_err(|why| Failure::new(Cause::Workflow, why))?;
         let mut options = launch.options.clone();
-        let stem = self.steps.join(&launch.name);
-        let configs = take_out_configs(&mut options.turn, &stem);
-        let configs = ConfigFiles::write(stem, &configs)
-            .map_err(|(path, error)| unwritable(&path, &error))?;
+        let configs = take_out_configs(&mut options.turn, &self.steps.join(&launch.name));
+        let configs =
+            ConfigFiles::write(&configs).map_err(|(path, error)| unwritable(&path, &error))?;
         let mut arguments =
             arguments(launch.session, &options, (&self.settings, &self.scope), told, launch.most);
         if launch.reads_results {
@@ -115,7 +114,7 @@ impl Claude {
         let stream = files.stream.clone();
         let mut worker =
             Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
-        configs.keep();
+        worker.configs = configs.leave();
         worker.slot = launch.slot;
         worker.options = launch.options;
         worker.reads_results = launch.reads_results;

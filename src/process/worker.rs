@@ -1,5 +1,6 @@
 //! A Claude Code process at work: what it is told, how far its stream has been read, how it ends.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,6 +37,8 @@ pub struct Worker {
     pub files: ProcessFiles,
     /// How far its stream has been read.
     pub follower: Follower,
+    /// The files of its configurations; not known of a process that an earlier runtime started.
+    pub configs: Vec<PathBuf>,
     /// Byte of the stream at which its last turn begins.
     pub turn_from: u64,
     /// What it was started with, or last switched to.
@@ -109,6 +112,7 @@ impl Worker {
             process,
             files,
             follower,
+            configs: Vec::new(),
             turn_from: position,
             options: ProcessOptions::default(),
             reads_results: false,
@@ -196,7 +200,7 @@ impl Worker {
         if self.may_leave_others || self.began.elapsed() > BRIEF {
             leftover::sweep(marker, |process| process == self.files.name).await;
         }
-        remove_configs(&self.files.stream.with_extension(""));
+        remove_configs(&self.configs);
         point("rest.after");
         drop(self.life.take());
         drop(self.slot.take());

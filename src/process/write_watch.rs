@@ -37,7 +37,7 @@ impl WriteWatches {
     pub fn watch(&self, file: &Path) -> Option<WriteWatch> {
         let name = file.file_name()?.to_owned();
         let listen = || {
-            let mut writes = system::Writes::below(&self.directory)?;
+            let mut writes = system::DirectoryWrites::below(&self.directory)?;
             let followed = Rc::clone(&self.followed);
             let listener = spawn_local(async move {
                 while writes.next(|name| wake(&followed, name)).await.is_ok() {}
@@ -111,9 +111,9 @@ mod system {
     const EVENTS_LENGTH: usize = 4096;
 
     #[derive(Debug)]
-    pub(super) struct Writes(AsyncFd<OwnedFd>);
+    pub(super) struct DirectoryWrites(AsyncFd<OwnedFd>);
 
-    impl Writes {
+    impl DirectoryWrites {
         #[expect(
             deprecated,
             reason = "the descriptor is owned and stays what it is, and the successor is unsafe code"
@@ -154,9 +154,9 @@ mod system {
     use std::path::Path;
 
     #[derive(Debug)]
-    pub(super) struct Writes;
+    pub(super) struct DirectoryWrites;
 
-    impl Writes {
+    impl DirectoryWrites {
         pub(super) fn below(_: &Path) -> Option<Self> {
             None
         }

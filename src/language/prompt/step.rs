@@ -200,7 +200,7 @@ fn contract(
     })
 }
 
-/// What to ask in a turn of a graph's node or of a role: only a result ends it.
+/// Returns the turn of a graph's node or of a role, which only a result ends.
 ///
 /// # Errors
 /// [`Error`] if the schema of its answer is none.

@@ -8,7 +8,7 @@ use crate::language::output::field;
 use crate::language::place::Place;
 use crate::language::program::definition::{Condition, Definition, Expression, Instruction, Kind};
 
-/// How much of an answer is shown that lacks a field, in characters.
+/// The characters that are shown of an answer that lacks a field.
 const SHOWN_ANSWER: usize = 80;
 
 /// A value that cannot be had yet.

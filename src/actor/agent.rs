@@ -8,6 +8,7 @@ mod errand;
 mod fork;
 mod join;
 mod judge;
+mod permissions;
 mod walk;
 
 use std::rc::Rc;
@@ -143,6 +144,14 @@ impl Agent {
         let evaluator = assignment.proposal.as_ref().map(|proposal| proposal.evaluator.clone());
         let asked = evaluator.or_else(|| Some(assignment.task.as_ref()?.name.clone()));
         let schema = ask.output.as_ref().map(|contract| Arc::clone(contract.schema.text()));
+        let own_on_denied = ask.options.on_denied;
+        let options = match self.permitted_options(&assignment, ask.options, &ask.option_site) {
+            Ok(options) => options,
+            Err(why) => {
+                let failure = Failure::new(Cause::Workflow, why);
+                return self.report(Report::failed(assignment.turn, failure));
+            }
+        };
         let terms = Terms {
             policy: ask.policy,
             output: ask.output,
@@ -153,21 +162,10 @@ impl Agent {
             folder: assignment.folder.clone(),
             home: assignment.home.clone(),
             forks: ask.forks,
-            on_denied: ask.options.on_denied.unwrap_or(self.context.on_denied),
+            on_denied: own_on_denied.unwrap_or(self.context.on_denied),
             task: assignment.task.is_some().then(|| Box::new(assignment.clone())),
             base: assignment.base.clone(),
         };
-        let options = match &assignment.folder {
-            Some(folder) => ask.options.below(folder),
-            None => ask.options,
-        };
-        let options = options.or(&self.context.options);
-        if let Some(widening) = self.context.ceiling.widenings(&options).into_iter().next() {
-            let place = ask.option_site.place_of(widening.key, widening.part.as_deref());
-            let message = format!("{place}: {}: {}", widening.key, widening.message);
-            let failure = Failure::new(Cause::Workflow, message);
-            return self.report(Report::failed(assignment.turn, failure));
-        }
         let input = StepInput {
             version: STEP_VERSION,
             turn: assignment.turn,

@@ -4,6 +4,7 @@ pub mod answers;
 pub mod facts;
 pub mod programs;
 pub mod readers;
+pub mod trust;
 pub mod workflows;
 pub mod worktrees;
 
@@ -18,6 +19,7 @@ use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
     TreeArgs,
 };
+use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
 use super::logging::Logging;
@@ -38,7 +40,7 @@ use crate::language::prompt::step::RESERVED;
         Exit codes: 0 all agents ended well, 1 an agent failed (or a tool was refused, with --strict), 2 a question, a signal or an agent is waited for,\n\
         64 wrong usage, 65 invalid workflow or state, 69 Claude Code (or a plug-in that is required) cannot be\n\
         started, or is not logged in, 73 held by another raymond, 74 input/output error, 75 paused (budget,\n\
-        usage limit, a plug-in), 130 interrupted. After 2, 69, 75 and 130: `raymond run RUN` goes on."
+        usage limit, a plug-in), 77 not trusted, 130 interrupted. After 2, 69, 75 and 130: `raymond run RUN` goes on."
 )]
 pub struct Cli {
     /// What to do.
@@ -92,6 +94,9 @@ pub enum Command {
     Stop(StopArgs),
     /// Show the runs that can go on, or let them all go on
     Recover(RecoverArgs),
+    /// Trust a workflow's folder to do more than prompt, or show what is trusted
+    #[command(after_help = TRUST_HELP)]
+    Trust(TrustArgs),
     /// Say all that is wrong with a workflow, without running it
     #[command(after_help = CHECK_HELP, after_long_help = workflows::check_help())]
     Check(CheckArgs),

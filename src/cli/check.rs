@@ -28,7 +28,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Error> {
     let graphs = subject.graphs(args.profile.into());
     let consent = StarterConsent {
         tools: args.allow_tools.clone(),
-        trusts_workflow: args.trust_workflow,
+        trusts_workflow: args.trust,
         widest_mode: args.permission_mode.clone().map(Permission::Mode),
     };
     let findings = check::check(check::Subject {

@@ -9,7 +9,7 @@ use super::args::{Cli, Command};
 use super::exit::{Error, Exit};
 use super::{
     answer, check, costs, diagnostics, facts, graph, list, log, output, recover, run, schema, show,
-    signal, start, status, stop, top, tree, workflow, worktrees,
+    signal, start, status, stop, top, tree, trust, workflow, worktrees,
 };
 
 /// Runs a command line, program name included, and gives its exit code.
@@ -74,6 +74,7 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Stop(args) => stop::stop(&args),
         Command::Top(args) => top::top(&args),
         Command::Recover(args) => recover::recover(&args),
+        Command::Trust(args) => trust::trust(&args),
         Command::Check(args) => check::check(&args),
         Command::Graph(args) => graph::graph(&args),
         Command::Workflow(command) => workflow::workflow(command),

@@ -32,13 +32,15 @@ pub enum Exit {
     Io = 74,
     /// Paused; it can go on.
     Paused = 75,
+    /// The workflow or the run asks for more than the person who starts it has confirmed.
+    NotTrusted = 77,
     /// Interrupted; the state is saved, and it can go on.
     Interrupted = 130,
 }
 
 impl Exit {
     /// All of them, in the order of their codes.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Success,
         Self::AgentFailed,
         Self::Waiting,
@@ -48,6 +50,7 @@ impl Exit {
         Self::Held,
         Self::Io,
         Self::Paused,
+        Self::NotTrusted,
         Self::Interrupted,
     ];
 
@@ -160,6 +163,7 @@ fn of_runtime(error: &runtime::Error) -> Exit {
         | Error::Context { .. }
         | Error::Branch { .. }
         | Error::Name(_)
+        | Error::NoHome
         | Error::Taken(_) => Exit::Usage,
         Error::Workflow(_)
         | Error::Graph { .. }
@@ -172,6 +176,8 @@ fn of_runtime(error: &runtime::Error) -> Exit {
             Exit::Unavailable
         }
         Error::Io { .. } | Error::Broken { .. } | Error::NoSystem => Exit::Io,
+        Error::NotTrusted { .. } | Error::NotConfirmed { .. } => Exit::NotTrusted,
+        Error::Unsteady { .. } => Exit::Io,
         Error::Store(error) => of_store(error),
     }
 }
@@ -185,6 +191,7 @@ fn of_store(error: &store::Error) -> Exit {
         store::Error::Damaged { .. } | store::Error::Empty { .. } | store::Error::Newer { .. } => {
             Exit::Invalid
         }
+        store::Error::Key { .. } | store::Error::Unproven { .. } => Exit::NotTrusted,
         store::Error::Io { .. } | store::Error::Stopped { .. } => Exit::Io,
     }
 }
@@ -197,6 +204,6 @@ mod tests {
     fn every_code_is_listed_once() {
         let codes = Exit::ALL.map(Exit::code);
         assert!(codes.is_sorted_by(|a, b| a < b));
-        assert_eq!(codes, [0, 1, 2, 64, 65, 69, 73, 74, 75, 130]);
+        assert_eq!(codes, [0, 1, 2, 64, 65, 69, 73, 74, 75, 77, 130]);
     }
 }

@@ -55,6 +55,11 @@ pub struct Options {
     #[command(flatten)]
     pub consent: Consent,
 
+    /// Read prompts afresh at each turn, while you write a workflow. Graphs, programs and keys that widen
+    /// permissions stay as they were when the run began; kept with the run
+    #[arg(long)]
+    pub live: bool,
+
     /// Exit 1 at the end if any tool was refused in the run, also before it was taken up again; kept
     /// with the run
     #[arg(long)]
@@ -132,9 +137,10 @@ pub struct Consent {
     #[arg(long, value_name = "RULE", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
 
-    /// Let the workflow bring rules, settings, servers, Claude Code plug-ins and an environment of its own
-    #[arg(long)]
-    pub trust_workflow: bool,
+    /// Trust the workflow's folder as it is now, or the run as its directory tells it: commands, plug-ins,
+    /// rules, settings, servers and an environment of its own. Remembered: see `raymond trust`
+    #[arg(long, visible_alias = "trust-workflow", env = "RAYMOND_TRUST", hide_env_values = true)]
+    pub trust: bool,
 
     /// Let Claude Code do everything without asking; only for places where nothing can be harmed
     #[arg(long)]

@@ -8,7 +8,7 @@ use super::exit::{Error, Exit};
 use super::foreground::supervise_here;
 use super::options::Options;
 use super::target::{self, Target};
-use super::{output, settings, summary};
+use super::{confirm, output, settings, summary};
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::process::command::Marker;
@@ -64,8 +64,10 @@ pub(super) fn create_of(
     let settings = settings::new(args, workflow)?;
     let id = args.birth.id.clone().or_else(|| args.birth.label.clone());
     let request = Request { id, input: args.birth.input.clone(), program };
-    runtime::create(root, workflow, &request, settings, Graphs::default())
-        .map_err(|error| answers::placed(error, &args.options.answers))
+    confirm::confirmed(&args.options, |starter| {
+        runtime::create(root, workflow, &request, settings.clone(), Graphs::default(), starter)
+    })
+    .map_err(|error| answers::placed(error, &args.options.answers))
 }
 
 fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Exit, Error> {
@@ -85,10 +87,17 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
         }
         return Ok(Exit::of(&recovered.run));
     }
-    let mut graphs = Graphs::default();
-    graphs.migrate = options.answers.migrate;
-    let prepared = runtime::take_up(store, recovered, settings, graphs)
-        .map_err(|error| answers::placed(error, &options.answers))?;
+    let mut taken = Some((store, recovered));
+    let prepared = confirm::confirmed(options, |starter| {
+        let (store, recovered) = match taken.take() {
+            Some(taken) => taken,
+            None => RunStore::open(root, id)?,
+        };
+        let mut graphs = Graphs::default();
+        graphs.migrate = options.answers.migrate;
+        runtime::take_up(store, recovered, settings.clone(), graphs, root, starter)
+    })
+    .map_err(|error| answers::placed(error, &options.answers))?;
     supervise_here(options, root, prepared)
 }
 

@@ -94,6 +94,7 @@ fn overlay(args: &Options, settings: &mut Settings) {
     settings.on_budget = args.on_budget.map_or(settings.on_budget, |named| named.0);
     settings.debug |= args.debug;
     settings.strict |= args.strict;
+    settings.live |= args.live;
     settings.on_limit = args.on_limit.map_or(settings.on_limit, |named| named.0);
     if let Some(given) = &args.claude {
         settings.claude = program(given);
@@ -102,7 +103,7 @@ fn overlay(args: &Options, settings: &mut Settings) {
         settings.claude_args.clone_from(&args.claude_args);
         settings.options.forget_given(&args.claude_args);
     }
-    settings.consent.trusts_workflow |= args.consent.trust_workflow;
+    settings.consent.trusts_workflow |= args.consent.trust;
     settings.consent.tools.extend(args.consent.allow_tools.iter().cloned());
     settings.consent.tools.sort();
     settings.consent.tools.dedup();

@@ -40,7 +40,7 @@ pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
 
 /// Nothing has this name: perhaps something similar does.
 fn nothing(target: &str, root: &Root) -> String {
-    const COMMANDS: [&str; 20] = [
+    const COMMANDS: [&str; 21] = [
         "run",
         "top",
         "resume",
@@ -52,6 +52,7 @@ fn nothing(target: &str, root: &Root) -> String {
         "show",
         "costs",
         "stop",
+        "trust",
         "recover",
         "schema",
         "answer",

@@ -124,6 +124,9 @@ pub struct Settings {
     /// What states need of Claude Code that do not say it themselves.
     #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
     pub options: TurnOptions,
+    /// Whether prompts are read afresh at each turn, while someone writes the workflow.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub live: bool,
     /// Further arguments for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claude_args: Vec<String>,
@@ -174,6 +177,7 @@ impl Default for Settings {
             permission: Permission::default(),
             consent: StarterConsent::default(),
             options: TurnOptions::default(),
+            live: false,
             claude_args: Vec::new(),
             variables: Variables::new(),
             label: None,

@@ -1,7 +1,7 @@
 //! Decides which options of a turn widen what the person allowed who started the run.
 //!
 //! A state may narrow its permissions freely. It may widen them only as far as the starter said so:
-//! by a permission mode, by rules with `--allow-tools`, or by `--trust-workflow`. Everything else is
+//! by a permission mode, by rules with `--allow-tools`, or by `--trust`. Everything else is
 //! refused before the turn starts. The decision is the same before a run and before a turn.
 //!
 //! What widens: a permission mode above the run's; a rule that lets a tool run unasked which can
@@ -100,6 +100,12 @@ impl PermissionCeiling {
         }
     }
 
+    /// Returns the permissions of a state whose file is not what the run began with: none beyond the mode.
+    #[must_use]
+    pub fn without_consent(&self) -> Self {
+        Self { tools: Vec::new(), trusts_workflow: false, ..self.clone() }
+    }
+
     /// Adds the environment variables that the starter has: no others can be passed to a process.
     #[must_use]
     pub fn with_inherited(self, names: BTreeSet<String>) -> Self {
@@ -159,7 +165,7 @@ impl PermissionCeiling {
             key,
             part: None,
             message: format!(
-                "the run was started with {flag}, which this would replace; allow it with --trust-workflow"
+                "the run was started with {flag}, which this would replace; allow it with --trust"
             ),
         };
         self.given_flags.iter().filter(|(_, key)| is_set(key)).map(widening).collect()
@@ -244,7 +250,7 @@ const HARMLESS_AGENT_KEYS: [&str; 9] = [
 fn config_beyond(options: &TurnOptions) -> Vec<Widening> {
     let mut found = Vec::new();
     let mut add = |key: &'static str, part: Option<&str>, what: &str| {
-        let message = format!("{what}; allow it with --trust-workflow");
+        let message = format!("{what}; allow it with --trust");
         found.push(Widening { key, part: part.map(str::to_owned), message });
     };
     for server in options.mcp_config.iter().flatten() {
@@ -316,7 +322,7 @@ fn environment_beyond(options: &TurnOptions) -> Vec<Widening> {
             key: "env",
             part: Some(name.clone()),
             message: format!(
-                "`{name}` can change which program runs or what it talks to; pass the starter's own with `env: [{name}]`, or allow it with --trust-workflow"
+                "`{name}` can change which program runs or what it talks to; pass the starter's own with `env: [{name}]`, or allow it with --trust"
             ),
         })
         .collect()

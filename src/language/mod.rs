@@ -6,7 +6,7 @@
 #[macro_use]
 pub mod keys;
 
-mod checksum;
+pub(crate) mod checksum;
 pub mod diagnostic;
 pub mod drawing;
 pub mod excerpt;
@@ -19,6 +19,7 @@ pub mod model_hint;
 pub mod output;
 pub mod place;
 pub mod plugins;
+pub mod privileges;
 pub mod program;
 pub mod prompt;
 pub mod replies;

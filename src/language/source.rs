@@ -20,6 +20,14 @@ pub enum Error {
         /// A file that has a similar name.
         similar: Option<String>,
     },
+    /// It came after the run began.
+    #[error(
+        "{path}: this file is not part of the workflow as it was when the run began; take it up with --migrate, or start a run that reads its prompts afresh: --live"
+    )]
+    NotPinned {
+        /// The file.
+        path: String,
+    },
     /// A link leads out of the workflow's directory.
     #[error(
         "{path}: this leads out of the workflow's scope, its directory; put a copy of the file beside the first prompt"
@@ -71,6 +79,7 @@ impl Error {
     #[must_use]
     pub fn reason(&self) -> String {
         let (Self::Missing { path, .. }
+        | Self::NotPinned { path }
         | Self::Outside { path }
         | Self::NotAFile { path }
         | Self::TooLong { path, .. }
@@ -100,6 +109,11 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// [`Error`] if it is not there, leads out of the scope or is not text.
     fn read(&self, name: &StateName) -> Result<String, Error>;
+
+    /// Returns whether the content of a file is what the run began with.
+    fn is_as_pinned(&self, _name: &StateName) -> bool {
+        true
+    }
 
     /// Whether a state can be entered.
     ///

@@ -9,7 +9,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use super::home::Homes;
 use super::leftover;
 use super::machine::{self, Gauge};
 use super::notice::Notice;
+use super::option_flags::WorkflowFolders;
 use super::pool::Pool;
 use super::stops::Stops;
 use super::stream::Stream;
@@ -50,7 +51,7 @@ pub struct Claude {
     pub(super) settings: Settings,
     pub(super) homes: Homes,
     /// The workflow's folder, below which the files of options are.
-    pub(super) scope: PathBuf,
+    pub(super) folders: WorkflowFolders,
     /// The names of the variables that processes inherit.
     pub(super) inherited: BTreeSet<String>,
     pub(super) steps: PathBuf,
@@ -99,7 +100,7 @@ impl Claude {
         Self {
             program,
             inherited: BTreeSet::new(),
-            scope: PathBuf::from(&settings.cwd),
+            folders: WorkflowFolders::at(Path::new(&settings.cwd)),
             settings,
             homes,
             steps,
@@ -124,8 +125,8 @@ impl Claude {
 
     /// Returns the same for a workflow in another folder than the one its agents work in.
     #[must_use]
-    pub fn with_scope(self, scope: PathBuf) -> Self {
-        Self { scope, ..self }
+    pub fn with_folders(self, folders: WorkflowFolders) -> Self {
+        Self { folders, ..self }
     }
 
     /// Runs a turn, or attaches to it; `notices` is told what it is seen doing.

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::option_flags::{denied_tools, option_flags};
+use super::option_flags::{WorkflowFolders, denied_tools, option_flags};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::money::Usd;
 use crate::domain::process_reuse::ProcessOptions;
@@ -38,7 +38,7 @@ const EAGER: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
 pub fn arguments(
     session: &Session,
     options: &ProcessOptions,
-    (settings, scope): (&Settings, &Path),
+    (settings, folders): (&Settings, &WorkflowFolders),
     told: bool,
     most: Option<Usd>,
 ) -> Vec<String> {
@@ -74,7 +74,7 @@ pub fn arguments(
         Some(mode) => arguments.extend(["--permission-mode".to_owned(), mode.name().to_owned()]),
         None => {}
     }
-    arguments.extend(option_flags(&options.turn, scope));
+    arguments.extend(option_flags(&options.turn, folders));
     arguments
 }
 
@@ -191,7 +191,8 @@ mod tests {
     use crate::domain::turn_options::{EffortLevel, TurnOptions};
 
     fn shown(session: &Session, options: &ProcessOptions, settings: &Settings) -> String {
-        arguments(session, options, (settings, Path::new("/w")), false, None).join(" ")
+        arguments(session, options, (settings, &WorkflowFolders::at(Path::new("/w"))), false, None)
+            .join(" ")
     }
 
     const DENIED: &str = "--disallowedTools AskUserQuestion,ScheduleWakeup,CronCreate";
@@ -218,7 +219,7 @@ mod tests {
         let line = arguments(
             &session,
             &ProcessOptions::default(),
-            (&Settings::default(), Path::new("/w")),
+            (&Settings::default(), &WorkflowFolders::at(Path::new("/w"))),
             true,
             None,
         )

@@ -71,7 +71,7 @@ impl Claude {
         let configs =
             ConfigFiles::write(&configs).map_err(|(path, error)| unwritable(&path, &error))?;
         let mut arguments =
-            arguments(launch.session, &options, (&self.settings, &self.scope), told, launch.most);
+            arguments(launch.session, &options, (&self.settings, &self.folders), told, launch.most);
         if launch.reads_results {
             let results = self.steps.with_file_name("results").display().to_string();
             arguments.extend(["--add-dir".to_owned(), results]);

@@ -1,6 +1,6 @@
 //! The options of a turn as arguments and environment of a process. Pure.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -11,6 +11,23 @@ use crate::domain::turn_options::{ConfigSource, EnvValue, SettingSource, TurnOpt
 /// because a wake-up that Claude Code waits for shows nowhere.
 const NEVER_OFFERED: &str = "AskUserQuestion,ScheduleWakeup,CronCreate";
 
+/// The folders of a workflow: what a run executes, and what its agents may work in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowFolders {
+    /// The files as they were when the run began.
+    pub pinned: PathBuf,
+    /// The folder that they were taken from.
+    pub live: PathBuf,
+}
+
+impl WorkflowFolders {
+    /// One folder for both.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self { pinned: folder.to_owned(), live: folder.to_owned() }
+    }
+}
+
 /// Returns the arguments that deny tools.
 #[must_use]
 pub fn denied_tools(options: &TurnOptions) -> Vec<String> {
@@ -20,9 +37,10 @@ pub fn denied_tools(options: &TurnOptions) -> Vec<String> {
 }
 
 /// Returns the arguments of all options but the model, the permission mode and denied tools. Paths are
-/// those of the workflow's folder, `scope`.
+/// those of the workflow's files; a directory that agents work in is the live one.
 #[must_use]
-pub fn option_flags(options: &TurnOptions, scope: &Path) -> Vec<String> {
+pub fn option_flags(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<String> {
+    let scope = folders.pinned.as_path();
     let mut flags = Vec::new();
     let mut add = |flag: &str, values: Vec<String>| {
         flags.push(flag.to_owned());
@@ -61,7 +79,8 @@ pub fn option_flags(options: &TurnOptions, scope: &Path) -> Vec<String> {
         add("--agents", vec![config(agents, scope)]);
     }
     if let Some(paths) = options.add_dirs.as_ref().filter(|paths| !paths.is_empty()) {
-        add("--add-dir", paths.iter().map(inside).collect());
+        let live = |path: &String| folders.live.join(path).display().to_string();
+        add("--add-dir", paths.iter().map(live).collect());
     }
     for path in options.plugin_dirs.iter().flatten() {
         add("--plugin-dir", vec![inside(path)]);
@@ -149,7 +168,11 @@ mod tests {
             (json!({ "fallback_model": ["a", "b"] }), vec!["--fallback-model", "a,b"]),
         ];
         for (given, expected) in table {
-            assert_eq!(option_flags(&options(given.clone()), Path::new("/w")), expected, "{given}");
+            assert_eq!(
+                option_flags(&options(given.clone()), &WorkflowFolders::at(Path::new("/w"))),
+                expected,
+                "{given}"
+            );
         }
     }
 

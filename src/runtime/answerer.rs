@@ -15,6 +15,7 @@ use crate::language::replies::{self, Replies};
 use crate::language::source::{self, Source};
 use crate::process::claude::Claude;
 use crate::process::command::{Marker, locate};
+use crate::process::option_flags::WorkflowFolders;
 use crate::store::layout::Root;
 use crate::store::workflow::Directory;
 
@@ -51,7 +52,8 @@ pub fn runner_for(
             let homes = homes(root, run, settings);
             let claude = Claude::new(program, settings.clone(), homes, steps, marker);
             let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-            let claude = claude.with_scope(scope.root().to_owned());
+            let (pinned, live) = (scope.root().to_owned(), scope.live_root());
+            let claude = claude.with_folders(WorkflowFolders { pinned, live });
             Ok(Rc::new(claude.with_inherited(names.collect())))
         }
     }

@@ -16,6 +16,7 @@ use super::plugins::{PlugIns, Terms};
 use super::settings::settings_of;
 use super::supervise::{Interrupts, Prepared, supervised};
 use super::take_up::take_up;
+use super::trust::Starter;
 use super::workflow::Workflow;
 use crate::actor::message::{Consult, Published};
 use crate::actor::registry::Registry;
@@ -26,6 +27,8 @@ use crate::domain::settings::Settings;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
+use crate::store::trust::TrustOrigin;
+use crate::store::user_state::UserState;
 
 /// Where everything begins.
 ///
@@ -58,6 +61,8 @@ impl Runtime {
             plugins: Vec::new(),
             interrupts: None,
             graphs: Graphs::default(),
+            user_state: None,
+            trusts: false,
         }
     }
 }
@@ -82,6 +87,8 @@ pub struct Builder {
     plugins: Vec<Plug>,
     interrupts: Option<Interrupts>,
     pub(super) graphs: Graphs,
+    user_state: Option<PathBuf>,
+    trusts: bool,
 }
 
 impl Builder {
@@ -164,6 +171,20 @@ impl Builder {
         self
     }
 
+    /// Trusts the workflow's folder as it is, or the run as its directory tells it: what they ask for besides
+    /// prompts is executed.
+    pub fn trust(mut self) -> Self {
+        self.trusts = true;
+        self
+    }
+
+    /// The directory of the user's key, of the trust in folders, and of the seals of runs; `raymond` in
+    /// `XDG_STATE_HOME`, or in `~/.local/state`, if nothing is said. No agent should be able to write there.
+    pub fn user_state(mut self, path: impl Into<PathBuf>) -> Self {
+        self.user_state = Some(path.into());
+        self
+    }
+
     /// Whether a run goes on in graphs that have been edited since it entered them.
     pub fn migrate(mut self, migrate: bool) -> Self {
         self.graphs.migrate = migrate;
@@ -217,7 +238,12 @@ impl Builder {
     }
 
     fn prepare(self, root: &Root) -> Result<Ready, Error> {
+        let state =
+            self.user_state.map_or_else(place::user_state, |path| Ok(UserState::new(path)))?;
+        let starter = Starter { state, confirms: self.trusts.then_some(TrustOrigin::Option) };
+        let trusts = self.trusts;
         let change = |settings: &mut Settings| {
+            settings.consent.trusts_workflow |= trusts;
             for change in self.configure {
                 change(settings);
             }
@@ -228,7 +254,8 @@ impl Builder {
                 let mut settings = settings_of(&workflow);
                 change(&mut settings);
                 settings.cwd = place::directory(Path::new(&settings.cwd))?;
-                let prepared = create(root, &workflow, &self.request, settings, self.graphs)?;
+                let prepared =
+                    create(root, &workflow, &self.request, settings, self.graphs, &starter)?;
                 Ok(Ready::Goes(Box::new(prepared)))
             }
             Target::Run(id) => {
@@ -239,7 +266,7 @@ impl Builder {
                 }
                 let mut settings = recovered.run.settings.clone();
                 change(&mut settings);
-                let prepared = take_up(store, recovered, settings, self.graphs)?;
+                let prepared = take_up(store, recovered, settings, self.graphs, root, &starter)?;
                 Ok(Ready::Goes(Box::new(prepared)))
             }
         }

@@ -15,6 +15,7 @@ use crate::plugin::external::{End, External, Life, Place, Program, Spawn};
 use crate::process::command::Marker;
 use crate::process::companion::{self, Companion};
 use crate::process::verdict::Exit;
+use crate::store::workflow::Directory;
 
 /// The plug-ins that a workflow asks for; their programs are looked for in its folder.
 pub(super) fn asked_for(plugins: &[PlugIn], scope: &Path) -> Vec<PlugIn> {
@@ -75,7 +76,7 @@ pub(super) fn check(settings: &Settings, marker: &Marker) -> Result<(), Error> {
 pub(super) async fn start(
     plugins: &mut PlugIns,
     settings: &Settings,
-    marker: &Marker,
+    (marker, scope): (&Marker, &Directory),
     place: &Place,
 ) -> Result<(), Error> {
     for plugin in &settings.plugins {
@@ -83,7 +84,9 @@ pub(super) async fn start(
             required: plugin.required,
             deadline: Duration::from_millis(plugin.deadline_ms),
         };
-        let spawner = Box::new(Spawner(start_of(plugin, settings, marker)));
+        let start = start_of(plugin, settings, marker);
+        let scope = plugin.by_workflow.then(|| scope.clone());
+        let spawner = Box::new(Spawner { start, scope });
         let (ready, started) = oneshot::channel();
         let actor = External::new(plugin.clone(), spawner, place.clone(), ready);
         plugins.add_companion(&plugin.name, terms, actor);
@@ -112,11 +115,31 @@ fn start_of(plugin: &PlugIn, settings: &Settings, marker: &Marker) -> companion:
     }
 }
 
-struct Spawner(companion::Start);
+struct Spawner {
+    start: companion::Start,
+    /// The workflow's files, if it is the workflow that asks for the program.
+    scope: Option<Directory>,
+}
+
+impl Spawner {
+    /// Returns what is started: files of the workflow as they were when the run began.
+    fn pinned(&self) -> std::io::Result<companion::Start> {
+        let mut start = self.start.clone();
+        let Some(scope) = &self.scope else { return Ok(start) };
+        for word in &mut start.command {
+            let copy = scope.executable_copy(Path::new(word.as_str()));
+            let copy = copy.map_err(|error| std::io::Error::other(error.to_string()))?;
+            if let Some(copy) = copy.as_deref().and_then(Path::to_str) {
+                copy.clone_into(word);
+            }
+        }
+        Ok(start)
+    }
+}
 
 impl Spawn for Spawner {
     fn spawn(&self) -> std::io::Result<Program> {
-        let (companion, pipes) = Companion::start(&self.0)?;
+        let (companion, pipes) = Companion::start(&self.pinned()?)?;
         Ok(Program {
             stdin: Box::new(pipes.stdin),
             stdout: Box::new(pipes.stdout),

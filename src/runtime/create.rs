@@ -10,19 +10,23 @@ use super::error::Error;
 use super::first::{self, First};
 use super::graphs::Graphs;
 use super::place::directory;
+use super::seals;
 use super::supervise::Prepared;
+use super::trust::{self, Starter};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
 use crate::actor::supervisor::Start;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{RunId, SessionId, StateName};
 use crate::domain::run::STATE_VERSION;
+use crate::domain::sealed_terms::SealedTerms;
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
 use crate::process::command::Marker;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
+use crate::store::seal::pins_checksum;
 
 /// What is said about a new run besides its settings.
 #[derive(Debug, Clone, Default)]
@@ -45,11 +49,14 @@ pub fn create(
     request: &Request,
     mut settings: Settings,
     graphs: Graphs,
+    starter: &Starter,
 ) -> Result<Prepared, Error> {
     let Workflow { scope, entry, .. } = workflow;
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let variables: Variables =
         [("input".to_owned(), request.input.clone().unwrap_or_default())].into();
+    let examined = trust::examine(root, workflow, &settings, graphs.vocabulary())?;
+    examined.admit(&mut settings, starter)?;
     let First { terms, warnings, asks, budget, definition } =
         first::look(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
@@ -72,10 +79,14 @@ pub fn create(
         settings,
     };
     let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(started)) };
-    let (store, run) = RunStore::create(root, &first)?;
+    let (store, run) = RunStore::create(root, &first, Some(&examined.capture))?;
+    let pins = pins_checksum(Some(&examined.capture.pins()));
+    let terms = SealedTerms { settings: run.settings.clone(), pins };
+    seals::keep(starter, root, &run, vec![terms])?;
     // What a removed run of this name has left there is not this one's; now no other can have it.
     Dataspace::of(root).ended(&run.workflow_id)?;
-    Ok(Prepared { store, run, start: Start::New(Box::new(first)), warnings, graphs })
+    let start = Start::New(Box::new(first));
+    Ok(Prepared { store, run, start, warnings, graphs, user_state: starter.state.clone() })
 }
 
 /// `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.

@@ -7,6 +7,7 @@ use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::shown;
 use crate::language::graph::vocabulary::Taken;
+use crate::language::privileges::PrivilegeRequest;
 use crate::language::{prompt, replies, yaml};
 use crate::store;
 
@@ -35,6 +36,11 @@ pub enum Error {
         /// What it is the path of.
         what: &'static str,
     },
+    /// There is no place for what belongs to the user.
+    #[error(
+        "there is no home directory to keep your key and your trust in; set HOME, or XDG_STATE_HOME"
+    )]
+    NoHome,
     /// A name that cannot be one.
     #[error(transparent)]
     Name(#[from] InvalidName),
@@ -76,6 +82,36 @@ pub enum Error {
         node: String,
         /// The run.
         run: RunId,
+    },
+    /// The workflow asks for more than prompts, and nobody has said that it is trusted.
+    #[error(
+        "{folder}: this workflow asks for more than prompts, and {}:\n{}\nread these files; then trust the folder as it is: raymond trust {folder}, or start it with --trust", if *.was_trusted { "it has changed since you said that you trust it" } else { "you have not said that you trust it" }, .requests.iter().map(|one| format!("  {}", super::trust::line(one))).collect::<Vec<_>>().join("\n")
+    )]
+    NotTrusted {
+        /// The workflow's folder.
+        folder: String,
+        /// What its files ask for.
+        requests: Vec<PrivilegeRequest>,
+        /// Whether it was trusted as it was before.
+        was_trusted: bool,
+    },
+    /// The run's directory tells other terms than those that a person started it on.
+    #[error(
+        "the run {run} is not taken up, for its directory does not tell what you started:\n{}\nit would execute:\n{}\nif that is what you want: raymond run {run} --trust", .differences.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"), .would.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
+    )]
+    NotConfirmed {
+        /// The run.
+        run: RunId,
+        /// What differs.
+        differences: Vec<String>,
+        /// What it would execute.
+        would: Vec<String>,
+    },
+    /// The workflow's folder changes while a run of it is started.
+    #[error("{folder}: the folder has changed while the run was being started; start it again")]
+    Unsteady {
+        /// The folder.
+        folder: PathBuf,
     },
     /// An answer that was given ahead of time is none.
     #[error("{why}")]

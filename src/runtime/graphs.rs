@@ -79,9 +79,11 @@ impl Graphs {
         steps: PathBuf,
         marker: Marker,
         space: Dataspace,
+        trusts_workflow: bool,
     ) -> Rc<dyn Performer> {
         let run = marker.run.clone();
-        Rc::new(Ours::new(run, world(homes, steps, marker, self.own.clone()), space))
+        let world = world(homes, steps, marker, self.own.clone());
+        Rc::new(Ours::new(run, world, space, trusts_workflow))
     }
 }
 

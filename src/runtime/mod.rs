@@ -15,9 +15,11 @@ mod own_types;
 mod performer;
 pub mod place;
 mod plugins;
+mod seals;
 mod settings;
 mod supervise;
 mod take_up;
+pub mod trust;
 mod workflow;
 
 pub use answerer::runner_for;
@@ -31,4 +33,5 @@ pub use plugins::{PlugIns, Terms};
 pub use settings::settings_of;
 pub use supervise::{Interrupts, Prepared, supervised};
 pub use take_up::take_up;
+pub use trust::Starter;
 pub use workflow::{FIRST, Workflow};

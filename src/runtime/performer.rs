@@ -16,6 +16,7 @@ use crate::domain::home::Home;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::instance::{Errand, Fetched};
 use crate::domain::operation::Operation;
+use crate::domain::privilege::Privilege;
 use crate::domain::turn::TurnId;
 use crate::store;
 use crate::store::dataspace::{Dataspace, Statement, Step, Watch};
@@ -27,6 +28,8 @@ pub(super) struct Ours {
     run: RunId,
     world: World,
     space: Dataspace,
+    /// Whether the workflow may run commands and reach other machines.
+    trusts_workflow: bool,
     /// Whether it is to end.
     ends: Arc<AtomicBool>,
     watch: RefCell<Watch>,
@@ -35,11 +38,11 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    pub(super) fn new(run: RunId, world: World, space: Dataspace) -> Self {
+    pub(super) fn new(run: RunId, world: World, space: Dataspace, trusts_workflow: bool) -> Self {
         let watch = RefCell::new(Watch::new(space.clone()));
         let ends = Arc::default();
         let space = space.until(Arc::clone(&ends));
-        Self { run, world, space, ends, watch, warned: RefCell::default() }
+        Self { run, world, space, trusts_workflow, ends, watch, warned: RefCell::default() }
     }
 
     fn warn_once(&self, warning: &str) {
@@ -86,6 +89,15 @@ fn changed(
     Ok(Fetched::Done)
 }
 
+/// Returns the reason why an operation is not performed. What a workflow asks for is found before it runs,
+/// so this is met only by what was not found then.
+fn not_trusted(privilege: Privilege) -> String {
+    format!(
+        "this {}, and the run was started without trust in the workflow's folder; go on with --trust",
+        privilege.meaning()
+    )
+}
+
 fn found<T>(looked: Looked<T>) -> Found<T> {
     match looked {
         Looked::Done(outcome) => Found::Done(outcome),
@@ -102,6 +114,9 @@ impl Performer for Ours {
         again: bool,
     ) -> Local<Performed> {
         Box::pin(async move {
+            if let Some(privilege) = operation.privilege().filter(|_| !self.trusts_workflow) {
+                return Performed::Done(Err(not_trusted(privilege)));
+            }
             match self.world.at(&home) {
                 Ok(world) => world.perform(&name, &operation, again).await,
                 Err(why) => Performed::Done(Err(why)),

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use super::error::Error;
 use crate::store::files;
 use crate::store::layout::Root;
+use crate::store::user_state::UserState;
 
 /// Resolves the directory that was given.
 ///
@@ -17,7 +18,8 @@ pub fn root(given: &Path) -> Result<Root, Error> {
     let failed = |error| Error::Io { doing: "find the directory", path: given.to_owned(), error };
     let absolute = std::path::absolute(given).map_err(failed)?;
     let real = if let Some((ancestor, rest)) = existing_ancestor(&absolute) {
-        ancestor.canonicalize().map_err(failed)?.join(rest)
+        // Without the last slash that an empty rest would leave: it is one name.
+        ancestor.canonicalize().map_err(failed)?.join(rest).components().collect()
     } else {
         files::make_dir(&absolute)?;
         absolute.canonicalize().map_err(failed)?
@@ -27,6 +29,19 @@ pub fn root(given: &Path) -> Result<Root, Error> {
         return Err(Error::NotText { path: given.to_owned(), what });
     }
     Ok(Root::new(real))
+}
+
+/// Finds where raymond keeps what belongs to this user and to no workspace: `raymond` in `XDG_STATE_HOME`, or
+/// in `~/.local/state`.
+///
+/// # Errors
+/// [`Error::NoHome`].
+pub fn user_state() -> Result<UserState, Error> {
+    let given = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
+    let given = given.filter(|path| path.is_absolute());
+    let base = given.or_else(|| std::env::home_dir().map(|home| home.join(".local/state")));
+    let base = base.filter(|path| path.is_absolute()).ok_or(Error::NoHome)?;
+    Ok(UserState::new(base.join("raymond")))
 }
 
 /// The real path of a directory, as text that the journal can hold.

@@ -17,15 +17,19 @@ use crate::actor::launch::{Launch, supervise};
 use crate::actor::registry::Registry;
 use crate::actor::supervisor::Start;
 use crate::domain::id::RunId;
-use crate::domain::run::Run;
+use crate::domain::run::{Run, Status};
 use crate::domain::settings::Settings;
+use crate::domain::workflow_pins::WorkflowPins;
 use crate::plugin::debug::Debug;
 use crate::plugin::external::Place;
 use crate::process::command::Marker;
 use crate::process::companion;
 use crate::store::dataspace::Dataspace;
-use crate::store::layout::Root;
+use crate::store::layout::{Root, RunDir};
+use crate::store::pinned::{self, PinnedFiles};
 use crate::store::run_store::RunStore;
+use crate::store::seal;
+use crate::store::user_state::UserState;
 use crate::store::workflow::Directory;
 
 /// A message for each time that someone wants the run to end: the first gives running turns their
@@ -45,6 +49,8 @@ pub struct Prepared {
     pub warnings: Vec<String>,
     /// What its graphs run with.
     pub graphs: Graphs,
+    /// What raymond keeps for the person who started it.
+    pub user_state: UserState,
 }
 
 impl Prepared {
@@ -60,9 +66,26 @@ fn asks_nobody_yet(run: &Run) -> bool {
     run.agents.values().all(|agent| !agent.current_state.is_prompt())
 }
 
-/// The workflow's files, and the workspace for the documents that its graphs refer to.
-pub(super) fn scope_of(run: &Run, settings: &Settings) -> Result<Directory, Error> {
+/// Opens the workflow's files as they are now, and the workspace for the documents that its graphs refer to.
+pub(super) fn live_scope(run: &Run, settings: &Settings) -> Result<Directory, Error> {
     let path = Path::new(&run.scope_dir);
+    open_scope(path, settings)
+}
+
+/// Opens the workflow's files as they were when the run began, likewise.
+pub(super) fn pinned_scope(
+    run: &Run,
+    settings: &Settings,
+    dir: &RunDir,
+    pins: WorkflowPins,
+) -> Result<Directory, Error> {
+    let live = Path::new(&run.scope_dir);
+    let scope = open_scope(&dir.workflow(), settings)?.shown_as(live);
+    let pinned = PinnedFiles::new(pins, scope.root(), live, settings.live);
+    Ok(scope.pinned(pinned))
+}
+
+fn open_scope(path: &Path, settings: &Settings) -> Result<Directory, Error> {
     let opened =
         Directory::open(path).and_then(|scope| scope.with_workspace(Path::new(&settings.cwd)));
     opened.map_err(|error| Error::Io {
@@ -84,9 +107,12 @@ pub async fn supervised(
     registry: Arc<Registry>,
     interrupts: &mut Interrupts,
 ) -> Result<Run, Error> {
-    let Prepared { store, run, start, graphs, .. } = prepared;
+    let Prepared { store, run, start, graphs, user_state, .. } = prepared;
     let settings = start.settings(&run).clone();
-    let scope = scope_of(&run, &settings)?;
+    let scope = match pinned::load(&store.dir().pins())? {
+        Some(pins) => pinned_scope(&run, &settings, store.dir(), pins)?,
+        None => live_scope(&run, &settings)?,
+    };
     let steps = store.dir().steps();
     let homes = homes(root, &run.workflow_id, &settings);
     let runner = match runner_for(&settings, &scope, steps.clone(), (root, &run.workflow_id)) {
@@ -105,7 +131,9 @@ pub async fn supervised(
     let id = run.workflow_id.clone();
     let (builtins, programs) = (builtins(&settings), graphs.programs());
     let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
-    let performer = graphs.world(homes, store.dir().steps(), marker.clone(), Dataspace::of(root));
+    let steps_dir = store.dir().steps();
+    let trusts = settings.consent.trusts_workflow;
+    let performer = graphs.world(homes, steps_dir, marker.clone(), Dataspace::of(root), trusts);
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {
         companion::sweep(&marker).await;
@@ -116,7 +144,8 @@ pub async fn supervised(
         seq: if matches!(start, Start::New(_)) { 0 } else { run.seq },
         total_cost: run.total_cost_usd,
     };
-    if let Err(error) = companions::start(&mut plugins, &settings, &marker, &place).await {
+    if let Err(error) = companions::start(&mut plugins, &settings, (&marker, &scope), &place).await
+    {
         plugins.finish().await;
         return Err(error);
     }
@@ -143,6 +172,12 @@ pub async fn supervised(
     }
     if has_programs {
         companion::sweep(&marker).await;
+    }
+    if let Ok(run) = &outcome
+        && matches!(run.status, Status::Completed | Status::Failed)
+        && let Err(error) = seal::remove(&user_state, root, &id)
+    {
+        tracing::warn!("{error}");
     }
     if let Ok(run) = &outcome
         && run.agents.is_empty()

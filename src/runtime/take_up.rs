@@ -5,17 +5,23 @@
 
 use super::error::Error;
 use super::graphs::Graphs;
-use super::supervise::{Prepared, scope_of};
+use super::seals;
+use super::supervise::{Prepared, live_scope, pinned_scope};
+use super::trust::Starter;
 use crate::actor::supervisor::Start;
 use crate::domain::agent::Agent;
 use crate::domain::graph::State;
 use crate::domain::run::Run;
+use crate::domain::sealed_terms::SealedTerms;
 use crate::domain::settings::Settings;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::read::{Profile, read};
 use crate::language::prompt::step;
 use crate::language::source::Source;
+use crate::store::layout::Root;
+use crate::store::pinned;
 use crate::store::run_store::{Recovered, RunStore};
+use crate::store::seal::pins_checksum;
 
 /// Makes a run ready to go on under these settings.
 ///
@@ -25,14 +31,39 @@ use crate::store::run_store::{Recovered, RunStore};
 pub fn take_up(
     store: RunStore,
     recovered: Recovered,
-    settings: Settings,
+    mut settings: Settings,
     graphs: Graphs,
+    root: &Root,
+    starter: &Starter,
 ) -> Result<Prepared, Error> {
-    let Recovered { run, untouched, warnings, .. } = recovered;
+    let Recovered { run, untouched, mut warnings, .. } = recovered;
+    let pins = pinned::load(&store.dir().pins())?;
+    let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
+    seals::check(starter, root, &run, &found)?;
     check_answers(&run, &settings)?;
-    check_graphs(&run, &settings, &graphs)?;
+    let mut terms = vec![found];
+    let new_pins = match pins {
+        Some(pins) if !graphs.migrate => {
+            check_graphs(&run, &pinned_scope(&run, &settings, store.dir(), pins)?, &graphs)?;
+            terms[0].pins.clone()
+        }
+        pins => {
+            check_graphs(&run, &live_scope(&run, &settings)?, &graphs)?;
+            let to = (&mut settings, &graphs);
+            let copy = store.dir().workflow();
+            let migration = seals::migrate((root, &copy), &run, to, pins.as_ref(), starter)?;
+            warnings.extend(migration.notes);
+            let new_pins = pins_checksum(Some(&migration.pins));
+            terms.push(SealedTerms { pins: new_pins.clone(), ..terms[0].clone() });
+            seals::keep(starter, root, &run, terms.clone())?;
+            store.repin(&migration.capture)?;
+            new_pins
+        }
+    };
+    terms.push(SealedTerms { settings: settings.clone(), pins: new_pins });
+    seals::keep(starter, root, &run, terms)?;
     let start = Start::again(untouched, settings, &run);
-    Ok(Prepared { store, run, start, warnings, graphs })
+    Ok(Prepared { store, run, start, warnings, graphs, user_state: starter.state.clone() })
 }
 
 /// Whether what is given now answers what is asked already, where it is meant to.
@@ -53,13 +84,9 @@ fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
 }
 
 /// Whether all agents can go on in the graphs that they are in.
-fn check_graphs(run: &Run, settings: &Settings, graphs: &Graphs) -> Result<(), Error> {
+fn check_graphs(run: &Run, scope: &dyn Source, graphs: &Graphs) -> Result<(), Error> {
     let mut inside = run.agents.values().filter_map(|agent| Some((agent, agent.graph.as_ref()?)));
-    let Some(first) = inside.next() else { return Ok(()) };
-    let scope = scope_of(run, settings)?;
-    std::iter::once(first)
-        .chain(inside)
-        .try_for_each(|(agent, memory)| stands(run, agent, &memory.state, &scope, graphs))
+    inside.try_for_each(|(agent, memory)| stands(run, agent, &memory.state, scope, graphs))
 }
 
 /// Whether an agent can go on in the graph that it is in.

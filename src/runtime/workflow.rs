@@ -59,7 +59,7 @@ impl Workflow {
             path: folder.to_owned(),
             error,
         })?;
-        let manifest = manifest(&scope)?;
+        let manifest = manifest_of(&scope)?;
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         Ok(Self { entry: StateName::parse(name)?, scope, manifest })
     }
@@ -70,7 +70,7 @@ impl Workflow {
             path: folder.to_owned(),
             error,
         })?;
-        let manifest = manifest(&scope)?;
+        let manifest = manifest_of(&scope)?;
         let file = file.or(manifest.entry.as_deref()).unwrap_or(FIRST).to_owned();
         let entry = StateName::parse(&file)?;
         match scope.check(&entry) {
@@ -102,8 +102,11 @@ fn is_there(scope: &Directory, file: &str) -> bool {
     StateName::parse(file).is_ok_and(|file| scope.check(&file).is_ok())
 }
 
-/// What a workflow says about itself; nothing, if it has no manifest.
-fn manifest(scope: &Directory) -> Result<Manifest, Error> {
+/// Returns what the files of a workflow say about it.
+///
+/// # Errors
+/// [`Error::Manifest`] if its `raymond.yaml` is wrong.
+pub(super) fn manifest_of(scope: &dyn Source) -> Result<Manifest, Error> {
     let name = StateName::parse(manifest::FILE)?;
     let path = scope.path(&name);
     match scope.read(&name) {

@@ -75,6 +75,20 @@ pub enum Error {
     /// It cannot be a fact.
     #[error(transparent)]
     Unfit(#[from] Unfit),
+    /// The user's key cannot be used.
+    #[error("{}: this is the key of raymond's proofs, and {why}", .path.display())]
+    Key {
+        /// The key's file.
+        path: PathBuf,
+        /// The reason, and what to do.
+        why: &'static str,
+    },
+    /// A document outside of the workspaces is not what raymond wrote.
+    #[error("{}: its proof does not hold, so raymond did not write it with the key beside it; remove the file, and confirm again what it was for", .path.display())]
+    Unproven {
+        /// The file.
+        path: PathBuf,
+    },
     /// The journal's thread is gone.
     #[error("{}: the journal cannot be written any more: {why}; the run has stopped with all acknowledged records kept", .path.display())]
     Stopped {

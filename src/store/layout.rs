@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! .raymond/runs/<run id>/   state.json  journal.jsonl  lock  steps/  inbox/  output.log
+//!                           workflow/  workflow.json
 //! .raymond/debug/
 //! .raymond/dataspace/
 //! .raymond/worktrees/<run id>/<agent id>/
@@ -104,6 +105,18 @@ impl RunDir {
     #[must_use]
     pub fn inbox(&self) -> PathBuf {
         self.0.join("inbox")
+    }
+
+    /// The copy of the workflow's files as they were when the run began.
+    #[must_use]
+    pub fn workflow(&self) -> PathBuf {
+        self.0.join("workflow")
+    }
+
+    /// The list of those files.
+    #[must_use]
+    pub fn pins(&self) -> PathBuf {
+        self.0.join("workflow.json")
     }
 
     /// What a raymond in the background prints.

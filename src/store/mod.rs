@@ -4,6 +4,7 @@
 //! supervisor out, the inbox takes commands from other processes. Beside the runs lies the dataspace,
 //! which all of them share. The workflow's own files are read here too, and never written.
 
+pub mod capture;
 pub mod dataspace;
 pub mod error;
 pub mod files;
@@ -12,9 +13,13 @@ pub mod inbox;
 pub mod journal;
 pub mod layout;
 pub mod lock;
+pub mod pinned;
 pub mod record;
 pub mod run_store;
+pub mod seal;
 pub mod snapshot;
+pub mod trust;
+pub mod user_state;
 pub mod view;
 pub mod workflow;
 pub mod writer;

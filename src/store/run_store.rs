@@ -3,13 +3,14 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::capture::WorkflowCapture;
 use super::journal::{Extent, Journal};
 use super::layout::{Root, RunDir};
 use super::lock::{self, Lock};
 use super::snapshot::{self, Found, Growth};
 use super::view::no_such_run;
 use super::writer::{Outcome, Target, Writer};
-use super::{Error, files, inbox, record};
+use super::{Error, files, inbox, pinned, record};
 use crate::domain::apply::{Refused, apply, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
@@ -40,7 +41,11 @@ impl RunStore {
     ///
     /// # Errors
     /// [`Error::Exists`] if the id is taken, [`Error::Io`].
-    pub fn create(root: &Root, first: &Record) -> Result<(Self, Run), Error> {
+    pub fn create(
+        root: &Root,
+        first: &Record,
+        workflow: Option<&WorkflowCapture>,
+    ) -> Result<(Self, Run), Error> {
         let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
         let dir = root.run(&run.workflow_id);
         if dir.path().exists() {
@@ -50,7 +55,7 @@ impl RunStore {
         files::hide(root.path())?;
         let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
         let draft = RunDir(root.runs().join(name));
-        let made = Self::fill(&draft, first, &run).and_then(|(lock, size)| {
+        let made = Self::fill(&draft, first, &run, workflow).and_then(|(lock, size)| {
             std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
                     Error::Exists { id: run.workflow_id.clone() }
@@ -68,9 +73,18 @@ impl RunStore {
     }
 
     /// Writes what the directory of a new run holds; gives its lock and the size of its snapshot.
-    fn fill(draft: &RunDir, first: &Record, run: &Run) -> Result<(Lock, usize), Error> {
+    fn fill(
+        draft: &RunDir,
+        first: &Record,
+        run: &Run,
+        workflow: Option<&WorkflowCapture>,
+    ) -> Result<(Lock, usize), Error> {
         for path in [draft.steps(), draft.inbox()] {
             files::make_dir(&path)?;
+        }
+        if let Some(workflow) = workflow {
+            workflow.write(&draft.workflow())?;
+            pinned::save(&draft.pins(), &workflow.pins())?;
         }
         let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
         let line = encode(first, &draft.journal())?;
@@ -78,6 +92,27 @@ impl RunStore {
         let state = state_json(run, 0);
         files::replace(&draft.state(), &state)?;
         Ok((lock, state.len()))
+    }
+
+    /// Puts other files of the workflow in the place of those that the run has had.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn repin(&self, workflow: &WorkflowCapture) -> Result<(), Error> {
+        let (copy, draft) = (self.dir.workflow(), self.dir.path().join("workflow.new"));
+        for path in [&draft, &copy] {
+            match std::fs::remove_dir_all(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(Error::io("remove the directory", path)(error));
+                }
+                _ => {}
+            }
+            if *path == draft {
+                workflow.write(&draft)?;
+            }
+        }
+        std::fs::rename(&draft, &copy).map_err(Error::io("make the directory", &copy))?;
+        pinned::save(&self.dir.pins(), &workflow.pins())
     }
 
     /// Opens the directory of a run that was started earlier, and recovers it.

@@ -5,12 +5,11 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::capture::MAX_FILE as LONGEST;
+use super::pinned::PinnedFiles;
 use crate::domain::id::{Folder, StateName};
 use crate::language::hint::closest;
 use crate::language::source::{Error, Source, stays_below};
-
-/// The most bytes a prompt may have.
-const LONGEST: u64 = 16 * 1024 * 1024;
 
 /// A workflow's directory.
 #[derive(Debug, Clone)]
@@ -19,6 +18,8 @@ pub struct Directory {
     workspace: Option<PathBuf>,
     /// How it is shown to people.
     shown: PathBuf,
+    /// What the files were when the run began, if this is the run's copy of them.
+    pinned: Option<PinnedFiles>,
 }
 
 impl Directory {
@@ -29,7 +30,7 @@ impl Directory {
     pub fn open(path: &Path) -> std::io::Result<Self> {
         let root = path.canonicalize()?;
         if root.is_dir() {
-            Ok(Self { shown: root.clone(), root, workspace: None })
+            Ok(Self { shown: root.clone(), root, workspace: None, pinned: None })
         } else {
             Err(ErrorKind::NotADirectory.into())
         }
@@ -50,16 +51,56 @@ impl Directory {
         Self { shown, ..self }
     }
 
+    /// The same as the copy that a run made of its workflow's files.
+    #[must_use]
+    pub fn pinned(self, pinned: PinnedFiles) -> Self {
+        Self { pinned: Some(pinned), ..self }
+    }
+
     /// Its real path.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
+    /// The folder that it is the copy of; itself, if it is none.
+    #[must_use]
+    pub fn live_root(&self) -> PathBuf {
+        let live = self.pinned.as_ref().map(|pinned| pinned.live_of(&self.root));
+        live.unwrap_or_else(|| self.root.clone())
+    }
+
+    /// Returns the copy of a file of the folder that is executed in its place; `None` for a file that is no
+    /// part of the workflow.
+    ///
+    /// # Errors
+    /// [`Error`] if it came after the run began, or the copy was changed.
+    pub fn executable_copy(&self, path: &Path) -> Result<Option<PathBuf>, Error> {
+        self.pinned.as_ref().map_or(Ok(None), |pinned| pinned.executable_copy(path))
+    }
+
     /// The real path of a file, which is in the directory and a regular file. Only a link can lead
     /// elsewhere, because a name has no other directories in it.
     fn resolve(&self, name: &StateName) -> Result<PathBuf, Error> {
-        let path = self.root.join(name.as_str());
+        match &self.pinned {
+            Some(pinned) if pinned.reads_live(name) => {
+                self.resolve_below(&pinned.live_of(&self.root), name)
+            }
+            Some(pinned) => {
+                let found = self.resolve_below(&self.root, name);
+                let Err(Error::Missing { path, .. }) = &found else { return found };
+                match self.resolve_below(&pinned.live_of(&self.root), name) {
+                    Ok(_) => Err(Error::NotPinned { path: path.clone() }),
+                    Err(Error::Missing { .. }) => found,
+                    Err(error) => Err(error),
+                }
+            }
+            None => self.resolve_below(&self.root, name),
+        }
+    }
+
+    fn resolve_below(&self, root: &Path, name: &StateName) -> Result<PathBuf, Error> {
+        let path = root.join(name.as_str());
         let refused = |error: std::io::Error| match error.kind() {
             ErrorKind::NotFound => {
                 Error::Missing { path: self.path(name), similar: self.similar(name) }
@@ -71,10 +112,18 @@ impl Directory {
             return Ok(path);
         }
         let real = path.canonicalize().map_err(refused)?;
-        if !real.starts_with(&self.root) {
+        if !real.starts_with(root) {
             return Err(Error::Outside { path: self.path(name) });
         }
         if real.is_file() { Ok(real) } else { Err(Error::NotAFile { path: self.path(name) }) }
+    }
+
+    /// The text of a file, which is what it was when the run began.
+    fn text(&self, real: &Path, shown: &str) -> Result<String, Error> {
+        match &self.pinned {
+            Some(pinned) => pinned.text(real, shown),
+            None => text(real, shown),
+        }
     }
 
     fn similar(&self, name: &StateName) -> Option<String> {
@@ -87,7 +136,13 @@ impl Directory {
 
 impl Source for Directory {
     fn read(&self, name: &StateName) -> Result<String, Error> {
-        text(&self.resolve(name)?, &self.path(name))
+        self.text(&self.resolve(name)?, &self.path(name))
+    }
+
+    fn is_as_pinned(&self, name: &StateName) -> bool {
+        let Some(pinned) = &self.pinned else { return true };
+        let Ok(real) = self.resolve(name) else { return true };
+        pinned.is_as_pinned(&real)
     }
 
     fn check(&self, name: &StateName) -> Result<(), Error> {
@@ -104,6 +159,7 @@ impl Source for Directory {
         if !below.root.starts_with(&self.root) {
             return Err(Error::Outside { path: path.display().to_string() });
         }
+        let below = Self { pinned: self.pinned.clone(), ..below };
         Ok(Arc::new(below.shown_as(&self.shown.join(folder.as_str()))))
     }
 
@@ -129,14 +185,18 @@ impl Source for Directory {
     }
 
     fn document(&self, path: &str) -> Result<String, Error> {
-        match (document(&self.root, path), &self.workspace) {
-            (Err(Error::Missing { .. }), Some(workspace)) => document(workspace, path),
+        match (self.read_path(path), &self.workspace) {
+            (Err(Error::Missing { .. }), Some(workspace)) => {
+                let (real, shown) = document(workspace, path)?;
+                text(&real, &shown)
+            }
             (read, _) => read,
         }
     }
 
     fn read_path(&self, path: &str) -> Result<String, Error> {
-        document(&self.root, path)
+        let (real, shown) = document(&self.root, path)?;
+        self.text(&real, &shown)
     }
 
     fn check_path(&self, path: &str, is_folder: bool) -> Result<(), Error> {
@@ -151,10 +211,10 @@ impl Source for Directory {
     }
 }
 
-/// The text of a file below a directory.
-fn document(root: &Path, path: &str) -> Result<String, Error> {
+/// Returns the real path of a file below a directory, and the path it is shown by.
+fn document(root: &Path, path: &str) -> Result<(PathBuf, String), Error> {
     let (real, shown) = below(root, path)?;
-    if real.is_file() { text(&real, &shown) } else { Err(Error::NotAFile { path: shown }) }
+    if real.is_file() { Ok((real, shown)) } else { Err(Error::NotAFile { path: shown }) }
 }
 
 /// Returns the real path of a file or a folder below a directory, and the path it is shown by.
@@ -176,7 +236,7 @@ fn below(root: &Path, path: &str) -> Result<(PathBuf, String), Error> {
 }
 
 /// The text of a regular file, and how the file is shown to people.
-fn text(real: &Path, shown: &str) -> Result<String, Error> {
+pub(super) fn text(real: &Path, shown: &str) -> Result<String, Error> {
     let path = || shown.to_owned();
     let unreadable =
         |error: std::io::Error| Error::Unreadable { path: path(), error: error.to_string() };

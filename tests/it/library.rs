@@ -113,7 +113,8 @@ fn one_that_is_behind_at_the_end_is_still_told_the_rest() {
         }
         let _ = note.send(published.record.seq);
     });
-    let builder = Runtime::builder().workflow(&flow).dir(&dir);
+    let builder =
+        Runtime::builder().workflow(&flow).dir(&dir).user_state(format!("{dir}/../state"));
     let outcome = builder
         .configure(|settings| settings.answerer = Answerer::Scripted)
         .observer("eager", eager)
@@ -138,7 +139,7 @@ fn an_evaluator() {
 fn a_run_that_paused_goes_on_with_more() {
     let test = scripted();
     let (flow, dir) = paths(&test);
-    let builder = || Runtime::builder().dir(&dir);
+    let builder = || Runtime::builder().dir(&dir).user_state(test.root().join("state"));
     let limit = |dollars: f64| Some(Usd::from_dollars(dollars));
     let paused = builder()
         .workflow(&flow)

@@ -11,6 +11,7 @@ mod adoption;
 mod answers;
 mod api;
 mod ask;
+mod attacks;
 mod bad_claude;
 mod bad_input;
 mod check;

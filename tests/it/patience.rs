@@ -34,6 +34,7 @@ impl Stuck {
         command
             .env_clear()
             .env("RAYMOND_DIR", place.path().join("ray"))
+            .env("HOME", place.path())
             .current_dir(&flow)
             .stdin(Stdio::null());
         let command = match which {

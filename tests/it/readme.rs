@@ -79,6 +79,7 @@ fn the_command_that_runs_the_tour_runs_it() {
         .args(line.split(' '))
         .env_clear()
         .env("RAYMOND_DIR", place.path())
+        .env("HOME", place.path())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("raymond starts");

@@ -270,6 +270,8 @@ impl Place {
             .arg("--dir")
             .arg(self.runs.path())
             .env_clear()
+            .env("HOME", self.runs.path())
+            .env("RAYMOND_TRUST", "true")
             .current_dir(self.work.path())
             .stdin(Stdio::null())
             .output()

@@ -13,6 +13,7 @@ fn on_a_terminal(variables: &[(&str, &str)], options: &str) -> String {
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("TERM", "xterm-256color")
         .env("RAYMOND_DIR", place.path())
+        .env("HOME", place.path())
         .envs(variables.iter().copied())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .stdin(Stdio::null())

@@ -87,8 +87,18 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "store",
-        rooms: &["domain", "fault", "language::source", "language::hint"],
-        crates: &["crc32fast", "serde", "serde_json", "thiserror"],
+        rooms: &["domain", "fault", "language::checksum", "language::source", "language::hint"],
+        crates: &[
+            "crc32fast",
+            "hmac",
+            "rustix",
+            "serde",
+            "serde_json",
+            "sha2",
+            "thiserror",
+            "tracing",
+            "uuid",
+        ],
         never: &[
             "std::process::Command",
             "std::process::Child",
@@ -166,7 +176,16 @@ const TABLE: &[Row] = &[
     Row {
         room: "runtime",
         rooms: &["domain", "language", "store", "process", "world", "actor", "plugin"],
-        crates: &["actix", "jiff", "serde_json", "thiserror", "tokio", "tracing", "uuid"],
+        crates: &[
+            "actix",
+            "jiff",
+            "serde_json",
+            "similar",
+            "thiserror",
+            "tokio",
+            "tracing",
+            "uuid",
+        ],
         never: &["std::process::Command", "std::net", "std::io::stderr", "std::io::stdout"],
     },
     // Failpoints: nothing in a build without the feature that the tests turn on.

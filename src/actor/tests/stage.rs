@@ -222,7 +222,7 @@ impl Stage {
         };
         let event = Event::RunStarted(Box::new(started));
         let first = Record { seq: 1, at: Timestamp(1_768_487_422_123), event };
-        let (store, run) = RunStore::create(&self.root, &first).expect("a run directory");
+        let (store, run) = RunStore::create(&self.root, &first, None).expect("a run directory");
         (store, run, Box::new(first))
     }
 

@@ -70,8 +70,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "MODE")]
     pub permission_mode: Option<String>,
     /// The run will be started with it
-    #[arg(long)]
-    pub trust_workflow: bool,
+    #[arg(long, visible_alias = "trust-workflow")]
+    pub trust: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

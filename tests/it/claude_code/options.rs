@@ -114,12 +114,12 @@ fn allowed_rule_lets_a_command_run_and_the_environment_is_set() {
 #[test]
 fn rule_that_was_not_allowed_is_refused_before_anything_starts() {
     let machine = one("allowed_tools: [\"Bash(printenv:*)\"]");
-    machine.run(&[]).exits(65);
+    machine.run(&[]).exits(77);
     assert_eq!(machine.api.turns("ALPHA"), 0);
 }
 
 #[test]
-fn state_that_is_reached_later_is_refused_before_its_turn() {
+fn state_that_is_reached_later_is_refused_before_anything_starts() {
     let machine = Machine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "---\nenv: { PATH: /evil }\n---\nBRAVO: go on.");
@@ -127,14 +127,8 @@ fn state_that_is_reached_later_is_refused_before_its_turn() {
         on("ALPHA").reply("<goto>NEXT.md</goto>"),
         otherwise().reply("<result>NEGATIVE</result>"),
     ]);
-    machine.run(&[]).exits(1);
-    assert_eq!(machine.api.turns("BRAVO"), 0);
-    let failed = machine.records("agent_failed");
-    let told = failed[0].to_string();
-    assert!(
-        told.contains("NEXT.md:2:8: env: `PATH`") && told.contains("--trust-workflow"),
-        "{told}"
-    );
+    machine.run(&[]).exits(77);
+    assert_eq!((machine.api.turns("ALPHA"), machine.api.turns("BRAVO")), (0, 0));
 }
 
 #[test]

@@ -52,7 +52,9 @@ fn the_plain_program_does_not_know_them() {
 #[test]
 fn a_name_is_taken_once() {
     let test = Test::new();
-    let builder = || Runtime::builder().workflow(order()).dir(test.dir());
+    let builder = || {
+        Runtime::builder().workflow(order()).dir(test.dir()).user_state(test.root().join("state"))
+    };
     let never = |_| async { Ok(json!(null)) };
     let known = builder().consequence("set_flag", &[], &[], Class::Read, never);
     let twice = builder().precondition("in_stock", &[], &[], never).precondition(
@@ -70,7 +72,8 @@ fn a_name_is_taken_once() {
 #[test]
 fn a_parameter_that_is_missing_is_found_before_it_runs() {
     let test = Test::new();
-    let builder = Runtime::builder().workflow(order()).dir(test.dir());
+    let builder =
+        Runtime::builder().workflow(order()).dir(test.dir()).user_state(test.root().join("state"));
     let never = |_| async { Ok(json!(null)) };
     let error = builder
         .precondition("in_stock", &["item", "shelf"], &["count"], never)

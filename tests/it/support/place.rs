@@ -186,6 +186,7 @@ impl Test {
             .env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
             .env("HOME", self.root().join("home"))
             .env("RAYMOND_DIR", self.dir())
+            .env("RAYMOND_TRUST", "true")
             .env("RAYMOND_CLAUDE", FAKE)
             .env("FAKE_CLAUDE", self.fake())
             .env("RAYMOND_MEMINFO", self.memory_table())

@@ -81,6 +81,8 @@ impl Workspace {
         let out = command(env!("CARGO_BIN_EXE_raymond"))
             .args(["run", text(&folder), "--agent", "scripted", "--json"])
             .args(["--dir", text(&runs), "--cwd", text(&work)])
+            .env("HOME", self.kept.path())
+            .env("RAYMOND_TRUST", "true")
             .args(options)
             .envs([("GIT_AUTHOR_NAME", "Ada"), ("GIT_AUTHOR_EMAIL", "ada@example.org")])
             .envs([("GIT_COMMITTER_NAME", "Ada"), ("GIT_COMMITTER_EMAIL", "ada@example.org")])

@@ -84,6 +84,7 @@ impl Stage {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = command(words);
         command.current_dir(self.kept.path()).arg("--dir").arg(self.kept.path().join("runs"));
+        command.env("HOME", self.kept.path()).env("RAYMOND_TRUST", "true");
         command
     }
 

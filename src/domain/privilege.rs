@@ -1,0 +1,128 @@
+//! What a workflow may do only in a folder that the person who starts it trusts. Pure.
+//!
+//! A prompt by itself can do what the permission mode lets Claude Code do. Everything that runs programs,
+//! reaches beyond the workspace or widens permissions is a privilege.
+
+use super::operation::Operation;
+
+/// A kind of what goes beyond a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Privilege {
+    /// Runs commands of the workflow.
+    Commands,
+    /// Reaches other machines.
+    Network,
+    /// Starts a program beside the run.
+    PlugIns,
+    /// Widens what Claude Code may do.
+    Permissions,
+    /// Brings settings that Claude Code reads by itself.
+    ClaudeSettings,
+}
+
+/// The operations that stay within the workspace and run nothing.
+const CONFINED: [&str; 19] = [
+    "add_source",
+    "append_to_file",
+    "cache_web_content",
+    "config_exists",
+    "create_directory",
+    "delete_file",
+    "directory_exists",
+    "file_exists",
+    "get_sha",
+    "glob_count",
+    "glob_files",
+    "index_exists",
+    "index_is_placeholder",
+    "read_config",
+    "read_file",
+    "source_cloned",
+    "source_exists",
+    "tool_available",
+    "write_file",
+];
+
+/// Further ones, which change the configuration in the workspace.
+const CONFIGURING: [&str; 2] = ["update_source", "write_config_entry"];
+
+/// The operations that reach other machines.
+const NETWORK: [&str; 5] =
+    ["clone_repo", "git_fetch", "git_pull", "source_has_updates", "web_fetch"];
+
+impl Privilege {
+    /// Returns the privilege that an operation takes, by its type. A type that is not known runs commands,
+    /// as far as anyone can tell.
+    #[must_use]
+    pub fn of_operation_type(name: &str) -> Option<Self> {
+        if CONFINED.contains(&name) || CONFIGURING.contains(&name) {
+            return None;
+        }
+        Some(if NETWORK.contains(&name) { Self::Network } else { Self::Commands })
+    }
+
+    /// Returns its name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Commands => "commands",
+            Self::Network => "network",
+            Self::PlugIns => "plug_ins",
+            Self::Permissions => "permissions",
+            Self::ClaudeSettings => "claude_settings",
+        }
+    }
+
+    /// Returns what it allows, after "the workflow".
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Commands => "runs commands",
+            Self::Network => "reaches other machines",
+            Self::PlugIns => "starts plug-ins",
+            Self::Permissions => "widens what Claude Code may do",
+            Self::ClaudeSettings => "brings settings of Claude Code, which may run hooks",
+        }
+    }
+}
+
+impl Operation {
+    /// Returns the privilege that it takes. Types of the program that embeds the library are its own.
+    #[must_use]
+    pub fn privilege(&self) -> Option<Privilege> {
+        match self {
+            Self::Own { .. } => None,
+            known => Privilege::of_operation_type(&known.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::domain::operation::Class;
+
+    #[test]
+    fn what_runs_or_leaves_the_workspace_takes_a_privilege() {
+        let of = Privilege::of_operation_type;
+        assert_eq!(of("bash_exec"), Some(Privilege::Commands));
+        assert_eq!(of("python_module_available"), Some(Privilege::Commands));
+        assert_eq!(of("not_known_yet"), Some(Privilege::Commands));
+        assert_eq!((of("web_fetch"), of("write_file")), (Some(Privilege::Network), None));
+        let operation = |json| serde_json::from_value::<Operation>(json).expect("an operation");
+        let exec = operation(json!({"type": "bash_exec", "command": "x"}));
+        assert_eq!(exec.privilege(), Some(Privilege::Commands));
+        let own = Operation::Own { name: "x".into(), parameters: Map::new(), class: Class::Read };
+        assert_eq!(own.privilege(), None);
+        for name in CONFINED {
+            let keys = ["path", "content", "dest", "id", "pattern", "repo_path", "tool", "url"];
+            let mut all = json!({"type": name, "spec": {}});
+            for key in keys {
+                all[key] = json!("x");
+            }
+            assert_eq!(operation(all).privilege(), None, "{name} is an operation");
+        }
+    }
+}

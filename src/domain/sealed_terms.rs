@@ -1,0 +1,132 @@
+//! The terms that a person started a run on, compared with those that its directory tells. Pure.
+//!
+//! The directory of a run lies where agents may write. What decides which program is started, and what it
+//! may do, has to be what the person said.
+
+use serde::{Deserialize, Serialize};
+
+use super::id::RunId;
+use super::settings::{Permission, Settings};
+
+/// The terms of a run, as a person confirmed them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedTerms {
+    /// The settings.
+    pub settings: Settings,
+    /// The checksum of the list of pinned files.
+    pub pins: String,
+}
+
+/// What is kept of a run outside of its directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSeal {
+    /// The run.
+    pub run: RunId,
+    /// The directory of all runs that it is in.
+    pub directory: String,
+    /// The workflow's folder.
+    pub scope_dir: String,
+    /// The terms that may be found: those before a run goes on with others, and the others.
+    pub terms: Vec<SealedTerms>,
+}
+
+impl RunSeal {
+    /// Returns what differs from the terms that a person confirmed, a text each; nothing if it is the same.
+    #[must_use]
+    pub fn differences(&self, scope_dir: &str, found: &SealedTerms) -> Vec<String> {
+        let mut differences = Vec::new();
+        if self.scope_dir != scope_dir {
+            differences.push(format!("its workflow is {scope_dir}, and was {}", self.scope_dir));
+        }
+        if self.terms.contains(found) {
+            return differences;
+        }
+        let Some(sealed) = self.terms.last() else {
+            differences.push("it was never confirmed".to_owned());
+            return differences;
+        };
+        if sealed.pins != found.pins {
+            differences.push("the list of its workflow's files is another".to_owned());
+        }
+        differences.extend(changed_settings(&sealed.settings, &found.settings));
+        differences
+    }
+}
+
+fn changed_settings(sealed: &Settings, found: &Settings) -> Vec<String> {
+    if sealed == found {
+        return Vec::new();
+    }
+    let mut changed = Vec::new();
+    if sealed.claude != found.claude {
+        changed.push(format!("it starts {}, and was started with {}", found.claude, sealed.claude));
+    }
+    if sealed.permission != found.permission {
+        let [found, sealed] = [&found.permission, &sealed.permission].map(mode);
+        changed.push(format!("its permission mode is {found}, and was {sealed}"));
+    }
+    let parts = [
+        ("what its states may do", sealed.consent != found.consent),
+        ("its arguments for Claude Code", sealed.claude_args != found.claude_args),
+        ("its options of Claude Code", sealed.options != found.options),
+        ("its plug-ins", sealed.plugins != found.plugins),
+        ("its working directory", sealed.cwd != found.cwd),
+        ("its budget", sealed.budget_usd != found.budget_usd),
+        ("who answers", sealed.answerer != found.answerer),
+    ];
+    let named = parts.into_iter().filter(|(_, differs)| *differs);
+    changed.extend(named.map(|(part, _)| format!("{part} changed")));
+    if changed.is_empty() {
+        changed.push("its settings changed".to_owned());
+    }
+    changed
+}
+
+/// Returns a permission as people read it.
+#[must_use]
+pub fn mode(permission: &Permission) -> &str {
+    match permission {
+        Permission::Mode(name) => name,
+        Permission::SkipAll => "everything without asking",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(change: impl FnOnce(&mut Settings)) -> SealedTerms {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        SealedTerms { settings, pins: "p".to_owned() }
+    }
+
+    #[test]
+    fn what_was_not_confirmed_is_named() {
+        let seal = RunSeal {
+            run: RunId::parse("r").expect("a run"),
+            directory: "/d".to_owned(),
+            scope_dir: "/w".to_owned(),
+            terms: vec![terms(|_| ()), terms(|settings| settings.strict = true)],
+        };
+        assert!(seal.differences("/w", &terms(|_| ())).is_empty());
+        assert!(seal.differences("/w", &terms(|settings| settings.strict = true)).is_empty());
+        let evil = terms(|settings| {
+            settings.claude = "./evil".to_owned();
+            settings.permission = Permission::SkipAll;
+        });
+        let expected = [
+            "its workflow is /x, and was /w",
+            "it starts ./evil, and was started with claude",
+            "its permission mode is everything without asking, and was acceptEdits",
+        ];
+        assert_eq!(seal.differences("/x", &evil), expected);
+        let other = terms(|settings| settings.debug = true);
+        assert_eq!(seal.differences("/w", &other), ["its settings changed"]);
+        let files = SealedTerms { pins: "q".to_owned(), ..terms(|_| ()) };
+        assert_eq!(
+            seal.differences("/w", &files)[0],
+            "the list of its workflow's files is another"
+        );
+    }
+}

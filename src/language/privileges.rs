@@ -1,0 +1,327 @@
+//! The privileges that a workflow's files ask for, found before anything of it runs.
+//!
+//! All files count, not only those that the first state leads to: an agent may go to any of them.
+
+use std::collections::BTreeMap;
+
+use super::graph::program::{Act, Action, Condition, Node, Program, Test, Work};
+use super::graph::read::{Profile, read};
+use super::graph::vocabulary::Vocabulary;
+use super::manifest;
+use super::place::Place;
+use super::program;
+use super::prompt::kind::Kind;
+use super::prompt::outline::Prompt;
+use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
+use crate::domain::id::StateName;
+use crate::domain::plugin::PlugIn;
+use crate::domain::privilege::Privilege;
+use crate::domain::widening::PermissionCeiling;
+
+/// The longest part of a command that is shown, in characters.
+const MAX_SHOWN: usize = 160;
+
+/// A privilege that a file asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrivilegeRequest {
+    /// The file, by its path below the workflow's folder.
+    pub file: String,
+    /// Its place in the file.
+    pub place: Place,
+    /// The privilege.
+    pub privilege: Privilege,
+    /// What it is for: the command, the address, the rule.
+    pub purpose: String,
+}
+
+/// What files are looked at with.
+#[derive(Debug, Clone, Copy)]
+pub struct PrivilegeSurvey<'a> {
+    /// The files, by their paths below the workflow's folder.
+    pub files: &'a BTreeMap<String, String>,
+    /// What the person who starts the run has allowed already.
+    pub ceiling: &'a PermissionCeiling,
+    /// The types that graphs may use.
+    pub vocabulary: &'a Vocabulary,
+    /// The plug-ins that are started at the workflow's request.
+    pub plugins: &'a [PlugIn],
+}
+
+impl PrivilegeSurvey<'_> {
+    /// Returns what the files ask for, in the order of their paths.
+    #[must_use]
+    pub fn requests(&self) -> Vec<PrivilegeRequest> {
+        let mut requests = Vec::new();
+        for (path, text) in self.files {
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+            if is_claude_settings(folder, name) {
+                requests.push(PrivilegeRequest {
+                    file: path.clone(),
+                    place: Place::START,
+                    privilege: Privilege::ClaudeSettings,
+                    purpose: "Claude Code reads this file where it works beside it".to_owned(),
+                });
+            }
+            let mut found = match StateName::parse(name) {
+                Ok(name) if name.as_str() == manifest::FILE && folder.is_empty() => {
+                    self.of_manifest(text)
+                }
+                Ok(name) => self.of_state(&name, folder, text),
+                Err(_) => Vec::new(),
+            };
+            found.iter_mut().for_each(|request| request.file.clone_from(path));
+            requests.extend(found);
+        }
+        requests
+    }
+
+    fn of_manifest(&self, text: &str) -> Vec<PrivilegeRequest> {
+        let examined = manifest::examine(text);
+        let mut requests = Vec::new();
+        for plugin in self.plugins {
+            let command = plugin.command.join(" ");
+            let place = place_of(text, |line| {
+                plugin
+                    .command
+                    .last()
+                    .is_some_and(|word| line.contains(word.rsplit('/').next().unwrap_or(word)))
+            });
+            requests.push(request(Privilege::PlugIns, place, &command));
+        }
+        let Ok(file) = StateName::parse(manifest::FILE) else { return requests };
+        let options = &examined.manifest.options;
+        let widenings = in_options(&file, options, &examined.options, self.files, self.ceiling);
+        requests.extend(widenings.into_iter().map(widened));
+        requests
+    }
+
+    fn of_state(&self, name: &StateName, folder: &str, text: &str) -> Vec<PrivilegeRequest> {
+        let source = self.below(folder);
+        match Kind::of(name) {
+            Some(Kind::Prompt) => {
+                let prompt = Prompt::of(text);
+                let (options, places) = (&prompt.frontmatter.options, &prompt.places.options);
+                let found = in_options(name, options, places, &source, self.ceiling);
+                found.into_iter().map(widened).collect()
+            }
+            Some(Kind::Graph) => {
+                let reading =
+                    read(name.as_str(), None, text, self.vocabulary, &source, Profile::Lenient);
+                match reading.program {
+                    Some(graph) => {
+                        let mut requests = of_graph(&graph, text);
+                        requests
+                            .extend(in_graph(name, &graph, self.ceiling).into_iter().map(widened));
+                        requests
+                    }
+                    None => by_words(text),
+                }
+            }
+            Some(Kind::Program) => {
+                let reading = program::read::read(name.as_str(), text, &source);
+                let found = reading.program.map(|program| in_program(name, &program, self.ceiling));
+                found.into_iter().flatten().map(widened).collect()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Returns the files of a folder, by their paths below it.
+    fn below(&self, folder: &str) -> BTreeMap<String, String> {
+        if folder.is_empty() {
+            return self.files.clone();
+        }
+        let prefix = format!("{folder}/");
+        let inside = |(path, text): (&String, &String)| {
+            Some((path.strip_prefix(&prefix)?.to_owned(), text.clone()))
+        };
+        self.files.iter().filter_map(inside).collect()
+    }
+}
+
+fn request(privilege: Privilege, place: Place, purpose: &str) -> PrivilegeRequest {
+    let mut shown: String = purpose.trim().chars().take(MAX_SHOWN).collect();
+    if shown.len() < purpose.trim().len() {
+        shown.push('…');
+    }
+    PrivilegeRequest { file: String::new(), place, privilege, purpose: shown }
+}
+
+fn widened(found: FoundWidening) -> PrivilegeRequest {
+    PrivilegeRequest {
+        file: String::new(),
+        place: found.place,
+        privilege: Privilege::Permissions,
+        purpose: found.message,
+    }
+}
+
+fn is_claude_settings(folder: &str, name: &str) -> bool {
+    let inside = folder.rsplit('/').next() == Some(".claude");
+    inside && matches!(name, "settings.json" | "settings.local.json")
+}
+
+/// Returns the place of the first line that fits.
+fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> Place {
+    let line = text.lines().position(fits);
+    line.map_or(Place::START, |at| Place { line: at as u64 + 1, column: 1 })
+}
+
+/// Returns what the nodes of a graph ask for.
+fn of_graph(graph: &Program, text: &str) -> Vec<PrivilegeRequest> {
+    let mut requests = Vec::new();
+    let mut add = |node: Option<&str>, work: &Work| {
+        let Some(privilege) = Privilege::of_operation_type(&work.kind) else { return };
+        if work.own.is_some() {
+            return;
+        }
+        let place = place_of(text, |line| match node {
+            Some(node) => {
+                line.trim_start().trim_matches(['"', '\'']).starts_with(&format!("{node}:"))
+            }
+            None => line.starts_with("entry_preconditions"),
+        });
+        let constant = work.parameters.as_constant();
+        let parameter = ["command", "url", "repo_path", "id", "module"]
+            .into_iter()
+            .find_map(|key| constant?.get(key)?.as_str());
+        let purpose = match (node, parameter) {
+            (Some(node), Some(what)) => format!("the node `{node}`: {}: {what}", work.kind),
+            (Some(node), None) => format!("the node `{node}`: {}", work.kind),
+            (None, what) => format!("before it begins: {} {}", work.kind, what.unwrap_or_default()),
+        };
+        requests.push(request(privilege, place, &purpose));
+    };
+    graph.entry.iter().for_each(|condition| conditions(condition, &mut |work| add(None, work)));
+    for (name, node) in &graph.nodes {
+        let mut add = |work: &Work| add(Some(name), work);
+        match node {
+            Node::Action { actions: list, .. } => actions(list, &mut add),
+            Node::Conditional { condition, .. } => conditions(condition, &mut add),
+            Node::UserPrompt(prompt) => {
+                prompt.responses.values().for_each(|one| actions(&one.consequence, &mut add));
+            }
+            Node::ValidationGate { validations, .. } => {
+                validations.iter().for_each(|one| conditions(one, &mut add));
+            }
+            Node::Reference { .. } => {}
+        }
+    }
+    requests
+}
+
+fn conditions(condition: &Condition, add: &mut dyn FnMut(&Work)) {
+    match &condition.test {
+        Test::All(all) | Test::Any(all) | Test::None(all) => {
+            all.iter().for_each(|one| conditions(one, add));
+        }
+        Test::World(work) => add(work),
+        Test::Flag { .. }
+        | Test::Equals { .. }
+        | Test::Null { .. }
+        | Test::Count { .. }
+        | Test::FetchSucceeded { .. }
+        | Test::FetchReturnedContent { .. }
+        | Test::Expression(_) => {}
+    }
+}
+
+fn actions(list: &[Action], add: &mut dyn FnMut(&Work)) {
+    for action in list {
+        match &action.act {
+            Act::World { work, .. } => add(work),
+            Act::ForEach { actions: inner, .. } => actions(inner, add),
+            Act::SetFlag { .. }
+            | Act::SetState { .. }
+            | Act::AppendState { .. }
+            | Act::ClearState { .. }
+            | Act::MergeState { .. }
+            | Act::Evaluate { .. }
+            | Act::Compute { .. }
+            | Act::DisplayMessage { .. }
+            | Act::DisplayTable { .. }
+            | Act::CreateCheckpoint { .. }
+            | Act::RollbackCheckpoint { .. }
+            | Act::SetTimestamp { .. }
+            | Act::ComputeHash { .. }
+            | Act::Reference { .. }
+            | Act::Spawn(_) => {}
+        }
+    }
+}
+
+/// Returns what a graph asks for that cannot be read now, and perhaps later: a document that it refers to
+/// may be in the workspace by then.
+fn by_words(text: &str) -> Vec<PrivilegeRequest> {
+    const WORDS: [&str; 7] = [
+        "bash_exec",
+        "clone_repo",
+        "git_fetch",
+        "git_pull",
+        "python_module_available",
+        "run_command",
+        "web_fetch",
+    ];
+    let is_graph = text.lines().any(|line| line.starts_with("nodes:"));
+    let found = WORDS.into_iter().filter(|word| is_graph && text.contains(word)).map(|word| {
+        let privilege = Privilege::of_operation_type(word).unwrap_or(Privilege::Commands);
+        request(privilege, place_of(text, |line| line.contains(word)), word)
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::settings::Settings;
+
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let files = files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect();
+        let settings = Settings::default();
+        let plugins = [PlugIn::new(vec!["python3".into(), "/w/budget.py".into()])];
+        let survey = PrivilegeSurvey {
+            files: &files,
+            ceiling: &PermissionCeiling::of(&settings),
+            vocabulary: &Vocabulary::new(),
+            plugins: &plugins,
+        };
+        let line = |request: PrivilegeRequest| {
+            let PrivilegeRequest { file, place, privilege, purpose } = request;
+            format!("{file}:{}:{} {privilege:?} {purpose}", place.line, place.column)
+        };
+        survey.requests().into_iter().map(line).collect()
+    }
+
+    const GRAPH: &str = "name: g\nversion: \"1\"\nstart_node: build\ninitial_state: { flags: {}, computed: {} }\nnodes:\n  build:\n    type: action\n    actions:\n      - type: foreach\n        items: [1]\n        actions:\n          - { type: bash_exec, command: \"make ${item}\" }\n      - { type: web_fetch, url: \"https://example.org/x\", store_as: page }\n    on_success: done\n    on_failure: done\nendings:\n  done: { type: success, message: ok }\n";
+
+    #[test]
+    fn a_prompt_that_only_prompts_asks_for_nothing() {
+        assert!(found(&[("START.md", "Say hello."), ("README.md", "bash_exec")]).is_empty());
+    }
+
+    #[test]
+    fn commands_pages_plug_ins_rules_and_settings_are_found_with_their_places() {
+        let found = found(&[
+            (".claude/settings.json", "{}"),
+            ("START.md", "---\nallowed_tools: [\"Bash(rm:*)\"]\n---\nx"),
+            ("raymond.yaml", "name: x\nplugins:\n  - python3 ./budget.py\n"),
+            ("sub/g.yaml", GRAPH),
+        ]);
+        let expected = [
+            ".claude/settings.json:1:1 ClaudeSettings Claude Code reads this file where it works beside it",
+            "START.md:2:17 Permissions `allowed_tools`: `Bash(rm:*)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(rm:*)'",
+            "raymond.yaml:3:1 PlugIns python3 /w/budget.py",
+            "sub/g.yaml:6:1 Commands the node `build`: bash_exec",
+            "sub/g.yaml:6:1 Network the node `build`: web_fetch: https://example.org/x",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_graph_that_cannot_be_read_yet_is_judged_by_its_words() {
+        let broken = GRAPH.replace("on_failure: done", "on_failure: gone");
+        let expected = ["g.yaml:12:1 Commands bash_exec", "g.yaml:13:1 Network web_fetch"];
+        assert_eq!(found(&[("g.yaml", &broken)]), expected);
+        assert!(found(&[("ci.yaml", "steps:\n  - run: bash_exec\n")]).is_empty());
+    }
+}

@@ -1,0 +1,136 @@
+//! Judges a run that is taken up again: whether it is what a person started, and which files it goes on
+//! with.
+
+use std::path::Path;
+
+use super::error::Error;
+use super::graphs::Graphs;
+use super::settings::settings_of;
+use super::trust::{self, Starter};
+use super::workflow::{FIRST, Workflow};
+use crate::domain::run::Run;
+use crate::domain::sealed_terms::{RunSeal, SealedTerms, mode};
+use crate::domain::settings::Settings;
+use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
+use crate::store::capture::WorkflowCapture;
+use crate::store::layout::Root;
+use crate::store::seal;
+
+/// Seals the terms of a run; `before` has those that may be found until the run has the new ones.
+pub(super) fn keep(
+    starter: &Starter,
+    root: &Root,
+    run: &Run,
+    terms: Vec<SealedTerms>,
+) -> Result<(), Error> {
+    let seal = RunSeal {
+        run: run.workflow_id.clone(),
+        directory: root.path().display().to_string(),
+        scope_dir: run.scope_dir.clone(),
+        terms,
+    };
+    Ok(seal::keep(&starter.state, &seal)?)
+}
+
+/// Checks that a run's directory tells the terms that a person confirmed.
+///
+/// # Errors
+/// [`Error::NotConfirmed`].
+pub(super) fn check(
+    starter: &Starter,
+    root: &Root,
+    run: &Run,
+    found: &SealedTerms,
+) -> Result<(), Error> {
+    if starter.confirms.is_some() {
+        return Ok(());
+    }
+    let differences = match seal::find(&starter.state, root, &run.workflow_id)? {
+        Some(seal) => seal.differences(&run.scope_dir, found),
+        None => vec!["nobody on this account has started it: its directory was copied or moved here, or an older raymond made it".to_owned()],
+    };
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let (run, would) = (run.workflow_id.clone(), execution(&run.scope_dir, &run.settings));
+    Err(Error::NotConfirmed { run, differences, would })
+}
+
+/// Returns what a run would execute, a text each.
+fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
+    let mut parts = vec![
+        format!("the workflow {scope_dir}"),
+        format!("the program {} in {}", settings.claude, settings.cwd),
+        format!("the permission mode {}", mode(&settings.permission)),
+    ];
+    if settings.consent.trusts_workflow {
+        parts.push("whatever the workflow's files ask for".to_owned());
+    }
+    if !settings.consent.tools.is_empty() {
+        parts.push(format!("the tools {}", settings.consent.tools.join(", ")));
+    }
+    if !settings.claude_args.is_empty() {
+        parts.push(format!("the arguments {}", settings.claude_args.join(" ")));
+    }
+    let plugins = settings.plugins.iter();
+    parts.extend(plugins.map(|plugin| format!("the plug-in {}", plugin.command.join(" "))));
+    parts
+}
+
+/// The files that a run goes on with in the place of those it had.
+pub(super) struct Migration {
+    pub(super) capture: WorkflowCapture,
+    pub(super) pins: WorkflowPins,
+    /// What is different, a line each.
+    pub(super) notes: Vec<String>,
+}
+
+/// Takes up the workflow's files as they are now, if the person trusts them.
+///
+/// # Errors
+/// [`Error`] if they cannot be read, or are not trusted.
+pub(super) fn migrate(
+    (root, copy): (&Root, &Path),
+    run: &Run,
+    (settings, graphs): (&mut Settings, &Graphs),
+    pins: Option<&WorkflowPins>,
+    starter: &Starter,
+) -> Result<Migration, Error> {
+    let workflow = Workflow::kept(&Path::new(&run.scope_dir).join(FIRST))?;
+    settings.consent.trusts_workflow = false;
+    let fresh = settings_of(&workflow);
+    settings.plugins.retain(|plugin| !plugin.by_workflow || fresh.plugins.contains(plugin));
+    let examined = trust::examine(root, &workflow, settings, graphs.vocabulary())?;
+    examined.admit(settings, starter)?;
+    let new = examined.capture.pins();
+    let notes = pins.map_or_else(Vec::new, |pins| {
+        let differences = pins.differences(&new);
+        differences
+            .iter()
+            .map(|(path, how)| difference(copy, &examined.capture, path, *how))
+            .collect()
+    });
+    Ok(Migration { capture: examined.capture, pins: new, notes })
+}
+
+/// The longest difference that is shown of a file, in lines.
+const MAX_LINES: usize = 200;
+
+/// Returns a difference as people read it: the lines that have changed, with some around them.
+fn difference(copy: &Path, capture: &WorkflowCapture, path: &str, how: PinDifference) -> String {
+    let before = std::fs::read_to_string(copy.join(path)).unwrap_or_default();
+    let after = capture.files.get(path).map(|file| String::from_utf8_lossy(&file.content));
+    let after = after.unwrap_or_default();
+    let what = match how {
+        PinDifference::Added => "added",
+        PinDifference::Changed => "changed",
+        PinDifference::Removed => "removed",
+    };
+    let difference = similar::TextDiff::from_lines(before.as_str(), after.as_ref());
+    let text = difference.unified_diff().context_radius(2).to_string();
+    let mut lines: Vec<&str> = text.lines().take(MAX_LINES).collect();
+    if text.lines().count() > MAX_LINES {
+        lines.push("…");
+    }
+    format!("{path}: {what} since the run began\n{}", lines.join("\n")).trim_end().to_owned()
+}

@@ -1,0 +1,130 @@
+//! The trust that a workflow's folder needs before it may do more than prompt.
+//!
+//! What it asks for is found in its files before anything runs. It is given by the person who starts the
+//! run, for the files as they are.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::error::Error;
+use super::settings::settings_of;
+use super::workflow::{Workflow, manifest_of};
+use crate::actor::clock::now;
+use crate::domain::settings::Settings;
+use crate::domain::widening::PermissionCeiling;
+use crate::language::graph::vocabulary::Vocabulary;
+use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
+use crate::store::capture::WorkflowCapture;
+use crate::store::layout::Root;
+use crate::store::trust::{self, TrustOrigin, TrustedFolder, trust_checksum};
+use crate::store::user_state::UserState;
+
+/// The person who starts a run: where their trust is kept, and what they say now.
+#[derive(Debug, Clone)]
+pub struct Starter {
+    /// What raymond keeps for them.
+    pub state: UserState,
+    /// How they say that they trust what they start, if they do.
+    pub confirms: Option<TrustOrigin>,
+}
+
+/// A workflow's folder, looked at for what it asks for.
+#[derive(Debug)]
+pub struct ExaminedFolder {
+    /// Its real path.
+    pub folder: String,
+    /// What its files ask for that nobody has allowed.
+    pub requests: Vec<PrivilegeRequest>,
+    /// The checksum that trust is given for.
+    pub checksum: String,
+    /// Its files.
+    pub capture: WorkflowCapture,
+}
+
+/// Looks at a workflow's folder.
+///
+/// # Errors
+/// [`Error::Store`] if it cannot be read, [`Error::Unsteady`] if it changes meanwhile.
+pub fn examine(
+    root: &Root,
+    workflow: &Workflow,
+    settings: &Settings,
+    vocabulary: &Vocabulary,
+) -> Result<ExaminedFolder, Error> {
+    let folder = workflow.scope.root();
+    let capture = WorkflowCapture::of(folder, root.path())?;
+    let files = capture.texts();
+    let is_steady = manifest_of(&files).is_ok_and(|manifest| manifest == workflow.manifest);
+    if !is_steady {
+        return Err(Error::Unsteady { folder: folder.to_owned() });
+    }
+    let plugins: Vec<_> =
+        settings.plugins.iter().filter(|plugin| plugin.by_workflow).cloned().collect();
+    let survey = |ceiling: &PermissionCeiling, plugins: &[_]| {
+        PrivilegeSurvey { files: &files, ceiling, vocabulary, plugins }.requests()
+    };
+    // What trust is about does not depend on how this run is started.
+    let usual = PermissionCeiling::of(&Settings::default());
+    let asking = survey(&usual, &settings_of(workflow).plugins);
+    let asking: BTreeSet<String> = asking.into_iter().map(|request| request.file).collect();
+    let pins = capture.pins();
+    Ok(ExaminedFolder {
+        folder: folder.display().to_string(),
+        requests: survey(&PermissionCeiling::of(settings), &plugins),
+        checksum: trust_checksum(pins.trusted_files(&asking)),
+        capture,
+    })
+}
+
+impl ExaminedFolder {
+    /// Remembers that the folder is trusted as it is.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub fn remember(&self, state: &UserState, origin: TrustOrigin) -> Result<(), Error> {
+        let (folder, checksum) = (self.folder.clone(), self.checksum.clone());
+        Ok(trust::remember(state, &TrustedFolder { folder, checksum, at: now(), origin })?)
+    }
+
+    /// Lets a run of the folder do what its files ask for, if the person who starts it trusts them.
+    ///
+    /// # Errors
+    /// [`Error::NotTrusted`] if they have not said so.
+    pub(super) fn admit(&self, settings: &mut Settings, starter: &Starter) -> Result<(), Error> {
+        if self.requests.is_empty() {
+            return Ok(());
+        }
+        if let Some(origin) = starter.confirms {
+            self.remember(&starter.state, origin)?;
+        } else if !settings.consent.trusts_workflow
+            && !trust::is_trusted(&starter.state, &self.folder, &self.checksum)?
+        {
+            return Err(Error::NotTrusted {
+                folder: self.folder.clone(),
+                requests: self.requests.clone(),
+                was_trusted: trust::was_trusted(&starter.state, &self.folder)?,
+            });
+        }
+        settings.consent.trusts_workflow = true;
+        Ok(())
+    }
+
+    /// Returns a line for each request, with its place.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.requests.iter().map(line).collect()
+    }
+}
+
+/// Returns a request as people read it.
+pub(super) fn line(request: &PrivilegeRequest) -> String {
+    let PrivilegeRequest { file, place, privilege, purpose } = request;
+    let place = format!("{}:{}", place.line, place.column);
+    format!("{file}:{place}: {}: {purpose}", privilege.meaning()).replace(['\n', '\r'], " ")
+}
+
+/// Returns the real path of a folder as text, for what is kept of it.
+#[must_use]
+pub fn folder_name(path: &Path) -> String {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+}

@@ -1,0 +1,215 @@
+//! The files of a workflow's folder, read at one moment and kept with a run.
+//!
+//! Bounds keep a folder that is the root of a large repository from filling the disk: the files near
+//! the folder's top come first. A file beyond the bounds is not part of the run.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use super::{Error, files};
+use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins};
+use crate::language::checksum::checksum;
+
+/// The most files of a workflow.
+pub const MAX_FILES: usize = 2_000;
+
+/// The most bytes of all files together.
+pub const MAX_TOTAL: u64 = 64 * 1024 * 1024;
+
+/// The most bytes of one file, which are also the most that a prompt may have.
+pub const MAX_FILE: u64 = 16 * 1024 * 1024;
+
+/// The deepest folder below the workflow's.
+const MAX_DEPTH: usize = 16;
+
+/// Folders that hold what was built, fetched or recorded, and no part of a workflow.
+const SKIPPED_FOLDERS: [&str; 12] = [
+    ".cache",
+    ".git",
+    ".hg",
+    ".raymond",
+    ".svn",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+    "site-packages",
+    "target",
+    "venv",
+];
+
+/// A file as it was read.
+#[derive(Debug, Clone)]
+pub struct CapturedFile {
+    /// Its content.
+    pub content: Vec<u8>,
+    /// Whether it could be executed.
+    pub is_executable: bool,
+}
+
+/// The files of a workflow's folder, by their paths below it.
+#[derive(Debug, Clone, Default)]
+pub struct WorkflowCapture {
+    /// The files.
+    pub files: BTreeMap<String, CapturedFile>,
+    /// How many files lie beyond the bounds.
+    pub left_out: usize,
+    total: u64,
+}
+
+impl WorkflowCapture {
+    /// Reads a folder. `apart` is a directory in it that is not read: that of the runs.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the folder itself cannot be read; a file that cannot be read is left out.
+    pub fn of(folder: &Path, apart: &Path) -> Result<Self, Error> {
+        let root = folder.canonicalize().map_err(Error::io("read the folder", folder))?;
+        let mut capture = Self::default();
+        let mut seen = BTreeSet::from([root.clone()]);
+        let mut folders = VecDeque::from([(root.clone(), String::new(), 0)]);
+        while let Some((folder, prefix, depth)) = folders.pop_front() {
+            for (name, path) in entries(&folder) {
+                let Ok(real) = path.canonicalize() else { continue };
+                let Ok(metadata) = real.metadata() else { continue };
+                if !real.starts_with(&root) || real == apart {
+                    continue;
+                }
+                let below = format!("{prefix}{name}");
+                if metadata.is_file() {
+                    capture.add(below, &real, &metadata);
+                } else if metadata.is_dir()
+                    && is_part(&name)
+                    && depth < MAX_DEPTH
+                    && seen.insert(real.clone())
+                {
+                    folders.push_back((real, format!("{below}/"), depth + 1));
+                }
+            }
+        }
+        Ok(capture)
+    }
+
+    fn add(&mut self, path: String, real: &Path, metadata: &Metadata) {
+        let size = metadata.len();
+        let fits = size <= MAX_FILE && self.total + size <= MAX_TOTAL;
+        match read(real).filter(|_| fits && self.files.len() < MAX_FILES) {
+            Some(content) => {
+                self.total += content.len() as u64;
+                let is_executable = metadata.permissions().mode() & 0o100 != 0;
+                self.files.insert(path, CapturedFile { content, is_executable });
+            }
+            None => self.left_out += 1,
+        }
+    }
+
+    /// Returns what the files are known by.
+    #[must_use]
+    pub fn pins(&self) -> WorkflowPins {
+        let pin = |file: &CapturedFile| PinnedFile {
+            checksum: checksum(&file.content),
+            size: file.content.len() as u64,
+            is_executable: file.is_executable,
+        };
+        let files = self.files.iter().map(|(path, file)| (path.clone(), pin(file))).collect();
+        WorkflowPins { version: PINS_VERSION, files }
+    }
+
+    /// Returns the files that are text.
+    #[must_use]
+    pub fn texts(&self) -> BTreeMap<String, String> {
+        let text = |file: &CapturedFile| String::from_utf8(file.content.clone()).ok();
+        self.files.iter().filter_map(|(path, file)| Some((path.clone(), text(file)?))).collect()
+    }
+
+    /// Writes the files into a directory that is not there yet.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn write(&self, directory: &Path) -> Result<(), Error> {
+        files::make_dir(directory)?;
+        for (path, file) in &self.files {
+            let path = directory.join(path);
+            files::make_dir(path.parent().unwrap_or(directory))?;
+            let mode = if file.is_executable { 0o500 } else { 0o400 };
+            let mut options = files::private();
+            let written = options.mode(mode).write(true).create_new(true).open(&path);
+            written
+                .and_then(|mut written| {
+                    std::io::Write::write_all(&mut written, &file.content)?;
+                    written.sync_all()
+                })
+                .map_err(Error::io("write", &path))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the entries of a folder whose names are text, in order.
+fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
+    let read = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let named =
+        read.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.path())));
+    let mut entries: Vec<_> = named.collect();
+    entries.sort();
+    entries
+}
+
+fn is_part(folder: &str) -> bool {
+    !SKIPPED_FOLDERS.contains(&folder)
+}
+
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MAX_FILE + 1).read_to_end(&mut content).ok()?;
+    (content.len() as u64 <= MAX_FILE).then_some(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn files_below_the_folder_are_captured_and_nothing_else() {
+        let place = tempfile::tempdir().expect("a directory");
+        let folder = place.path().join("flow");
+        for inner in ["sub/.claude", ".git", "node_modules", "ray"] {
+            std::fs::create_dir_all(folder.join(inner)).expect("made");
+            std::fs::write(folder.join(inner).join("file"), inner).expect("written");
+        }
+        std::fs::write(place.path().join("secret"), "s").expect("written");
+        std::fs::write(folder.join("A.md"), "a").expect("written");
+        symlink("A.md", folder.join("B.md")).expect("linked");
+        symlink(place.path().join("secret"), folder.join("OUT.md")).expect("linked");
+        symlink("..", folder.join("sub/up")).expect("linked");
+        let apart = folder.join("ray").canonicalize().expect("real");
+        let capture = WorkflowCapture::of(&folder, &apart).expect("captured");
+        let paths: Vec<&str> = capture.files.keys().map(String::as_str).collect();
+        assert_eq!(paths, ["A.md", "B.md", "sub/.claude/file"]);
+
+        let copy = place.path().join("copy");
+        capture.write(&copy).expect("written");
+        let again = WorkflowCapture::of(&copy, &apart).expect("captured");
+        assert_eq!(again.pins(), capture.pins());
+    }
+
+    #[test]
+    fn what_lies_beyond_the_bounds_is_counted() {
+        let place = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(place.path().join("deep")).expect("made");
+        std::fs::write(place.path().join("A.md"), "a").expect("written");
+        let large = File::create(place.path().join("large.bin")).expect("a file");
+        large.set_len(MAX_FILE + 1).expect("a sparse file");
+        for number in 0..MAX_FILES {
+            std::fs::write(place.path().join(format!("deep/{number}")), "x").expect("written");
+        }
+        let capture = WorkflowCapture::of(place.path(), Path::new("/nowhere")).expect("captured");
+        assert_eq!((capture.files.len(), capture.left_out), (MAX_FILES, 2));
+        assert!(capture.files.contains_key("A.md"));
+    }
+}

@@ -1,0 +1,256 @@
+//! The workflow's files as they were when a run began: a copy in the run's directory, of which every file
+//! is judged by its checksum each time it is read.
+//!
+//! Whoever can write into the run's directory can change the copy, but not the list of checksums: that
+//! is read once, when the run is taken up, and the run's seal holds it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::workflow::text;
+use super::{Error, files};
+use crate::domain::id::StateName;
+use crate::domain::workflow_pins::{PINS_VERSION, WorkflowPins, is_prompt_path};
+use crate::language::checksum::checksum;
+use crate::language::source;
+
+/// The pinned files behind a workflow's directory.
+#[derive(Debug, Clone)]
+pub struct PinnedFiles {
+    pins: Arc<WorkflowPins>,
+    /// The top of the copy.
+    copy: PathBuf,
+    /// The folder that was copied.
+    live: PathBuf,
+    /// Whether prompts are read from there.
+    is_live: bool,
+    /// The files that someone has been warned of.
+    warned: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl PinnedFiles {
+    /// Takes the copy of a folder, both by their real paths.
+    #[must_use]
+    pub fn new(pins: WorkflowPins, copy: &Path, live: &Path, is_live: bool) -> Self {
+        let (copy, live) = (copy.to_owned(), live.to_owned());
+        Self { pins: Arc::new(pins), copy, live, is_live, warned: Arc::default() }
+    }
+
+    /// Returns whether a state is read afresh: prompts are, if that was asked for.
+    pub(super) fn reads_live(&self, name: &StateName) -> bool {
+        self.is_live && name.is_prompt()
+    }
+
+    /// Returns the folder that a folder of the copy was copied from.
+    pub(super) fn live_of(&self, folder: &Path) -> PathBuf {
+        folder
+            .strip_prefix(&self.copy)
+            .map_or_else(|_| folder.to_owned(), |below| self.live.join(below))
+    }
+
+    /// Returns whether a file has the content it had when the run began.
+    pub(super) fn is_as_pinned(&self, real: &Path) -> bool {
+        let below = real.strip_prefix(&self.live).or_else(|_| real.strip_prefix(&self.copy));
+        let pin = below.ok().and_then(Path::to_str).and_then(|path| self.pins.files.get(path));
+        let content = std::fs::read(real).ok();
+        pin.zip(content).is_some_and(|(pin, content)| pin.checksum == checksum(content))
+    }
+
+    /// Returns the text of a file of the copy, or of a prompt that is read afresh.
+    pub(super) fn text(&self, real: &Path, shown: &str) -> Result<String, source::Error> {
+        if !real.starts_with(&self.copy) {
+            return text(real, shown);
+        }
+        let path = real.strip_prefix(&self.copy).ok().and_then(Path::to_str).unwrap_or_default();
+        let not_pinned = || source::Error::NotPinned { path: shown.to_owned() };
+        let pin = self.pins.files.get(path).ok_or_else(not_pinned)?;
+        let live = self.live.join(path);
+        let kept = text(real, shown)?;
+        if checksum(&kept) == pin.checksum {
+            self.warn_of_change(path, &live, &kept);
+            return Ok(kept);
+        }
+        match text(&live, shown) {
+            Ok(original) if checksum(&original) == pin.checksum => Ok(original),
+            _ => Err(source::Error::Unreadable {
+                path: shown.to_owned(),
+                error: format!(
+                    "the run's copy of this file was changed ({}), so nothing of it is used; take up the file as it is now with --migrate",
+                    real.display()
+                ),
+            }),
+        }
+    }
+
+    /// Returns the copy of a file of the folder, once its content is known to be right.
+    pub(super) fn executable_copy(&self, path: &Path) -> Result<Option<PathBuf>, source::Error> {
+        let Some(below) = path.strip_prefix(&self.live).ok().and_then(Path::to_str) else {
+            return Ok(None);
+        };
+        let copy = self.copy.join(below);
+        let shown = || path.display().to_string();
+        let Some(pin) = self.pins.files.get(below) else {
+            return if path.is_file() {
+                Err(source::Error::NotPinned { path: shown() })
+            } else {
+                Ok(None)
+            };
+        };
+        if std::fs::read(&copy).is_ok_and(|content| checksum(content) == pin.checksum) {
+            return Ok(Some(copy));
+        }
+        let error = "the run's copy of this file was changed, so it is not executed; take up the file as it is now with --migrate";
+        Err(source::Error::Unreadable { path: shown(), error: error.to_owned() })
+    }
+
+    /// Says once that a file is not what it was: the run goes on with what it was.
+    fn warn_of_change(&self, path: &str, live: &Path, kept: &str) {
+        if std::fs::read(live).is_ok_and(|now| now == kept.as_bytes()) {
+            return;
+        }
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.insert(path.to_owned()) {
+            let advice = if is_prompt_path(path) {
+                ", or start runs with --live while you write a workflow"
+            } else {
+                ""
+            };
+            tracing::warn!(
+                "{}: changed since the run began, which goes on with the file as it was; take the change up with --migrate{advice}",
+                live.display()
+            );
+        }
+    }
+}
+
+/// Reads the list of a run's pinned files; `None` for a run that has none, because an older raymond
+/// began it.
+///
+/// # Errors
+/// [`Error::Newer`], [`Error::Io`].
+pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("read", path)(error)),
+    };
+    let pins: WorkflowPins =
+        serde_json::from_slice(&bytes).map_err(|error| Error::io("read", path)(error.into()))?;
+    if pins.version > PINS_VERSION {
+        return Err(Error::Newer { path: path.to_owned(), found: pins.version });
+    }
+    Ok(Some(pins))
+}
+
+/// Writes the list of a run's pinned files.
+pub(super) fn save(path: &Path, pins: &WorkflowPins) -> Result<(), Error> {
+    let text = serde_json::to_vec_pretty(pins);
+    let text = text.map_err(|error| Error::io("write", path)(error.into()))?;
+    files::replace(path, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::language::source::Source;
+    use crate::store::capture::WorkflowCapture;
+    use crate::store::workflow::Directory;
+
+    /// A workflow's folder and the copy that a run made of it.
+    struct Scene {
+        place: tempfile::TempDir,
+    }
+
+    impl Scene {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let scene = Self { place: tempfile::tempdir().expect("a directory") };
+            for (name, content) in files {
+                scene.edit(name, content);
+            }
+            let capture = WorkflowCapture::of(&scene.live(), Path::new("/nowhere")).expect("read");
+            capture.write(&scene.place.path().join("copy")).expect("written");
+            scene
+        }
+
+        fn live(&self) -> PathBuf {
+            self.place.path().join("live")
+        }
+
+        fn edit(&self, name: &str, content: &str) {
+            let path = self.live().join(name);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::write(path, content).expect("written");
+        }
+
+        fn directory(&self, pins: &WorkflowPins, is_live: bool) -> Directory {
+            let copy = self.place.path().join("copy").canonicalize().expect("real");
+            let live = self.live().canonicalize().expect("real");
+            let pinned = PinnedFiles::new(pins.clone(), &copy, &live, is_live);
+            Directory::open(&copy).expect("opened").shown_as(Path::new("flow")).pinned(pinned)
+        }
+
+        fn pins(&self) -> WorkflowPins {
+            let copy = self.place.path().join("copy");
+            WorkflowCapture::of(&copy, Path::new("/nowhere")).expect("read").pins()
+        }
+    }
+
+    fn state(name: &str) -> StateName {
+        StateName::parse(name).expect("a state")
+    }
+
+    #[test]
+    fn a_run_reads_what_it_began_with() {
+        let scene = Scene::new(&[("A.md", "one"), ("sub/B.md", "two"), ("g.yaml", "g")]);
+        let pins = scene.pins();
+        let directory = scene.directory(&pins, false);
+        scene.edit("A.md", "changed");
+        scene.edit("evil.yaml", "added");
+        std::fs::remove_file(scene.live().join("sub/B.md")).expect("removed");
+        assert_eq!(directory.read(&state("A.md")), Ok("one".to_owned()));
+        assert_eq!(directory.read_path("sub/B.md"), Ok("two".to_owned()));
+        let added = source::Error::NotPinned { path: "flow/evil.yaml".to_owned() };
+        assert_eq!(directory.check(&state("evil.yaml")), Err(added.clone()));
+        assert_eq!(directory.read(&state("evil.yaml")), Err(added));
+        assert!(directory.is_as_pinned(&state("A.md")));
+    }
+
+    #[test]
+    fn with_live_only_prompts_are_read_afresh() {
+        let scene = Scene::new(&[("A.md", "one"), ("g.yaml", "g")]);
+        let directory = scene.directory(&scene.pins(), true);
+        assert!(directory.is_as_pinned(&state("A.md")));
+        scene.edit("A.md", "changed");
+        scene.edit("NEW.md", "added");
+        scene.edit("g.yaml", "changed");
+        scene.edit("new.yaml", "added");
+        assert_eq!(directory.read(&state("A.md")), Ok("changed".to_owned()));
+        assert_eq!(directory.read(&state("NEW.md")), Ok("added".to_owned()));
+        assert_eq!(directory.read(&state("g.yaml")), Ok("g".to_owned()));
+        assert!(matches!(directory.read(&state("new.yaml")), Err(source::Error::NotPinned { .. })));
+        assert!(
+            !directory.is_as_pinned(&state("A.md")) && !directory.is_as_pinned(&state("NEW.md"))
+        );
+    }
+
+    #[test]
+    fn a_copy_that_was_changed_is_not_used() {
+        let scene = Scene::new(&[("A.md", "one")]);
+        let pins = scene.pins();
+        let directory = scene.directory(&pins, false);
+        let copied = scene.place.path().join("copy/A.md");
+        std::fs::remove_file(&copied).expect("removed");
+        std::fs::write(&copied, "evil").expect("written");
+        assert_eq!(
+            directory.read(&state("A.md")),
+            Ok("one".to_owned()),
+            "the original is as it was"
+        );
+        scene.edit("A.md", "evil");
+        let error = directory.read(&state("A.md")).expect_err("refused").to_string();
+        assert!(error.contains("flow/A.md: the run's copy of this file was changed"), "{error}");
+        std::fs::write(scene.place.path().join("copy/B.md"), "planted").expect("written");
+        assert!(matches!(directory.read(&state("B.md")), Err(source::Error::NotPinned { .. })));
+    }
+}

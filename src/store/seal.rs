@@ -1,0 +1,91 @@
+//! The seals of runs: what a person started each of them with, kept outside of the workspace.
+
+use std::path::{Path, PathBuf};
+
+use super::Error;
+use super::layout::Root;
+use super::user_state::UserState;
+use crate::domain::id::RunId;
+use crate::domain::sealed_terms::RunSeal;
+use crate::domain::workflow_pins::WorkflowPins;
+use crate::language::checksum::checksum;
+
+/// The kind of the documents, and their directory.
+const PURPOSE: &str = "runs";
+
+/// Keeps the seal of a run, in the place of an older one.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Key`].
+pub fn keep(state: &UserState, seal: &RunSeal) -> Result<(), Error> {
+    state.put(PURPOSE, &name(&seal.directory, &seal.run), seal)
+}
+
+/// Returns the seal of a run; `None` if there is none, or its proof does not hold.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Key`].
+pub fn find(state: &UserState, root: &Root, run: &RunId) -> Result<Option<RunSeal>, Error> {
+    let directory = root.path().display().to_string();
+    match state.get::<RunSeal>(PURPOSE, &name(&directory, run)) {
+        Ok(seal) => Ok(seal.filter(|seal| seal.run == *run && seal.directory == directory)),
+        Err(Error::Unproven { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the seal of a run that is over.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn remove(state: &UserState, root: &Root, run: &RunId) -> Result<(), Error> {
+    state.remove(&name(&root.path().display().to_string(), run))
+}
+
+/// Returns the checksum of a list of pinned files; that of a run without one is empty.
+#[must_use]
+pub fn pins_checksum(pins: Option<&WorkflowPins>) -> String {
+    let text = pins.and_then(|pins| serde_json::to_string(pins).ok());
+    text.map_or_else(String::new, checksum)
+}
+
+fn name(directory: &str, run: &RunId) -> PathBuf {
+    let checksum = checksum(directory);
+    let short: String = checksum.trim_start_matches("sha256:").chars().take(32).collect();
+    Path::new(PURPOSE).join(format!("{short}-{run}.json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::sealed_terms::SealedTerms;
+    use crate::domain::settings::Settings;
+
+    #[test]
+    fn a_seal_is_found_by_the_run_and_its_directory() {
+        let place = tempfile::tempdir().expect("a directory");
+        let state = UserState::new(place.path());
+        let root = Root::new("/w/.raymond");
+        let run = RunId::parse("r").expect("a run");
+        assert_eq!(find(&state, &root, &run).expect("looked"), None);
+        let mut settings = Settings::default();
+        settings.budget_usd = Some(crate::domain::money::Usd::from_dollars(0.01));
+        let terms = SealedTerms { settings, pins: "p".to_owned() };
+        let seal = RunSeal {
+            run: run.clone(),
+            directory: "/w/.raymond".to_owned(),
+            scope_dir: "/w/flow".to_owned(),
+            terms: vec![terms],
+        };
+        keep(&state, &seal).expect("kept");
+        let copied = Root::new("/x/.raymond");
+        assert_eq!(find(&state, &copied, &run).expect("looked"), None);
+        assert_eq!(
+            state.get::<RunSeal>(PURPOSE, &name("/w/.raymond", &run)).expect("proven"),
+            Some(seal.clone())
+        );
+        assert_eq!(find(&state, &root, &run).expect("looked"), Some(seal));
+        remove(&state, &root, &run).expect("removed");
+        assert_eq!(find(&state, &root, &run).expect("looked"), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! Whoever can write into a run's directory changes what it is taken up with.
+
+use std::fmt::Write as _;
+
+use crate::support::{Test, always, when};
+
+/// A run that was interrupted in its first turn.
+fn interrupted() -> Test {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"))
+        .env("RAYMOND_TRUST", "false");
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.interrupt();
+    test.release("go");
+    live.wait().code(130);
+    test
+}
+
+/// Changes the text of all records, with checksums that fit.
+fn forge(test: &Test, from: &str, to: &str) {
+    let journal = std::fs::read_to_string(test.journal_file()).expect("a journal");
+    let mut forged = String::new();
+    for line in journal.lines() {
+        let body = line.rsplit_once(",\"crc\":").expect("a record").0.replace(from, to);
+        let crc = crc32fast::hash(body.as_bytes());
+        let _ = writeln!(forged, "{body},\"crc\":\"{crc:08x}\"}}");
+    }
+    std::fs::write(test.journal_file(), forged).expect("written");
+    let _ = std::fs::remove_file(test.run_dir().join("state.json"));
+}
+
+#[test]
+fn run_that_is_as_it_was_started_goes_on() {
+    interrupted().again(&[]).ok().ended("main", "ok");
+}
+
+#[test]
+fn other_program_or_more_permissions_in_the_run_directory_are_not_executed() {
+    let table = [
+        (r#""permission":{"mode":"acceptEdits"}"#, r#""permission":"skip_all""#, "permission mode"),
+        (r#""warm":true"#, r#""warm":true,"claude_args":["--evil"]"#, "its arguments"),
+        (
+            r#""warm":true"#,
+            r#""warm":true,"plugins":[{"name":"x","command":["touch","pwned"],"deadline_ms":1}]"#,
+            "its plug-ins changed",
+        ),
+        (
+            r#""warm":true"#,
+            r#""warm":true,"consent":{"trusts_workflow":true}"#,
+            "its states may do",
+        ),
+    ];
+    for (from, to, told) in table {
+        let test = interrupted();
+        let calls = test.calls().len();
+        forge(&test, from, to);
+        let outcome = test.again(&[]);
+        outcome.code(77).stderr_has(told).stderr_has("raymond run t --trust");
+        outcome.stderr_has("it would execute:");
+        assert_eq!(test.calls().len(), calls, "{told}");
+        test.raymond(&["recover", "--all"]).code(77);
+        assert!(test.calls().len() == calls && !test.flow().join("pwned").exists(), "{told}");
+    }
+}
+
+#[test]
+fn list_of_pinned_files_that_was_changed_is_not_believed() {
+    let test = interrupted();
+    let list = test.run_dir().join("workflow.json");
+    let text = std::fs::read_to_string(&list).expect("a list");
+    std::fs::write(&list, text.replacen("sha256:", "sha256:0", 1)).expect("written");
+    test.again(&[]).code(77).stderr_has("the list of its workflow's files is another");
+    std::fs::remove_file(&list).expect("removed");
+    test.again(&[]).code(77);
+}
+
+#[test]
+fn run_that_came_with_a_repository_is_not_executed_until_it_is_confirmed() {
+    let test = interrupted();
+    let state = test.root().join("home/.local/state/raymond/runs");
+    std::fs::remove_dir_all(state).expect("removed: another account has none");
+    let outcome = test.again(&[]);
+    outcome.code(77).stderr_has("nobody on this account has started it");
+    test.raymond(&["recover", "--all"]).code(77);
+    test.again(&["--trust"]).ok().ended("main", "ok");
+}
+
+#[test]
+fn seal_of_a_run_that_is_over_is_removed() {
+    let test = interrupted();
+    test.again(&[]).ok();
+    let seals = std::fs::read_dir(test.root().join("home/.local/state/raymond/runs"));
+    assert_eq!(seals.expect("a directory").count(), 0);
+}

@@ -1,0 +1,143 @@
+//! The author of a workflow has it do more than prompt.
+
+use serde_json::json;
+
+use crate::support::{Test, always};
+
+/// A workflow that nobody has said to trust.
+fn folder(files: &[(&str, &str)]) -> Test {
+    let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>ok</result>"));
+    let test = test.env("RAYMOND_TRUST", "false");
+    files.iter().fold(test, |test, (name, text)| test.file(name, text.as_bytes()))
+}
+
+fn graph(action: serde_json::Value) -> String {
+    json!({
+        "name": "flow",
+        "version": "1.0.0",
+        "entry_preconditions": [],
+        "initial_state": {},
+        "start_node": "start",
+        "nodes": {
+            "start": {"type": "action", "actions": [action], "on_success": "done", "on_failure": "done"},
+        },
+        "endings": {"done": {"type": "success", "message": "done"}},
+    })
+    .to_string()
+}
+
+#[test]
+fn folder_that_asks_for_more_than_prompts_starts_nothing_and_is_told_what() {
+    let command = graph(json!({"type": "bash_exec", "command": "touch pwned"}));
+    let clone = graph(json!({"type": "clone_repo", "url": "http://127.0.0.1:1/x", "dest": "d"}));
+    let page = graph(json!({"type": "web_fetch", "url": "http://127.0.0.1:1/", "store_as": "p"}));
+    let table: [(&str, &str, &str); 7] = [
+        (
+            "other.yaml",
+            &command,
+            "other.yaml:1:1: runs commands: the node `start`: bash_exec: touch pwned",
+        ),
+        (
+            "sub/x.yaml",
+            &clone,
+            "sub/x.yaml:1:1: reaches other machines: the node `start`: clone_repo: http://",
+        ),
+        (
+            "x.yaml",
+            &page,
+            "reaches other machines: the node `start`: web_fetch: http://127.0.0.1:1/",
+        ),
+        (
+            "raymond.yaml",
+            "plugins: [touch pwned]\n",
+            "raymond.yaml:1:1: starts plug-ins: touch pwned",
+        ),
+        ("N.md", "---\nallowed_tools: [Bash]\n---\nx", "N.md:2:17: widens what Claude Code may do"),
+        (
+            "raymond.yaml",
+            "env: { LD_PRELOAD: ./x.so }\n",
+            "raymond.yaml:1:8: widens what Claude Code may do",
+        ),
+        (
+            ".claude/settings.json",
+            "{}",
+            ".claude/settings.json:1:1: brings settings of Claude Code",
+        ),
+    ];
+    for (name, text, told) in table {
+        let test = folder(&[(name, text)]);
+        let outcome = test.run(&["START.md"]);
+        outcome.code(77).stderr_has(told).stderr_has("raymond trust ").stderr_has("--trust");
+        assert!(test.calls().is_empty() && !test.run_dir().exists(), "{name}");
+        assert!(!test.flow().join("pwned").exists(), "{name}");
+    }
+}
+
+#[test]
+fn folder_that_only_prompts_needs_no_trust() {
+    folder(&[("NEXT.md", "next"), ("notes.txt", "bash_exec")]).run(&["START.md"]).ok();
+}
+
+#[test]
+fn trust_is_lost_when_a_file_changes_that_can_do_more_and_not_when_a_prompt_does() {
+    let command = graph(json!({"type": "bash_exec", "command": "touch ran"}));
+    let test = folder(&[("flow.yaml", &command), ("run.sh", "true\n")]);
+    test.raymond(&["trust", "."]).ok().stdout_has("bash_exec: touch ran");
+    test.run(&["START.md", "--id", "a"]).ok();
+    std::fs::write(test.flow().join("START.md"), "start differently").expect("written");
+    test.run(&["START.md", "--id", "b"]).ok();
+    std::fs::write(test.flow().join("run.sh"), "touch pwned\n").expect("written");
+    test.run(&["START.md", "--id", "c"])
+        .code(77)
+        .stderr_has("it has changed since you said that you trust it");
+    test.run(&["START.md", "--id", "d", "--trust"]).ok();
+    test.run(&["flow.yaml", "--id", "e"]).ok();
+    assert!(test.flow().join("ran").exists());
+    let listed = test.raymond(&["trust", "--list", "--json"]);
+    let listed = listed.ok().json();
+    assert_eq!(listed[0]["origin"], "option");
+    assert_eq!(listed.as_array().map(Vec::len), Some(1));
+    test.raymond(&["trust", "--remove", "."]).ok();
+    test.run(&["START.md", "--id", "f"]).code(77);
+}
+
+#[test]
+fn person_at_a_terminal_is_shown_the_list_and_asked() {
+    let command = graph(json!({"type": "bash_exec", "command": "touch ran"}));
+    let test = folder(&[("flow.yaml", &command)]);
+    let mut screen = test.on_screen(&["run", "--id", "t", "START.md"], (30, 120));
+    screen.wait_for(&["flow.yaml", "runs commands", "Type yes"]);
+    screen.keys("no\r");
+    assert_eq!(screen.left(), Some(77));
+    assert!(!test.run_dir().exists());
+    let mut screen = test.on_screen(&["run", "--id", "t", "START.md"], (30, 120));
+    screen.wait_for(&["Type yes"]);
+    screen.keys("yes\r");
+    assert_eq!(screen.left(), Some(0));
+    test.run(&["START.md", "--id", "again"]).ok();
+}
+
+#[test]
+fn plug_in_that_an_agent_writes_into_raymond_yaml_is_not_started_by_the_next_run() {
+    let test = folder(&[]);
+    test.run(&["START.md", "--id", "first"]).ok();
+    let manifest = "plugins: [touch pwned]\n";
+    std::fs::write(test.flow().join("raymond.yaml"), manifest).expect("written");
+    test.run(&["START.md", "--id", "second"]).code(77).stderr_has("starts plug-ins: touch pwned");
+    test.run(&["START.md", "--id", "third", "--no-plugins"]).ok();
+    assert!(!test.flow().join("pwned").exists());
+}
+
+#[test]
+fn trust_that_someone_writes_without_the_key_is_none() {
+    let command = graph(json!({"type": "bash_exec", "command": "touch pwned"}));
+    let test = folder(&[("flow.yaml", &command)]);
+    test.raymond(&["trust", "."]).ok();
+    let trust = test.root().join("home/.local/state/raymond/trust");
+    let kept =
+        std::fs::read_dir(trust).expect("kept").next().expect("a file").expect("read").path();
+    let text = std::fs::read_to_string(&kept).expect("read");
+    std::fs::write(&kept, text.replacen("sha256:", "sha256:0", 1)).expect("written");
+    test.run(&["flow.yaml"]).code(77).stderr_has("its proof does not hold");
+    assert!(!test.flow().join("pwned").exists());
+}

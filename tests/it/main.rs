@@ -34,6 +34,7 @@ mod options;
 mod output;
 mod owned;
 mod patience;
+mod planted;
 mod plugins;
 mod policy;
 mod prestart;

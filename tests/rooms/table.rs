@@ -87,7 +87,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "store",
-        rooms: &["domain", "fault", "language::checksum", "language::source", "language::hint"],
+        rooms: &["domain", "fault", "plain_file", "language::checksum", "language::source", "language::hint"],
         crates: &[
             "crc32fast",
             "hmac",
@@ -109,7 +109,7 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "process",
-        rooms: &["domain", "fault"],
+        rooms: &["domain", "fault", "plain_file"],
         crates: &[
             "jiff",
             "memchr",
@@ -126,7 +126,7 @@ const TABLE: &[Row] = &[
     // What graphs ask for: files, git, the web; programs are started by the room that owns that.
     Row {
         room: "world",
-        rooms: &["domain", "fault", "process"],
+        rooms: &["domain", "fault", "plain_file", "process"],
         crates: &[
             "encoding_rs",
             "globset",
@@ -151,7 +151,14 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "plugin",
-        rooms: &["domain", "actor::message", "actor::registry", "actor::clock", "process::stream"],
+        rooms: &[
+            "domain",
+            "plain_file",
+            "actor::message",
+            "actor::registry",
+            "actor::clock",
+            "process::stream",
+        ],
         crates: &[
             "actix",
             "async_trait",
@@ -194,6 +201,13 @@ const TABLE: &[Row] = &[
         rooms: &[],
         crates: &["rustix"],
         never: &["std::fs", "std::net", "std::thread"],
+    },
+    // Opens files where others can put something in their place.
+    Row {
+        room: "plain_file",
+        rooms: &[],
+        crates: &["rustix", "thiserror"],
+        never: &["std::env", "std::process", "std::net", "std::thread"],
     },
 ];
 

@@ -61,17 +61,19 @@ impl Supervisor {
             Err(error) => return tracing::warn!("{error}"),
         };
         for waiting in waiting {
-            match waiting.command {
-                Some(command) if self.commands.insert(waiting.name.clone()) => {
-                    self.obey(waiting.name, command, ctx);
+            if !self.commands.insert(waiting.name.clone()) {
+                continue;
+            }
+            let name = waiting.name;
+            match (waiting.command, waiting.unread) {
+                (Some(command), _) => self.obey(name, command, ctx),
+                (None, Some(why)) => {
+                    let path = inbox.join(format!("{name}.json"));
+                    tracing::warn!("{}: {why}; it is no command, remove it", path.display());
                 }
-                Some(_) => {}
-                None => {
-                    tracing::warn!(
-                        "the command {} in the inbox is not one this program knows",
-                        waiting.name
-                    );
-                    self.command_is_safe(&waiting.name);
+                (None, None) => {
+                    tracing::warn!("the command {name} in the inbox is not one this program knows");
+                    self.command_is_safe(&name);
                 }
             }
         }

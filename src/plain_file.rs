@@ -1,0 +1,205 @@
+//! Opens files where others can put something in their place: only plain files, and only up to a stated size.
+//!
+//! Agents and other programs can write into the directories of a run. A FIFO there would be waited for, a
+//! link followed, a device read without end. None of them is opened here: the error says what it is instead.
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{Error, ErrorKind, Read, Result};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// What makes a file unfit to be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum UnfitFile {
+    /// It is something else than a file of bytes.
+    #[error("it is {0}, not a plain file")]
+    NotPlain(&'static str),
+    /// It is longer than what it may hold.
+    #[error("it is longer than {0} bytes")]
+    TooLong(u64),
+}
+
+impl From<UnfitFile> for Error {
+    fn from(unfit: UnfitFile) -> Self {
+        Self::new(ErrorKind::InvalidData, unfit)
+    }
+}
+
+/// Returns whether an error is about what a file is, not about what the system refused.
+#[must_use]
+pub fn is_unfit(error: &Error) -> bool {
+    matches!(error.get_ref(), Some(inner) if inner.is::<UnfitFile>())
+}
+
+/// Opens a plain file for reading.
+///
+/// # Errors
+/// The system's error, or one that [`is_unfit`].
+pub fn open(path: &Path) -> Result<File> {
+    open_with(path, OpenOptions::new().read(true))
+}
+
+/// Opens a plain file with some options: no link is followed, and nothing is waited for. `options` must not
+/// truncate.
+///
+/// # Errors
+/// The system's error, or one that [`is_unfit`].
+pub fn open_with(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| named(path, error))?;
+    match other_kind(file.metadata()?.file_type()) {
+        Some(kind) => Err(UnfitFile::NotPlain(kind).into()),
+        None => Ok(file),
+    }
+}
+
+/// Reads a plain file that has at most `limit` bytes.
+///
+/// # Errors
+/// The system's error, or one that [`is_unfit`].
+pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    if length > limit {
+        return Err(UnfitFile::TooLong(limit).into());
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0));
+    // It may grow meanwhile.
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(UnfitFile::TooLong(limit).into());
+    }
+    Ok(bytes)
+}
+
+/// Makes a new file in the place of whatever lies there, readable by its owner alone.
+///
+/// # Errors
+/// The system's error; a directory is not removed.
+pub fn create(path: &Path) -> Result<File> {
+    let mut new = OpenOptions::new();
+    new.read(true).write(true).create_new(true).mode(0o600);
+    match new.open(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            std::fs::remove_file(path).map_err(|error| named(path, error))?;
+            new.open(path)
+        }
+        opened => opened,
+    }
+}
+
+/// Returns whether a plain file lies at a path; a link to one is none.
+#[must_use]
+pub fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_file())
+}
+
+/// Replaces what the system says about something that is no plain file by what it is.
+fn named(path: &Path, error: Error) -> Error {
+    let found = || Some(path.symlink_metadata().ok()?.file_type());
+    let is_about_kind = error.kind() != ErrorKind::PermissionDenied;
+    match found().filter(|_| is_about_kind).and_then(other_kind) {
+        Some(kind) => UnfitFile::NotPlain(kind).into(),
+        None => error,
+    }
+}
+
+/// Returns what something is that is no plain file.
+fn other_kind(found: FileType) -> Option<&'static str> {
+    Some(match found {
+        found if found.is_file() => return None,
+        found if found.is_symlink() => "a symbolic link",
+        found if found.is_dir() => "a directory",
+        found if found.is_fifo() => "a FIFO",
+        found if found.is_socket() => "a socket",
+        _ => "a device",
+    })
+}
+
+/// Makes a FIFO, for tests of what must not wait for one.
+#[cfg(test)]
+pub(crate) fn make_fifo(path: &Path) {
+    use rustix::fs::{CWD, FileType as Kind, Mode, mknodat};
+    mknodat(CWD, path, Kind::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn only_plain_files_are_opened() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("plain"), "text").expect("written");
+        make_fifo(&path("fifo"));
+        symlink("/dev/zero", path("zero")).expect("linked");
+        symlink(path("plain"), path("link")).expect("linked");
+        std::fs::create_dir(path("dir")).expect("made");
+        let _socket = UnixListener::bind(path("socket")).expect("bound");
+        assert_eq!(read(&path("plain"), 4).expect("read"), b"text");
+        let kinds = [
+            ("fifo", "a FIFO"),
+            ("zero", "a symbolic link"),
+            ("link", "a symbolic link"),
+            ("dir", "a directory"),
+            ("socket", "a socket"),
+        ];
+        for (name, kind) in kinds {
+            let (mut read, mut append, mut both) =
+                (OpenOptions::new(), OpenOptions::new(), OpenOptions::new());
+            let ways =
+                [read.read(true), append.append(true).create(true), both.read(true).write(true)];
+            for options in ways {
+                let error = open_with(&path(name), options).expect_err(name);
+                assert!(is_unfit(&error), "{name}: {error}");
+                assert_eq!(error.to_string(), format!("it is {kind}, not a plain file"));
+            }
+            assert!(!is_there(&path(name)), "{name}");
+        }
+        assert!(is_unfit(&open(Path::new("/dev/zero")).expect_err("a device")));
+        let absent = open(&path("none")).expect_err("absent");
+        assert_eq!((absent.kind(), is_unfit(&absent)), (ErrorKind::NotFound, false));
+    }
+
+    #[test]
+    fn longer_files_than_the_limit_are_not_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("long");
+        File::create(&path).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+        let error = read(&path, 1000).expect_err("too long");
+        assert_eq!(error.to_string(), "it is longer than 1000 bytes");
+        assert!(is_unfit(&error));
+    }
+
+    #[test]
+    fn created_file_takes_the_place_of_what_was_planted() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (path, other) = (dir.path().join("new"), dir.path().join("other"));
+        std::fs::write(&other, "mine").expect("written");
+        let plants: [&dyn Fn(); 3] =
+            [&|| symlink(&other, &path).expect("linked"), &|| make_fifo(&path), &|| {
+                std::fs::hard_link(&other, &path).expect("linked");
+            }];
+        for plant in plants {
+            plant();
+            create(&path).and_then(|mut file| file.write_all(b"x")).expect("created");
+            assert_eq!(std::fs::read(&path).expect("read"), b"x");
+            assert_eq!(path.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+            std::fs::remove_file(&path).expect("removed");
+        }
+        assert_eq!(std::fs::read(&other).expect("there"), b"mine", "no link is followed");
+        std::fs::create_dir(&path).expect("made");
+        assert_eq!(
+            create(&path).expect_err("a directory").to_string(),
+            "it is a directory, not a plain file"
+        );
+    }
+}

@@ -96,6 +96,37 @@ fn no_file_is_too_long() {
     assert_none(&long, "one file, one subject");
 }
 
+/// The files that write to the terminal: what others print goes through them, and so through `domain::printable`.
+const WRITERS: [&str; 5] = [
+    "src/cli/output.rs",
+    "src/cli/diagnostics.rs",
+    "src/cli/foreground.rs",
+    "src/cli/top.rs",
+    "src/plugin/terminal.rs",
+];
+
+#[test]
+fn only_few_files_write_to_the_terminal() {
+    let others = offences(|source| {
+        let prints = ["cli", "plugin", "main"].contains(&source.room());
+        if !prints || WRITERS.contains(&source.path.as_str()) {
+            return Vec::new();
+        }
+        let writes = |line: &str| {
+            let asks = ["Term::", "use_", "is_terminal()"].iter().any(|part| line.contains(part));
+            !asks
+                && ["stdout()", "stderr()", "print!(", "println!("]
+                    .iter()
+                    .any(|call| line.contains(call))
+        };
+        let lines = source.code.lines().zip(1..);
+        let lines =
+            lines.filter(|&(line, number)| source.kind(number) != Kind::Test && writes(line));
+        lines.map(|(line, number)| (number, format!("`{}`", line.trim()))).collect()
+    });
+    assert_none(&others, "what is printed goes through `cli::output` or `plugin::terminal`");
+}
+
 #[test]
 fn nothing_is_left_for_later() {
     let later = offences(|source| {

@@ -19,10 +19,10 @@ use crate::domain::apply::apply;
 use crate::domain::decide::{Unanswerable, answer as decide};
 use crate::domain::event::{Command, Event, QuestionAnswered, Record};
 use crate::domain::id::RunId;
+use crate::domain::printable::{one_line, printable_line};
 use crate::domain::question::{Answer, Given, OTHER};
 use crate::domain::run::Run;
 use crate::language::hint::closest;
-use crate::plugin::sentence::one_line;
 use crate::store::inbox;
 use crate::store::layout::{Root, RunDir};
 use crate::store::view::{View, look};
@@ -189,7 +189,7 @@ fn as_text(
     let id = &run.workflow_id;
     let said = |event: &QuestionAnswered| {
         let QuestionAnswered { turn, node, answer, .. } = event;
-        format!("{}/{node} is answered: {}\n", turn.agent, chosen(answer))
+        printable_line(&format!("{}/{node} is answered: {}", turn.agent, chosen(answer))) + "\n"
     };
     if answered.is_empty() {
         let mut text: String = waiting.iter().map(said).collect();

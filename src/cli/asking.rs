@@ -20,6 +20,7 @@ use crate::actor::message::{Finish, Published};
 use crate::actor::stay::Stay;
 use crate::domain::event::{Due, Event, Record};
 use crate::domain::id::AgentId;
+use crate::domain::printable::printable_line;
 use crate::domain::question::{Given, Question};
 use crate::domain::run::Run;
 use crate::plugin::terminal::Terminal;
@@ -128,7 +129,7 @@ impl Asking {
             Typed::End => return self.give_up(),
         };
         if let Err(invalid) = one.question.read(&text) {
-            return self.terminal.line(&invalid.to_string());
+            return self.terminal.line(&printable_line(&invalid.to_string()));
         }
         let given = Given {
             agent: Some(one.agent.clone()),

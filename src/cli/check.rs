@@ -11,13 +11,13 @@ use super::exit::{Error, Exit};
 use super::output;
 use super::subject::Subject;
 use crate::domain::id::{Folder, StateName};
+use crate::domain::printable::{printable, printable_line};
 use crate::domain::settings::Permission;
 use crate::domain::widening::StarterConsent;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::excerpt;
 use crate::language::prompt::check::{self, Findings};
 use crate::language::source::Source;
-use crate::plugin::sentence::printable;
 
 /// `raymond check`
 ///
@@ -43,13 +43,17 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Error> {
         let found = &findings.diagnostics;
         output::print_json(&json!({ "valid": errors == 0, "diagnostics": found }))?;
     } else {
-        output::print(&findings.diagnostics.iter().fold(String::new(), |mut text, found| {
-            let _ = writeln!(text, "{}", line(found));
-            if let Some(excerpt) = excerpt_of(found, &subject.scope) {
-                let _ = writeln!(text, "{excerpt}");
-            }
-            text
-        }))?;
+        output::print_styled(&findings.diagnostics.iter().fold(
+            String::new(),
+            |mut text, found| {
+                let _ = writeln!(text, "{}", line(found));
+                if let Some(excerpt) = excerpt_of(found, &subject.scope) {
+                    let lines = printable(&excerpt).replace('\n', "\n  ");
+                    let _ = writeln!(text, "  {lines}");
+                }
+                text
+            },
+        ))?;
         output::tell(&closing(&Subject::title(&args.path), &findings, errors));
     }
     Ok(if errors == 0 { Exit::Success } else { Exit::Invalid })
@@ -58,8 +62,8 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Error> {
 /// A diagnostic as it shows itself, in colours on a terminal.
 fn line(found: &Diagnostic) -> String {
     let Diagnostic { path, line, column, code, message, .. } = found;
-    let place = style(format!("{}:{line}:{column}:", printable(path))).bold();
-    let message = printable(message).replace('\n', " ");
+    let place = style(format!("{}:{line}:{column}:", printable_line(path))).bold();
+    let message = printable_line(&message.replace('\n', " "));
     if found.is_error() {
         format!("{place} {} {message}", style(code).red().bold())
     } else {

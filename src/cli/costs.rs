@@ -11,7 +11,6 @@ use super::{output, status};
 use crate::domain::ledger::{Ledger, Line};
 use crate::domain::money::Usd;
 use crate::domain::settings::Answerer;
-use crate::plugin::sentence::printable;
 use crate::store::layout::Root;
 use crate::store::view::{View, story};
 
@@ -30,7 +29,7 @@ pub fn costs(args: &CostsArgs) -> Result<Exit, Error> {
     if args.one.json {
         return output::print_json(&costs.as_json());
     }
-    output::print(&printable(&costs.as_text(if args.all { usize::MAX } else { DEAREST })))
+    output::print(&costs.as_text(if args.all { usize::MAX } else { DEAREST }))
 }
 
 struct Costs<'run> {

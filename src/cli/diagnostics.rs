@@ -22,7 +22,7 @@ use tracing_subscriber::filter::LevelFilter;
 use super::exit::Error;
 use super::log_line::{Records, Sentences, ToTerminal, lost};
 use super::logging::{Format, Logging};
-use crate::plugin::sentence::printable;
+use crate::domain::printable::printable_block;
 use crate::plugin::terminal::Terminal;
 
 /// The target of the events that are said to people.
@@ -138,7 +138,7 @@ pub fn tell(text: &str) {
     if owns_stderr() {
         tracing::info!(target: PEOPLE, "{text}");
     } else {
-        let _ = writeln!(stderr(), "{}", printable(text));
+        let _ = writeln!(stderr(), "{}", printable_block(text));
     }
 }
 
@@ -155,7 +155,7 @@ pub fn warn(text: &str) {
 pub fn complain(text: &str) {
     if !owns_stderr() {
         let label = console::style("error").for_stderr().red().bold();
-        let _ = writeln!(stderr(), "{label}: {}", printable(text));
+        let _ = writeln!(stderr(), "{label}: {}", printable_block(text));
     }
     if LOG.get().is_some_and(|log| log.apart.is_some()) {
         tracing::error!(target: PEOPLE, "{text}");

@@ -18,7 +18,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     let cli = match read(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print();
+            output::print_help(&error);
             return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
         }
     };
@@ -82,7 +82,7 @@ fn dispatch(command: Command) -> Result<Exit, Error> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "raymond", &mut script);
-            output::print(&String::from_utf8_lossy(&script))
+            output::print_exactly(&String::from_utf8_lossy(&script))
         }
     }
 }

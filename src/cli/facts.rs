@@ -4,7 +4,7 @@ use super::args::facts::FactsArgs;
 use super::exit::{Error, Exit};
 use super::output;
 use crate::domain::fact::Fact;
-use crate::plugin::sentence::{one_line, printable};
+use crate::domain::printable::one_line;
 use crate::store::dataspace::{Dataspace, Listing};
 use crate::store::layout::Root;
 use crate::store::view::look;
@@ -43,14 +43,14 @@ pub fn facts(args: &FactsArgs) -> Result<Exit, Error> {
 
 fn row(fact: &Fact) -> Vec<String> {
     let texts = [&fact.label, &fact.key, &fact.value, &fact.source];
-    let mut row: Vec<String> = texts.map(|text| printable(&one_line(text))).into();
+    let mut row: Vec<String> = texts.map(|text| one_line(text)).into();
     row.push(fact.seq.to_string());
     row
 }
 
 fn nothing(args: &FactsArgs) -> String {
     let of_label = args.label.as_ref().map(|label| format!(" of the label {label}"));
-    let of_label = printable(&of_label.unwrap_or_default());
+    let of_label = of_label.unwrap_or_default();
     match &args.run {
         Some(run) => format!(
             "{run} sees no facts{of_label} that hold; a run sees those its program looks at, and only while it is up; `raymond workflow watch {run}` shows those that were taken or retracted, too"

@@ -120,7 +120,7 @@ async fn supervised(
 async fn print_patiently(text: String, interrupts: &mut Interrupts) -> Result<(), Error> {
     let (done, printed) = oneshot::channel();
     let printing = std::thread::Builder::new().spawn(move || {
-        let _ = done.send(output::print(&text));
+        let _ = done.send(output::print_exactly(&text));
     });
     if printing.is_err() {
         return Ok(());

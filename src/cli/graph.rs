@@ -38,7 +38,7 @@ pub fn graph(args: &GraphArgs) -> Result<Exit, Error> {
         Some(file) => std::fs::write(file, text)
             .map(|()| Exit::Success)
             .map_err(|error| Error::Io { doing: "write the picture", path: file.clone(), error }),
-        None => output::print(&text),
+        None => output::print_exactly(&text),
     }
 }
 

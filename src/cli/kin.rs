@@ -8,11 +8,11 @@ use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::keeps::Keeps;
 use crate::domain::money::Usd;
+use crate::domain::printable::one_line;
 use crate::domain::run::{Ending, Finished};
 use crate::domain::tree::fold::{Look, MANY, Of, Row};
 use crate::domain::tree::{Member, Node, Tree};
 use crate::domain::turn::Cause;
-use crate::plugin::sentence::one_line;
 
 /// Where each agent is shown.
 const EACH: &str = "raymond tree --all shows them";

@@ -1,13 +1,14 @@
 //! `raymond log`: what happened in a run, or to an agent, as it happens if asked to.
 
-use std::io::{ErrorKind, Write, stdout};
 use std::time::Duration;
 
 use super::args::readers::LogArgs;
 use super::exit::{Error, Exit};
+use super::output;
 use super::whose::must_exist;
 use crate::domain::id::RunId;
-use crate::plugin::sentence::{printable, sentence};
+use crate::domain::printable::printable_json;
+use crate::plugin::sentence::sentence;
 use crate::store::journal::Journal;
 use crate::store::layout::Root;
 use crate::store::record::Flaw;
@@ -41,7 +42,7 @@ pub(super) fn follow(
     root: &Root,
     id: &RunId,
     stays: bool,
-    text: impl Fn(String) -> Result<Option<String>, Flaw>,
+    text: impl Fn(&str) -> Result<Option<String>, Flaw>,
 ) -> Result<bool, Error> {
     let dir = root.run(id);
     if !dir.path().is_dir() {
@@ -51,8 +52,8 @@ pub(super) fn follow(
     loop {
         let held = stays && lock::is_held(&dir.lock())?.is_some();
         while let Some((seq, line)) = journal.read()? {
-            let text = text(line).map_err(|flaw| journal.damaged(seq, &flaw))?;
-            if !text.map_or(Ok(true), |text| show(&text))? {
+            let text = text(&line).map_err(|flaw| journal.damaged(seq, &flaw))?;
+            if !text.map_or(Ok(true), |text| output::print_line(&text))? {
                 return Ok(false);
             }
         }
@@ -64,26 +65,16 @@ pub(super) fn follow(
 }
 
 /// What is shown of a record; nothing, if it is about another agent.
-fn text(line: String, args: &LogArgs) -> Result<Option<String>, Flaw> {
+fn text(line: &str, args: &LogArgs) -> Result<Option<String>, Flaw> {
     if args.one.json && args.agent.is_none() {
-        return Ok(Some(line));
+        return Ok(Some(printable_json(line)));
     }
-    let record = record::decode(&line)?;
+    let record = record::decode(line)?;
     if args.agent.as_ref().is_some_and(|whose| !whose.is_about(&record.event)) {
         return Ok(None);
     }
     if args.one.json {
-        return Ok(Some(line));
+        return Ok(Some(printable_json(line)));
     }
-    Ok(Some(format!("{}  {}", record.at, printable(&sentence(&record)))))
-}
-
-/// Prints a record; tells whether anyone still reads.
-fn show(text: &str) -> Result<bool, Error> {
-    let mut stdout = stdout().lock();
-    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Error::Io { doing: "write", path: "stdout".into(), error }),
-    }
+    Ok(Some(format!("{}  {}", record.at, sentence(&record))))
 }

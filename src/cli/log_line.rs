@@ -10,6 +10,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::domain::printable::{printable_json, printable_line};
 use crate::plugin::terminal::Terminal;
 
 /// The names that every line of JSON has.
@@ -40,16 +41,16 @@ where
         if self.timed {
             write!(writer, "{} ", now())?;
         }
-        write!(writer, "{label}: {}", said.message)?;
+        let mut text = format!("{label}: {}", said.message);
         let field = |(name, value): &(&str, Value)| match value {
             Value::String(text) => format!("{name} {text}"),
             value => format!("{name} {value}"),
         };
         if !said.fields.is_empty() {
             let fields: Vec<String> = said.fields.iter().map(field).collect();
-            write!(writer, " ({})", fields.join(", "))?;
+            let _ = write!(text, " ({})", fields.join(", "));
         }
-        Ok(())
+        writer.write_str(&printable_line(&text))
     }
 }
 
@@ -89,7 +90,7 @@ fn record(level: &str, message: String, target: &str, fields: Vec<(&str, Value)>
         let own = if COMMON.contains(&name) { "_" } else { "" };
         let _ = write!(line, ",{}:{value}", Value::from(format!("{own}{name}")));
     }
-    line + "}"
+    printable_json(&(line + "}"))
 }
 
 fn name(level: Level) -> &'static str {

@@ -1,28 +1,67 @@
 //! Stdout of the commands that only print. A reader who is gone is not an error.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 pub use super::diagnostics::{complain, tell, warn};
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
+use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
 use crate::domain::run::{Ending, Finished};
 
 /// A cell that is wider than this does not widen its column.
 const WIDEST: usize = 80;
 
-/// Prints a text to stdout.
+/// Prints a text for people to stdout, with all that is unprintable in it shown.
 ///
 /// # Errors
 /// [`Error::Io`], unless the reader has gone.
 pub fn print(text: &str) -> Result<Exit, Error> {
+    print_styled(&printable(text))
+}
+
+/// Prints a text for people that has colours of its own: what is not raymond's in it has to be printable already.
+///
+/// # Errors
+/// As [`print()`].
+pub(super) fn print_styled(text: &str) -> Result<Exit, Error> {
+    write(text).map(|_| Exit::Success)
+}
+
+/// Prints a text as it is, but printable on a terminal.
+///
+/// # Errors
+/// As [`print()`].
+pub fn print_exactly(text: &str) -> Result<Exit, Error> {
+    if io::stdout().is_terminal() { print(text) } else { print_styled(text) }
+}
+
+/// Prints a text and the end of its line; returns whether anyone still reads.
+///
+/// # Errors
+/// As [`print()`].
+pub(super) fn print_line(text: &str) -> Result<bool, Error> {
+    write(&(printable(text) + "\n"))
+}
+
+/// Writes a text, and returns whether anyone still reads.
+fn write(text: &str) -> Result<bool, Error> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::Io { doing: "write", path: "stdout".into(), error })
-        }
-        _ => Ok(Exit::Success),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Error::Io { doing: "write", path: "stdout".into(), error }),
+    }
+}
+
+/// Prints what the grammar of the command line says: help, or what is wrong with the arguments.
+pub(super) fn print_help(error: &clap::Error) {
+    let text = error.render().to_string();
+    if text.chars().any(|c| c != '\n' && is_unprintable(c)) {
+        tell(&text);
+    } else {
+        let _ = error.print();
     }
 }
 
@@ -36,7 +75,7 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<Exit, Error> {
         path: "stdout".into(),
         error: error.into(),
     })?;
-    print(&format!("{text}\n"))
+    print(&(printable_json(&text) + "\n"))
 }
 
 /// Adds to an agent's JSON how it ended.
@@ -53,6 +92,8 @@ pub fn add_ending(value: &mut Value, agent: &Finished) {
 /// Rows as columns of equal width.
 #[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
+    let line = |row: &Vec<String>| row.iter().map(|cell| printable_line(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter()
@@ -64,7 +105,7 @@ pub fn table(rows: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let cells: Vec<String> =
             row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         let _ = writeln!(text, "{}", cells.join("  ").trim_end());

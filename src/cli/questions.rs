@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, RunId};
+use crate::domain::printable::{printable_block, printable_json, printable_line};
 use crate::domain::question::{Choice, Question};
 use crate::domain::run::{Pause, Run};
 use crate::domain::time::Timestamp;
@@ -65,7 +66,7 @@ impl Open {
     pub fn text(&self, head: &str) -> String {
         let Question { text, header, options, free, .. } = &self.question;
         let header = header.as_ref().map(|header| format!(" ({header})")).unwrap_or_default();
-        let mut shown = format!("{head} asks{header}: {text}\n");
+        let mut shown = printable_block(&format!("{head} asks{header}: {text}")) + "\n";
         let widest = options.iter().map(|one| one.id.chars().count()).max().unwrap_or(0);
         for (option, number) in options.iter().zip(1..) {
             let meaning = if option.description.is_empty() {
@@ -73,7 +74,8 @@ impl Open {
             } else {
                 &format!(": {}", option.description)
             };
-            let _ = writeln!(shown, "  {number}  {:widest$}  {}{meaning}", option.id, option.label);
+            let choice = format!("  {number}  {:widest$}  {}{meaning}", option.id, option.label);
+            let _ = writeln!(shown, "{}", printable_line(&choice));
         }
         if *free && !options.is_empty() {
             let _ = writeln!(shown, "  or a text of your own");
@@ -132,7 +134,7 @@ pub fn document(run: &Run) -> String {
     let open = open(run);
     let questions = open.iter().map(Open::shown).collect();
     let document = Document { run: &run.workflow_id, questions };
-    serde_json::to_string(&document).map(|line| line + "\n").unwrap_or_default()
+    serde_json::to_string(&document).map(|line| printable_json(&line) + "\n").unwrap_or_default()
 }
 
 /// The questions, and how each is answered.
@@ -146,7 +148,8 @@ pub fn as_text(run: &Run, open: &[Open]) -> String {
         let first = one.question.options.first();
         let example = first.map_or("TEXT", |option| &option.id);
         let _ = write!(text, "{}", one.text(&format!("{agent}/{node}")));
-        let _ = writeln!(text, "  answer: raymond answer {id} {}", quoted(&format!("{name}={example}")));
+        let named = printable_line(&format!("{name}={example}"));
+        let _ = writeln!(text, "  answer: raymond answer {id} {}", quoted(&named));
         if let Some(until) = one.until {
             let _ = writeln!(
                 text,

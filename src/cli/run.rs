@@ -79,7 +79,7 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
         sweep(root, id)?;
         recovered.run.settings.strict |= settings.strict;
         if !options.json {
-            output::print(&summary::endings(&recovered.run))?;
+            output::print_exactly(&summary::endings(&recovered.run))?;
         }
         output::tell(&format!("nothing is left to do: {}", summary::closing(&recovered.run)));
         if let Some(refused) = summary::refused_tools(&recovered.run) {

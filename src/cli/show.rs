@@ -14,12 +14,13 @@ use crate::domain::history::{History, Step, Turn};
 use crate::domain::id::AgentId;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
+use crate::domain::printable::{one_line, printable_line};
 use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{Ending, Finished};
 use crate::domain::settings::Answerer;
 use crate::domain::usage::ModelUse;
 use crate::plugin::part::{Part, Said};
-use crate::plugin::sentence::{date, one_line, printable, sentence};
+use crate::plugin::sentence::{date, sentence};
 use crate::store::layout::{Root, RunDir};
 use crate::store::view::{View, story};
 
@@ -64,7 +65,7 @@ pub fn show(args: &ShowArgs) -> Result<Exit, Error> {
     for step in &steps {
         text.push_str(&shown.step(step)?);
     }
-    output::print(&printable(&text))
+    output::print(&text)
 }
 
 impl Shown<'_> {
@@ -96,7 +97,7 @@ impl Shown<'_> {
                 let _ = writeln!(text, "ended: {}", one_line(payload));
             }
             (Some(Finished { ending: Ending::Error(error), .. }), _) => {
-                let _ = writeln!(text, "failed: {error}");
+                let _ = writeln!(text, "failed: {}", printable_line(error));
             }
             (None, Some(agent)) => {
                 let _ = writeln!(text, "at {}, step {}", agent.current_state, agent.step);
@@ -166,7 +167,8 @@ impl Shown<'_> {
             let live = self.view.run.agents.get(self.agent);
             let keeps = live.map(|agent| Keeping::of(self.view, &self.dir).keeps(agent));
             let keeps = keeps.map(keeping::sentence).filter(|keeps| !keeps.is_empty());
-            let _ = writeln!(out, "    {}", keeps.as_deref().unwrap_or("not ended yet"));
+            let keeps = keeps.as_deref().unwrap_or("not ended yet");
+            let _ = writeln!(out, "    {}", printable_line(keeps));
             return;
         };
         let said = sentence(record);
@@ -178,10 +180,11 @@ impl Shown<'_> {
             let _ = writeln!(out, "    {known} {}", charge.cost);
         }
         for refusal in &charge.refused_tools.calls {
-            let _ = writeln!(out, "    {}: {}", notice(refusal), refusal.why);
+            let said = format!("    {}: {}", notice(refusal), refusal.why);
+            let _ = writeln!(out, "{}", printable_line(&said));
         }
         if let Some(advice) = advice(charge.refused_tools) {
-            let _ = writeln!(out, "    allowed with: {advice}");
+            let _ = writeln!(out, "    allowed with: {}", printable_line(&advice));
         }
         for (model, used) in charge.usage.iter() {
             let _ = writeln!(out, "    {model}: {}", tokens(used));

@@ -8,7 +8,7 @@ use super::exit::{Error, Exit};
 use super::output;
 use crate::actor::clock::now;
 use crate::domain::fact::Fact;
-use crate::plugin::sentence::{one_line, printable};
+use crate::domain::printable::one_line;
 use crate::store::dataspace::{Dataspace, Statement};
 use crate::store::layout::Root;
 
@@ -39,7 +39,7 @@ fn tell(args: &SignalArgs, changed: bool, fact: Option<&Fact>) -> Result<Exit, E
         let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact });
         return output::print_json(&value);
     }
-    let name = one_line(&printable(&format!("{label} {key}")));
+    let name = one_line(&format!("{label} {key}"));
     let text = match (fact, changed) {
         (Some(fact), true) => format!("{name} is asserted ({})\n", fact.seq),
         (Some(fact), false) => format!("{name} holds already ({})\n", fact.seq),

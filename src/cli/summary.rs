@@ -4,18 +4,19 @@ use std::io::IsTerminal;
 
 use super::kin::Kin;
 use crate::domain::keeps::Keeps;
+use crate::domain::printable::{printable_block, printable_line};
 use crate::domain::refusal::closing_line;
 use crate::domain::run::{Ending, Finished, Pause, Run, Status};
 use crate::domain::tree::fold::{MANY, Of, Row};
 use crate::domain::tree::{Member, Tree};
 use crate::domain::turn::Cause;
-use crate::plugin::sentence::{date, printable};
+use crate::plugin::sentence::date;
 
-/// A line for each agent that has ended. Results stand there as they are, but on a terminal without
-/// what would steer it.
+/// A line for each agent that has ended. Results stand there as they are, but on a terminal printable, and
+/// their further lines indented.
 #[must_use]
 pub fn endings(run: &Run) -> String {
-    fit(run.finished.iter().map(ending).collect())
+    run.finished.iter().map(ending).collect()
 }
 
 /// The same with a line for each family of many, and where each agent is shown, if one is folded.
@@ -30,23 +31,19 @@ pub(super) fn endings_in_short(run: &Run) -> (String, String) {
         (Of::One(_), Some(Member::Ended(agent))) if !row.cut => ending(agent),
         _ => format!("{}: {}\n", kin.name(row), kin.what(row)),
     };
-    (fit(rows.iter().map(line).collect()), Kin::hint(&rows, &run.workflow_id))
+    (rows.iter().map(line).collect(), Kin::hint(&rows, &run.workflow_id))
 }
 
 fn ending(agent: &Finished) -> String {
-    match &agent.ending {
-        Ending::Result(payload) => {
-            format!("Agent {} terminated with result: {payload}\n", agent.id)
-        }
+    let id = &agent.id;
+    let text = match &agent.ending {
+        Ending::Result(payload) => format!("Agent {id} terminated with result: {payload}"),
         Ending::Error(error) if agent.cause == Some(Cause::Unneeded) => {
-            format!("Agent {} {error}\n", agent.id)
+            format!("Agent {id} {error}")
         }
-        Ending::Error(error) => format!("Agent {} failed: {error}\n", agent.id),
-    }
-}
-
-fn fit(text: String) -> String {
-    if std::io::stdout().is_terminal() { printable(&text) } else { text }
+        Ending::Error(error) => format!("Agent {id} failed: {error}"),
+    };
+    if std::io::stdout().is_terminal() { printable_block(&text) + "\n" } else { text + "\n" }
 }
 
 /// Returns the line about the tools that were refused in a run, if any was.
@@ -58,12 +55,16 @@ pub fn refused_tools(run: &Run) -> Option<String> {
     } else {
         ""
     };
-    Some(printable(&format!("{line}{strict}")))
+    Some(printable_line(&format!("{line}{strict}")))
 }
 
 /// What it comes to, and how to go on.
 #[must_use]
 pub fn closing(run: &Run) -> String {
+    printable_line(&closing_sentence(run))
+}
+
+fn closing_sentence(run: &Run) -> String {
     let spent = run.total_cost_usd;
     let id = &run.workflow_id;
     match (run.status, &run.pause) {

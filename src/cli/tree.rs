@@ -10,7 +10,6 @@ use super::{output, status};
 use crate::domain::keeps::Keeps;
 use crate::domain::tree::fold::Row;
 use crate::domain::tree::{Member, Node, Tree};
-use crate::plugin::sentence::printable;
 use crate::store::layout::Root;
 use crate::store::view::{View, look};
 
@@ -34,7 +33,7 @@ pub fn tree(args: &TreeArgs) -> Result<Exit, Error> {
     let cells = rows.iter().map(|row| as_row(&kin, row));
     let table: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(cells).collect();
     let hint = Kin::hint(&rows, &view.run.workflow_id);
-    output::print(&printable(&(status::headline(&view) + &output::table(&table) + &hint)))
+    output::print(&(status::headline(&view) + &output::table(&table) + &hint))
 }
 
 fn as_row(kin: &Kin<'_>, row: &Row) -> Vec<String> {

@@ -12,6 +12,7 @@ use super::args::programs::{DefineArgs, WorkflowCommand};
 use super::exit::{Error, Exit};
 use super::{output, run, start};
 use crate::actor::clock::now;
+use crate::domain::printable::printable_line;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::program::read::read;
 use crate::language::prompt::step;
@@ -61,10 +62,8 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
         let Defined { name, file, program, .. } = &defined;
         return output::print_json(&json!({ "name": name, "file": file, "program": program }));
     }
-    output::print(&format!(
-        "{} is defined; start it: raymond workflow start {}\n",
-        defined.name, defined.name
-    ))
+    let name = printable_line(&defined.name);
+    output::print(&format!("{name} is defined; start it: raymond workflow start {name}\n"))
 }
 
 fn begin(args: &RunArgs) -> Result<Exit, Error> {

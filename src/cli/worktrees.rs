@@ -10,9 +10,9 @@ use super::args::worktrees::WorktreesArgs;
 use super::exit::{Error, Exit};
 use super::output;
 use crate::domain::id::AgentId;
+use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
 use crate::domain::worktree::{Condition, Stay, deserted};
-use crate::plugin::sentence::printable;
 use crate::process::home::Mark;
 use crate::runtime::graphs::{homes, world_of};
 use crate::runtime::place;
@@ -98,7 +98,7 @@ impl Grove<'_> {
         let head = ["agent", "", "branch", "ahead", "uncommitted", "merged", "directory"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         rows.extend(trees.iter().map(|(mark, seen)| self.row(mark, seen)));
-        output::print(&printable(&output::table(&rows)))?;
+        output::print(&output::table(&rows))?;
         for (mark, seen) in &trees {
             if let Err(why) = seen {
                 output::warn(&format!("{}: {why}", mark.agent));
@@ -125,7 +125,7 @@ impl Grove<'_> {
             };
             let one = Pruned { mark, outcome };
             if !self.args.one.json {
-                output::print(&printable(&self.sentence(&one)))?;
+                output::print(&format!("{}\n", printable_block(&self.sentence(&one))))?;
             }
             pruned.push(one);
         }

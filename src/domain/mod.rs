@@ -34,6 +34,7 @@ pub mod passage;
 pub mod plugin;
 pub mod policy;
 pub mod privilege;
+pub mod printable;
 pub mod process_reuse;
 pub mod program_version;
 pub mod protocol;

@@ -5,6 +5,7 @@ use std::iter::repeat_n;
 use unicode_width::UnicodeWidthChar;
 
 use super::diagnostic::Diagnostic;
+use crate::domain::printable::is_unprintable;
 
 /// So many characters of a long line are shown before the place, and so many from it on.
 const BEFORE: usize = 60;
@@ -54,9 +55,8 @@ pub fn excerpt(text: &str, line: u64, column: u64) -> Option<String> {
 
 /// A character that a terminal shows and does not obey.
 fn visible(c: char) -> char {
-    let is_hidden = c != '\t' && (c.is_control() || c.width().is_none());
-    let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if is_hidden || turns { '\u{fffd}' } else { c }
+    let is_hidden = c != '\t' && (is_unprintable(c) || c.width().is_none());
+    if is_hidden { '\u{fffd}' } else { c }
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use actix::{Actor, AsyncContext, Context, Handler};
 use console::Term;
 
 use super::screen::{Headline, rows};
-use super::sentence::{printable, sentence, waiting};
+use super::sentence::{sentence, waiting};
 use super::terminal::Terminal;
 use crate::actor::clock::now;
 use crate::actor::message::{Finish, Published};
 use crate::actor::registry::Registry;
 use crate::domain::event::Event;
+use crate::domain::printable::printable_block;
 use crate::domain::run::{Ending, Run, Status};
 use crate::domain::turn::Cause;
 
@@ -125,7 +126,7 @@ impl Handler<Published> for Console {
         }
         if let Event::GraphWalked(walked) = &published.record.event {
             for text in &walked.shown {
-                self.terminal.line(&printable(text));
+                self.terminal.line(&printable_block(text));
             }
         }
         if let Event::RunResumed { .. } = &published.record.event

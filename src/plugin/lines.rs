@@ -1,10 +1,11 @@
-//! Each record as a line of JSON, just as the journal has it.
+//! Each record as a line of JSON with the same values as in the journal.
 
 use std::io::{ErrorKind, Write};
 
 use actix::{Actor, Context, Handler};
 
 use crate::actor::message::{Finish, Published};
+use crate::domain::printable::printable_json;
 
 /// Writes lines to a stream until its reader is gone.
 pub struct Lines {
@@ -28,7 +29,8 @@ impl Handler<Published> for Lines {
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         let Some(stream) = &mut self.stream else { return };
-        if let Err(error) = writeln!(stream, "{}", published.line).and_then(|()| stream.flush()) {
+        let line = printable_json(&published.line);
+        if let Err(error) = writeln!(stream, "{line}").and_then(|()| stream.flush()) {
             self.stream = None;
             if error.kind() != ErrorKind::BrokenPipe {
                 tracing::warn!("no further record is printed: {error}; the journal has them all");

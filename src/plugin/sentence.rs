@@ -9,21 +9,22 @@ use jiff::tz::TimeZone;
 use crate::domain::event::{Command, Due, Event, GraphWalked, Record, StepFinished, TurnFailed};
 use crate::domain::id::StateName;
 use crate::domain::ledger::cost_of;
+use crate::domain::printable::{one_line, printable_line};
 use crate::domain::refusal::headline;
 use crate::domain::settings::{Answerer, Settings};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
 use crate::domain::turn::Cause;
 
-/// What happened, in a line without its time.
+/// What happened, in a printable line without its time.
 #[must_use]
 pub fn sentence(record: &Record) -> String {
     let names_them =
         matches!(&record.event, Event::AgentFailed(failed) if failed.cause == Cause::ToolRefused);
     let charge = cost_of(&record.event).filter(|_| !names_them);
     let refused = charge.and_then(|charge| headline(charge.refused_tools));
-    let refused = refused.map(|refused| format!("  ({})", printable(&refused)));
-    format!("{}{}", event_sentence(record), refused.unwrap_or_default())
+    let refused = refused.map(|refused| format!("  ({refused})")).unwrap_or_default();
+    printable_line(&format!("{}{refused}", event_sentence(record)))
 }
 
 fn event_sentence(record: &Record) -> String {
@@ -202,27 +203,6 @@ fn step(event: &StepFinished) -> String {
 
 fn because(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
-}
-
-/// A text for people, without the control characters by which an agent could steer their terminal.
-#[must_use]
-pub fn printable(text: &str) -> String {
-    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    text.chars().map(|c| if harmless(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
-}
-
-/// The beginning of a text, on one line.
-#[must_use]
-pub fn one_line(text: &str) -> String {
-    flat(text, 80)
-}
-
-/// A text on one line, of which no more than so many bytes are shown.
-#[must_use]
-pub fn flat(text: &str, longest: usize) -> String {
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let cut = flat.floor_char_boundary(longest);
-    if cut < flat.len() { format!("{}…", &flat[..cut]) } else { flat }
 }
 
 /// Where an agent is after a step, as its transition alone tells; a return is known only to the run.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::sentence::printable;
+use crate::domain::printable::{printable, printable_line};
 
 /// How many messages may wait to be written.
 const WAITING: usize = 4096;
@@ -78,7 +78,7 @@ impl Terminal {
         self.live
     }
 
-    /// Prints a line, without what would steer a terminal.
+    /// Prints a text, with all that is unprintable in it shown.
     pub fn line(&self, text: &str) {
         self.say(Said::Line(printable(text)));
     }
@@ -86,14 +86,14 @@ impl Terminal {
     /// Redraws the live area.
     pub fn draw(&self, rows: &[String]) {
         if self.live {
-            self.say(Said::Rows(rows.iter().map(|row| printable(row)).collect()));
+            self.say(Said::Rows(rows.iter().map(|row| printable_line(row)).collect()));
         }
     }
 
     /// Shows what is typed, in the last row of the live area, or nothing there.
     pub fn prompt(&self, row: Option<&str>) {
         if self.live {
-            self.say(Said::Prompt(row.map(printable)));
+            self.say(Said::Prompt(row.map(printable_line)));
         }
     }
 
@@ -211,6 +211,6 @@ mod tests {
         terminal.clear();
         drop(terminal);
         let text: Vec<u8> = written.into_iter().flatten().collect();
-        assert_eq!(String::from_utf8_lossy(&text), "a \u{fffd}]0;title\u{fffd} b\n");
+        assert_eq!(String::from_utf8_lossy(&text), "a \\u{1b}]0;title\\u{7} b\n");
     }
 }

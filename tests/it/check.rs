@@ -187,7 +187,7 @@ fn below_what_is_wrong_with_a_program_is_its_line_with_a_caret() {
     outcome.code(65).stderr_has("1 error in 1 file");
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert!(lines[0].starts_with("p.lisp:3:11: SX304 "), "{lines:#?}");
-    assert_eq!(lines[1..], ["    (goto bb)))", "          ^"]);
+    assert_eq!(lines[1..], ["      (goto bb)))", "            ^"]);
     let found = test.raymond(&["check", "p.lisp", "--json"]).code(65).json();
     assert_eq!(found["diagnostics"][0]["code"], "SX304");
     test.raymond(&["check", "--help"]).ok().stdout_has("SX304");

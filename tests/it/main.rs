@@ -38,6 +38,7 @@ mod planted;
 mod plugins;
 mod policy;
 mod prestart;
+mod printable;
 mod programs;
 mod protocol;
 mod readme;

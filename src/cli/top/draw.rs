@@ -10,6 +10,7 @@ use super::agents::{Entry, Known};
 use super::keys::HELP;
 use super::screen::{Screen, View};
 use super::text::{Cells, Tone, cells, situation};
+use crate::domain::printable::printable_line;
 use crate::domain::tree::fold::Row;
 
 /// What is drawn.
@@ -84,7 +85,8 @@ impl Place<'_, '_> {
     fn line(&mut self, at: usize, text: &str, style: Style) {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
         if at < self.area.height {
-            let line = Line::styled(truncate_str(text, self.area.width.into(), "…"), style);
+            let text = printable_line(text);
+            let line = Line::styled(truncate_str(&text, self.area.width.into(), "…"), style);
             let area = Rect { y: self.area.y + at, height: 1, ..self.area };
             self.frame.render_widget(line, area);
         }

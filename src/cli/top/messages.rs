@@ -1,7 +1,7 @@
 //! The last messages of an agent as lines of a given width. Pure.
 
 use super::text::Tone;
-use crate::plugin::sentence::printable;
+use crate::domain::printable::printable;
 use crate::process::stream::glimpse::Said;
 
 /// So many lines of what a tool gave are shown.
@@ -80,6 +80,6 @@ mod tests {
     fn what_steers_a_terminal_is_taken_out_and_long_answers_are_cut() {
         let said = [Said::Text("a\u{1b}[2Jb".into()), Said::Answer("1\n2\n3\n4\n5".into())];
         let lines: Vec<String> = lines(&said, 40).into_iter().map(|(_, line)| line).collect();
-        assert_eq!(lines, ["a\u{fffd}[2Jb", "", "  → 1", "    2", "    3", "    4", "    …"]);
+        assert_eq!(lines, ["a\\u{1b}[2Jb", "", "  → 1", "    2", "    3", "    4", "    …"]);
     }
 }

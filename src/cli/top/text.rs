@@ -7,11 +7,12 @@ use super::rows::Filter;
 use crate::cli::keeping;
 use crate::cli::status::standing;
 use crate::domain::agent::Agent;
+use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::{Ending, Status};
 use crate::domain::time::Timestamp;
 use crate::domain::tree::fold::{Of, Row};
 use crate::plugin::screen::clock;
-use crate::plugin::sentence::{date, one_line, printable, waiting};
+use crate::plugin::sentence::{date, waiting};
 
 /// How a text is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +99,7 @@ pub(super) fn situation(known: Known<'_>, filter: &Filter, shown: usize) -> Stri
         }
         _ => {}
     }
-    printable(&parts.join("  "))
+    printable_line(&parts.join("  "))
 }
 
 /// A row.
@@ -128,7 +129,7 @@ fn agent(known: Known<'_>, entry: &Entry, depth: usize) -> Cells {
         quiet: quiet.unwrap_or_default(),
         tokens: tokens.map(short).unwrap_or_default(),
         spent: spent(known, entry),
-        what: printable(&what(known, entry)),
+        what: printable_line(&what(known, entry)),
         tone: tone(entry.doing),
     }
 }

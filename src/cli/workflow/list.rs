@@ -7,7 +7,7 @@ use crate::cli::exit::{Error, Exit};
 use crate::cli::list::{Seen, all};
 use crate::cli::{output, status};
 use crate::domain::instance::Instance;
-use crate::plugin::sentence::one_line;
+use crate::domain::printable::one_line;
 use crate::store::dataspace::{Dataspace, Defined};
 use crate::store::layout::Root;
 

@@ -9,7 +9,8 @@ use crate::cli::{output, summary};
 use crate::domain::event::{Event, Record, WorkflowAdvanced};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::instance::{Answered, Work};
-use crate::plugin::sentence::{printable, sentence};
+use crate::domain::printable::printable_json;
+use crate::plugin::sentence::sentence;
 use crate::store::layout::Root;
 use crate::store::record;
 use crate::store::view::look;
@@ -17,11 +18,11 @@ use crate::store::view::look;
 pub(super) fn watch(args: &OneRun) -> Result<Exit, Error> {
     let root = Root::new(&args.dir.dir);
     let goes_on = follow(&root, &args.run, true, |line| {
-        let record = record::decode(&line)?;
+        let record = record::decode(line)?;
         if args.json {
-            return Ok(Some(line).filter(|_| is_shown(&record.event)));
+            return Ok(is_shown(&record.event).then(|| printable_json(line)));
         }
-        Ok(shown(&record).map(|text| format!("{}  {}", record.at, printable(&text))))
+        Ok(shown(&record).map(|text| format!("{}  {text}", record.at)))
     })?;
     if !goes_on {
         return Ok(Exit::Success);

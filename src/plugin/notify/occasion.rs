@@ -14,11 +14,12 @@ use crate::domain::fan_out::size;
 use crate::domain::id::RunId;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
+use crate::domain::printable::flat;
 use crate::domain::question::Question;
 use crate::domain::refusal::{NAMED_PER_RUN, ToolRefusals, closing_line};
 use crate::domain::run::{Ending, Pause, Run, Status};
 use crate::domain::transition::Transition;
-use crate::plugin::sentence::{date, flat, printable};
+use crate::plugin::sentence::date;
 
 /// How long a sentence may be. It goes into the environment, where there is little room.
 const LONGEST: usize = 2000;
@@ -218,7 +219,7 @@ impl Occasions {
             _ if self.paused => Status::Paused,
             _ => Status::Running,
         };
-        let message = flat(&printable(message), LONGEST);
+        let message = flat(message, LONGEST);
         Notification { occasion, message, status, spent: self.spent, line }
     }
 

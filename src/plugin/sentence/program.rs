@@ -1,9 +1,9 @@
 //! The records of programs, a line each for people.
 
-use super::one_line;
 use crate::domain::event::{Advance, Event, WorkflowAdvanced};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::instance::{Answered, Work};
+use crate::domain::printable::one_line;
 
 pub(super) fn sentence(event: &Event) -> String {
     match event {

@@ -7,6 +7,7 @@ use std::num::NonZero;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -14,7 +15,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::place::RAYMOND;
-use super::{Test, kill};
+use super::{Test, kill, patiently};
 
 const DEADLINE: Duration = Duration::from_mins(1);
 const GLANCE: Duration = Duration::from_millis(5);
@@ -24,6 +25,7 @@ pub(crate) struct Screen {
     child: Child,
     terminal: Arc<OwnedFd>,
     seen: Arc<Mutex<Seen>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 struct Seen {
@@ -45,10 +47,11 @@ impl Test {
         command.stdin(line()).stdout(line()).stderr(line());
         let child = command.spawn().expect("setsid, of util-linux, starts");
         let parser = vt100::Parser::new(some(rows), some(columns), 0);
-        let screen = Screen {
+        let mut screen = Screen {
             child,
             terminal: Arc::new(terminal),
             seen: Arc::new(Mutex::new(Seen { parser, bytes: Vec::new() })),
+            reader: None,
         };
         screen.read();
         screen
@@ -65,17 +68,17 @@ fn some(number: u16) -> NonZero<u16> {
 
 impl Screen {
     /// Has a thread read what is written to the terminal, until nobody has it open any more.
-    fn read(&self) {
+    fn read(&mut self) {
         let seen = Arc::clone(&self.seen);
         let mut terminal = File::from(self.terminal.try_clone().expect("one more handle"));
-        std::thread::spawn(move || {
+        self.reader = Some(std::thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(count @ 1..) = terminal.read(&mut chunk) {
                 let mut seen = seen.lock().expect("nobody has failed with it");
                 seen.parser.process(&chunk[..count]);
                 seen.bytes.extend_from_slice(&chunk[..count]);
             }
-        });
+        }));
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -90,6 +93,15 @@ impl Screen {
     /// All that was ever written to it.
     pub(crate) fn written(&self) -> String {
         String::from_utf8_lossy(&self.seen().bytes).into_owned()
+    }
+
+    /// The same once nobody can write to it any more.
+    #[track_caller]
+    pub(crate) fn all_written(&self) -> String {
+        patiently("nobody has the terminal open", || {
+            self.reader.as_ref().is_none_or(JoinHandle::is_finished)
+        });
+        self.written()
     }
 
     /// The row that has this on it.

@@ -126,7 +126,7 @@ fn a_failure_is_told_and_counted() {
     assert_eq!(told.occasion, Occasion::AgentFailed);
     assert_eq!(
         told.message,
-        "main of run t failed at A.md (crash): it fell\u{fffd}; all other agents end with it"
+        "main of run t failed at A.md (crash): it fell\\u{0}; all other agents end with it"
     );
     let ended = occasions.at_the_end().expect("none lives");
     assert_eq!(ended.status, Status::Failed);

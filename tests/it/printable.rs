@@ -1,0 +1,270 @@
+//! What models, files and programs say cannot steer the terminal, hide, or pass for another line, in any command.
+//!
+//! One text does all of it, and stands wherever a run can have a text. Every command of the grammar is then run on
+//! a terminal: one that is new fails here until it is told how to be run.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use clap::CommandFactory;
+use raymond::cli::args::Cli;
+use raymond::domain::printable::{is_unprintable, printable_json};
+use serde_json::{Value, json};
+
+use crate::support::{Test, when};
+
+const SIZE: (u16, u16) = (50, 200);
+
+/// Copies to the clipboard, clears the screen, is coloured, turned and hidden, and begins lines of its own.
+const EVIL: &str = "EVIL\u{1b}]52;c;RVZJTA==\u{7}\u{1b}[2;31;7mx\u{9d}0;t\u{9c}\u{9b}2J\u{202e}\u{2066}\u{200b}\u{7f}\u{2028}\
+                    \u{feff}\u{85}\rFORGED\nFORGED line";
+
+/// How a command is run, and what is typed when a text stands on the screen.
+struct Shown {
+    arguments: Vec<String>,
+    keys: &'static [(&'static str, &'static str)],
+    /// Whether the text has to be seen.
+    has_text: bool,
+}
+
+impl Shown {
+    fn with(&self, option: &str) -> Self {
+        let arguments = [&self.arguments[..], &[option.to_owned()]].concat();
+        Self { arguments, keys: self.keys, has_text: false }
+    }
+}
+
+fn all(line: &str) -> Shown {
+    let arguments = line.split(' ').map(|word| if word == "EVIL" { EVIL } else { word }.to_owned());
+    Shown { arguments: arguments.collect(), keys: &[], has_text: true }
+}
+
+fn quiet(line: &str) -> Shown {
+    Shown { has_text: false, ..all(line) }
+}
+
+fn typing(line: &str, keys: &'static [(&'static str, &'static str)]) -> Shown {
+    Shown { keys, ..all(line) }
+}
+
+/// The ways each command is run here.
+fn ways(command: &str) -> Vec<Shown> {
+    match command {
+        "run" => vec![
+            typing("run START.md --id u --plugin sh\u{a0}noisy.sh", &[("leave it open", "\u{4}")]),
+            typing("run START.md --id v --no-plugins --on-wait=exit", &[]),
+            typing("run graph --id h", &[("leave it open", "\u{4}")]),
+            all("run EVIL"),
+            all("run t --EVIL"),
+        ],
+        "resume" => vec![all("resume t --on-wait=exit")],
+        "start" => vec![quiet("start START.md --id s")],
+        "answer" => {
+            vec![all("answer t"), all("answer g"), all("answer t EVIL=x"), all("answer g ask=EVIL")]
+        }
+        "signal" => vec![all("signal label --key EVIL --value EVIL")],
+        "facts" => vec![all("facts"), quiet("facts --run p")],
+        "status" => vec![all("status t"), all("status g"), all("status p")],
+        "list" => vec![all("list")],
+        "log" => vec![all("log t"), all("log g"), all("log p"), all("log t --agent main.1")],
+        "tree" => vec![all("tree t --all"), all("tree g")],
+        "show" => {
+            vec![
+                all("show t main"),
+                all("show t main.1"),
+                all("show t main.2"),
+                quiet("show t main.3"),
+            ]
+        }
+        "costs" => vec![quiet("costs t"), quiet("costs p")],
+        "top" => vec![
+            typing("top t", &[("main.2", "\r"), ("last messages", "q"), ("what it does", "q")]),
+            typing("top g", &[("main", "q")]),
+        ],
+        "worktrees" => vec![quiet("worktrees t")],
+        "stop" => vec![quiet("stop t")],
+        "recover" => vec![all("recover")],
+        "check" => vec![all("check broken"), all("check broken/p.lisp"), all("check EVIL")],
+        "graph" => vec![
+            all("graph drawn.lisp"),
+            all("graph drawn.lisp --format dot"),
+            quiet("graph graph"),
+            all("graph EVIL"),
+        ],
+        "workflow define" => vec![quiet("workflow define p.lisp"), all("workflow define EVIL")],
+        "workflow start" => vec![all("workflow start EVIL")],
+        "workflow watch" => vec![all("workflow watch p")],
+        "workflow list" => vec![quiet("workflow list")],
+        "schema" => vec![quiet("schema")],
+        "completions" => vec![quiet("completions bash")],
+        other => panic!("`raymond {other}` is new: say here how it is run on a terminal"),
+    }
+}
+
+/// The commands of the grammar, those below others by both names, and whether they can print JSON.
+fn commands(of: &clap::Command, before: &str) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    for command in of.get_subcommands().filter(|command| command.get_name() != "help") {
+        let name = format!("{before}{}", command.get_name());
+        if command.has_subcommands() {
+            found.extend(commands(command, &format!("{name} ")));
+        } else {
+            let has_json = command.get_arguments().any(|one| one.get_long() == Some("json"));
+            found.push((name, has_json));
+        }
+    }
+    found
+}
+
+/// A graph that says the text wherever it can, and asks at last.
+fn graph() -> Value {
+    json!({
+        "name": "flow", "version": "1.0.0", "description": EVIL, "start_node": "start",
+        "initial_state": { "computed": { "evil": EVIL } },
+        "nodes": {
+            "start": {
+                "type": "action",
+                "actions": [
+                    { "type": "display_message", "message": "${computed.evil}" },
+                    { "type": "bash_exec", "command": "printf '%s' \"$EVIL\" >&2; exit 3" },
+                ],
+                "on_success": "choose", "on_failure": "choose", "description": EVIL,
+            },
+            "choose": {
+                "type": "conditional", "condition": { "type": "file_exists", "path": EVIL },
+                "branches": { "true": "ask", "false": "ask" },
+            },
+            "ask": {
+                "type": "user_prompt",
+                "prompt": {
+                    "question": EVIL, "header": EVIL,
+                    "options": [
+                        { "id": "a", "label": EVIL, "description": EVIL },
+                        { "id": "b", "label": "b", "description": "b" },
+                    ],
+                },
+                "on_response": { "a": { "next_node": "done" }, "b": { "next_node": "done" } },
+            },
+        },
+        "endings": { "done": { "type": "success", "message": EVIL } },
+    })
+}
+
+fn evil() -> Test {
+    let failing = "---\nsupervision: { max_restarts: 0 }\n---\n";
+    let noisy = format!(
+        "cat >&2 <<'END'\n{EVIL}\nEND\n\
+         echo '{{\"type\":\"hello\",\"version\":1,\"consult\":[]}}'\ncat >/dev/null\n"
+    );
+    let fork = |to: &str, next: &str| format!("<fork next=\"{next}\" item=\"{EVIL}\">{to}</fork>");
+    let broken = json!({ "name": EVIL, EVIL: 1, "nodes": { EVIL: { "type": EVIL } } });
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("TWO.md", "two")
+        .prompt("THREE.md", "three")
+        .prompt("LAST.md", "last")
+        .prompt("END.md", "heard {{answer}}")
+        .prompt("WORK.md", &format!("work {EVIL} {{{{item}}}}"))
+        .prompt("CRASH.md", &format!("{failing}crash"))
+        .prompt("BREAK.md", &format!("{failing}break"))
+        .file("noisy.sh", noisy.as_bytes())
+        .file("graph/workflow.yaml", printable_json(&graph().to_string()).as_bytes())
+        .file("broken/workflow.yaml", printable_json(&broken.to_string()).as_bytes())
+        .file("broken/p.lisp", format!("(workflow w (roles (a))\n (state {EVIL}").as_bytes())
+        .file(
+            "p.lisp",
+            b"(workflow w (roles (a) (b)) (state s (action (assert said :key k :value \"x\")) \
+              (wait (signal evil)) (terminal :result (signal evil))))",
+        )
+        .file(
+            "drawn.lisp",
+            format!(
+                "(workflow w (roles (a) (b)) (state s (branch (on (signal x :equals \"{EVIL}\") (goto t)) \
+                 (otherwise (goto t)))) (state t (terminal)))"
+            )
+            .as_bytes(),
+        )
+        .env("EVIL", EVIL);
+    test.rule(
+        when("start")
+            .refused(&format!("Bash{EVIL}"), &json!({ "command": EVIL }), EVIL)
+            .tool(&format!("Tool{EVIL}"))
+            .reply(&fork("WORK.md", "TWO.md")),
+    )
+    .rule(when("two").reply(&fork("CRASH.md", "THREE.md")))
+    .rule(when("three").reply(&fork("BREAK.md", "LAST.md")))
+    .rule(when("last").reply(&format!("<ask next=\"END.md\">{EVIL}</ask>")))
+    .rule(when("work").reply(&format!("<result>{EVIL}</result>")))
+    .rule(when("crash").stderr(EVIL).exit(3))
+    .rule(when("break").reply(EVIL))
+}
+
+/// Returns what of the text is wrong in what a command wrote, beside what raymond does for itself.
+fn harm(written: &str) -> Option<String> {
+    let own = |c: char| matches!(c, '\n' | '\r' | '\t' | '\u{1b}');
+    let raw: BTreeSet<char> = written.chars().filter(|&c| is_unprintable(c) && !own(c)).collect();
+    if !raw.is_empty() {
+        return Some(format!("wrote {raw:?}"));
+    }
+    if let Some(steers) = ["\u{1b}]", "\u{1b}[2;31;7m"].iter().find(|part| written.contains(**part))
+    {
+        return Some(format!("wrote {steers:?}"));
+    }
+    let forged = written.split(['\n', '\r']).any(|line| line.starts_with("FORGED"));
+    forged.then(|| "has a line of the text's own".to_owned())
+}
+
+/// Runs a command on a terminal, and returns what is wrong with it.
+fn fault(test: &Test, shown: &Shown) -> Option<String> {
+    let words: Vec<String> =
+        shown.arguments.iter().map(|word| word.replace("sh\u{a0}", "sh ")).collect();
+    let mut screen = test.on_screen(&words.iter().map(String::as_str).collect::<Vec<_>>(), SIZE);
+    for (text, keys) in shown.keys {
+        screen.wait_for(&[text]).keys(keys);
+    }
+    screen.left();
+    let written = screen.all_written();
+    let unseen = shown.has_text && !written.contains("EVIL");
+    let fault = harm(&written).or(unseen.then(|| "does not show it".to_owned()))?;
+    Some(format!("{words:?} {fault}:\n  {written:?}"))
+}
+
+#[test]
+fn no_command_lets_a_text_steer_the_terminal() {
+    let test = evil();
+    test.run(&["START.md", "--plugin", "sh noisy.sh"]).code(2);
+    test.raymond(&["run", "graph", "--id", "g", "--on-wait=exit"]).code(2);
+    test.raymond(&["signal", "evil", "--value", EVIL]).ok();
+    test.raymond(&["run", "p.lisp", "--id", "p"]).ok();
+    let mut faults = Vec::new();
+    for (command, has_json) in commands(&Cli::command(), "") {
+        for shown in ways(&command) {
+            faults.extend(fault(&test, &shown));
+            if has_json && shown.keys.is_empty() && command != "start" {
+                faults.extend(fault(&test, &shown.with("--json")));
+            }
+        }
+    }
+    test.raymond(&["stop", "s", "--wait"]);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn json_and_results_for_programs_keep_their_values() {
+    let test = evil();
+    let outcome = test.run(&["START.md"]);
+    outcome.code(2);
+    assert!(outcome.stdout.contains(&format!("Agent main.1 terminated with result: {EVIL}\n")));
+    let question = test.status()["questions"][0]["question"].clone();
+    assert_eq!(question, EVIL, "the value is the same");
+    let log = test.raymond(&["log", "t", "--json"]).ok().stdout.clone();
+    let lines: Vec<Value> =
+        log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let own = test.journal();
+    assert_eq!(lines.len(), own.len());
+    assert!(lines.iter().zip(&own).all(|(shown, kept)| shown["transition"] == kept["transition"]));
+    let log = test.raymond(&["log", "t"]).ok().stdout.clone();
+    let is_record = |line: &str| line.starts_with("20");
+    assert!(log.lines().all(is_record), "a record is a line:\n{log}");
+    assert!(Path::new(&test.journal_file()).exists());
+}

@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::exit::Error;
 use super::output;
 use crate::domain::id::RunId;
+use crate::plain_file;
 use crate::store::layout::Root;
 use crate::store::lock;
 
@@ -34,7 +35,8 @@ pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Taken, E
         error,
     };
     let output =
-        OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(failed)?;
+        plain_file::open_with(&path, OpenOptions::new().append(true).create(true).mode(0o600))
+            .map_err(failed)?;
     let stdout = output.try_clone().map_err(failed)?;
     let mut command = Command::new(program);
     command.arg("resume").arg(id.as_str()).arg("--dir").arg(root.path()).args(further);

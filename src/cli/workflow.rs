@@ -105,7 +105,7 @@ fn program_at(path: &Path) -> Result<Workflow, Error> {
 /// Nothing is there by that name: perhaps something similar is.
 fn unknown(space: &Dataspace, name: &str) -> String {
     let all = space.all_defined().unwrap_or_default();
-    let names = all.iter().map(|defined| defined.name.as_str());
+    let names = all.defined.iter().map(|defined| defined.name.as_str());
     let hint = match crate::language::hint::closest(name, names) {
         Some(similar) => format!("did you mean {similar}?"),
         None => "define one with `raymond workflow define FILE`, or name a file".to_owned(),

@@ -23,6 +23,7 @@ use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
 use crate::domain::turn::{Cause, TurnId};
+use crate::plain_file;
 
 /// The debug directory's actor.
 pub struct Debug {
@@ -61,7 +62,7 @@ impl Debug {
         *number += 1;
         let name = format!("{}_{}_{number:03}.json", turn.agent.file_name(), state.stem());
         let path = self.dir.join(&name);
-        let written = private().write(true).create(true).truncate(true).open(&path);
+        let written = plain_file::create(&path);
         let copied = written.and_then(|file| copy_turn(&self.steps, &turn.stem(), cost, file));
         if let Err(error) = copied {
             tracing::warn!("debug: {}: {error}", path.display());
@@ -76,10 +77,9 @@ impl Debug {
         }
         entry.push('\n');
         let path = self.dir.join("transitions.log");
-        let written = private()
-            .append(true)
-            .create(true)
-            .open(&path)
+        let mut append = File::options();
+        append.append(true).create(true).mode(0o600);
+        let written = plain_file::open_with(&path, &mut append)
             .and_then(|mut file| file.write_all(entry.as_bytes()));
         if let Err(error) = written {
             tracing::warn!("debug: {}: {error}", path.display());
@@ -293,10 +293,4 @@ impl Handler<Finish> for Debug {
     type Result = ();
 
     fn handle(&mut self, _: Finish, _: &mut Self::Context) {}
-}
-
-fn private() -> std::fs::OpenOptions {
-    let mut options = File::options();
-    options.mode(0o600);
-    options
 }

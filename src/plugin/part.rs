@@ -5,15 +5,20 @@
 //! was given its prompt as a file had one turn only, and all it printed is of that turn.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::domain::id::MessageId;
 use crate::domain::passage::Passage;
-use crate::process::stream::Stream;
+use crate::plain_file;
 use crate::process::stream::background::TurnRemainder;
+use crate::process::stream::{LONGEST_LINE, Stream};
+
+/// The longest file of where a turn stands, and of a prompt, in bytes.
+const MAX_PASSAGE: u64 = 1024 * 1024;
+const MAX_PROMPT: u64 = 256 * 1024 * 1024;
 
 /// The kind of the lines that show a message while it is written; they are no part of the record.
 const PARTIAL_MESSAGE: &str = "stream_event";
@@ -54,14 +59,14 @@ impl Part {
             message,
             prompt,
         };
-        if let Ok(stream) = File::open(file(name, "jsonl")) {
+        if let Ok(stream) = plain_file::open(&file(name, "jsonl")) {
             let prompt = Some(file(name, "prompt")).filter(|prompt| prompt.exists());
             let read = prompt.is_none().then(Stream::default);
             return Some(part(stream, read, None, prompt));
         }
-        let passage = std::fs::read(file(name, "turn")).ok()?;
+        let passage = plain_file::read(&file(name, "turn"), MAX_PASSAGE).ok()?;
         let passage: Passage = serde_json::from_slice(&passage).ok()?;
-        let mut stream = File::open(file(&passage.process, "jsonl")).ok()?;
+        let mut stream = plain_file::open(&file(&passage.process, "jsonl")).ok()?;
         stream.seek(SeekFrom::Start(passage.from)).ok()?;
         let read = Stream::answer_to(passage.message.clone(), passage.spent);
         Some(part(stream, Some(read), Some(passage.message), None))
@@ -74,7 +79,8 @@ impl Part {
     pub fn said(mut self) -> io::Result<Said> {
         let mut said = Said::default();
         if let Some(prompt) = self.prompt.take() {
-            said.prompt = Some(asked(&String::from_utf8_lossy(&std::fs::read(prompt)?)));
+            said.prompt =
+                Some(asked(&String::from_utf8_lossy(&plain_file::read(&prompt, MAX_PROMPT)?)));
         }
         let message = self.message.take();
         let mut wrote = None;
@@ -114,9 +120,14 @@ impl Part {
         has_result && id != self.message
     }
 
+    /// Reads a line, or as much of it as a turn's line may have.
+    fn read_line(&mut self, line: &mut Vec<u8>) -> io::Result<usize> {
+        self.stream.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', line)
+    }
+
     fn next_line(&mut self) -> io::Result<Option<Value>> {
         let mut line = Vec::new();
-        while !self.over && self.stream.read_until(b'\n', &mut line)? > 0 {
+        while !self.over && self.read_line(&mut line)? > 0 {
             let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
             if !text.is_empty() {
                 let value = serde_json::from_str(&text).unwrap_or_else(|_| json!(text));

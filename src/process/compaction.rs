@@ -10,13 +10,14 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Read, Result, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::stream::partial::Compacted;
 use crate::fault::point;
+use crate::plain_file;
 
 /// Number of times that lines are taken along which the child writes meanwhile.
 const MAX_ROUNDS: usize = 16;
@@ -42,7 +43,7 @@ struct RedoHeader {
 /// # Errors
 /// What the system said. The stream can be read as before then, or [`recover`] makes it so.
 pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
-    let file = OpenOptions::new().read(true).write(true).open(stream)?;
+    let file = open_stream(stream)?;
     let region = TurnRegion { from, end: file.metadata()?.len() };
     let compacted = region.scan(&file, read, |_| Ok(()))?;
     if compacted.dropped == 0 {
@@ -70,7 +71,7 @@ pub fn recover(stream: &Path, from: u64) -> Result<()> {
         Err(error) => return Err(error),
         Ok(None) => {}
         Ok(Some(kept)) => {
-            let file = OpenOptions::new().read(true).write(true).open(stream)?;
+            let file = open_stream(stream)?;
             let length = file.metadata()?.len();
             // A stream that is shorter has been cut already.
             let end = kept.end.unwrap_or(length);
@@ -80,6 +81,10 @@ pub fn recover(stream: &Path, from: u64) -> Result<()> {
         }
     }
     std::fs::remove_file(record)
+}
+
+fn open_stream(path: &Path) -> Result<File> {
+    plain_file::open_with(path, OpenOptions::new().read(true).write(true))
 }
 
 /// A turn's region of a stream, in bytes.
@@ -151,9 +156,7 @@ fn write_redo_record(
     length: u64,
     write_lines: impl FnOnce(&mut BufWriter<File>) -> Result<()>,
 ) -> Result<()> {
-    let mut new = OpenOptions::new();
-    let file = new.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    let mut record = BufWriter::new(file);
+    let mut record = BufWriter::new(plain_file::create(path)?);
     let TurnRegion { from, end } = region;
     serde_json::to_writer(&mut record, &RedoHeader { from, length, end: Some(end) })?;
     record.write_all(b"\n")?;
@@ -163,7 +166,7 @@ fn write_redo_record(
 
 /// Opens a redo record at its lines; `None` if it was not written to its end, or is about another region.
 fn open_record(path: &Path, from: u64) -> Result<Option<KeptLines>> {
-    let file = File::open(path)?;
+    let file = plain_file::open(path)?;
     let whole = file.metadata()?.len();
     let mut record = BufReader::new(file);
     let mut line = Vec::new();

@@ -13,6 +13,7 @@ use super::transcript::TurnFiles;
 use crate::domain::id::AgentId;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
+use crate::plain_file;
 
 /// How much of a stream is read at a look, so that many long ones hold nobody up.
 const GLANCE: u64 = 1024 * 1024;
@@ -91,7 +92,7 @@ impl Onlooker {
     pub fn look(&mut self) -> std::io::Result<bool> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
-            None => match File::open(&self.path) {
+            None => match plain_file::open(&self.path) {
                 Ok(mut file) => {
                     file.seek(SeekFrom::Start(self.position))?;
                     self.stream.insert(file)

@@ -14,6 +14,10 @@ use super::stream::{Stream, TooLong};
 use crate::domain::passage::Passage;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
+use crate::plain_file;
+
+/// The longest file of where a turn stands, in bytes.
+const MAX_PASSAGE: u64 = 1024 * 1024;
 
 /// How much is read at a time, in bytes.
 const CHUNK: usize = 64 * 1024;
@@ -68,7 +72,7 @@ impl TurnFiles {
     /// Whether the turn was begun before, whatever has become of it.
     #[must_use]
     pub fn are_there(&self) -> bool {
-        self.stream.exists() || self.passage.exists()
+        plain_file::is_there(&self.stream) || plain_file::is_there(&self.passage)
     }
 
     /// Keeps where the turn stands.
@@ -76,11 +80,9 @@ impl TurnFiles {
     /// # Errors
     /// The file, and what the system said.
     pub fn note(&self, passage: &Passage) -> Result<(), (PathBuf, std::io::Error)> {
-        let written = serde_json::to_vec(passage).map_err(std::io::Error::from).and_then(|json| {
-            let mut new = File::options();
-            new.write(true).create(true).truncate(true).mode(0o600);
-            new.open(&self.passage)?.write_all(&json)
-        });
+        let written = serde_json::to_vec(passage)
+            .map_err(std::io::Error::from)
+            .and_then(|json| plain_file::create(&self.passage)?.write_all(&json));
         written.map_err(|error| (self.passage.clone(), error))
     }
 
@@ -88,7 +90,7 @@ impl TurnFiles {
     /// none: what it was for had not been asked yet.
     #[must_use]
     pub fn passage(&self) -> Option<Passage> {
-        serde_json::from_slice(&std::fs::read(&self.passage).ok()?).ok()
+        serde_json::from_slice(&plain_file::read(&self.passage, MAX_PASSAGE).ok()?).ok()
     }
 }
 
@@ -114,21 +116,32 @@ impl ProcessFiles {
     /// # Errors
     /// The file, and what the system said.
     pub fn create(&self, prompt: Option<&str>) -> Result<Opened, (PathBuf, std::io::Error)> {
-        let mut replace = File::options();
-        replace.write(true).create(true).truncate(true).mode(0o600);
-        let mut append = File::options();
-        append.append(true).create_new(true).mode(0o600);
         let write = |prompt: &str| {
-            replace.open(&self.prompt)?.write_all(prompt.as_bytes())?;
-            File::open(&self.prompt)
+            let mut file = plain_file::create(&self.prompt)?;
+            file.write_all(prompt.as_bytes())?;
+            file.rewind()?;
+            Ok(file)
         };
         let stdin = prompt.map(write).transpose();
-        let stderr = self.stderr.as_deref().unwrap_or(Path::new("/dev/null"));
-        Ok(Opened {
-            stdin: stdin.map_err(|error| (self.prompt.clone(), error))?,
-            stderr: replace.open(stderr).map_err(|error| (stderr.to_owned(), error))?,
-            stdout: append.open(&self.stream).map_err(|error| (self.stream.clone(), error))?,
-        })
+        let stderr = match &self.stderr {
+            Some(stderr) => plain_file::create(stderr).map_err(|error| (stderr.clone(), error))?,
+            None => File::options()
+                .write(true)
+                .open("/dev/null")
+                .map_err(|error| ("/dev/null".into(), error))?,
+        };
+        let stdout = self.create_stream().map_err(|error| (self.stream.clone(), error))?;
+        Ok(Opened { stdin: stdin.map_err(|error| (self.prompt.clone(), error))?, stdout, stderr })
+    }
+
+    /// Makes the stream. What lies at its path and is no plain file was not made by raymond and gives way; a plain
+    /// file is the stream of a turn that was begun.
+    fn create_stream(&self) -> std::io::Result<File> {
+        let found = self.stream.symlink_metadata();
+        if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            std::fs::remove_file(&self.stream)?;
+        }
+        File::options().append(true).create_new(true).mode(0o600).open(&self.stream)
     }
 
     /// The end of what the child complained, as far as that is known.
@@ -136,7 +149,7 @@ impl ProcessFiles {
     pub fn last_words(&self) -> String {
         let read = || -> std::io::Result<Vec<u8>> {
             let Some(stderr) = &self.stderr else { return Ok(Vec::new()) };
-            let mut file = File::open(stderr)?;
+            let mut file = plain_file::open(stderr)?;
             let length = file.metadata()?.len();
             file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS)))?;
             let mut bytes = Vec::new();
@@ -176,7 +189,7 @@ impl Follower {
     /// # Errors
     /// What the system said.
     pub fn open(path: &Path, position: u64) -> std::io::Result<Self> {
-        let file = match File::open(path) {
+        let file = match plain_file::open(path) {
             Ok(mut file) => {
                 file.seek(SeekFrom::Start(position))?;
                 Some(file)

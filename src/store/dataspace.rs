@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use definitions::Defined;
+pub use definitions::{Defined, Definitions};
 pub use name::Unfit;
 pub use step::Step;
 pub use watch::{News, Watch};
@@ -38,9 +38,13 @@ pub use write::{Assertion, Statement};
 use super::Error;
 use super::layout::Root;
 use crate::domain::fact::Fact;
+use crate::plain_file::{self, is_unfit};
 
 /// The changes may take so much room before they begin anew, in bytes.
 const ROOM: u64 = 1024 * 1024;
+
+/// The longest file of a fact, in bytes: its value, each byte of it escaped, with the rest.
+const MAX_FACT_LENGTH: u64 = 8 * 1024 * 1024;
 
 /// The dataspace of a directory; it need not exist, and only who asserts makes it.
 #[derive(Debug, Clone)]
@@ -129,12 +133,15 @@ impl Dataspace {
 
     #[expect(clippy::unused_self, reason = "it is a file of this dataspace")]
     fn read(&self, path: &Path) -> Result<Found, Error> {
-        match std::fs::read(path) {
+        match plain_file::read(path, MAX_FACT_LENGTH) {
             Ok(bytes) => Ok(match serde_json::from_slice(&bytes) {
                 Ok(fact) => Found::Fact(fact),
                 Err(error) => Found::Damaged(damaged(path, &error.to_string())),
             }),
             Err(error) if is_absent(&error) => Ok(Found::Nothing),
+            Err(error) if is_unusable(&error) => {
+                Ok(Found::Damaged(damaged(path, &error.to_string())))
+            }
             Err(error) => Err(Error::io("read", path)(error)),
         }
     }
@@ -163,13 +170,20 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let failed = || Error::io("read", folder);
     match std::fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry.map_err(failed())?.path())).collect(),
-        Err(error) if is_absent(&error) => Ok(Vec::new()),
+        Err(error) if is_absent(&error) || error.kind() == ErrorKind::NotADirectory => {
+            Ok(Vec::new())
+        }
         Err(error) => Err(failed()(error)),
     }
 }
 
 fn is_absent(error: &std::io::Error) -> bool {
     error.kind() == ErrorKind::NotFound
+}
+
+/// Returns whether an error is about one file that somebody put there, and not about the disk.
+fn is_unusable(error: &std::io::Error) -> bool {
+    is_unfit(error) || error.kind() == ErrorKind::PermissionDenied
 }
 
 fn damaged(path: &Path, why: &str) -> String {

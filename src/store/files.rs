@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use crate::fault::point;
+use crate::plain_file;
 
 /// Makes a directory and its parents, for this user only, all of them durable.
 ///
@@ -68,11 +69,10 @@ pub fn sync_dir(path: &Path) -> Result<(), Error> {
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     point("snapshot.before");
     let new = beside(path);
-    let written =
-        private().write(true).create(true).truncate(true).open(&new).and_then(|mut file| {
-            file.write_all(content)?;
-            file.sync_all()
-        });
+    let written = plain_file::create(&new).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()
+    });
     written.map_err(Error::io("write", &new))?;
     point("snapshot.written");
     std::fs::rename(&new, path).map_err(Error::io("replace", path))?;

@@ -13,9 +13,13 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::record::{Flaw, check, has_more};
+use crate::plain_file;
 
 /// How much is read at a time, in bytes.
 const CHUNK: usize = 256 * 1024;
+
+/// The longest line, in bytes: a longer one is damage, and is not read into memory.
+const MAX_LINE: u64 = 256 * 1024 * 1024;
 
 /// What of a journal has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +52,7 @@ impl Journal {
     /// # Errors
     /// [`Error::Empty`] if there is none, [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|error| match error.kind() {
+        let file = plain_file::open(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Error::Empty { path: path.to_owned() },
             _ => Error::io("open", path)(error),
         })?;
@@ -147,7 +151,8 @@ impl Journal {
     /// Reads a line, with its end if it has one; tells whether there was any.
     fn read_line(&mut self) -> std::io::Result<bool> {
         self.line.clear();
-        let mut rest = self.reader.by_ref().take(self.length - self.position);
+        let rest = (self.length - self.position).min(MAX_LINE);
+        let mut rest = self.reader.by_ref().take(rest);
         loop {
             match rest.read_until(b'\n', &mut self.line) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::{Error, files};
 use crate::domain::id::RunId;
+use crate::plain_file;
 
 /// How often it is tried: a reader that looks whether the lock is held has it shared for a moment.
 const TRIES: u32 = 5;
@@ -17,6 +18,9 @@ const TRIES: u32 = 5;
 /// How often it is tried when its holder has died: a process that it had just begun to start has the lock too,
 /// until it has become its program.
 const AFTER_A_DEATH: u32 = 300;
+
+/// The longest text of a process id, in bytes.
+const MAX_PID_LENGTH: u64 = 32;
 
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -59,7 +63,7 @@ pub fn acquire(path: &Path, id: &RunId) -> Result<Lock, Error> {
 /// # Errors
 /// [`Error::Io`].
 pub fn is_held(path: &Path) -> Result<Option<Option<u32>>, Error> {
-    let mut file = match File::open(path) {
+    let mut file = match plain_file::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("open", path)(error)),
@@ -74,7 +78,7 @@ pub fn is_held(path: &Path) -> Result<Option<Option<u32>>, Error> {
 fn open(path: &Path) -> Result<File, Error> {
     let mut options = files::private();
     options.read(true).write(true).create(true).truncate(false);
-    options.open(path).map_err(Error::io("open", path))
+    plain_file::open_with(path, &mut options).map_err(Error::io("open", path))
 }
 
 /// Whether a process is known to have ended, also one that nobody has waited for yet.
@@ -87,7 +91,8 @@ fn has_died(pid: u32) -> bool {
 
 fn holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
-    file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
+    file.rewind().ok()?;
+    file.take(MAX_PID_LENGTH).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
 }
 

@@ -15,6 +15,7 @@ use crate::domain::apply::{Refused, apply, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
+use crate::plain_file;
 
 /// A run directory that this process holds.
 #[derive(Debug)]
@@ -158,8 +159,8 @@ impl RunStore {
     /// [`Error::Io`].
     pub fn start_writer(&mut self, tell: impl Fn(Outcome) + Send + 'static) -> Result<(), Error> {
         let journal = self.dir.journal();
-        let medium =
-            files::private().append(true).open(&journal).map_err(Error::io("open", &journal))?;
+        let medium = plain_file::open_with(&journal, files::private().append(true))
+            .map_err(Error::io("open", &journal))?;
         let target = Target { medium, journal, state: self.dir.state() };
         self.writer = Some(Writer::start(target, tell)?);
         Ok(())
@@ -281,9 +282,7 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
 }
 
 fn cut(journal: &Path, end: u64) -> Result<(), Error> {
-    files::private()
-        .write(true)
-        .open(journal)
+    plain_file::open_with(journal, files::private().write(true))
         .and_then(|file| {
             file.set_len(end)?;
             file.sync_all()

@@ -11,6 +11,10 @@ use serde::Deserialize;
 
 use super::Error;
 use crate::domain::run::{Run, STATE_VERSION};
+use crate::plain_file::{self, is_unfit};
+
+/// The longest snapshot, in bytes: far more than a run with as many agents as it may have takes.
+const MAX_LENGTH: u64 = 1024 * 1024 * 1024;
 
 /// The journal grows by at least this before a snapshot is written.
 const LEAST_GROWTH: u64 = 256 * 1024;
@@ -35,9 +39,10 @@ pub fn load(path: &Path) -> Result<Found, Error> {
     struct Version {
         version: u32,
     }
-    let bytes = match std::fs::read(path) {
+    let bytes = match plain_file::read(path, MAX_LENGTH) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if is_unfit(&error) => return Ok(Found::Unreadable(error.to_string())),
         Err(error) => return Err(Error::io("read", path)(error)),
     };
     if let Ok(Version { version }) = serde_json::from_slice(&bytes)

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::files::replace;
 use crate::domain::operation::Done;
+use crate::plain_file;
+
+/// The longest note, in bytes: what an operation came to can be as long as a page or a file.
+const MAX_LENGTH: u64 = 256 * 1024 * 1024;
 
 /// The notes of one operation.
 #[derive(Debug, Clone)]
@@ -40,13 +44,17 @@ impl Note {
     /// What is known.
     pub(super) fn told(&self) -> Result<Told, String> {
         let done = self.path("done");
-        match std::fs::read(&done) {
+        match plain_file::read(&done, MAX_LENGTH) {
             Ok(bytes) => match serde_json::from_slice(&bytes) {
                 Ok(outcome) => Ok(Told::Done(outcome)),
                 Err(error) => Err(format!("cannot read the note {}: {error}", done.display())),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                Ok(if self.path("begun").exists() { Told::Begun } else { Told::Nothing })
+                Ok(if plain_file::is_there(&self.path("begun")) {
+                    Told::Begun
+                } else {
+                    Told::Nothing
+                })
             }
             Err(error) => Err(format!("cannot read the note {}: {error}", done.display())),
         }

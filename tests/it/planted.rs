@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::support::held;
+use crate::support::{Test, held};
 
 fn make_fifo(path: &Path) {
     mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a FIFO");
@@ -45,4 +45,104 @@ fn stop_is_read_from_an_inbox_full_of_other_things_and_each_is_warned_of_once() 
     }
     test.assert_no_survivors();
     test.again(&[]).ok().ended("main", "ok");
+}
+
+/// Puts FIFOs and links where the files of the next turn will be; returns what the links lead to.
+fn plant_at_next_turn(test: &Test) -> std::path::PathBuf {
+    let steps = test.run_dir().join("steps");
+    let elsewhere = test.root().join("elsewhere");
+    std::fs::write(&elsewhere, "mine").expect("written");
+    make_fifo(&steps.join("main-2-0.turn"));
+    symlink(&elsewhere, steps.join("main-2-0.prompt")).expect("linked");
+    symlink(&elsewhere, steps.join("main-2-0.jsonl")).expect("linked");
+    make_fifo(&steps.join("main-1-0.compact"));
+    elsewhere
+}
+
+#[test]
+fn turn_whose_files_were_planted_is_run_all_the_same() {
+    for options in [&["START.md"][..], &["START.md", "--no-warm"]] {
+        let test = held();
+        let mut live = test.spawn(options);
+        live.wait_calls(1);
+        let elsewhere = plant_at_next_turn(&test);
+        test.release("go");
+        live.wait().ok().ended("main", "ok");
+        assert_eq!(std::fs::read(elsewhere).expect("there"), b"mine", "no link was followed");
+        assert_eq!(test.prompts(), ["start", "next"]);
+        test.assert_no_survivors();
+    }
+}
+
+#[test]
+fn files_of_turns_that_were_replaced_freeze_no_reader() {
+    let test = held();
+    test.release("go");
+    test.run(&["START.md", "--no-warm"]).ok();
+    for name in ["main-1-0", "main-2-0"] {
+        let path = test.run_dir().join(format!("steps/{name}.jsonl"));
+        std::fs::remove_file(&path).expect("removed");
+        make_fifo(&path);
+    }
+    test.raymond(&["show", "t", "main"]).ok().stdout_has("step 2");
+    test.raymond(&["costs", "t"]).ok();
+}
+
+#[test]
+fn snapshot_that_is_no_plain_file_is_made_again_and_a_journal_is_an_error() {
+    let test = held();
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.interrupt_until_it_ends().code(130);
+    let replace_by_fifo = |name: &str| {
+        let path = test.run_dir().join(name);
+        std::fs::remove_file(&path).expect("removed");
+        make_fifo(&path);
+    };
+    replace_by_fifo("state.json");
+    test.raymond(&["status", "t"]).ok().stdout_has("interrupted");
+    test.release("go");
+    test.again(&[]).ok().stderr_has("state.json: not readable (it is a FIFO, not a plain file)");
+    assert!(test.run_dir().join("state.json").is_file());
+    replace_by_fifo("lock");
+    test.raymond(&["status", "t"]).code(74).stderr_has("lock: cannot open: it is a FIFO");
+    std::fs::remove_file(test.run_dir().join("lock")).expect("removed");
+    let other = test.dir().join("runs/other");
+    std::fs::create_dir(&other).expect("made");
+    make_fifo(&other.join("journal.jsonl"));
+    test.raymond(&["log", "other"]).code(74).stderr_has("journal.jsonl: cannot open: it is a FIFO");
+    test.raymond(&["list"]).ok().stdout_has("unreadable");
+}
+
+#[test]
+fn run_sees_facts_beside_what_is_none() {
+    let test = Test::new().file(
+        "p.lisp",
+        b"(workflow w (roles (a) (b)) (state s (wait (signal go :key k)) (terminal :result (signal go :key k))))",
+    );
+    test.raymond(&["signal", "go", "--key", "first", "--value", "no"]).ok();
+    let space = test.dir().join("dataspace");
+    let facts = std::fs::read_dir(space.join("facts")).expect("facts").flatten();
+    let label = facts.map(|entry| entry.path()).next().expect("a label");
+    plant(&label);
+    let mut live = test.spawn(&["p.lisp", "--on-wait=stay"]);
+    live.wait_stderr("0-zero.json: this is no fact (it is a symbolic link, not a plain file)");
+    let listed = test.raymond(&["facts"]);
+    listed.ok().stdout_has("first").stderr_has("0-fifo.json: this is no fact (it is a FIFO");
+    std::fs::remove_file(space.join("changes")).expect("removed");
+    make_fifo(&space.join("changes"));
+    test.raymond(&["signal", "go", "--key", "k", "--value", "yes"]).ok();
+    live.wait().ok().ended("main", "yes");
+    let definitions = space.join("definitions");
+    test.raymond(&["workflow", "define", "p.lisp"]).ok();
+    plant(&definitions);
+    test.raymond(&["workflow", "list"])
+        .ok()
+        .stdout_has("defined:")
+        .stderr_has("0-fifo.json: this is no definition");
+    std::fs::remove_file(space.join("lock")).expect("removed");
+    make_fifo(&space.join("lock"));
+    test.raymond(&["signal", "go", "--key", "x"])
+        .code(74)
+        .stderr_has("lock: cannot open: it is a FIFO");
 }

@@ -8,12 +8,15 @@ use crate::cli::list::{Seen, all};
 use crate::cli::{output, status};
 use crate::domain::instance::Instance;
 use crate::domain::printable::one_line;
-use crate::store::dataspace::{Dataspace, Defined};
+use crate::store::dataspace::{Dataspace, Defined, Definitions};
 use crate::store::layout::Root;
 
 pub(super) fn list(args: &AllRuns) -> Result<Exit, Error> {
     let root = Root::new(&args.dir.dir);
-    let defined = Dataspace::of(&root).all_defined()?;
+    let Definitions { defined, warnings } = Dataspace::of(&root).all_defined()?;
+    for warning in &warnings {
+        output::warn(warning);
+    }
     let runs: Vec<Seen> = all(&root)?
         .into_iter()
         .filter(|(_, view)| view.as_ref().is_ok_and(|view| !view.run.definitions.is_empty()))

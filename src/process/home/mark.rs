@@ -2,15 +2,19 @@
 //! crash knows what of the repository is raymond's own.
 
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{ErrorKind, Result as IoResult, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::Homes;
 use crate::domain::id::AgentId;
+use crate::plain_file;
+
+/// The longest mark, in bytes.
+const MAX_LENGTH: u64 = 1024 * 1024;
 
 /// The ending of a mark's file.
 const ENDING: &str = ".json";
@@ -68,7 +72,7 @@ impl Homes {
         let unreadable = |why: String| {
             format!("cannot read {}, which tells of a worktree: {why}", path.display())
         };
-        match std::fs::read(&path) {
+        match plain_file::read(&path, MAX_LENGTH) {
             Ok(bytes) => {
                 serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))
             }
@@ -94,7 +98,8 @@ impl Homes {
         for entry in entries {
             let path = entry.map_err(|error| unreadable(&error))?.path();
             if path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes()) {
-                let bytes = std::fs::read(&path).map_err(|error| unreadable(&error))?;
+                let bytes =
+                    plain_file::read(&path, MAX_LENGTH).map_err(|error| unreadable(&error))?;
                 let mark: Mark = serde_json::from_slice(&bytes)
                     .map_err(|error| unreadable(&format!("{}: {error}", path.display())))?;
                 marks.push(mark);
@@ -160,8 +165,7 @@ fn order(agent: &AgentId) -> impl Iterator<Item = u64> {
 fn replace(path: &Path, content: &[u8]) -> IoResult<()> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    let mut file = plain_file::create(draft.as_ref())?;
     file.write_all(content)?;
     file.sync_all()?;
     std::fs::rename(&draft, path)?;

@@ -14,10 +14,14 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::plain_file::{self, is_unfit};
 use crate::store::{Error, files};
 
 /// A line is never as long as this: a label and a key have names of 200 bytes at the most.
 const LONGEST_LINE: u64 = 8 * 1024;
+
+/// The most that is read at one look, in bytes: the file begins anew long before.
+const MAX_LOOK: u64 = 4 * 1024 * 1024;
 
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,7 +51,7 @@ impl Changes {
         room: u64,
         highest: impl FnOnce() -> Result<u64, Error>,
     ) -> Result<Self, Error> {
-        match files::private().read(true).append(true).open(path) {
+        match plain_file::open_with(path, files::private().read(true).append(true)) {
             Ok(file) => {
                 if let Some((length, next)) = end(&file).map_err(Error::io("read", path))? {
                     file.set_len(length).map_err(Error::io("write", path))?;
@@ -57,7 +61,8 @@ impl Changes {
                     return Self::begin(path, next);
                 }
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            // What is no plain file is replaced.
+            Err(error) if error.kind() == ErrorKind::NotFound || is_unfit(&error) => {}
             Err(error) => return Err(Error::io("open", path)(error)),
         }
         Self::begin(path, highest()? + 1)
@@ -68,7 +73,7 @@ impl Changes {
         let generation = format!("{:016x}{:016x}", random(), random());
         let line = line(&Head { generation, from: next }).map_err(Error::io("write", path))?;
         files::replace(path, &line)?;
-        let file = files::private().read(true).append(true).open(path);
+        let file = plain_file::open_with(path, files::private().read(true).append(true));
         let file = file.map_err(Error::io("open", path))?;
         Ok(Self { file, length: line.len() as u64, next })
     }
@@ -139,6 +144,9 @@ pub(super) struct Lines {
 /// Reads the whole lines between two places; nothing, if one of them is not a change. A first line that
 /// begins the file is passed over.
 pub(super) fn lines(file: &File, from: u64, to: u64) -> std::io::Result<Option<Lines>> {
+    if to.saturating_sub(from) > MAX_LOOK {
+        return Ok(None);
+    }
     let bytes = read(file, from, to)?;
     let mut lines = Lines { changes: Vec::new(), last: from, end: from };
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {

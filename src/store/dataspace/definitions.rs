@@ -6,7 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Dataspace, entries, is_absent, name};
 use crate::domain::time::Timestamp;
+use crate::plain_file;
 use crate::store::{Error, files};
+
+/// The longest file of a definition, in bytes.
+const MAX_LENGTH: u64 = 16 * 1024 * 1024;
 
 /// A program as it was when it was defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +28,15 @@ pub struct Defined {
     pub text: String,
     /// When it was defined.
     pub at: Timestamp,
+}
+
+/// The programs that were defined.
+#[derive(Debug, Default)]
+pub struct Definitions {
+    /// By name.
+    pub defined: Vec<Defined>,
+    /// The files that are no definitions, and why.
+    pub warnings: Vec<String>,
 }
 
 impl Dataspace {
@@ -46,7 +59,7 @@ impl Dataspace {
     /// [`Error::Io`], also for a file that is none.
     pub fn defined(&self, name: &str) -> Result<Option<Defined>, Error> {
         let path = self.definition(name)?;
-        match std::fs::read(&path) {
+        match plain_file::read(&path, MAX_LENGTH) {
             Ok(bytes) => serde_json::from_slice(&bytes)
                 .map(Some)
                 .map_err(std::io::Error::other)
@@ -60,18 +73,22 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn all_defined(&self) -> Result<Vec<Defined>, Error> {
-        let mut all = Vec::new();
+    pub fn all_defined(&self) -> Result<Definitions, Error> {
+        let mut all = Definitions::default();
         for path in entries(&self.definitions())? {
             if path.extension().is_some_and(|ending| ending == "json") {
-                let bytes = std::fs::read(&path).map_err(Error::io("read", &path))?;
-                let defined: Defined = serde_json::from_slice(&bytes)
-                    .map_err(std::io::Error::other)
-                    .map_err(Error::io("read", &path))?;
-                all.push(defined);
+                let read = plain_file::read(&path, MAX_LENGTH);
+                let defined = read.and_then(|bytes| Ok(serde_json::from_slice::<Defined>(&bytes)?));
+                match defined {
+                    Ok(defined) => all.defined.push(defined),
+                    Err(error) => all.warnings.push(format!(
+                        "{}: this is no definition ({error}); remove the file",
+                        path.display()
+                    )),
+                }
             }
         }
-        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all.defined.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(all)
     }
 

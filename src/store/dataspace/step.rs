@@ -12,7 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Dataspace;
 use crate::domain::id::{AgentId, RunId};
+use crate::plain_file;
 use crate::store::{Error, files};
+
+/// The longest mark, in bytes: a label and a key have names of 200 bytes at the most.
+const MAX_MARK_LENGTH: u64 = 64 * 1024;
 
 /// A step of an agent: it may assert, retract or take one fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +88,7 @@ impl Dataspace {
     /// The mark of an agent; one that cannot be read is none, as it is written as a whole.
     pub(super) fn mark(&self, step: &Step) -> Result<Option<Mark>, Error> {
         let path = self.mark_of(step);
-        match std::fs::read(&path) {
+        match plain_file::read(&path, MAX_MARK_LENGTH) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("read", &path)(error)),

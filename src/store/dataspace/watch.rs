@@ -9,8 +9,9 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 
 use super::changes::{Change, lines};
-use super::{Dataspace, Found, is_absent};
+use super::{Dataspace, Found, is_absent, is_unusable};
 use crate::domain::fact::{Fact, FactChange, Facts};
+use crate::plain_file;
 use crate::store::Error;
 
 /// Someone who watches a dataspace.
@@ -120,8 +121,13 @@ impl Watch {
     /// Reads what was written about changes since the last look.
     fn advance(&mut self) -> Result<Due, Error> {
         let path = self.space.changes();
-        let there = match path.metadata() {
-            Ok(there) => there,
+        let there = match path.symlink_metadata() {
+            Ok(there) if there.is_file() => there,
+            // The next writer makes it anew. Until then every fact is looked at.
+            Ok(_) => {
+                self.reading = None;
+                return Ok(Due::All);
+            }
             Err(error) if is_absent(&error) => {
                 let was_there = self.reading.take().is_some();
                 return Ok(if was_there { Due::All } else { Due::Of(Vec::new()) });
@@ -137,7 +143,7 @@ impl Watch {
             return Ok(Due::Of(Vec::new()));
         }
         if !same {
-            let file = File::open(&path).map_err(Error::io("open", &path))?;
+            let file = plain_file::open(&path).map_err(Error::io("open", &path))?;
             let id = id(&file.metadata().map_err(failed())?);
             self.reading = Some(Reading { file, id, position: 0, length: 0, is_due: false });
         }
@@ -157,9 +163,9 @@ impl Watch {
     /// Whether nobody writes, so that all changes that are told have been made.
     fn is_quiet(&self) -> Result<Quiet, Error> {
         let path = self.space.lock();
-        match File::open(&path) {
+        match plain_file::open(&path) {
             Ok(file) => Ok(file.try_lock_shared().ok().map(|()| file)),
-            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) if is_absent(&error) || is_unusable(&error) => Ok(None),
             Err(error) => Err(Error::io("open", &path)(error)),
         }
     }

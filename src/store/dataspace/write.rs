@@ -12,6 +12,7 @@ use super::{Dataspace, Found, name};
 use crate::domain::fact::Fact;
 use crate::domain::time::Timestamp;
 use crate::fault::point;
+use crate::plain_file;
 use crate::store::{Error, files};
 
 /// How often the lock is looked at by who may be told to end.
@@ -191,7 +192,7 @@ impl Dataspace {
     fn write(&self) -> Result<Writing<'_>, Error> {
         files::make_dir(&self.path)?;
         let path = self.lock();
-        let lock = files::private().create(true).append(true).open(&path);
+        let lock = plain_file::open_with(&path, files::private().create(true).append(true));
         let lock = lock.map_err(Error::io("open", &path))?;
         self.wait_for(&lock).map_err(Error::io("lock", &path))?;
         let highest = || {

@@ -8,6 +8,7 @@ use super::args::answers::Answers;
 use super::logging::Logging;
 use super::on_event::OnEvent;
 use super::plugins::Plugins;
+use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
@@ -136,6 +137,11 @@ pub struct Consent {
     /// `WebFetch` or `Bash(cargo test:*)`, which also covers longer commands; repeat it for more
     #[arg(long, value_name = "RULE", value_parser = tool_rule)]
     pub allow_tools: Vec<String>,
+
+    /// Let graphs fetch from this address, network or host, though it is not of the public internet: such as
+    /// `127.0.0.1`, `10.0.0.0/8`, `[::1]:8080` or `localhost:3000`; kept with the run. Repeat it for more
+    #[arg(long, value_name = "ADDR", value_parser = str::parse::<AllowedAddress>)]
+    pub allow_address: Vec<AllowedAddress>,
 
     /// Trust the workflow's folder as it is now, or the run as its directory tells it: commands, plug-ins,
     /// rules, settings, servers and an environment of its own. Remembered: see `raymond trust`

@@ -107,6 +107,9 @@ fn overlay(args: &Options, settings: &mut Settings) {
     settings.consent.tools.extend(args.consent.allow_tools.iter().cloned());
     settings.consent.tools.sort();
     settings.consent.tools.dedup();
+    settings.allowed_addresses.extend(args.consent.allow_address.iter().cloned());
+    settings.allowed_addresses.sort();
+    settings.allowed_addresses.dedup();
     if args.consent.dangerously_skip_permissions || args.permission_mode.is_some() {
         settings.consent.widest_mode = None;
     }

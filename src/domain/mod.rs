@@ -8,6 +8,7 @@
 pub mod admission;
 pub mod agent;
 pub mod agents;
+pub mod allowed_address;
 pub mod apply;
 pub mod budget;
 pub mod capacity;
@@ -46,6 +47,7 @@ pub mod run;
 pub mod sealed_terms;
 pub mod session;
 pub mod settings;
+pub mod special_address;
 pub mod spending;
 pub mod supervision;
 pub mod throttle;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::allowed_address::AllowedAddress;
 use super::fan_out::Forking;
 use super::model::ModelName;
 use super::money::Usd;
@@ -121,6 +122,9 @@ pub struct Settings {
     /// What its states may do beyond that.
     #[serde(default, skip_serializing_if = "StarterConsent::is_empty")]
     pub consent: StarterConsent,
+    /// What its graphs may fetch from besides the public internet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_addresses: Vec<AllowedAddress>,
     /// What states need of Claude Code that do not say it themselves.
     #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
     pub options: TurnOptions,
@@ -176,6 +180,7 @@ impl Default for Settings {
             claude: "claude".to_owned(),
             permission: Permission::default(),
             consent: StarterConsent::default(),
+            allowed_addresses: Vec::new(),
             options: TurnOptions::default(),
             live: false,
             claude_args: Vec::new(),

@@ -18,6 +18,7 @@ use crate::process::environment::passed_on;
 use crate::process::home::Homes;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
+use crate::world::gate::NameLookup;
 use crate::world::perform::World;
 use crate::world::place::Place;
 use crate::world::registry::{OwnType, Registry};
@@ -79,17 +80,25 @@ impl Graphs {
         steps: PathBuf,
         marker: Marker,
         space: Dataspace,
-        trusts_workflow: bool,
+        settings: &Settings,
     ) -> Rc<dyn Performer> {
         let run = marker.run.clone();
-        let world = world(homes, steps, marker, self.own.clone());
-        Rc::new(Ours::new(run, world, space, trusts_workflow))
+        let world = world(homes, steps, marker, self.own.clone(), settings);
+        Rc::new(Ours::new(run, world, space, settings.consent.trusts_workflow))
     }
 }
 
-fn world(homes: Homes, steps: PathBuf, marker: Marker, own: Registry) -> World {
+fn world(
+    homes: Homes,
+    steps: PathBuf,
+    marker: Marker,
+    own: Registry,
+    settings: &Settings,
+) -> World {
     let environment = passed_on(std::env::vars_os()).collect();
-    World::new(Place { homes, environment, steps, marker, own })
+    let allowed_addresses = settings.allowed_addresses.clone();
+    let lookup = NameLookup::default();
+    World::new(Place { homes, environment, steps, marker, allowed_addresses, lookup, own })
 }
 
 /// The homes of a run's agents.
@@ -102,7 +111,7 @@ pub fn homes(root: &Root, id: &RunId, settings: &Settings) -> Homes {
 #[must_use]
 pub fn world_of(root: &Root, id: &RunId, settings: &Settings) -> World {
     let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
-    world(homes(root, id, settings), root.run(id).steps(), marker, Registry::default())
+    world(homes(root, id, settings), root.run(id).steps(), marker, Registry::default(), settings)
 }
 
 /// What graphs know of their surroundings.

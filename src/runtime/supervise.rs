@@ -131,9 +131,8 @@ pub async fn supervised(
     let id = run.workflow_id.clone();
     let (builtins, programs) = (builtins(&settings), graphs.programs());
     let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
-    let steps_dir = store.dir().steps();
-    let trusts = settings.consent.trusts_workflow;
-    let performer = graphs.world(homes, steps_dir, marker.clone(), Dataspace::of(root), trusts);
+    let steps = store.dir().steps();
+    let performer = graphs.world(homes, steps, marker.clone(), Dataspace::of(root), &settings);
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {
         companion::sweep(&marker).await;

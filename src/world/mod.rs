@@ -17,6 +17,7 @@ mod clone;
 mod config;
 mod edit;
 mod files;
+pub mod gate;
 mod git;
 mod glob;
 mod locks;

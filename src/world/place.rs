@@ -3,7 +3,9 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use super::gate::NameLookup;
 use super::registry::Registry;
+use crate::domain::allowed_address::AllowedAddress;
 use crate::process::command::Marker;
 use crate::process::home::Homes;
 
@@ -20,6 +22,10 @@ pub struct Place {
     pub steps: PathBuf,
     /// What its programs are found by.
     pub marker: Marker,
+    /// What pages may be fetched from besides the public internet.
+    pub allowed_addresses: Vec<AllowedAddress>,
+    /// How the names of hosts are looked up.
+    pub lookup: NameLookup,
     /// The types that a program using the library has added.
     pub own: Registry,
 }

@@ -12,6 +12,7 @@ use super::address::masked;
 use super::locks::Locks;
 use super::outcome::Trouble;
 use super::place::Place;
+use super::web::Web;
 use crate::domain::home::Home;
 use crate::process::command::locate;
 use crate::process::home::REPOSITORY;
@@ -38,7 +39,7 @@ pub(super) struct Shared {
 #[derive(Debug)]
 struct Common {
     locks: Locks,
-    client: OnceCell<reqwest::Client>,
+    web: OnceCell<Web>,
     permits: Semaphore,
     stopped: watch::Sender<bool>,
 }
@@ -63,7 +64,7 @@ impl Shared {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let common = Common {
             locks: Locks::default(),
-            client: OnceCell::new(),
+            web: OnceCell::new(),
             permits: Semaphore::new(AT_A_TIME),
             stopped: watch::Sender::new(false),
         };
@@ -82,9 +83,9 @@ impl Shared {
         &self.root
     }
 
-    /// The client for requests, made when it is first asked for.
-    pub(super) fn client(&self) -> &OnceCell<reqwest::Client> {
-        &self.common.client
+    /// What pages are fetched by, made when it is first asked for.
+    pub(super) fn web(&self) -> &OnceCell<Web> {
+        &self.common.web
     }
 
     /// Above which directories git is not to look for a repository.

@@ -9,11 +9,13 @@ mod trees;
 mod web;
 mod work;
 
+use core::net::IpAddr;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::gate::NameLookup;
 use super::outcome::Performed;
 use super::perform::World;
 use super::place::Place;
@@ -38,6 +40,18 @@ impl Ground {
         let kept = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(kept.path().join("root")).expect("made");
         let world = world_at(kept.path(), own, variables);
+        Self { kept, world }
+    }
+
+    /// One from which pages may be fetched as well from these.
+    fn allowing(allowed: &[&str], variables: &[(&str, &str)]) -> Self {
+        let kept = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(kept.path().join("root")).expect("made");
+        let homes = Homes::new(kept.path().join("root"), kept.path().join("worktrees/world"));
+        let place = place_with(kept.path(), homes, Registry::default(), variables);
+        let allowed_addresses =
+            allowed.iter().map(|one| one.parse().expect("an address")).collect();
+        let world = World::new(Place { allowed_addresses, ..place });
         Self { kept, world }
     }
 
@@ -91,6 +105,10 @@ fn world_at(base: &Path, own: Registry, variables: &[(&str, &str)]) -> World {
 }
 
 fn world_with(base: &Path, homes: Homes, own: Registry, variables: &[(&str, &str)]) -> World {
+    World::new(place_with(base, homes, own, variables))
+}
+
+fn place_with(base: &Path, homes: Homes, own: Registry, variables: &[(&str, &str)]) -> Place {
     let fixed = [
         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -100,13 +118,27 @@ fn world_with(base: &Path, homes: Homes, own: Registry, variables: &[(&str, &str
     ];
     let is_fixed = |(name, _): &&(&str, &str)| !variables.iter().any(|(other, _)| other == name);
     let variables = fixed.iter().filter(is_fixed).chain(variables);
-    World::new(Place {
+    Place {
         homes,
         environment: variables
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect(),
         steps: base.join("steps"),
         marker: Marker { run: RunId::parse("world").expect("an id"), dir: base.to_owned() },
+        allowed_addresses: vec!["127.0.0.1".parse().expect("an address")],
+        lookup: NameLookup::by(|name| Box::pin(async move { known(&name) })),
         own,
-    })
+    }
+}
+
+/// What names lead to here: no other machine is asked.
+fn known(name: &str) -> std::io::Result<Vec<IpAddr>> {
+    let addresses: &[&str] = match name {
+        "a.test" => &["8.8.8.8"],
+        "here.test" => &["127.0.0.1"],
+        "inside.test" => &["10.0.0.1", "fd00::1"],
+        "both.test" => &["10.0.0.1", "127.0.0.1"],
+        _ => return Err(std::io::ErrorKind::NotFound.into()),
+    };
+    Ok(addresses.iter().map(|address| address.parse().expect("an address")).collect())
 }

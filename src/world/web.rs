@@ -1,9 +1,11 @@
 //! Pages of the web: `{status, content, url}`.
 //!
 //! A page is trusted if one of the certificates that come with raymond, or of this machine's, vouches
-//! for it. Proxies are those of the environment that the world was given. No cookies are kept.
+//! for it. Proxies are those of the environment that the world was given. No cookies are kept. Which addresses are
+//! fetched from is said in [`gate`](super::gate).
 
 use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use reqwest::{Client, NoProxy, Proxy, Response, Url};
 use serde_json::{Value, json};
 
 use super::address::masked;
+use super::gate::{AddressGate, RefusedAddress};
 use super::outcome::Trouble;
 use super::place::Place;
 use super::shared::Shared;
@@ -37,12 +40,13 @@ pub(super) async fn fetch(
 ) -> Result<Value, Trouble> {
     let url = check(given)?;
     let _permit = shared.permit().await?;
-    let client = shared.client().get_or_try_init(|| client(Arc::clone(&shared.place))).await?;
-    let page = shared.unless_stopped(get(client, url)).await?;
+    let web = shared.web().get_or_try_init(|| client(Arc::clone(&shared.place))).await?;
+    let page = shared.unless_stopped(get(web, url)).await?;
     let shown = masked(given);
     match page {
+        Err(GetError::Refused(refused)) => Err(format!("cannot fetch {shown}: {refused}").into()),
         Err(_) if allow_failure => Ok(json!({"status": 0, "content": null, "url": shown})),
-        Err(error) => Err(format!("cannot fetch {shown}: {}", chain(&error)).into()),
+        Err(error) => Err(format!("cannot fetch {shown}: {error}").into()),
         Ok((response, body)) => {
             let status = response.status;
             // One of 300 and more leads on to where no page is.
@@ -61,11 +65,76 @@ struct Head {
     url: String,
 }
 
-async fn get(client: &Client, url: Url) -> Result<(Head, Result<String, String>), reqwest::Error> {
-    let response = client.get(url).send().await?;
-    let head = Head { status: response.status().as_u16(), url: masked(response.url().as_str()) };
-    let body = read(response).await;
-    Ok((head, body))
+/// Why there is no answer.
+enum GetError {
+    /// The address is not fetched from.
+    Refused(RefusedAddress),
+    /// Nobody answered.
+    Failed(String),
+}
+
+impl fmt::Display for GetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refused) => refused.fmt(f),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<reqwest::Error> for GetError {
+    fn from(error: reqwest::Error) -> Self {
+        match find_refusal(&error) {
+            Some(refused) => Self::Refused(refused.clone()),
+            None => Self::Failed(chain(&error)),
+        }
+    }
+}
+
+/// Asks for a page, and for the one that it leads on to. Each is judged before it is asked for.
+async fn get(web: &Web, mut url: Url) -> Result<(Head, Result<String, String>), GetError> {
+    for _ in 0..=REDIRECTS {
+        let proxied = web.schemes_by_proxy.iter().any(|&scheme| scheme == url.scheme());
+        web.gate.check(&url, proxied).await.map_err(GetError::Refused)?;
+        let response = web.client.get(url.clone()).send().await?;
+        if let Some(next) = next(&response) {
+            url = next.map_err(GetError::Failed)?;
+            continue;
+        }
+        let head =
+            Head { status: response.status().as_u16(), url: masked(response.url().as_str()) };
+        return Ok((head, read(response).await));
+    }
+    Err(GetError::Failed(format!("too many redirects: more than {REDIRECTS}")))
+}
+
+/// Returns where an answer leads on to, if it does.
+fn next(response: &Response) -> Option<Result<Url, String>> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let location = response.headers().get("location")?;
+    let joined = location.to_str().ok().and_then(|location| response.url().join(location).ok());
+    let from = masked(response.url().as_str());
+    Some(match joined {
+        None => Err(format!("{from} leads to what is no url")),
+        Some(next) if matches!(next.scheme(), "http" | "https") => Ok(next),
+        Some(next) => {
+            Err(format!("{from} leads to `{}`, which is no page of the web", masked(next.as_str())))
+        }
+    })
+}
+
+/// Returns the refusal that is behind an error, if one is.
+fn find_refusal(error: &reqwest::Error) -> Option<&RefusedAddress> {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(refused) = error.downcast_ref::<RefusedAddress>() {
+            return Some(refused);
+        }
+        next = error.source();
+    }
+    None
 }
 
 /// The text of a page, in the encoding it says it has; UTF-8 if it does not.
@@ -106,14 +175,23 @@ fn check(given: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-async fn client(place: Arc<Place>) -> Result<Client, Trouble> {
+/// What pages are fetched by.
+#[derive(Debug)]
+pub(super) struct Web {
+    client: Client,
+    gate: AddressGate,
+    /// The schemes of URLs that a proxy may be asked for.
+    schemes_by_proxy: Vec<&'static str>,
+}
+
+async fn client(place: Arc<Place>) -> Result<Web, Trouble> {
     // Certificates are read from the disk.
     let made = tokio::task::spawn_blocking(move || make_client(&place)).await;
     let made = made.map_err(|error| error.to_string()).and_then(|made| made);
     made.map_err(|why| Trouble::Failed(format!("cannot fetch anything: {why}")))
 }
 
-fn make_client(place: &Place) -> Result<Client, String> {
+fn make_client(place: &Place) -> Result<Web, String> {
     let mut roots = rustls::RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -123,20 +201,33 @@ fn make_client(place: &Place) -> Result<Client, String> {
         .map_err(|error| error.to_string())?
         .with_root_certificates(roots)
         .with_no_client_auth();
+    let proxies = proxies(place)?;
+    let hosts = proxies.iter().filter_map(|proxy| proxy.host.clone()).collect();
+    let gate = AddressGate::new(&place.allowed_addresses, place.lookup.clone(), hosts);
+    let schemes_by_proxy = proxies.iter().flat_map(|proxy| proxy.schemes).copied().collect();
     let mut builder = Client::builder()
         .tls_backend_preconfigured(tls)
         .user_agent(AGENT)
-        .redirect(Policy::limited(REDIRECTS))
+        .redirect(Policy::none())
+        .dns_resolver(Arc::new(gate.clone()))
         .timeout(LONGEST)
         .no_proxy();
-    for proxy in proxies(place)? {
-        builder = builder.proxy(proxy);
+    for proxy in proxies {
+        builder = builder.proxy(proxy.proxy);
     }
-    builder.build().map_err(|error| chain(&error))
+    let client = builder.build().map_err(|error| chain(&error))?;
+    Ok(Web { client, gate, schemes_by_proxy })
+}
+
+/// A proxy that the environment names.
+struct NamedProxy {
+    proxy: Proxy,
+    host: Option<String>,
+    schemes: &'static [&'static str],
 }
 
 /// The proxies that the environment names, each for its scheme before the one for all.
-fn proxies(place: &Place) -> Result<Vec<Proxy>, String> {
+fn proxies(place: &Place) -> Result<Vec<NamedProxy>, String> {
     let value = |name: &str| {
         let found = place.variable(name).or_else(|| place.variable(&name.to_ascii_uppercase()));
         found.and_then(|value| value.to_str()).filter(|value| !value.is_empty())
@@ -145,15 +236,17 @@ fn proxies(place: &Place) -> Result<Vec<Proxy>, String> {
     let mut proxies = Vec::new();
     for name in ["http_proxy", "https_proxy", "all_proxy"] {
         let Some(address) = value(name) else { continue };
-        let proxy = match name {
-            "http_proxy" => Proxy::http(address),
-            "https_proxy" => Proxy::https(address),
-            _ => Proxy::all(address),
+        let (proxy, schemes): (_, &'static [_]) = match name {
+            "http_proxy" => (Proxy::http(address), &["http"]),
+            "https_proxy" => (Proxy::https(address), &["https"]),
+            _ => (Proxy::all(address), &["http", "https"]),
         };
         let proxy = proxy.map_err(|error| {
             format!("`{name}` of the environment names no proxy: {}", chain(&error))
         })?;
-        proxies.push(proxy.no_proxy(except.clone()));
+        let full = if address.contains("://") { address } else { &format!("http://{address}") };
+        let host = Url::parse(full).ok().and_then(|url| Some(url.host_str()?.to_owned()));
+        proxies.push(NamedProxy { proxy: proxy.no_proxy(except.clone()), host, schemes });
     }
     Ok(proxies)
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "JSON is written where it is given")]
 
+mod addresses;
 mod agents;
 mod bounds;
 mod crash;
@@ -61,7 +62,7 @@ fn trace(test: &Test) -> std::path::PathBuf {
 }
 
 fn run(test: &Test, options: &[&str]) -> Outcome {
-    test.run(&[&["workflow.yaml"], options].concat())
+    test.run(&[&["workflow.yaml", "--allow-address", "127.0.0.1"], options].concat())
 }
 
 /// What an agent's graph gave back.

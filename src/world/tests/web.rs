@@ -49,6 +49,9 @@ fn answer(stream: TcpStream) -> String {
         "/moved" => ("302 Found\r\nlocation: /page", Vec::new()),
         "/round" => ("302 Found\r\nlocation: /round", Vec::new()),
         "/file" => ("302 Found\r\nlocation: file:///etc/passwd", Vec::new()),
+        "/inside" => ("302 Found\r\nlocation: http://10.0.0.1/", Vec::new()),
+        "/by-name" => ("302 Found\r\nlocation: http://inside.test/", Vec::new()),
+        "/metadata" => ("307 Temporary Redirect\r\nlocation: http://0xa9fea9fe/x", Vec::new()),
         "/large" => ("200 OK", vec![b'x'; 10 * 1024 * 1024 + 1]),
         _ => ("404 Not Found", b"nothing here".into()),
     };
@@ -147,4 +150,102 @@ async fn the_proxy_of_the_environment_is_asked() {
     let why = ground.why(fetch("http://a.test/x")).await;
     assert_eq!(why, "cannot fetch http://a.test/x: the server answered 404");
     assert!(server.asked()[0].starts_with("GET http://a.test/x HTTP/1.1"));
+}
+
+/// What a refusal ends with.
+fn advice(allow: &str) -> String {
+    format!(
+        ", and only public ones are fetched from; if it is meant, let the run do it: --allow-address {allow}"
+    )
+}
+
+#[tokio::test]
+async fn addresses_that_are_not_public_are_refused_however_they_are_written() {
+    let ground = Ground::allowing(&[], &[]);
+    let spellings = [
+        ("http://127.0.0.1/", "127.0.0.1 is a loopback address"),
+        ("http://2130706433/", "127.0.0.1 is a loopback address"),
+        ("http://0x7f.1/", "127.0.0.1 is a loopback address"),
+        ("http://0177.0.0.01:8080/", "127.0.0.1 is a loopback address"),
+        ("http://127.0.0.1./", "127.0.0.1 is a loopback address"),
+        ("http://me:secret@10.1.2.3/", "10.1.2.3 is a private address"),
+        ("http://[::1]/", "::1 is a loopback address"),
+        ("http://[::ffff:10.0.0.1]/", "10.0.0.1 is a private address"),
+        ("http://[::ffff:7f00:1]/", "127.0.0.1 is a loopback address"),
+        ("http://[64:ff9b::a00:1]/", "64:ff9b::a00:1 is a private address"),
+        ("https://169.254.169.254/latest/meta-data/", "169.254.169.254 is a metadata address"),
+        ("http://0/", "0.0.0.0 is an address of this host"),
+    ];
+    for (url, kind) in spellings {
+        for asked in [fetch(url), allowed(url)] {
+            let why = ground.why(asked).await;
+            assert!(why.contains(kind) && why.contains("--allow-address"), "{url}: {why}");
+            assert!(!why.contains("secret"), "{why}");
+        }
+    }
+    let why = ground.why(fetch("http://10.0.0.1/x")).await;
+    assert_eq!(
+        why,
+        format!(
+            "cannot fetch http://10.0.0.1/x: 10.0.0.1 is a private address{}",
+            advice("10.0.0.1")
+        )
+    );
+}
+
+#[tokio::test]
+async fn names_are_judged_by_what_they_lead_to_and_that_is_connected_to() {
+    let server = Server::new(3);
+    let (_, port) = server.address.rsplit_once(':').expect("a port");
+    let here = format!("http://here.test:{port}/page");
+    let ground = Ground::allowing(&[], &[]);
+    let why = ground.why(allowed(&here)).await;
+    let leads = "here.test leads to 127.0.0.1, a loopback address";
+    assert_eq!(why, format!("cannot fetch {here}: {leads}{}", advice("here.test")));
+    assert!(ground.why(fetch("http://inside.test/")).await.contains("inside.test leads to "));
+    for rule in ["127.0.0.0/8", "here.test", &format!("here.test:{port}")] {
+        let ground = Ground::allowing(&[rule], &[]);
+        assert_eq!(ground.value(fetch(&here)).await["status"], 200, "{rule}");
+    }
+    let other = Ground::allowing(&["here.test:1"], &[]).why(fetch(&here)).await;
+    assert!(other.ends_with(&format!("--allow-address here.test:{port}")), "{other}");
+    server.asked();
+}
+
+#[tokio::test]
+async fn name_with_several_addresses_is_connected_to_at_those_that_may_be() {
+    let server = Server::new(1);
+    let (_, port) = server.address.rsplit_once(':').expect("a port");
+    let ground = Ground::allowing(&["127.0.0.1"], &[]);
+    let page = ground.value(fetch(&format!("http://both.test:{port}/page"))).await;
+    assert_eq!(page["status"], 200);
+    server.asked();
+}
+
+#[tokio::test]
+async fn redirects_are_judged_before_they_are_followed() {
+    let ground = Ground::new();
+    let server = Server::new(3);
+    for (path, kind) in [
+        ("/inside", "10.0.0.1 is a private address"),
+        ("/by-name", "inside.test leads to "),
+        ("/metadata", "169.254.169.254 is a metadata address of clouds"),
+    ] {
+        let why = ground.why(allowed(&server.at(path))).await;
+        assert!(why.contains(kind) && why.contains("--allow-address"), "{path}: {why}");
+    }
+    server.asked();
+}
+
+#[tokio::test]
+async fn a_proxy_is_not_asked_for_what_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let proxy = format!("http://{}", listener.local_addr().expect("bound"));
+    let ground = Ground::allowing(&[], &[("http_proxy", &proxy)]);
+    for url in ["http://10.0.0.1/", "http://inside.test/", "http://127.0.0.1:1/"] {
+        let why = ground.why(allowed(url)).await;
+        assert!(why.contains("--allow-address"), "{url}: {why}");
+    }
+    listener.set_nonblocking(true).expect("set");
+    assert!(listener.accept().is_err(), "nobody has asked the proxy");
 }

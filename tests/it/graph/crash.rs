@@ -8,7 +8,8 @@ use super::{graph, node, remote};
 use crate::support::{Test, patiently, when};
 
 /// How the run is started: the question is asked twice, and answered ahead.
-const START: [&str; 5] = ["workflow.yaml", "--answer", "ask=no", "--answer", "ask=yes"];
+const START: [&str; 7] =
+    ["workflow.yaml", "--answer", "ask=no", "--answer", "ask=yes", "--allow-address", "127.0.0.1"];
 
 const DOC: &[u8] = b"Find the NUMBER.\n";
 

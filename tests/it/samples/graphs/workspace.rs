@@ -80,7 +80,7 @@ impl Workspace {
         let (runs, work) = (self.kept.path().join("runs"), self.path());
         let out = command(env!("CARGO_BIN_EXE_raymond"))
             .args(["run", text(&folder), "--agent", "scripted", "--json"])
-            .args(["--dir", text(&runs), "--cwd", text(&work)])
+            .args(["--dir", text(&runs), "--cwd", text(&work), "--allow-address", "127.0.0.1"])
             .env("HOME", self.kept.path())
             .env("RAYMOND_TRUST", "true")
             .args(options)

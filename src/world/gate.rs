@@ -1,0 +1,161 @@
+//! The gate of requests: pages are fetched from the public internet, and from what the person has allowed.
+//!
+//! An address that is written in a URL is judged before anything is sent. A name is judged by what it leads to, at
+//! the moment when that is looked up for the connection: so the address that is connected to is the one that was
+//! judged. A proxy looks names up by itself, so what they lead to here is judged before it is asked.
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use reqwest::Url;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use crate::domain::allowed_address::AllowedAddress;
+use crate::domain::special_address::special_address;
+
+/// The addresses of a name, or why there are none.
+type Found = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+
+/// How names are looked up.
+#[derive(Clone)]
+pub struct NameLookup(Arc<dyn Fn(String) -> Found + Send + Sync>);
+
+impl NameLookup {
+    /// Looks names up as `look` does.
+    #[must_use]
+    pub fn by(look: impl Fn(String) -> Found + Send + Sync + 'static) -> Self {
+        Self(Arc::new(look))
+    }
+}
+
+impl Default for NameLookup {
+    /// Looks names up as the system does.
+    fn default() -> Self {
+        Self::by(|name| {
+            Box::pin(async move {
+                let found = tokio::net::lookup_host((name, 0)).await?;
+                Ok(found.map(|address| address.ip()).collect())
+            })
+        })
+    }
+}
+
+impl fmt::Debug for NameLookup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NameLookup")
+    }
+}
+
+/// That an address is not fetched from, and what allows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RefusedAddress {
+    /// What was asked for.
+    host: String,
+    /// Where that leads, if it is a name.
+    address: IpAddr,
+    kind: &'static str,
+    /// The port that the host is not allowed at, if it is allowed at another.
+    port: Option<u16>,
+}
+
+impl fmt::Display for RefusedAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, address, kind, port } = self;
+        let allow = port.map_or(host.clone(), |port| format!("{host}:{port}"));
+        if *host == address.to_string() {
+            write!(f, "{address} is {kind}")?;
+        } else {
+            write!(f, "{host} leads to {address}, {kind}")?;
+        }
+        write!(
+            f,
+            ", and only public ones are fetched from; if it is meant, let the run do it: --allow-address {allow}"
+        )
+    }
+}
+
+impl Error for RefusedAddress {}
+
+/// What is let through.
+#[derive(Debug, Clone)]
+pub(super) struct AddressGate {
+    allowed: Arc<[AllowedAddress]>,
+    lookup: NameLookup,
+    /// The hosts of the environment's proxies: the person's own, they may be anywhere.
+    proxies: Arc<BTreeSet<String>>,
+}
+
+impl AddressGate {
+    /// Lets the public internet through, and what is allowed.
+    pub(super) fn new(
+        allowed: &[AllowedAddress],
+        lookup: NameLookup,
+        proxies: BTreeSet<String>,
+    ) -> Self {
+        Self { allowed: allowed.into(), lookup, proxies: Arc::new(proxies) }
+    }
+
+    /// Judges what can be told of a URL before it is asked for. With `ahead` names are looked up.
+    pub(super) async fn check(&self, url: &Url, ahead: bool) -> Result<(), RefusedAddress> {
+        let Some(host) = url.host_str() else { return Ok(()) };
+        let port = url.port_or_known_default();
+        let unbracketed = host.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = unbracketed.parse::<IpAddr>() {
+            return self.judge(unbracketed, address, port);
+        }
+        let named: Vec<_> = self.allowed.iter().filter(|allowed| allowed.names(host)).collect();
+        if named.iter().any(|allowed| allowed.is_for_port(port)) {
+            return Ok(());
+        }
+        if !named.is_empty() || ahead || self.proxies.contains(host) {
+            // One that is not found here may be known to the proxy, and to it alone.
+            for address in (self.lookup.0)(host.to_owned()).await.unwrap_or_default() {
+                let judged = self.judge(host, address, port);
+                judged.map_err(|refused| RefusedAddress {
+                    port: port.filter(|_| !named.is_empty()),
+                    ..refused
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, host: &str, address: IpAddr, port: Option<u16>) -> Result<(), RefusedAddress> {
+        let Some(kind) = special_address(address) else { return Ok(()) };
+        if self.allowed.iter().any(|allowed| allowed.covers(address, port)) {
+            return Ok(());
+        }
+        let address = address.to_canonical();
+        let is_address = host.parse::<IpAddr>().is_ok();
+        let host = if is_address { address.to_string() } else { host.to_owned() };
+        Err(RefusedAddress { host, address, kind, port: None })
+    }
+
+    /// Looks a name up for a connection; what must not be connected to is not among what it gives.
+    async fn addresses(self, host: String) -> Result<Addrs, Box<dyn Error + Send + Sync>> {
+        let found = (self.lookup.0)(host.clone()).await?;
+        let is_allowed =
+            self.proxies.contains(&host) || self.allowed.iter().any(|one| one.names(&host));
+        let (mut addresses, mut refused) = (Vec::new(), None);
+        for address in found {
+            match self.judge(&host, address, None) {
+                Err(why) if !is_allowed => refused = Some(why),
+                _ => addresses.push(SocketAddr::new(address, 0)),
+            }
+        }
+        match refused {
+            Some(refused) if addresses.is_empty() => Err(refused.into()),
+            _ => Ok(Box::new(addresses.into_iter())),
+        }
+    }
+}
+
+impl Resolve for AddressGate {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(self.clone().addresses(name.as_str().to_owned()))
+    }
+}

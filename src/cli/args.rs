@@ -175,6 +175,10 @@ pub struct ResumeArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
+    /// Leave the terminal's session before anything else
+    #[arg(long, hide = true)]
+    pub detached: bool,
+
     /// Where the runs are.
     #[command(flatten)]
     pub dir: Dir,

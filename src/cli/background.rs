@@ -1,11 +1,16 @@
 //! Takes up a run in another process that outlives this one and its terminal.
+//!
+//! That process is in a session of its own, without a terminal: closing the terminal sends it no SIGHUP, and
+//! nothing that it starts can ask for a password there. It leaves the session itself, as the first thing it
+//! does, and whoever has started it waits for that.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use rustix::process::{Pid, getsid, setsid};
 
 use super::exit::Error;
 use super::output;
@@ -14,8 +19,8 @@ use crate::plain_file;
 use crate::store::layout::Root;
 use crate::store::lock;
 
-/// How often it is looked whether a run is held.
-const LOOK: Duration = Duration::from_millis(5);
+/// The pause between two looks at the process.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Starts `raymond resume ID` with further arguments in the background; what it prints goes to the
 /// run's `output.log`.
@@ -39,13 +44,41 @@ pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Taken, E
             .map_err(failed)?;
     let stdout = output.try_clone().map_err(failed)?;
     let mut command = Command::new(program);
-    command.arg("resume").arg(id.as_str()).arg("--dir").arg(root.path()).args(further);
+    command.arg("resume").arg(id.as_str()).arg("--detached");
+    command.arg("--dir").arg(root.path()).args(further);
     // A run started from inside a turn is a run of its own: it does not end with that turn.
     for name in ["RAYMOND_RUN", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"] {
         command.env_remove(name);
     }
-    command.stdin(Stdio::null()).stdout(stdout).stderr(output).process_group(0);
-    command.spawn().map(Taken).map_err(failed)
+    command.stdin(Stdio::null()).stdout(stdout).stderr(output);
+    let mut child = command.spawn().map_err(failed)?;
+    wait_until_detached(&mut child).map_err(failed)?;
+    Ok(Taken(child))
+}
+
+/// Waits until a process has left this one's session, or has ended.
+fn wait_until_detached(child: &mut Child) -> std::io::Result<()> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    while getsid(pid).ok() != pid && child.try_wait()?.is_none() {
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
+/// Leaves the session of the terminal that this process was started from.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn detach() -> Result<(), Error> {
+    // Only the leader of a group cannot leave: whoever started it as one has taken it off the terminal's.
+    match setsid() {
+        Ok(_) | Err(rustix::io::Errno::PERM) => Ok(()),
+        Err(error) => Err(Error::Io {
+            doing: "leave the terminal's session in",
+            path: "this process".into(),
+            error: error.into(),
+        }),
+    }
 }
 
 /// A run that another process takes up.
@@ -72,7 +105,7 @@ impl Taken {
                 }
                 break;
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(())
     }

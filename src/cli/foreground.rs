@@ -3,12 +3,12 @@
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;
 
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::args::answers::OnWait;
 use super::asking::{Asking, Person};
 use super::exit::{Error, Exit};
+use super::interrupts::signals;
 use super::on_event::{self, OnEvent};
 use super::options::Options;
 use super::{diagnostics, output, plugins, questions, summary, telemetry, worktrees};
@@ -129,21 +129,4 @@ async fn print_patiently(text: String, interrupts: &mut Interrupts) -> Result<()
         printed = printed => printed.unwrap_or(Ok(Exit::Success)).map(drop),
         _ = interrupts.recv() => Ok(()),
     }
-}
-
-/// A message for each SIGINT or SIGTERM from now on.
-fn signals() -> Result<Interrupts, Error> {
-    let (tell, told) = mpsc::unbounded_channel();
-    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
-        let mut stream = signal(kind).map_err(|error| Error::Io {
-            doing: "listen for signals of",
-            path: "this process".into(),
-            error,
-        })?;
-        let tell = tell.clone();
-        actix::spawn(
-            async move { while stream.recv().await.is_some() && tell.send(()).is_ok() {} },
-        );
-    }
-    Ok(told)
 }

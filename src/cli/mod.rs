@@ -15,6 +15,7 @@ pub mod exit;
 pub mod facts;
 mod foreground;
 pub mod graph;
+mod interrupts;
 pub mod keeping;
 mod kin;
 pub mod list;

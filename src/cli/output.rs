@@ -7,6 +7,7 @@ pub use super::diagnostics::{complain, tell, warn};
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
+use super::interrupts::is_reader_gone;
 use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
 use crate::domain::run::{Ending, Finished};
 
@@ -50,7 +51,7 @@ fn write(text: &str) -> Result<bool, Error> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) if is_reader_gone(&error, &stdout) => Ok(false),
         Err(error) => Err(Error::Io { doing: "write", path: "stdout".into(), error }),
     }
 }

@@ -8,7 +8,7 @@ use super::exit::{Error, Exit};
 use super::foreground::supervise_here;
 use super::options::Options;
 use super::target::{self, Target};
-use super::{confirm, output, settings, summary};
+use super::{background, confirm, output, settings, summary};
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::process::command::Marker;
@@ -39,6 +39,9 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
 /// # Errors
 /// [`Error`] if there is no such run, or it cannot be kept.
 pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
+    if args.detached {
+        background::detach()?;
+    }
     let root = place::root(&args.dir.dir)?;
     let id = RunId::parse(&args.run).map_err(|_| {
         Error::Usage(format!(

@@ -1,5 +1,7 @@
 //! Interrupts: running turns get their grace, the state is saved, and nothing is left behind.
 
+mod hangup;
+
 use rustix::process::Signal;
 
 use crate::support::{Test, always, held, when};

@@ -161,6 +161,13 @@ impl Test {
         self.launch(command, arguments)
     }
 
+    /// A shell script with `raymond` as its `$0`.
+    pub(crate) fn shell(&self, script: &str) -> Live<'_> {
+        let mut command = self.command("/bin/sh");
+        command.args(["-c", script, RAYMOND]);
+        self.launch(command, &[script])
+    }
+
     /// A shell script as root of namespaces of its own, with `raymond` as its `$0`.
     #[track_caller]
     pub(crate) fn apart(&self, script: &str) -> Outcome {

@@ -5,11 +5,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::os::fd::{AsFd, OwnedFd};
-use std::process::Child;
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -26,6 +28,7 @@ pub(crate) struct Screen {
     terminal: Arc<OwnedFd>,
     seen: Arc<Mutex<Seen>>,
     reader: Option<JoinHandle<()>>,
+    closed: Arc<AtomicBool>,
 }
 
 struct Seen {
@@ -36,7 +39,8 @@ struct Seen {
 impl Test {
     /// `raymond ARGS` on a terminal of that many rows and columns.
     pub(crate) fn on_screen(&self, arguments: &[&str], (rows, columns): (u16, u16)) -> Screen {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("a terminal");
         grantpt(&terminal).expect("granted");
         unlockpt(&terminal).expect("unlocked");
         let name = ptsname(&terminal, Vec::new()).expect("a name").into_string().expect("text");
@@ -52,6 +56,7 @@ impl Test {
             terminal: Arc::new(terminal),
             seen: Arc::new(Mutex::new(Seen { parser, bytes: Vec::new() })),
             reader: None,
+            closed: Arc::default(),
         };
         screen.read();
         screen
@@ -67,13 +72,19 @@ fn some(number: u16) -> NonZero<u16> {
 }
 
 impl Screen {
-    /// Has a thread read what is written to the terminal, until nobody has it open any more.
+    /// Has a thread read what is written to the terminal, until nobody has it open any more or it is closed.
     fn read(&mut self) {
-        let seen = Arc::clone(&self.seen);
+        let (seen, closed) = (Arc::clone(&self.seen), Arc::clone(&self.closed));
         let mut terminal = File::from(self.terminal.try_clone().expect("one more handle"));
         self.reader = Some(std::thread::spawn(move || {
             let mut chunk = [0; 4096];
-            while let Ok(count @ 1..) = terminal.read(&mut chunk) {
+            let wait = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
+            while !closed.load(Ordering::Relaxed) {
+                let mut polled = [PollFd::new(&terminal, PollFlags::IN)];
+                if poll(&mut polled, Some(&wait)) == Ok(0) {
+                    continue;
+                }
+                let Ok(count @ 1..) = terminal.read(&mut chunk) else { return };
                 let mut seen = seen.lock().expect("nobody has failed with it");
                 seen.parser.process(&chunk[..count]);
                 seen.bytes.extend_from_slice(&chunk[..count]);
@@ -147,17 +158,33 @@ impl Screen {
         self
     }
 
+    /// Closes the terminal under it and waits for its end; gives the exit code.
+    #[track_caller]
+    pub(crate) fn hang_up(mut self) -> Option<i32> {
+        self.closed.store(true, Ordering::Relaxed);
+        patiently("the last handle of the terminal", || Arc::strong_count(&self.closed) == 1);
+        let other_end = File::open("/dev/null").expect("nothing").into();
+        drop(std::mem::replace(&mut self.terminal, Arc::new(other_end)));
+        self.ended().code()
+    }
+
+    #[track_caller]
+    fn ended(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
+                return status;
+            }
+            assert!(start.elapsed() < DEADLINE, "it never ended:\n{}", self.text());
+            std::thread::sleep(GLANCE);
+        }
+    }
+
     /// Waits for its end; gives the exit code, once the terminal is as it was before.
     #[track_caller]
     pub(crate) fn left(&mut self) -> Option<i32> {
         let start = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().expect("it can be waited for") {
-                break status;
-            }
-            assert!(start.elapsed() < DEADLINE, "it never ended:\n{}", self.text());
-            std::thread::sleep(GLANCE);
-        };
+        let status = self.ended();
         let is_as_before = || {
             let modes = tcgetattr(self.terminal.as_fd()).expect("modes").local_modes;
             let seen = self.seen();

@@ -83,3 +83,20 @@ pub(crate) fn memory_table() -> std::path::PathBuf {
     }
     "/proc/meminfo".into()
 }
+
+/// Returns by how many milliseconds the clock is off; a test names a file with the number in
+/// `RAYMOND_CLOCK_SHIFT`, and so sets the clock of a process that runs.
+pub(crate) fn clock_shift() -> i64 {
+    #[cfg(feature = "test-fakes")]
+    {
+        use std::sync::LazyLock;
+
+        static FILE: LazyLock<Option<std::ffi::OsString>> =
+            LazyLock::new(|| std::env::var_os("RAYMOND_CLOCK_SHIFT"));
+        let text = FILE.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+        if let Some(shift) = text.and_then(|text| text.trim().parse().ok()) {
+            return shift;
+        }
+    }
+    0
+}

@@ -1,12 +1,88 @@
 //! The one place that asks for the time.
+//!
+//! Waits are kept as points in time, because they outlive the process. If the clock of the machine is set back
+//! during one, it must not become longer than it was meant to be. So the time of this process never goes back:
+//! it is the clock's, or later, by as much as a clock that cannot be set says has passed. A clock that is set
+//! forward, or has gone on while the machine slept, is believed at once. Only what happens at a time of day, as
+//! the reset of a usage limit does, goes by the clock on the wall.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::time::Timestamp;
+use crate::fault::clock_shift;
 
-/// The time now.
+/// A clock that never goes back, made of one that may and one that only tells what has passed.
+#[derive(Debug, Default)]
+struct SteadyClock {
+    /// The latest that the wall clock has said the process began, in milliseconds.
+    began: AtomicU64,
+}
+
+static CLOCK: LazyLock<(Instant, SteadyClock)> =
+    LazyLock::new(|| (Instant::now(), SteadyClock::default()));
+
+impl SteadyClock {
+    /// Returns the time, from what the wall clock says and the milliseconds that have passed.
+    fn read(&self, wall: Timestamp, passed: u64) -> Timestamp {
+        let began = wall.0.saturating_sub(passed);
+        let latest = self.began.fetch_max(began, Ordering::Relaxed).max(began);
+        Timestamp(latest.saturating_add(passed))
+    }
+}
+
+/// Returns the time now, which never goes back while this process lives.
 #[must_use]
 pub fn now() -> Timestamp {
+    let (start, clock) = &*CLOCK;
+    clock.read(wall(), millis(start.elapsed().as_millis()))
+}
+
+/// Returns what the clock on the wall says, which may be set back.
+#[must_use]
+pub fn wall() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    Timestamp(millis(since.as_millis()).saturating_add_signed(clock_shift()))
+}
+
+fn millis(count: u128) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: u64 = 3_600_000;
+
+    #[test]
+    fn clock_that_is_set_back_makes_no_wait_longer() {
+        let clock = SteadyClock::default();
+        let read = |wall, passed| clock.read(Timestamp(wall), passed).0;
+        assert_eq!(read(10 * HOUR, 0), 10 * HOUR);
+        let until = 10 * HOUR + 5_000;
+        assert!(read(9 * HOUR + 4_000, 4_000) < until, "an hour back, and not yet over");
+        assert_eq!(read(9 * HOUR + 5_000, 5_000), until);
+        assert_eq!(read(9 * HOUR + 5_000, 5_000), until, "however often it is asked");
+        let next = until + 1_000;
+        assert!(read(9 * HOUR + 5_999, 5_999) < next, "nor any later wait shorter");
+        assert_eq!(read(9 * HOUR + 6_000, 6_000), next);
+    }
+
+    #[test]
+    fn clock_that_is_set_forward_is_believed() {
+        let clock = SteadyClock::default();
+        let read = |wall, passed| clock.read(Timestamp(wall), passed).0;
+        assert_eq!(read(HOUR, 0), HOUR);
+        assert_eq!(read(9 * HOUR, 1_000), 9 * HOUR, "as after the machine has slept");
+        assert_eq!(read(9 * HOUR + 1_000, 2_000), 9 * HOUR + 1_000);
+        assert_eq!(read(2 * HOUR, 3_000), 9 * HOUR + 2_000, "and goes on from there");
+    }
+
+    #[test]
+    fn now_is_the_wall_clock_while_nobody_sets_it() {
+        let before = wall();
+        assert!(now() >= before);
+    }
 }

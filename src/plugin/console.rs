@@ -9,7 +9,7 @@ use console::Term;
 use super::screen::{Headline, rows};
 use super::sentence::{sentence, waiting};
 use super::terminal::Terminal;
-use crate::actor::clock::now;
+use crate::actor::clock::{now, wall};
 use crate::actor::message::{Finish, Published};
 use crate::actor::registry::Registry;
 use crate::domain::event::Event;
@@ -130,7 +130,7 @@ impl Handler<Published> for Console {
             }
         }
         if let Event::RunResumed { .. } = &published.record.event
-            && let Some(until) = self.headline.limited_until.filter(|&until| until > now())
+            && let Some(until) = self.headline.limited_until.filter(|&until| until > wall())
         {
             self.terminal.line(&waiting(until));
         }

@@ -163,3 +163,19 @@ fn a_permanent_agent_is_reborn_once_however_often_raymond_dies() {
     assert_eq!(test.calls().len(), 2);
     assert_eq!(test.events("step_finished").len(), 2);
 }
+
+#[test]
+fn clock_set_back_during_a_backoff_makes_it_no_longer() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().once().exit(1))
+        .rule(always().reply("<result>ok</result>"));
+    let clock = test.root().join("clock");
+    let test = test.env("RAYMOND_CLOCK_SHIFT", &clock);
+    let mut live = test.spawn(&["START.md", "--backoff", "2s..2s"]);
+    live.wait_event("turn_failed", 1);
+    std::fs::write(&clock, "-86400000").expect("the clock is set back by a day");
+    live.wait().ok().ended("main", "ok");
+    let [failed, finished] = ["turn_failed", "step_finished"].map(|name| test.events(name));
+    assert!(failed[0]["at"].as_str() < finished[0]["at"].as_str(), "time goes on in the journal");
+}

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{Ending, Supervisor};
 use crate::actor::agent::Agent;
-use crate::actor::clock::now;
+use crate::actor::clock::{now, wall};
 use crate::actor::message::{Admitted, Assignment, Proceed};
 use crate::actor::registry::AgentView;
 use crate::actor::runner::Stop;
@@ -197,7 +197,7 @@ impl Supervisor {
 
     /// How many turns may run now. While memory is short no further one starts, but for a first.
     fn permits(&mut self, ctx: &mut Ctx<Self>) -> usize {
-        if self.run.limited(now()).is_some() {
+        if self.run.limited(wall()).is_some() {
             self.look_again(MINUTE, ctx);
             return 0;
         }
@@ -225,8 +225,8 @@ impl Supervisor {
     /// Looks again when the usage limit has reset. It looks at the clock once a minute, because time
     /// goes on while a machine sleeps.
     fn await_limit(&mut self, ctx: &mut Ctx<Self>) {
-        let Some(until) = self.run.limited(now()) else { return self.look_around(ctx) };
-        let wait = Duration::from_millis(until.since(now()).saturating_add(1)).min(MINUTE);
+        let Some(until) = self.run.limited(wall()) else { return self.look_around(ctx) };
+        let wait = Duration::from_millis(until.since(wall()).saturating_add(1)).min(MINUTE);
         ctx.run_later(wait, super::Supervisor::await_limit);
     }
 

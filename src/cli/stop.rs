@@ -1,9 +1,10 @@
 //! `raymond stop`: asks the raymond that holds a run to let it hold still.
 //!
-//! The request lies in the run's inbox when the command returns, so it is not lost. A run that
-//! nobody holds stands still already.
+//! The request lies in the run's inbox when it is made, so it is not lost. The command waits a moment until it
+//! is taken, so that it can say so; a run that ends by itself meanwhile is told of as ended. A run that nobody
+//! holds stands still already.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use uuid::Uuid;
@@ -13,14 +14,27 @@ use super::exit::{Error, Exit};
 use super::output;
 use super::status::{left_running, word};
 use crate::actor::clock::now;
-use crate::domain::event::Command;
 use crate::runtime::place;
 use crate::store::layout::{Root, RunDir};
 use crate::store::view::{is_held, look};
-use crate::store::{self, inbox, lock};
+use crate::store::{self, inbox, lock, stop_request};
 
-/// How often it is looked whether the run is let go.
-const LOOK: Duration = Duration::from_millis(50);
+/// The pause between two looks at the run.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long a raymond may take to take a request: it looks five times a second.
+const TAKING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What has become of a request to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RequestState {
+    /// Nobody holds the run, so there was nothing to ask.
+    NotHeld,
+    /// It lies in the inbox of a raymond that does not come to it, or is taken.
+    Made,
+    /// The run was let go before it could be taken.
+    Void,
+}
 
 /// `raymond stop`
 ///
@@ -31,30 +45,54 @@ pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
     let root = Root::new(&args.one.dir.dir);
     let dir = root.run(id);
     // The run may have a long story: the request does not wait until it is read.
-    let was_held = is_held(&root, id)?;
-    if was_held {
-        ask(&dir)?;
+    let mut state = RequestState::NotHeld;
+    if is_held(&root, id)? {
+        state = settle(&dir, ask(&dir)?.as_deref())?;
         while args.wait && lock::is_held(&dir.lock())?.is_some() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
     let after = look(&root, id)?;
     if args.one.json {
+        let asked = state == RequestState::Made;
         return output::print_json(
-            &json!({ "workflow_id": id, "asked": was_held, "status": word(&after) }),
+            &json!({ "workflow_id": id, "asked": asked, "status": word(&after) }),
         );
     }
-    let said = match (was_held, after.held) {
-        (false, _) => format!("{id} stands still already: no raymond holds it"),
-        (true, true) => format!("{id} is asked to stop: its running turns may finish"),
-        (true, false) => format!("{id} has stopped"),
+    let said = match (state, after.held) {
+        (RequestState::NotHeld, _) => format!("{id} stands still already: no raymond holds it"),
+        (RequestState::Made, true) => {
+            format!("{id} is asked to stop: its running turns may finish")
+        }
+        (RequestState::Made, false) => format!("{id} has stopped"),
+        (RequestState::Void, _) => {
+            format!("{id} had ended before it could be asked to stop: it is {}", word(&after))
+        }
     };
     let running = left_running(&place::root(&args.one.dir.dir)?, &after);
     output::print(&format!("{said}\n{running}"))
 }
 
-/// Puts the request into the run's inbox.
-pub(super) fn ask(dir: &RunDir) -> Result<(), store::Error> {
+/// Puts the request into the run's inbox, and returns its name; `None` if the run is being let go.
+pub(super) fn ask(dir: &RunDir) -> Result<Option<String>, store::Error> {
     let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
-    inbox::put(&dir.inbox(), &name, &Command::Stop)
+    Ok(stop_request::put(dir, &name)?.then_some(name))
+}
+
+/// Waits until a request is taken, or void because nobody holds the run any more; not for ever.
+fn settle(dir: &RunDir, name: Option<&str>) -> Result<RequestState, store::Error> {
+    let Some(name) = name else { return Ok(RequestState::Void) };
+    let deadline = Instant::now() + TAKING_TIMEOUT;
+    while stop_request::is_waiting(dir, name) {
+        if lock::is_held(&dir.lock())?.is_none() {
+            // The raymond that held it was killed. The next one must not find what was meant for that one.
+            inbox::remove(&dir.inbox(), name)?;
+        } else if Instant::now() > deadline {
+            return Ok(RequestState::Made);
+        } else {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+    let is_taken = stop_request::was_taken(dir, name)?;
+    Ok(if is_taken { RequestState::Made } else { RequestState::Void })
 }

@@ -161,8 +161,11 @@ impl Top {
         if !self.watch.known().held {
             return Ok("it stands still already: no raymond holds it".to_owned());
         }
-        stop::ask(self.watch.dir())?;
-        Ok("it is asked to stop: its running turns may finish".to_owned())
+        let said = match stop::ask(self.watch.dir())? {
+            Some(_) => "it is asked to stop: its running turns may finish",
+            None => "it had ended before it could be asked to stop",
+        };
+        Ok(said.to_owned())
     }
 
     /// Makes the rows anew where something has changed, or time may have changed something. What a row

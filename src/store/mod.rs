@@ -18,6 +18,7 @@ pub mod record;
 pub mod run_store;
 pub mod seal;
 pub mod snapshot;
+pub mod stop_request;
 pub mod trust;
 pub mod user_state;
 pub mod view;

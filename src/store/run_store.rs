@@ -10,7 +10,7 @@ use super::lock::{self, Lock};
 use super::snapshot::{self, Found, Growth};
 use super::view::no_such_run;
 use super::writer::{Outcome, Target, Writer};
-use super::{Error, files, inbox, pinned, record};
+use super::{Error, files, inbox, pinned, record, stop_request};
 use crate::domain::apply::{Refused, apply, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
@@ -143,6 +143,7 @@ impl RunStore {
         for path in [dir.steps(), dir.inbox()] {
             files::make_dir(&path)?;
         }
+        stop_request::reopen(&dir.inbox())?;
         let no_turn_began =
             std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());
         let untouched = replayed.untouched.filter(|_| no_turn_began);
@@ -211,12 +212,16 @@ impl RunStore {
         }
     }
 
-    /// Waits until all that was handed over is written, and ends the thread.
+    /// Waits until all that was handed over is written, and ends the thread. No request to stop is taken
+    /// from then on.
     ///
     /// # Errors
     /// What kept the thread from writing.
     pub fn finish(&mut self) -> Result<(), Error> {
-        self.writer.take().map_or(Ok(()), Writer::finish)
+        let written = self.writer.take().map_or(Ok(()), Writer::finish);
+        // Whoever asks a run to stop whose inbox cannot be closed removes the request once nobody holds it.
+        let _ = stop_request::close(&self.dir.inbox());
+        written
     }
 
     /// Where the run's files are.

@@ -1,5 +1,7 @@
 //! The commands as a person or a program meets them.
 
+mod stop;
+
 use std::fs;
 use std::path::Path;
 

@@ -1,0 +1,133 @@
+//! Requests to stop a run, which concern nobody but the raymond that holds it.
+//!
+//! A run that ends may be asked to stop at the same moment. Whoever asks puts the request in first and looks
+//! then whether the inbox is closed to requests; the holder closes it first and removes then the requests that
+//! it has not taken. So each request is taken, or removed by one of the two: none stays, and who asked can tell
+//! from the journal which of the two it was.
+
+use std::path::{Path, PathBuf};
+
+use super::journal::Journal;
+use super::layout::RunDir;
+use super::{Error, files, inbox};
+use crate::domain::event::Command;
+
+/// The name of the file that is there while an inbox takes no request to stop.
+const CLOSED: &str = "closed";
+
+/// Puts a request into the inbox of a run; returns false if the run is being let go, and the request is void.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn put(dir: &RunDir, name: &str) -> Result<bool, Error> {
+    inbox::put(&dir.inbox(), name, &Command::Stop)?;
+    if marker(&dir.inbox()).exists() {
+        inbox::remove(&dir.inbox(), name)?;
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Returns whether a request still lies in the inbox.
+#[must_use]
+pub fn is_waiting(dir: &RunDir, name: &str) -> bool {
+    dir.inbox().join(format!("{name}.json")).exists()
+}
+
+/// Returns whether a request was taken, as the journal has it.
+///
+/// # Errors
+/// [`Error::Damaged`], [`Error::Io`].
+pub fn was_taken(dir: &RunDir, name: &str) -> Result<bool, Error> {
+    let mut is_taken = false;
+    Journal::open(&dir.journal())?.read_all(|_, line| {
+        is_taken |= line.contains(name);
+        Ok(())
+    })?;
+    Ok(is_taken)
+}
+
+/// Closes an inbox to requests, and removes those that were not taken.
+pub(super) fn close(inbox: &Path) -> Result<(), Error> {
+    let path = marker(inbox);
+    let made = files::private().write(true).create(true).truncate(true).open(&path);
+    made.map_err(Error::io("write", &path))?;
+    inbox::stops(inbox)?.iter().try_for_each(|name| inbox::remove(inbox, name))
+}
+
+/// Opens an inbox to requests again.
+pub(super) fn reopen(inbox: &Path) -> Result<(), Error> {
+    let path = marker(inbox);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("remove", &path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn marker(inbox: &Path) -> PathBuf {
+    inbox.join(CLOSED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::RunId;
+    use crate::store::layout::Root;
+
+    fn place() -> (tempfile::TempDir, RunDir) {
+        let place = tempfile::tempdir().expect("a directory");
+        let dir = Root::new(place.path()).run(&RunId::parse("r").expect("an id"));
+        files::make_dir(&dir.inbox()).expect("an inbox");
+        (place, dir)
+    }
+
+    #[test]
+    fn request_before_the_end_is_removed_by_the_holder() {
+        let (_place, dir) = place();
+        assert!(put(&dir, "a").expect("put") && is_waiting(&dir, "a"));
+        close(&dir.inbox()).expect("closed");
+        assert!(!is_waiting(&dir, "a"));
+    }
+
+    #[test]
+    fn request_after_the_end_is_void_until_the_run_is_held_again() {
+        let (_place, dir) = place();
+        close(&dir.inbox()).expect("closed");
+        assert!(!put(&dir, "a").expect("put") && !is_waiting(&dir, "a"));
+        reopen(&dir.inbox()).expect("opened");
+        reopen(&dir.inbox()).expect("open already");
+        assert!(put(&dir, "b").expect("put") && is_waiting(&dir, "b"));
+    }
+
+    #[test]
+    fn other_commands_stay_when_the_inbox_is_closed() {
+        let (_place, dir) = place();
+        let given = crate::domain::question::Given {
+            agent: None,
+            step: None,
+            node: "n".to_owned(),
+            text: "yes".to_owned(),
+        };
+        inbox::put(&dir.inbox(), "answer", &Command::Answer(given)).expect("put");
+        close(&dir.inbox()).expect("closed");
+        assert_eq!(inbox::list(&dir.inbox()).expect("listed").len(), 1);
+    }
+
+    #[test]
+    fn journal_tells_which_request_was_taken() {
+        let (_place, dir) = place();
+        let story = crate::store::record::encode(&crate::domain::event::Record {
+            seq: 1,
+            at: crate::domain::time::Timestamp(0),
+            event: crate::domain::event::Event::CommandReceived {
+                id: "0001-abc".to_owned(),
+                command: Command::Stop,
+            },
+        });
+        std::fs::write(dir.journal(), story.expect("a line") + "\n").expect("written");
+        assert!(was_taken(&dir, "0001-abc").expect("read"));
+        assert!(!was_taken(&dir, "0002-def").expect("read"));
+    }
+}

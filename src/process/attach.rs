@@ -46,7 +46,10 @@ impl Claude {
             Stream::answer_to(passage.message, passage.spent)
         });
         let background = input.options.background.unwrap_or_default();
-        let stream = stream.with_background(background, BackgroundTasks::default());
+        let mut stream = stream.with_background(background, BackgroundTasks::default());
+        if files.is_marked_unkept() {
+            stream.set_was_asked();
+        }
         Ok(Turn { worker, stream, took_over: false, attached: true })
     }
 }

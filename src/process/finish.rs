@@ -13,9 +13,11 @@ use tokio::time::{Instant, sleep};
 
 use super::claude::{Claude, Turn};
 use super::follow::{End, Stop};
+use super::machine::is_disk_full;
 use super::message;
 use super::outcome::outcome;
 use super::stream::Stream;
+use super::transcript::TurnFiles;
 use super::worker::{Rest, Worker};
 use crate::domain::turn::{StepInput, StepOutcome};
 use crate::domain::turn_options::BackgroundWork;
@@ -68,6 +70,11 @@ impl Claude {
             _ => end,
         };
         worker.compact();
+        if stream.result.is_none() && is_disk_full(&worker.files.stream) {
+            stream.set_was_asked();
+            // If the outcome cannot be recorded either, whoever asks again knows of this by the mark.
+            TurnFiles::of(&self.steps, &input.turn).mark_unkept();
+        }
         outcome(end, &stream, &worker.files, input.limits)
     }
 

@@ -1,4 +1,4 @@
-//! What the machine has: processors, and memory that can still be had.
+//! What the machine has: processors, and memory and disk that can still be had.
 //!
 //! Where processes are confined to a part of the machine's memory, as in a container, that part
 //! counts. Where nothing tells how much there is, it is not known, and nobody is held back by it.
@@ -6,6 +6,8 @@
 use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use rustix::fs::statvfs;
 
 use crate::domain::capacity::Memory;
 use crate::fault::memory_table;
@@ -15,6 +17,9 @@ const GLANCE: Duration = Duration::from_millis(500);
 
 /// Where a control group tells about its own.
 const GROUP: &str = "/sys/fs/cgroup";
+
+/// A line of a stream, in bytes, about.
+const A_LINE: u64 = 4096;
 
 /// Looks at the memory now and then.
 #[derive(Debug, Default)]
@@ -75,6 +80,12 @@ fn group(dir: &Path) -> Option<Memory> {
     });
     let used = number("memory.current")?.saturating_sub(cached.unwrap_or(0));
     Some(Memory { total, available: total.saturating_sub(used) })
+}
+
+/// Returns whether the disk that a file is on has no room for a line more; not known counts as no.
+#[must_use]
+pub fn is_disk_full(file: &Path) -> bool {
+    statvfs(file).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < A_LINE)
 }
 
 #[cfg(test)]

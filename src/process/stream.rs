@@ -2,13 +2,15 @@
 //!
 //! It reads tolerantly: unknown events and fields are passed over, a line that is not JSON is
 //! remembered for the error message, and bytes that are not UTF-8 are replaced. Only one line is
-//! held at a time, and its length is capped.
+//! held at a time, and its length is capped. A longer one is an error, which is told once; what it and
+//! the lines after it say of the cost counts.
 
 pub mod background;
 mod cut_off;
 mod events;
 pub mod glimpse;
 mod line;
+mod long_line;
 pub mod partial;
 mod refusals;
 mod spent;
@@ -17,6 +19,7 @@ use memchr::memchr;
 use serde_json::value::RawValue;
 
 use self::line::{Line, get, text};
+use self::long_line::LongLine;
 use self::refusals::RefusedTools;
 
 use self::background::{BackgroundTasks, TurnRemainder};
@@ -84,6 +87,8 @@ enum AnswerState {
 #[derive(Debug, Default)]
 pub struct Stream {
     partial: Vec<u8>,
+    /// The line that is being read, if it is too long to be held.
+    long: Option<LongLine>,
     lines: u64,
     /// How many events were understood.
     pub events: u64,
@@ -173,48 +178,67 @@ impl Stream {
     /// Takes the next bytes of the stream.
     ///
     /// # Errors
-    /// [`TooLong`]; what was read before stays.
+    /// [`TooLong`], once for each such line; all bytes are taken nevertheless.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+        let mut fed = Ok(());
         while let Some(end) = memchr(b'\n', bytes) {
-            if self.partial.is_empty() {
-                self.line(&bytes[..end])?;
-            } else {
-                let mut line = std::mem::take(&mut self.partial);
-                line.extend_from_slice(&bytes[..end]);
-                self.line(&line)?;
-                line.clear();
-                line.shrink_to(LONGEST_LINE / 16);
-                self.partial = line;
-            }
+            fed = fed.and(self.end_line(&bytes[..end]));
             bytes = &bytes[end + 1..];
         }
-        if self.partial.len() + bytes.len() > LONGEST_LINE {
-            return Err(TooLong { line: self.lines + 1 });
+        fed.and(self.continue_line(bytes))
+    }
+
+    /// Takes the last bytes of a line.
+    fn end_line(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        if self.partial.is_empty() && self.long.is_none() && bytes.len() <= LONGEST_LINE {
+            self.line(bytes);
+            return Ok(());
         }
-        self.partial.extend_from_slice(bytes);
+        let taken = self.continue_line(bytes);
+        self.end_begun_line();
+        taken
+    }
+
+    /// Takes bytes of a line that is not at its end.
+    fn continue_line(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        if let Some(long) = &mut self.long {
+            long.feed(bytes);
+        } else if self.partial.len() + bytes.len() > LONGEST_LINE {
+            let long = self.long.insert(LongLine::default());
+            long.feed(&std::mem::take(&mut self.partial));
+            long.feed(bytes);
+            return Err(TooLong { line: self.lines + 1 });
+        } else {
+            self.partial.extend_from_slice(bytes);
+        }
         Ok(())
     }
 
-    /// Takes what is left as a line, when nothing more will come.
-    ///
-    /// # Errors
-    /// [`TooLong`].
-    pub fn end(&mut self) -> Result<(), TooLong> {
-        let line = std::mem::take(&mut self.partial);
-        if line.is_empty() { Ok(()) } else { self.line(&line) }
+    fn end_begun_line(&mut self) {
+        if let Some(long) = self.long.take() {
+            return self.long_line(&long.finish());
+        }
+        let mut line = std::mem::take(&mut self.partial);
+        self.line(&line);
+        line.clear();
+        line.shrink_to(LONGEST_LINE / 16);
+        self.partial = line;
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<(), TooLong> {
-        self.lines += 1;
-        if line.len() > LONGEST_LINE {
-            return Err(TooLong { line: self.lines });
+    /// Takes what is left as a line, when nothing more will come.
+    pub fn end(&mut self) {
+        if self.long.is_some() || !self.partial.is_empty() {
+            self.end_begun_line();
         }
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        self.lines += 1;
         if line.iter().all(u8::is_ascii_whitespace) {
-            return Ok(());
+            return;
         }
         if partial::begins_as_partial(line) {
-            self.partial_message();
-            return Ok(());
+            return self.partial_message();
         }
         let text = String::from_utf8_lossy(line);
         match serde_json::from_str::<Line<'_>>(&text) {
@@ -227,13 +251,22 @@ impl Stream {
             Err(_) if self.garbage.is_none() => self.garbage = Some(excerpt(&text)),
             Err(_) => {}
         }
-        Ok(())
+    }
+
+    /// Takes the short members of a line that was too long.
+    fn long_line(&mut self, members: &[u8]) {
+        self.lines += 1;
+        let text = String::from_utf8_lossy(members);
+        if let Ok(event) = serde_json::from_str::<Line<'_>>(&text) {
+            self.costs_of(&event);
+        }
     }
 
     /// Takes a part of a message: the API answers, and the line has no other meaning for the turn.
     fn partial_message(&mut self) {
         self.events += 1;
         self.authentication_refusals = 0;
+        self.cost.has_begun_response = true;
         if std::mem::take(&mut self.retry_delay_ms) > 0 {
             self.activity = Some("writing".to_owned());
         }

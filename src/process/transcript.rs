@@ -35,6 +35,8 @@ pub struct TurnFiles {
     stream: PathBuf,
     /// Where the turn stands in the stream of another.
     pub passage: PathBuf,
+    /// The mark of a turn that was asked while the disk was full. It is empty, because that needs no room.
+    unkept: PathBuf,
 }
 
 /// The files of a process.
@@ -66,7 +68,19 @@ impl TurnFiles {
     #[must_use]
     pub fn of(steps: &Path, turn: &TurnId) -> Self {
         let file = |ending: &str| steps.join(format!("{}.{ending}", turn.stem()));
-        Self { stream: file("jsonl"), passage: file("turn") }
+        Self { stream: file("jsonl"), passage: file("turn"), unkept: file("unkept") }
+    }
+
+    /// Marks the turn as one of which the disk had no room to keep anything.
+    pub fn mark_unkept(&self) {
+        // Without the mark only the estimate of what it has cost is missing.
+        let _ = File::options().create(true).append(true).mode(0o600).open(&self.unkept);
+    }
+
+    /// Returns whether the turn is so marked.
+    #[must_use]
+    pub fn is_marked_unkept(&self) -> bool {
+        self.unkept.exists()
     }
 
     /// Whether the turn was begun before, whatever has become of it.
@@ -219,17 +233,26 @@ impl Follower {
     }
 
     /// Reads what is there by now, when nothing more is of interest; lets others have their turn
-    /// in between, and does not chase what is still being written.
+    /// in between, and does not chase what is still being written. A line that is too long does not keep
+    /// it from reading on, because a later one may say what the turn has cost.
     ///
     /// # Errors
     /// [`Error`].
     pub async fn read_to_end(&mut self, stream: &mut Stream) -> Result<(), Error> {
         let end =
             self.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|file| file.len()))?;
-        while self.position < end && self.read(stream)? {
+        let mut too_long = Ok(());
+        while self.position < end {
+            match self.read(stream) {
+                Ok(false) => break,
+                Ok(true) => {}
+                Err(error @ Error::TooLong(_)) => too_long = too_long.and(Err(error)),
+                Err(error) => return Err(error),
+            }
             tokio::task::yield_now().await;
         }
-        Ok(stream.end()?)
+        stream.end();
+        too_long
     }
 
     /// Reads some of what has come since; tells whether anything has.

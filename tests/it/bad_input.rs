@@ -247,6 +247,33 @@ fn a_full_disk_loses_nothing() {
 }
 
 #[test]
+fn turn_whose_transcript_did_not_fit_is_asked_again_and_estimated() {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .rule(always().once().cost(0.5).reply("<goto>START.md</goto>"))
+        .rule(always().once().cost(0.5).hold_before("go").reply("<result>lost</result>"))
+        .rule(always().cost(0.25).reply("<result>ok</result>"));
+    let script = r#"
+        calls="$FAKE_CLAUDE/calls.jsonl" runs="$RAYMOND_DIR/runs" journal="$RAYMOND_DIR/runs/t/journal.jsonl"
+        "$0" run START.md --id t --no-warm --backoff 1s..1s & raymond=$!
+        until [ "$(grep -c '"prompt"' "$calls")" = 2 ]; do sleep 0.01; done
+        for stream in "$RAYMOND_DIR"/runs/t/steps/main-2-*.jsonl; do : > "$stream"; done
+        dd if=/dev/zero of="$RAYMOND_DIR/filler" bs=1k 2> "$FAKE_CLAUDE/dd"
+        touch "$FAKE_CLAUDE/go"
+        until grep -q turn_failed "$journal" || ! kill -0 $raymond; do sleep 0.01; done
+        rm "$RAYMOND_DIR/filler"
+        wait $raymond || "$0" run t || exit
+        exec "$0" costs t --json > "$FAKE_CLAUDE/costs""#;
+    if let Some(outcome) = on_a_small_disk(&test, "size=2m", script) {
+        outcome.ok().stdout_has("Agent main terminated with result: ok");
+        let costs = fs::read(test.fake().join("costs")).expect("the costs");
+        let costs: serde_json::Value = serde_json::from_slice(&costs).expect("JSON");
+        assert_eq!(costs["total"]["estimated_usd"], 0.5, "as the turn before it: {costs:#}");
+        assert_eq!(costs["total_cost_usd"], 1.25, "{costs:#}");
+    }
+}
+
+#[test]
 fn a_full_disk_under_the_transcript_is_named() {
     let test = Test::new()
         .prompt("START.md", "start")

@@ -21,6 +21,12 @@ pub(super) struct CostCompleteness {
     pub(super) is_read_at_the_end: bool,
     /// A response was cut off, and no total has it.
     pub(super) lacks_a_response: bool,
+    /// A result came whose answer was too long to be held: the turn was over, and its total is known.
+    pub(super) has_lost_answer: bool,
+    /// The API has begun a response.
+    pub(super) has_begun_response: bool,
+    /// The process had been asked, though nothing in the stream may say so.
+    pub(super) was_asked: bool,
 }
 
 impl Stream {
@@ -28,6 +34,7 @@ impl Stream {
     /// answer, nor may one still come.
     pub fn cut_off(&mut self) {
         let (was_at_work, is_unfinished) = match self.remainder() {
+            None if self.cost.has_lost_answer => (false, true),
             None => (true, self.background.has_awaited(self.background_work)),
             Some(TurnRemainder::Turn) => (true, true),
             Some(TurnRemainder::Announced | TurnRemainder::Tasks) => (false, true),
@@ -45,7 +52,8 @@ impl Stream {
     #[must_use]
     pub fn has_settled(&self) -> bool {
         self.cut_off.as_ref().is_some_and(|cut_off| {
-            self.cost.is_read_at_the_end && (!cut_off.was_at_work || self.results > cut_off.results)
+            let is_over = !cut_off.was_at_work || self.results > cut_off.results;
+            is_over && (self.cost.is_read_at_the_end || self.cost.has_lost_answer)
         })
     }
 
@@ -62,13 +70,21 @@ impl Stream {
         self.cost.is_read_at_the_end
     }
 
+    /// Marks the stream of a process that had been asked while the disk had no room for what it writes.
+    pub fn set_was_asked(&mut self) {
+        self.cost.was_asked = true;
+    }
+
     /// Returns whether the model may have been at work for more than [`taken`](Self::taken) says: of a
     /// response that is cut off, only newer versions report an estimate.
     #[must_use]
     pub fn has_unknown_cost(&self) -> bool {
         let is_over =
-            matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced));
+            matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced))
+                || self.cost.has_lost_answer;
         let is_known = if self.cut_off.is_some() { self.has_settled() } else { is_over };
-        self.cost.lacks_a_response || (self.message.is_some() && !is_known)
+        let was_asked =
+            self.message.is_some() || self.cost.has_begun_response || self.cost.was_asked;
+        self.cost.lacks_a_response || (was_asked && !is_known)
     }
 }

@@ -87,6 +87,20 @@ impl Stream {
         }
     }
 
+    /// Takes of an event nothing but what it says of the cost.
+    pub(super) fn costs_of(&mut self, event: &Line<'_>) {
+        self.events += 1;
+        match &*event.kind {
+            "result" => {
+                self.results += 1;
+                self.meter.read_total(spent::of_result(event));
+                self.cost.has_lost_answer = true;
+            }
+            "control_response" => self.control_response(event),
+            _ => {}
+        }
+    }
+
     /// The total before the first turn is not its cost; any later one is.
     fn control_response(&mut self, event: &Line<'_>) {
         match spent::of_usage_response(event) {

@@ -11,7 +11,7 @@ const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"r
 fn read(text: &str) -> Stream {
     let mut stream = Stream::default();
     stream.feed(text.as_bytes()).expect("short lines");
-    stream.end().expect("short lines");
+    stream.end();
     stream
 }
 
@@ -79,7 +79,7 @@ fn a_long_line_is_taken_and_a_too_long_one_is_named() {
     stream
         .feed(format!("{{\"type\":\"user\",\"padding\":\"{padding}\"}}\n{RESULT}").as_bytes())
         .expect("allowed");
-    stream.end().expect("allowed");
+    stream.end();
     assert!(stream.result.is_some());
     let mut stream = Stream::default();
     stream.feed(b"first\n").expect("allowed");
@@ -89,6 +89,32 @@ fn a_long_line_is_taken_and_a_too_long_one_is_named() {
         error.map(|error| error.to_string()).as_deref(),
         Some("line 2 of its output is longer than 16 MiB")
     );
+}
+
+#[test]
+fn line_too_long_is_told_once_and_the_cost_counts_wherever_it_stands() {
+    let answer = "x".repeat(LONGEST_LINE);
+    let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n{\"type\":\"assistant\",\"uuid\":\"m\",\"message\":{\"model\":\"opus\"}}\n";
+    let costs = "\"total_cost_usd\":0.25,\"modelUsage\":{\"opus\":{\"costUSD\":0.25}}";
+    let long_result = format!("{{\"type\":\"result\",\"result\":\"{answer}\",{costs}}}\n");
+    let long_other = format!("{{\"type\":\"user\",\"padding\":\"{answer}\"}}\n");
+    let short_result = format!("{{\"type\":\"result\",{costs}}}\n");
+    let of_both = [long_other.as_str(), short_result.as_str()].concat();
+    for (name, lines) in [("the result is too long", &long_result), ("another line is", &of_both)] {
+        for chunk in [1 << 16, usize::MAX] {
+            let mut stream = Stream::default();
+            let text = init.to_owned() + lines;
+            let told = text.as_bytes().chunks(chunk.min(text.len()));
+            let errors = told.filter_map(|bytes| stream.feed(bytes).err()).count();
+            assert_eq!(errors, 1, "{name}, {chunk}");
+            assert_eq!(stream.taken().cost, Usd::from_dollars(0.25), "{name}, {chunk}");
+            assert_eq!(stream.taken().usage.total().cost_usd, Usd::from_dollars(0.25));
+            stream.cut_off();
+            stream.end();
+            assert!(name != "the result is too long" || !stream.has_unknown_cost(), "{name}");
+            assert!(stream.result.is_none() || !name.starts_with("the"), "{name}");
+        }
+    }
 }
 
 #[test]
@@ -144,6 +170,6 @@ proptest! {
     fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
         let mut stream = Stream::default();
         stream.feed(&bytes).expect("short lines");
-        stream.end().expect("short lines");
+        stream.end();
     }
 }

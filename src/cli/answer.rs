@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
 use super::exit::{Error, Exit};
-use super::output;
 use super::questions::{self, Open};
+use super::{output, person};
 use crate::actor::clock::now;
 use crate::domain::apply::apply;
 use crate::domain::decide::{Unanswerable, answer as decide};
@@ -23,8 +23,10 @@ use crate::domain::printable::{one_line, printable_line};
 use crate::domain::question::{Answer, Given, OTHER};
 use crate::domain::run::Run;
 use crate::language::hint::closest;
+use crate::runtime::place;
 use crate::store::inbox;
 use crate::store::layout::{Root, RunDir};
+use crate::store::user_state::ProofKey;
 use crate::store::view::{View, look};
 use crate::{domain, store};
 
@@ -33,12 +35,16 @@ use crate::{domain, store};
 /// # Errors
 /// [`Error::Usage`] for what is no answer to a question that waits, [`Error::Store`] if there is no such run.
 pub fn answer(args: &AnswerArgs) -> Result<Exit, Error> {
+    if !args.answers.is_empty() {
+        person::must_act("answer a question of a run")?;
+    }
+    let key = place::user_state()?.key()?;
     let root = Root::new(&args.one.dir.dir);
     let View { run, .. } = look(&root, &args.one.run)?;
     let dir = root.run(&run.workflow_id);
     let _one_at_a_time = inbox::turn(&dir.inbox())?;
     let View { mut run, held, .. } = look(&root, &args.one.run)?;
-    let waiting = taken_from_inbox(&mut run, &dir)?;
+    let waiting = taken_from_inbox(&mut run, &dir, &key)?;
     let mut answered = Vec::new();
     for (name, text) in &args.answers {
         let given = given(name, text)?;
@@ -47,7 +53,7 @@ pub fn answer(args: &AnswerArgs) -> Result<Exit, Error> {
         answered.push((given, event));
     }
     for (given, _) in &answered {
-        put(&dir, given.clone())?;
+        put(&dir, given.clone(), &key)?;
     }
     let open = questions::open(&run);
     if args.one.json {
@@ -60,9 +66,9 @@ pub fn answer(args: &AnswerArgs) -> Result<Exit, Error> {
 ///
 /// # Errors
 /// [`store::Error`].
-pub(super) fn put(dir: &RunDir, given: Given) -> Result<(), store::Error> {
+pub(super) fn put(dir: &RunDir, given: Given, key: &ProofKey) -> Result<(), store::Error> {
     let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
-    inbox::put(&dir.inbox(), &name, &Command::Answer(given))
+    inbox::put(&dir.inbox(), &name, &Command::Answer(given), key)
 }
 
 /// What someone means by NAME=TEXT.
@@ -88,9 +94,14 @@ pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
 }
 
 /// Lets the answers that lie in the inbox happen to a picture of the run; gives them.
-fn taken_from_inbox(run: &mut Run, dir: &RunDir) -> Result<Vec<QuestionAnswered>, Error> {
+fn taken_from_inbox(
+    run: &mut Run,
+    dir: &RunDir,
+    key: &ProofKey,
+) -> Result<Vec<QuestionAnswered>, Error> {
     let mut taken = Vec::new();
-    let lying = if dir.inbox().is_dir() { inbox::list(&dir.inbox())? } else { Vec::new() };
+    let lying =
+        if dir.inbox().is_dir() { inbox::list(&dir.inbox(), Some(key))? } else { Vec::new() };
     for entry in lying {
         let Some(Command::Answer(given)) = entry.command else { continue };
         if let Ok(Event::QuestionAnswered(event)) = decide(run, &given) {

@@ -25,6 +25,7 @@ use crate::domain::question::{Given, Question};
 use crate::domain::run::Run;
 use crate::plugin::terminal::Terminal;
 use crate::store::layout::RunDir;
+use crate::store::user_state::ProofKey;
 
 /// How long a question is open before it is asked: one that was answered ahead of time never is.
 const SETTLED: Duration = Duration::from_millis(100);
@@ -53,6 +54,7 @@ impl Drop for Person {
 pub(super) struct Asking {
     terminal: Terminal,
     dir: RunDir,
+    key: ProofKey,
     stay: Stay,
     open: Vec<Open>,
     asked: Option<(AgentId, u64)>,
@@ -73,10 +75,16 @@ struct Keys(Vec<u8>);
 
 impl Asking {
     /// Asks someone the questions of a run, as it stands.
-    pub(super) fn new(terminal: Terminal, dir: RunDir, person: &Person, run: &Run) -> Self {
+    pub(super) fn new(
+        terminal: Terminal,
+        (dir, key): (RunDir, ProofKey),
+        person: &Person,
+        run: &Run,
+    ) -> Self {
         Self {
             terminal,
             dir,
+            key,
             stay: person.stay.clone(),
             open: questions::open(run),
             asked: None,
@@ -136,7 +144,7 @@ impl Asking {
             step: Some(one.step),
             ..Given::to(&one.question.node, &text)
         };
-        match put(&self.dir, given) {
+        match put(&self.dir, given, &self.key) {
             Ok(()) => {
                 self.sent = true;
                 self.keyboard.want(false);

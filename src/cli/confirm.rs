@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, stderr, stdin};
 
 use super::options::Options;
-use super::output;
+use super::{output, person};
 use crate::runtime::{Error, Prepared, Starter, place};
 use crate::store::trust::TrustOrigin;
 
@@ -13,7 +13,7 @@ pub(super) fn confirmed(
     options: &Options,
     mut prepare: impl FnMut(&Starter) -> Result<Prepared, Error>,
 ) -> Result<Prepared, Error> {
-    let confirms = options.consent.trust.then_some(TrustOrigin::Option);
+    let confirms = person::trusts(&options.consent).then_some(TrustOrigin::Option);
     let mut starter = Starter { state: place::user_state()?, confirms };
     match prepare(&starter) {
         Err(error @ (Error::NotTrusted { .. } | Error::NotConfirmed { .. })) => {

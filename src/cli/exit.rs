@@ -102,6 +102,16 @@ pub enum Error {
     /// It was asked for something that makes no sense.
     #[error("{0}")]
     Usage(String),
+    /// An agent tried what only a person may do.
+    #[error(
+        "the agent {agent} may not {what}: that is for the person who started it; if you are that person, do it outside of the agent's turn"
+    )]
+    NotAPerson {
+        /// The agent in whose turn the command was given.
+        agent: String,
+        /// What it tried.
+        what: &'static str,
+    },
     /// A name that cannot be one.
     #[error(transparent)]
     Name(#[from] InvalidName),
@@ -145,6 +155,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Name(_) | Self::NoSuchAgent { .. } => Exit::Usage,
+            Self::NotAPerson { .. } => Exit::NotTrusted,
             Self::Answers(_) => Exit::Invalid,
             Self::Runtime(error) => of_runtime(error),
             Self::Io { .. } | Self::Worktrees(_) => Exit::Io,
@@ -188,9 +199,10 @@ fn of_store(error: &store::Error) -> Exit {
             Exit::Usage
         }
         store::Error::Held { .. } => Exit::Held,
-        store::Error::Damaged { .. } | store::Error::Empty { .. } | store::Error::Newer { .. } => {
-            Exit::Invalid
-        }
+        store::Error::Damaged { .. }
+        | store::Error::Cut { .. }
+        | store::Error::Empty { .. }
+        | store::Error::Newer { .. } => Exit::Invalid,
         store::Error::Key { .. } | store::Error::Unproven { .. } => Exit::NotTrusted,
         store::Error::Io { .. } | store::Error::Stopped { .. } => Exit::Io,
     }

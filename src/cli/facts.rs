@@ -5,8 +5,8 @@ use super::exit::{Error, Exit};
 use super::output;
 use crate::domain::fact::Fact;
 use crate::domain::printable::one_line;
+use crate::runtime::place;
 use crate::store::dataspace::{Dataspace, Listing};
-use crate::store::layout::Root;
 use crate::store::view::look;
 
 /// `raymond facts`
@@ -14,13 +14,13 @@ use crate::store::view::look;
 /// # Errors
 /// [`Error::Store`] if the directory cannot be read, or there is no such run.
 pub fn facts(args: &FactsArgs) -> Result<Exit, Error> {
-    let root = Root::new(&args.dir.dir);
+    let root = place::root(&args.dir.dir)?;
     let mut listing = match &args.run {
         Some(run) => {
             let facts = look(&root, run)?.run.facts.all().collect();
             Listing { facts, warnings: Vec::new() }
         }
-        None => Dataspace::of(&root).facts()?,
+        None => Dataspace::of(&root).with_key(place::user_state()?.key()?).facts()?,
     };
     if let Some(label) = &args.label {
         listing.facts.retain(|fact| fact.label == *label);

@@ -96,8 +96,8 @@ async fn supervised(
         plugins.add_own("console", console);
     }
     if let Some(person) = person {
-        let dir = prepared.store.dir().clone();
-        plugins.add_own("asking", Asking::new(terminal.clone(), dir, person, &prepared.run));
+        let inbox = (prepared.store.dir().clone(), prepared.user_state.key()?);
+        plugins.add_own("asking", Asking::new(terminal.clone(), inbox, person, &prepared.run));
     }
     let hook = options.on_event.as_ref().map(OnEvent::hook).transpose()?;
     if let Some(hook) = &hook {

@@ -25,6 +25,7 @@ pub mod logging;
 pub mod on_event;
 mod options;
 pub mod output;
+mod person;
 mod plugins;
 pub mod questions;
 pub mod recover;

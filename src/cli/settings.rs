@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::answers;
 use super::args::{Answerer, Birth, RunArgs};
 use super::exit::Error;
 use super::options::{Options, Processes, Supervision};
+use super::{answers, person};
 use crate::domain::settings::{self, Permission, Settings};
 use crate::domain::supervision::Overrides;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
@@ -103,7 +103,7 @@ fn overlay(args: &Options, settings: &mut Settings) {
         settings.claude_args.clone_from(&args.claude_args);
         settings.options.forget_given(&args.claude_args);
     }
-    settings.consent.trusts_workflow |= args.consent.trust;
+    settings.consent.trusts_workflow |= person::trusts(&args.consent);
     settings.consent.tools.extend(args.consent.allow_tools.iter().cloned());
     settings.consent.tools.sort();
     settings.consent.tools.dedup();

@@ -5,19 +5,20 @@ use serde_json::json;
 use super::answer::from_stdin;
 use super::args::facts::SignalArgs;
 use super::exit::{Error, Exit};
-use super::output;
+use super::{output, person};
 use crate::actor::clock::now;
 use crate::domain::fact::Fact;
 use crate::domain::printable::one_line;
+use crate::process::ancestry::ActingAgent;
+use crate::runtime::place;
 use crate::store::dataspace::{Dataspace, Statement};
-use crate::store::layout::Root;
 
 /// `raymond signal`
 ///
 /// # Errors
 /// [`Error::Store`] for what cannot be a fact, or cannot be kept.
 pub fn signal(args: &SignalArgs) -> Result<Exit, Error> {
-    let space = Dataspace::of(&Root::new(&args.dir.dir));
+    let space = Dataspace::of(&place::root(&args.dir.dir)?).with_key(place::user_state()?.key()?);
     let (label, key) = (args.label.as_str(), args.key.as_str());
     if args.retract {
         let changed = space.retract(label, key, None)?;
@@ -51,10 +52,9 @@ fn tell(args: &SignalArgs, changed: bool, fact: Option<&Fact>) -> Result<Exit, E
 
 /// Who asserts: an agent in its turn, by its run's environment, or somebody.
 fn source() -> String {
-    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    match (variable("RAYMOND_RUN"), variable("RAYMOND_AGENT")) {
-        (Some(run), Some(agent)) => format!("{run}/{agent}"),
-        (Some(run), None) => run,
-        (None, _) => "signal".to_owned(),
+    if let Some(ActingAgent { run, agent }) = person::acting_agent() {
+        return format!("{run}/{agent}");
     }
+    let run = std::env::var("RAYMOND_RUN").ok().filter(|run| !run.is_empty());
+    run.unwrap_or_else(|| "signal".to_owned())
 }

@@ -11,11 +11,12 @@ use uuid::Uuid;
 
 use super::args::StopArgs;
 use super::exit::{Error, Exit};
-use super::output;
 use super::status::{left_running, word};
+use super::{output, person};
 use crate::actor::clock::now;
 use crate::runtime::place;
 use crate::store::layout::{Root, RunDir};
+use crate::store::user_state::ProofKey;
 use crate::store::view::{is_held, look};
 use crate::store::{self, inbox, lock, stop_request};
 
@@ -41,13 +42,14 @@ enum RequestState {
 /// # Errors
 /// [`Error`] if there is no such run.
 pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
+    person::must_act("stop a run")?;
     let id = &args.one.run;
     let root = Root::new(&args.one.dir.dir);
     let dir = root.run(id);
     // The run may have a long story: the request does not wait until it is read.
     let mut state = RequestState::NotHeld;
     if is_held(&root, id)? {
-        state = settle(&dir, ask(&dir)?.as_deref())?;
+        state = settle(&dir, ask(&dir, &place::user_state()?.key()?)?.as_deref())?;
         while args.wait && lock::is_held(&dir.lock())?.is_some() {
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -74,9 +76,9 @@ pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
 }
 
 /// Puts the request into the run's inbox, and returns its name; `None` if the run is being let go.
-pub(super) fn ask(dir: &RunDir) -> Result<Option<String>, store::Error> {
+pub(super) fn ask(dir: &RunDir, key: &ProofKey) -> Result<Option<String>, store::Error> {
     let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
-    Ok(stop_request::put(dir, &name)?.then_some(name))
+    Ok(stop_request::put(dir, &name, key)?.then_some(name))
 }
 
 /// Waits until a request is taken, or void because nobody holds the run any more; not for ever.

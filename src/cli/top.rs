@@ -34,6 +34,7 @@ use super::args::readers::TopArgs;
 use super::exit::{Error, Exit};
 use super::stop;
 use crate::domain::tree::fold::Row;
+use crate::runtime::place;
 use crate::store::layout::Root;
 
 /// How often it is looked whether something has changed.
@@ -161,7 +162,7 @@ impl Top {
         if !self.watch.known().held {
             return Ok("it stands still already: no raymond holds it".to_owned());
         }
-        let said = match stop::ask(self.watch.dir())? {
+        let said = match stop::ask(self.watch.dir(), &place::user_state()?.key()?)? {
             Some(_) => "it is asked to stop: its running turns may finish",
             None => "it had ended before it could be asked to stop",
         };

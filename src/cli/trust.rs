@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::args::trust::TrustArgs;
 use super::exit::{Error, Exit};
-use super::output;
+use super::{output, person};
 use crate::language::graph::vocabulary::Vocabulary;
 use crate::runtime::trust::{ExaminedFolder, examine, folder_name};
 use crate::runtime::{Workflow, place, settings_of};
@@ -19,6 +19,9 @@ use crate::store::user_state::UserState;
 /// [`Error`] if there is no such workflow, or what is trusted cannot be read or kept.
 pub fn trust(args: &TrustArgs) -> Result<Exit, Error> {
     let state = place::user_state()?;
+    if !(args.list || args.show) {
+        person::must_act("say what is trusted")?;
+    }
     let Some(path) = &args.path else { return list(&state, args.json) };
     if args.remove {
         return remove(&state, path);

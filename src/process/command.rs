@@ -59,7 +59,7 @@ pub fn arguments(
         Permission::Mode(mode) => arguments.extend(["--permission-mode".to_owned(), mode.clone()]),
         Permission::SkipAll => arguments.push(SKIP_ALL.to_owned()),
     }
-    arguments.extend(denied_tools(&options.turn));
+    arguments.extend(denied_tools(&options.turn, folders));
     arguments.extend(settings.claude_args.iter().cloned());
     let given = given_most(&settings.claude_args);
     if let Some(most) = most.filter(|most| *most > Usd::ZERO)

@@ -6,6 +6,7 @@
 //! its finished transcript. A process that stays for further turns of its session is told them on a
 //! pipe; when that breaks it ends after the turn it is at.
 
+pub mod ancestry;
 mod attach;
 mod begin;
 pub mod census;
@@ -32,6 +33,7 @@ pub mod outcome;
 pub mod owned;
 pub mod pool;
 pub mod program;
+pub mod protected;
 pub mod startup;
 pub mod stops;
 pub mod stream;

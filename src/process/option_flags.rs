@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::protected::ProtectedFolders;
 use crate::domain::model::ModelName;
 use crate::domain::turn_options::{ConfigSource, EnvValue, SettingSource, TurnOptions};
 
@@ -11,27 +12,30 @@ use crate::domain::turn_options::{ConfigSource, EnvValue, SettingSource, TurnOpt
 /// because a wake-up that Claude Code waits for shows nowhere.
 const NEVER_OFFERED: &str = "AskUserQuestion,ScheduleWakeup,CronCreate";
 
-/// The folders of a workflow: what a run executes, and what its agents may work in.
+/// The folders of a workflow: what a run executes, what its agents may work in, and what they may not touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowFolders {
     /// The files as they were when the run began.
     pub pinned: PathBuf,
     /// The folder that they were taken from.
     pub live: PathBuf,
+    /// The folders that Claude Code's tools leave alone.
+    pub protected: Option<ProtectedFolders>,
 }
 
 impl WorkflowFolders {
     /// One folder for both.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
-        Self { pinned: folder.to_owned(), live: folder.to_owned() }
+        Self { pinned: folder.to_owned(), live: folder.to_owned(), protected: None }
     }
 }
 
 /// Returns the arguments that deny tools.
 #[must_use]
-pub fn denied_tools(options: &TurnOptions) -> Vec<String> {
+pub fn denied_tools(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<String> {
     let mut arguments = vec!["--disallowedTools".to_owned(), NEVER_OFFERED.to_owned()];
+    arguments.extend(folders.protected.iter().flat_map(ProtectedFolders::deny_rules));
     arguments.extend(options.disallowed_tools.iter().flatten().cloned());
     arguments
 }
@@ -179,8 +183,14 @@ mod tests {
     #[test]
     fn some_tools_are_always_denied() {
         let never = ["--disallowedTools", "AskUserQuestion,ScheduleWakeup,CronCreate"];
-        assert_eq!(denied_tools(&TurnOptions::default()), never);
-        let more = denied_tools(&options(json!({ "disallowed_tools": ["WebFetch"] })));
+        assert_eq!(
+            denied_tools(&TurnOptions::default(), &WorkflowFolders::at(Path::new("/w"))),
+            never
+        );
+        let more = denied_tools(
+            &options(json!({ "disallowed_tools": ["WebFetch"] })),
+            &WorkflowFolders::at(Path::new("/w")),
+        );
         assert_eq!(more[2..], ["WebFetch"]);
     }
 

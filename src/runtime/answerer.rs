@@ -16,7 +16,9 @@ use crate::language::source::{self, Source};
 use crate::process::claude::Claude;
 use crate::process::command::{Marker, locate};
 use crate::process::option_flags::WorkflowFolders;
+use crate::process::protected::ProtectedFolders;
 use crate::store::layout::Root;
+use crate::store::user_state::UserState;
 use crate::store::workflow::Directory;
 
 /// Who answers, under a run's settings; the files of its turns go into `steps`.
@@ -28,6 +30,7 @@ pub fn runner_for(
     scope: &Directory,
     steps: PathBuf,
     (root, run): (&Root, &RunId),
+    state: &UserState,
 ) -> Result<Rc<dyn StepRunner>, Error> {
     match settings.answerer {
         Answerer::Scripted => {
@@ -52,8 +55,13 @@ pub fn runner_for(
             let homes = homes(root, run, settings);
             let claude = Claude::new(program, settings.clone(), homes, steps, marker);
             let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+            let protected = ProtectedFolders {
+                all_runs: root.path().to_owned(),
+                user_state: state.path().to_owned(),
+            };
             let (pinned, live) = (scope.root().to_owned(), scope.live_root());
-            let claude = claude.with_folders(WorkflowFolders { pinned, live });
+            let claude =
+                claude.with_folders(WorkflowFolders { pinned, live, protected: Some(protected) });
             Ok(Rc::new(claude.with_inherited(names.collect())))
         }
     }

@@ -61,7 +61,7 @@ pub fn create(
         first::look(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     if asks {
-        runner_for(&settings, scope, PathBuf::new(), (root, &workflow_id))?;
+        runner_for(&settings, scope, PathBuf::new(), (root, &workflow_id), &starter.state)?;
     }
     companions::check(
         &settings,
@@ -79,10 +79,11 @@ pub fn create(
         settings,
     };
     let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(started)) };
-    let (store, run) = RunStore::create(root, &first, Some(&examined.capture))?;
+    let (mut store, run) = RunStore::create(root, &first, Some(&examined.capture))?;
     let pins = pins_checksum(Some(&examined.capture.pins()));
     let terms = SealedTerms { settings: run.settings.clone(), pins };
     seals::keep(starter, root, &run, vec![terms])?;
+    store.take_commands_with(starter.state.key()?);
     // What a removed run of this name has left there is not this one's; now no other can have it.
     Dataspace::of(root).ended(&run.workflow_id)?;
     let start = Start::New(Box::new(first));

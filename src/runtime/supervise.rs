@@ -115,11 +115,12 @@ pub async fn supervised(
     };
     let steps = store.dir().steps();
     let homes = homes(root, &run.workflow_id, &settings);
-    let runner = match runner_for(&settings, &scope, steps.clone(), (root, &run.workflow_id)) {
-        Ok(runner) => runner,
-        Err(error) if asks_nobody_yet(&run) => Rc::new(Absent(error.to_string())),
-        Err(error) => return Err(error),
-    };
+    let runner =
+        match runner_for(&settings, &scope, steps.clone(), (root, &run.workflow_id), &user_state) {
+            Ok(runner) => runner,
+            Err(error) if asks_nobody_yet(&run) => Rc::new(Absent(error.to_string())),
+            Err(error) => return Err(error),
+        };
     if settings.debug {
         match Debug::create(&root.debug(), &run.workflow_id, now(), steps) {
             Ok(debug) => plugins.add_own("debug", debug),
@@ -132,7 +133,10 @@ pub async fn supervised(
     let (builtins, programs) = (builtins(&settings), graphs.programs());
     let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
     let steps = store.dir().steps();
-    let performer = graphs.world(homes, steps, marker.clone(), Dataspace::of(root), &settings);
+    let performer = {
+        let space = Dataspace::of(root).with_key(user_state.key()?);
+        graphs.world(homes, steps, marker.clone(), space, &settings)
+    };
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {
         companion::sweep(&marker).await;

@@ -29,7 +29,7 @@ use crate::store::seal::pins_checksum;
 /// [`Error`] if a graph it is in has been edited, or an answer that was given is none to a question that
 /// waits.
 pub fn take_up(
-    store: RunStore,
+    mut store: RunStore,
     recovered: Recovered,
     mut settings: Settings,
     graphs: Graphs,
@@ -62,6 +62,7 @@ pub fn take_up(
     };
     terms.push(SealedTerms { settings: settings.clone(), pins: new_pins });
     seals::keep(starter, root, &run, terms)?;
+    store.take_commands_with(starter.state.key()?);
     let start = Start::again(untouched, settings, &run);
     Ok(Prepared { store, run, start, warnings, graphs, user_state: starter.state.clone() })
 }

@@ -17,6 +17,7 @@
 mod changes;
 mod definitions;
 mod name;
+mod proof;
 mod step;
 mod watch;
 mod write;
@@ -37,11 +38,15 @@ pub use write::{Assertion, Statement};
 
 use super::Error;
 use super::layout::Root;
+use super::user_state::ProofKey;
 use crate::domain::fact::Fact;
 use crate::plain_file::{self, is_unfit};
 
 /// The changes may take so much room before they begin anew, in bytes.
 const ROOM: u64 = 1024 * 1024;
+
+/// What proofs of facts are for.
+const FACT: &str = "fact";
 
 /// The longest file of a fact, in bytes: its value, each byte of it escaped, with the rest.
 const MAX_FACT_LENGTH: u64 = 8 * 1024 * 1024;
@@ -53,6 +58,8 @@ pub struct Dataspace {
     room: u64,
     /// When this is so, who waits for the lock ends.
     ends: Option<Arc<AtomicBool>>,
+    /// What facts and definitions are proven with; without one they are taken as they are.
+    key: Option<ProofKey>,
 }
 
 /// Facts that hold.
@@ -82,7 +89,14 @@ impl Dataspace {
     /// The dataspace of a directory of runs.
     #[must_use]
     pub fn of(root: &Root) -> Self {
-        Self { path: root.dataspace(), room: ROOM, ends: None }
+        Self { path: root.dataspace(), room: ROOM, ends: None, key: None }
+    }
+
+    /// The same for one who believes only what someone with the user's key has written.
+    #[must_use]
+    pub fn with_key(self, key: ProofKey) -> Self {
+        // A proof is good for this dataspace alone.
+        Self { key: Some(key.derive(&self.path.display().to_string())), ..self }
     }
 
     /// The same for one who waits for others only until this is so.
@@ -131,12 +145,11 @@ impl Dataspace {
         Ok(())
     }
 
-    #[expect(clippy::unused_self, reason = "it is a file of this dataspace")]
     fn read(&self, path: &Path) -> Result<Found, Error> {
         match plain_file::read(path, MAX_FACT_LENGTH) {
-            Ok(bytes) => Ok(match serde_json::from_slice(&bytes) {
+            Ok(bytes) => Ok(match proof::open(&bytes, self.key.as_ref(), FACT) {
                 Ok(fact) => Found::Fact(fact),
-                Err(error) => Found::Damaged(damaged(path, &error.to_string())),
+                Err(why) => Found::Damaged(damaged(path, &why)),
             }),
             Err(error) if is_absent(&error) => Ok(Found::Nothing),
             Err(error) if is_unusable(&error) => {

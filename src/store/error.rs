@@ -58,6 +58,18 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The journal has lost records that someone was told of.
+    #[error("{}: the journal is whole up to byte {whole}, and {acknowledged} bytes were acknowledged: it was cut; restore it from a copy, or lose what followed by removing {}", .path.display(), .note.display())]
+    Cut {
+        /// The journal.
+        path: PathBuf,
+        /// Where its last whole record ends.
+        whole: u64,
+        /// How many bytes were acknowledged.
+        acknowledged: u64,
+        /// The file that says so.
+        note: PathBuf,
+    },
     /// The journal holds nothing.
     #[error("{}: the journal holds no record of the run; restore it from a copy, or remove the run's directory", .path.display())]
     Empty {

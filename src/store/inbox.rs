@@ -2,12 +2,16 @@
 //!
 //! A command is written aside and renamed into place, so that it is there as a whole or not at
 //! all; once it is in the journal its file is removed. Others can put something else there: what is no plain
-//! file of bounded size is not read, and stays.
+//! file of bounded size is not read, and stays. A command bears a proof that its writer has the user's key:
+//! one without is none of a person's.
 
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
+use super::user_state::ProofKey;
 use super::{Error, files};
 use crate::domain::event::Command;
 use crate::plain_file;
@@ -15,13 +19,26 @@ use crate::plain_file;
 /// The longest command, in bytes: a person's answer, with room to spare.
 const MAX_LENGTH: u64 = 4 * 1024 * 1024;
 
-/// Puts a command in; it is durable when this returns.
+/// What proofs of commands are for.
+const PURPOSE: &str = "inbox";
+
+/// A command as it lies in the inbox.
+#[derive(Debug, Serialize, Deserialize)]
+struct ProvenCommand {
+    #[serde(flatten)]
+    command: Command,
+    #[serde(default)]
+    proof: String,
+}
+
+/// Puts a command in, with its proof; it is durable when this returns.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn put(inbox: &Path, name: &str, command: &Command) -> Result<(), Error> {
+pub fn put(inbox: &Path, name: &str, command: &Command, key: &ProofKey) -> Result<(), Error> {
     let path = inbox.join(format!("{name}.json"));
-    let text = serde_json::to_vec(command)
+    let proof = key.proof(PURPOSE, &proven_content(inbox, name, command));
+    let text = serde_json::to_vec(&ProvenCommand { command: command.clone(), proof })
         .map_err(std::io::Error::other)
         .map_err(Error::io("write", &path))?;
     if text.len() as u64 > MAX_LENGTH {
@@ -52,15 +69,38 @@ pub struct Waiting {
     pub name: String,
     /// What it asks for; `None` if it is not a command this program knows.
     pub command: Option<Command>,
-    /// The reason why it was not read, if it was not: it is no plain file, or too long.
+    /// The reason why it was not read, if it was not: it is no plain file, too long, or not proven.
     pub unread: Option<String>,
+    proof: String,
 }
 
-/// All that wait, in the order of their names.
+/// Returns what a proof is about: the run, the name of the entry and the command.
+fn proven_content(inbox: &Path, name: &str, command: &Command) -> Vec<u8> {
+    let run = inbox.parent().and_then(Path::file_name).unwrap_or_default();
+    let command = serde_json::to_string(command).unwrap_or_default();
+    format!("{}\n{name}\n{command}", run.display()).into_bytes()
+}
+
+/// All that wait, in the order of their names. A command whose proof does not hold is not read, and without a
+/// key none does.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn list(inbox: &Path) -> Result<Vec<Waiting>, Error> {
+pub fn list(inbox: &Path, key: Option<&ProofKey>) -> Result<Vec<Waiting>, Error> {
+    let mut waiting = entries(inbox)?;
+    for Waiting { name, command, unread, proof } in &mut waiting {
+        let Some(found) = command.as_ref() else { continue };
+        let content = proven_content(inbox, name, found);
+        if !key.is_some_and(|key| key.holds(PURPOSE, &content, proof)) {
+            *command = None;
+            *unread = Some("it bears no proof that you wrote it".to_owned());
+        }
+    }
+    Ok(waiting)
+}
+
+/// All that wait, whoever wrote them.
+fn entries(inbox: &Path) -> Result<Vec<Waiting>, Error> {
     let mut waiting = Vec::new();
     for entry in std::fs::read_dir(inbox).map_err(Error::io("read", inbox))? {
         let entry = entry.map_err(Error::io("read", inbox))?;
@@ -68,25 +108,27 @@ pub fn list(inbox: &Path) -> Result<Vec<Waiting>, Error> {
         let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".json")) else {
             continue;
         };
-        let (command, unread) = match plain_file::read(&entry.path(), MAX_LENGTH) {
-            Ok(bytes) => (serde_json::from_slice(&bytes).ok(), None),
+        let (found, unread) = match plain_file::read(&entry.path(), MAX_LENGTH) {
+            Ok(bytes) => (serde_json::from_slice::<ProvenCommand>(&bytes).ok(), None),
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             // Others behind it are still to be read, `stop` among them.
             Err(error) => (None, Some(error.to_string())),
         };
-        waiting.push(Waiting { name: name.to_owned(), command, unread });
+        let (command, proof) = found.map(|found| (found.command, found.proof)).unzip();
+        let proof = proof.unwrap_or_default();
+        waiting.push(Waiting { name: name.to_owned(), command, unread, proof });
     }
     waiting.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(waiting)
 }
 
-/// The names of the commands to stop: those that lie here before a run is taken up were meant for
+/// The names of the commands to stop, whoever wrote them: those that lie here before a run is taken up were meant for
 /// the raymond that held it last.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn stops(inbox: &Path) -> Result<Vec<String>, Error> {
-    let waiting = if inbox.is_dir() { list(inbox)? } else { Vec::new() };
+    let waiting = if inbox.is_dir() { entries(inbox)? } else { Vec::new() };
     let stops = waiting.into_iter().filter(|entry| entry.command == Some(Command::Stop));
     Ok(stops.map(|entry| entry.name).collect())
 }
@@ -107,20 +149,51 @@ pub fn remove(inbox: &Path, name: &str) -> Result<(), Error> {
 mod tests {
     use super::*;
 
+    fn key() -> ProofKey {
+        ProofKey::new("k")
+    }
+
+    #[test]
+    fn command_is_read_only_with_a_proof_for_its_run_its_name_and_its_content() {
+        let place = tempfile::tempdir().expect("a directory");
+        let inbox = |run: &str| {
+            let inbox = place.path().join(run).join("inbox");
+            std::fs::create_dir_all(&inbox).expect("made");
+            inbox
+        };
+        let (one, other) = (inbox("one"), inbox("other"));
+        put(&one, "a", &Command::Stop, &key()).expect("put");
+        let read = |inbox: &Path, key: Option<&ProofKey>| {
+            let waiting = list(inbox, key).expect("listed");
+            waiting.into_iter().filter(|entry| entry.command.is_some()).count()
+        };
+        assert_eq!(read(&one, Some(&key())), 1);
+        assert_eq!(read(&one, Some(&ProofKey::new("another"))), 0);
+        assert_eq!(read(&one, None), 0);
+        std::fs::copy(one.join("a.json"), one.join("b.json")).expect("copied");
+        assert_eq!(read(&one, Some(&key())), 1, "under another name it is none");
+        std::fs::copy(one.join("a.json"), other.join("a.json")).expect("copied");
+        assert_eq!(read(&other, Some(&key())), 0, "nor of another run");
+        std::fs::write(other.join("a.json"), "{\"command\":\"stop\"}").expect("written");
+        let waiting = list(&other, Some(&key())).expect("listed");
+        assert_eq!(waiting[0].unread.as_deref(), Some("it bears no proof that you wrote it"));
+        assert_eq!(stops(&other).expect("listed"), ["a"]);
+    }
+
     #[test]
     fn what_is_put_in_is_listed_in_order_and_removed_once() {
         let dir = tempfile::tempdir().expect("a directory");
-        put(dir.path(), "b", &Command::Stop).expect("put");
-        put(dir.path(), "a", &Command::Stop).expect("put");
+        put(dir.path(), "b", &Command::Stop, &key()).expect("put");
+        put(dir.path(), "a", &Command::Stop, &key()).expect("put");
         std::fs::write(dir.path().join("c.json"), "{\"command\":\"dance\"}").expect("written");
         std::fs::write(dir.path().join("d.json.new"), "{").expect("written");
-        let waiting = list(dir.path()).expect("listed");
+        let waiting = list(dir.path(), Some(&key())).expect("listed");
         let names: Vec<&str> = waiting.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert_eq!((&waiting[0].command, &waiting[2].command), (&Some(Command::Stop), &None));
         remove(dir.path(), "a").expect("removed");
         remove(dir.path(), "a").expect("gone already");
-        assert_eq!(list(dir.path()).expect("listed").len(), 2);
+        assert_eq!(list(dir.path(), Some(&key())).expect("listed").len(), 2);
     }
 
     #[test]
@@ -131,8 +204,8 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", path("b.json")).expect("linked");
         std::fs::create_dir(path("c.json")).expect("made");
         File::create(path("d.json")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
-        put(dir.path(), "e", &Command::Stop).expect("put");
-        let waiting = list(dir.path()).expect("listed");
+        put(dir.path(), "e", &Command::Stop, &key()).expect("put");
+        let waiting = list(dir.path(), Some(&key())).expect("listed");
         let unread: Vec<&str> =
             waiting.iter().map(|entry| entry.unread.as_deref().unwrap_or("read")).collect();
         let expected = [
@@ -163,7 +236,7 @@ mod tests {
             node: "n".to_owned(),
             text: "x".repeat(4 * 1024 * 1024),
         };
-        let error = put(dir.path(), "a", &Command::Answer(given)).expect_err("too long");
+        let error = put(dir.path(), "a", &Command::Answer(given), &key()).expect_err("too long");
         assert!(error.to_string().contains("may have 4194304; shorten it"), "{error}");
     }
 }

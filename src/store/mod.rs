@@ -4,6 +4,7 @@
 //! supervisor out, the inbox takes commands from other processes. Beside the runs lies the dataspace,
 //! which all of them share. The workflow's own files are read here too, and never written.
 
+pub mod acknowledged;
 pub mod capture;
 pub mod dataspace;
 pub mod error;

@@ -3,11 +3,13 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::acknowledged::{self, AcknowledgedEnd};
 use super::capture::WorkflowCapture;
 use super::journal::{Extent, Journal};
 use super::layout::{Root, RunDir};
 use super::lock::{self, Lock};
 use super::snapshot::{self, Found, Growth};
+use super::user_state::ProofKey;
 use super::view::no_such_run;
 use super::writer::{Outcome, Target, Writer};
 use super::{Error, files, inbox, pinned, record, stop_request};
@@ -24,6 +26,8 @@ pub struct RunStore {
     _lock: Lock,
     growth: Growth,
     writer: Option<Writer>,
+    /// What commands in the inbox are proven with.
+    key: Option<ProofKey>,
 }
 
 /// What was recovered from a run directory.
@@ -70,7 +74,7 @@ impl RunStore {
         })?;
         files::sync_dir(&root.runs())?;
         let growth = Growth::after_snapshot(size);
-        Ok((Self { dir, _lock: lock, growth, writer: None }, run))
+        Ok((Self { dir, _lock: lock, growth, writer: None, key: None }, run))
     }
 
     /// Writes what the directory of a new run holds; gives its lock and the size of its snapshot.
@@ -149,7 +153,7 @@ impl RunStore {
         let untouched = replayed.untouched.filter(|_| no_turn_began);
         let growth = Growth::after_snapshot(state_json(&replayed.run, 0).len());
         Ok((
-            Self { dir, _lock: lock, growth, writer: None },
+            Self { dir, _lock: lock, growth, writer: None, key: None },
             Recovered { run: replayed.run, untouched, warnings },
         ))
     }
@@ -162,7 +166,9 @@ impl RunStore {
         let journal = self.dir.journal();
         let medium = plain_file::open_with(&journal, files::private().append(true))
             .map_err(Error::io("open", &journal))?;
-        let target = Target { medium, journal, state: self.dir.state() };
+        let end = medium.metadata().map_err(Error::io("open", &journal))?.len();
+        let acknowledged = AcknowledgedEnd::open(&acknowledged::beside(&journal), end);
+        let target = Target { medium, journal, state: self.dir.state(), acknowledged };
         self.writer = Some(Writer::start(target, tell)?);
         Ok(())
     }
@@ -212,6 +218,19 @@ impl RunStore {
         }
     }
 
+    /// Takes commands from the inbox that are proven with this key; without one, none is taken.
+    pub fn take_commands_with(&mut self, key: ProofKey) {
+        self.key = Some(key);
+    }
+
+    /// Returns the commands that wait in the inbox.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn commands(&self) -> Result<Vec<inbox::Waiting>, Error> {
+        inbox::list(&self.dir.inbox(), self.key.as_ref())
+    }
+
     /// Waits until all that was handed over is written, and ends the thread. No request to stop is taken
     /// from then on.
     ///
@@ -256,6 +275,7 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
         }
     };
     let known = run.as_ref().map_or(0, |run| run.seq);
+    let promised = acknowledged::read(&dir.journal());
     let mut untouched = None;
     let mut journal = Journal::open(&dir.journal())?;
     let extent = journal.read_all(|seq, line| {
@@ -271,6 +291,9 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
         }
         Ok(())
     })?;
+    if extent.last > 0 {
+        acknowledged::check(&dir.journal(), promised, extent.end)?;
+    }
     match run {
         Some(run) if run.seq == extent.last => {
             let Extent { end, torn, .. } = extent;
@@ -303,7 +326,7 @@ fn encode(record: &Record, journal: &Path) -> Result<String, Error> {
 fn state_json(run: &Run, expected: usize) -> Vec<u8> {
     let mut json = Vec::with_capacity(expected + expected / 8);
     match serde_json::to_writer_pretty(&mut json, run) {
-        Ok(()) => json,
+        Ok(()) => snapshot::with_checksum(json),
         Err(_) => Vec::new(),
     }
 }

@@ -45,15 +45,55 @@ pub fn load(path: &Path) -> Result<Found, Error> {
         Err(error) if is_unfit(&error) => return Ok(Found::Unreadable(error.to_string())),
         Err(error) => return Err(Error::io("read", path)(error)),
     };
+    let flaw = flaw(&bytes);
+    if flaw == Some(MISFIT) {
+        return Ok(Found::Unreadable(MISFIT.to_owned()));
+    }
     if let Ok(Version { version }) = serde_json::from_slice(&bytes)
         && version > STATE_VERSION
     {
         return Err(Error::Newer { path: path.to_owned(), found: version });
     }
-    Ok(match serde_json::from_slice(&bytes) {
-        Ok(run) => Found::Run(Box::new(run)),
-        Err(error) => Found::Unreadable(error.to_string()),
+    Ok(match (serde_json::from_slice(&bytes), flaw) {
+        (Ok(_), Some(why)) => Found::Unreadable(why.to_owned()),
+        (Ok(run), None) => Found::Run(Box::new(run)),
+        (Err(error), _) => Found::Unreadable(error.to_string()),
     })
+}
+
+/// What stands before the checksum of a snapshot, which is its last entry.
+const CHECKSUM: &[u8] = b",\n  \"checksum\": \"";
+
+/// What stands after it.
+const END: &[u8] = b"\"\n}";
+
+/// It is another snapshot than the one that was written.
+const MISFIT: &str = "its checksum does not fit";
+
+/// An older raymond wrote it, or someone has changed it.
+const MISSING: &str = "it has no checksum";
+
+/// Adds the checksum to a snapshot: it covers all that stands before it.
+#[must_use]
+pub(super) fn with_checksum(mut json: Vec<u8>) -> Vec<u8> {
+    if json.ends_with(b"\n}") {
+        json.truncate(json.len() - 2);
+        let crc = format!("{:08x}", crc32fast::hash(&json));
+        json.extend([CHECKSUM, crc.as_bytes(), END].concat());
+    }
+    json
+}
+
+/// Returns what is wrong with the checksum of a snapshot; `None` if nothing is. One that has none was written by
+/// an older raymond, or changed: the journal tells the same.
+fn flaw(bytes: &[u8]) -> Option<&'static str> {
+    let Some(body) = bytes.strip_suffix(END) else { return Some(MISSING) };
+    let Some((body, crc)) = body.len().checked_sub(8).map(|at| body.split_at(at)) else {
+        return Some(MISSING);
+    };
+    let Some(body) = body.strip_suffix(CHECKSUM) else { return Some(MISSING) };
+    let fits = format!("{:08x}", crc32fast::hash(body)).as_bytes() == crc;
+    (!fits).then_some(MISFIT)
 }
 
 /// When the next snapshot is due.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::journal::Journal;
 use super::layout::RunDir;
+use super::user_state::ProofKey;
 use super::{Error, files, inbox};
 use crate::domain::event::Command;
 
@@ -19,8 +20,8 @@ const CLOSED: &str = "closed";
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn put(dir: &RunDir, name: &str) -> Result<bool, Error> {
-    inbox::put(&dir.inbox(), name, &Command::Stop)?;
+pub fn put(dir: &RunDir, name: &str, key: &ProofKey) -> Result<bool, Error> {
+    inbox::put(&dir.inbox(), name, &Command::Stop, key)?;
     if marker(&dir.inbox()).exists() {
         inbox::remove(&dir.inbox(), name)?;
         return Ok(false);
@@ -76,6 +77,10 @@ mod tests {
     use crate::domain::id::RunId;
     use crate::store::layout::Root;
 
+    fn key() -> ProofKey {
+        ProofKey::new("k")
+    }
+
     fn place() -> (tempfile::TempDir, RunDir) {
         let place = tempfile::tempdir().expect("a directory");
         let dir = Root::new(place.path()).run(&RunId::parse("r").expect("an id"));
@@ -86,7 +91,7 @@ mod tests {
     #[test]
     fn request_before_the_end_is_removed_by_the_holder() {
         let (_place, dir) = place();
-        assert!(put(&dir, "a").expect("put") && is_waiting(&dir, "a"));
+        assert!(put(&dir, "a", &key()).expect("put") && is_waiting(&dir, "a"));
         close(&dir.inbox()).expect("closed");
         assert!(!is_waiting(&dir, "a"));
     }
@@ -95,10 +100,10 @@ mod tests {
     fn request_after_the_end_is_void_until_the_run_is_held_again() {
         let (_place, dir) = place();
         close(&dir.inbox()).expect("closed");
-        assert!(!put(&dir, "a").expect("put") && !is_waiting(&dir, "a"));
+        assert!(!put(&dir, "a", &key()).expect("put") && !is_waiting(&dir, "a"));
         reopen(&dir.inbox()).expect("opened");
         reopen(&dir.inbox()).expect("open already");
-        assert!(put(&dir, "b").expect("put") && is_waiting(&dir, "b"));
+        assert!(put(&dir, "b", &key()).expect("put") && is_waiting(&dir, "b"));
     }
 
     #[test]
@@ -110,9 +115,9 @@ mod tests {
             node: "n".to_owned(),
             text: "yes".to_owned(),
         };
-        inbox::put(&dir.inbox(), "answer", &Command::Answer(given)).expect("put");
+        inbox::put(&dir.inbox(), "answer", &Command::Answer(given), &key()).expect("put");
         close(&dir.inbox()).expect("closed");
-        assert_eq!(inbox::list(&dir.inbox()).expect("listed").len(), 1);
+        assert_eq!(inbox::list(&dir.inbox(), Some(&key())).expect("listed").len(), 1);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
+use super::acknowledged::AcknowledgedEnd;
 use super::{Error, files};
 use crate::fault::point;
 
@@ -71,6 +72,8 @@ pub struct Target<M> {
     pub journal: PathBuf,
     /// The snapshot.
     pub state: PathBuf,
+    /// How much of the journal is durable.
+    pub acknowledged: AcknowledgedEnd,
 }
 
 impl Writer {
@@ -167,6 +170,7 @@ fn commit<M: Medium>(target: &mut Target<M>, lines: &str) -> Result<(), Error> {
     target.medium.append(lines.as_bytes()).map_err(Error::io("append to", &target.journal))?;
     point("append.after");
     target.medium.sync().map_err(Error::io("sync", &target.journal))?;
+    target.acknowledged.add(lines.len());
     point("sync.after");
     Ok(())
 }
@@ -201,8 +205,12 @@ mod tests {
 
     fn start(medium: impl Medium, dir: &std::path::Path) -> (Writer, mpsc::Receiver<Outcome>) {
         let (tell, told) = mpsc::channel();
-        let target =
-            Target { medium, journal: dir.join("journal.jsonl"), state: dir.join("state.json") };
+        let target = Target {
+            medium,
+            journal: dir.join("journal.jsonl"),
+            state: dir.join("state.json"),
+            acknowledged: AcknowledgedEnd::none(),
+        };
         let writer = Writer::start(target, move |outcome| {
             let _ = tell.send(outcome);
         });

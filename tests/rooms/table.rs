@@ -87,7 +87,14 @@ const TABLE: &[Row] = &[
     },
     Row {
         room: "store",
-        rooms: &["domain", "fault", "plain_file", "language::checksum", "language::source", "language::hint"],
+        rooms: &[
+            "domain",
+            "fault",
+            "plain_file",
+            "language::checksum",
+            "language::source",
+            "language::hint",
+        ],
         crates: &[
             "crc32fast",
             "hmac",

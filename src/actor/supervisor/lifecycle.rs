@@ -56,7 +56,7 @@ impl Supervisor {
 
     pub(super) fn read_inbox(&mut self, ctx: &mut Ctx<Self>) {
         let inbox = self.store.dir().inbox();
-        let waiting = match inbox::list(&inbox) {
+        let waiting = match self.store.commands() {
             Ok(waiting) => waiting,
             Err(error) => return tracing::warn!("{error}"),
         };

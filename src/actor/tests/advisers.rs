@@ -15,6 +15,7 @@ use crate::domain::id::StateName;
 use crate::domain::run::{Pause, Status};
 use crate::domain::transition::{Transition, Variables};
 use crate::store::inbox;
+use crate::store::user_state::ProofKey;
 
 const WORKFLOW: &[(&str, &str)] = &[
     ("A.md", "<goto>B.md</goto>"),
@@ -189,7 +190,8 @@ fn a_run_that_is_told_to_stop_waits_for_no_answer_and_asks_again_when_it_goes_on
                 if matches!(question, Question::Start(_)) != at_start {
                     return Some(Verdict::Proceed);
                 }
-                inbox::put(&dir, "stop-1", &Command::Stop).expect("written");
+                inbox::put(&dir, "stop-1", &Command::Stop, &ProofKey::new("test"))
+                    .expect("written");
                 None
             }));
             let voice = voice.start().recipient();

@@ -34,6 +34,7 @@ use crate::domain::turn::{Reply, StepInput, StepOutcome, TurnId};
 use crate::language::source::Source;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
+use crate::store::user_state::ProofKey;
 use crate::store::view;
 
 /// Far more than any of these runs takes; one that hangs fails here.
@@ -222,7 +223,8 @@ impl Stage {
         };
         let event = Event::RunStarted(Box::new(started));
         let first = Record { seq: 1, at: Timestamp(1_768_487_422_123), event };
-        let (store, run) = RunStore::create(&self.root, &first, None).expect("a run directory");
+        let (mut store, run) = RunStore::create(&self.root, &first, None).expect("a run directory");
+        store.take_commands_with(ProofKey::new("test"));
         (store, run, Box::new(first))
     }
 

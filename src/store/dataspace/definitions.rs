@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dataspace, entries, is_absent, name};
+use super::{Dataspace, entries, is_absent, name, proof};
 use crate::domain::time::Timestamp;
 use crate::plain_file;
 use crate::store::{Error, files};
 
 /// The longest file of a definition, in bytes.
 const MAX_LENGTH: u64 = 16 * 1024 * 1024;
+
+/// What proofs of definitions are for.
+const DEFINITION: &str = "definition";
 
 /// A program as it was when it was defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +50,7 @@ impl Dataspace {
     pub fn define(&self, defined: &Defined) -> Result<(), Error> {
         let path = self.definition(&defined.name)?;
         files::make_dir(&self.definitions())?;
-        let text = serde_json::to_vec_pretty(defined)
+        let text = proof::close(defined, self.key.as_ref(), DEFINITION)
             .map_err(std::io::Error::other)
             .map_err(Error::io("write", &path))?;
         files::replace(&path, &text)
@@ -60,7 +63,7 @@ impl Dataspace {
     pub fn defined(&self, name: &str) -> Result<Option<Defined>, Error> {
         let path = self.definition(name)?;
         match plain_file::read(&path, MAX_LENGTH) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
+            Ok(bytes) => proof::open(&bytes, self.key.as_ref(), DEFINITION)
                 .map(Some)
                 .map_err(std::io::Error::other)
                 .map_err(Error::io("read", &path)),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::changes::Changes;
 use super::step::{Deed, Mark, Step};
-use super::{Dataspace, Found, name};
+use super::{Dataspace, FACT, Found, name, proof};
 use crate::domain::fact::Fact;
 use crate::domain::time::Timestamp;
 use crate::fault::point;
@@ -78,7 +78,7 @@ impl Dataspace {
             source: what.source.to_owned(),
             at: what.at,
         };
-        let text = serde_json::to_vec(&fact)
+        let text = proof::close(&fact, self.key.as_ref(), FACT)
             .map_err(std::io::Error::other)
             .map_err(Error::io("write", &out))?;
         files::make_dir(&self.path.join("outgoing"))?;

@@ -46,6 +46,11 @@ fn stored(records: u64) -> (tempfile::TempDir, Root) {
     (place, root)
 }
 
+/// Loses the note of what was acknowledged, which is not synced: a machine that dies may not have it.
+fn lose_note(root: &Root) {
+    let _ = std::fs::remove_file(acknowledged::beside(&root.run(&id()).journal()));
+}
+
 /// Opens the run. A child that another test starts has the lock too, until it has become its program.
 fn patiently(root: &Root) -> Result<(RunStore, Recovered), Error> {
     let start = std::time::Instant::now();
@@ -83,6 +88,7 @@ fn of_the_records_of_a_moment_all_are_there_or_none() {
     drop(store);
     let whole = std::fs::read(&journal).expect("there");
     for cut in before.len()..=whole.len() {
+        lose_note(&root);
         std::fs::write(&journal, &whole[..cut]).expect("written");
         let (_store, recovered) = opened(&root);
         let expected = if cut == whole.len() { 5 } else { 3 };
@@ -118,6 +124,7 @@ fn a_journal_cut_at_any_byte_gives_the_whole_records_before() {
     let whole = std::fs::read(&journal).expect("read");
     let first_end = whole.iter().position(|&byte| byte == b'\n').expect("a line") + 1;
     for cut in first_end..=whole.len() {
+        lose_note(&root);
         std::fs::write(&journal, &whole[..cut]).expect("written");
         let (_store, recovered) = opened(&root);
         let complete = (whole[..cut].split(|&byte| byte == b'\n').count() - 1) as u64;
@@ -174,6 +181,7 @@ fn a_snapshot_ahead_of_its_journal_is_an_error() {
     let journal = root.run(&id()).journal();
     let text = std::fs::read_to_string(&journal).expect("read");
     let two: Vec<&str> = text.lines().take(2).collect();
+    lose_note(&root);
     std::fs::write(&journal, two.join("\n") + "\n").expect("written");
     assert!(
         message(&root)
@@ -226,5 +234,52 @@ fn git_does_not_show_a_directory_that_is_called_as_usual() {
         }
         RunStore::create(&root, &first(), None).expect("created");
         assert_eq!(std::fs::read(&ignored).ok(), hidden.then(|| b"debug\n".to_vec()), "{name}");
+    }
+}
+
+/// The state of the run as it is read, or the error that says why it is not.
+fn read(root: &Root) -> Result<(Run, Vec<String>), Error> {
+    replay(&root.run(&id())).map(|replayed| (replayed.run, replayed.warnings))
+}
+
+#[test]
+fn single_bit_that_flips_in_a_snapshot_is_noticed_and_the_journal_tells_the_state() {
+    let (_place, root) = stored(6);
+    let (store, recovered) = opened(&root);
+    store.keep(&recovered.run).expect("a snapshot");
+    drop(store);
+    let path = root.run(&id()).state();
+    let good = std::fs::read(&path).expect("a snapshot");
+    assert_eq!(read(&root).expect("whole"), (recovered.run.clone(), Vec::new()));
+    for turn in 0..200 {
+        let bit = turn * 8191 % (good.len() * 8);
+        let mut flipped = good.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&path, &flipped).expect("written");
+        let (run, warnings) = read(&root).expect("the journal is whole");
+        assert_eq!(run, recovered.run, "bit {bit}");
+        assert!(warnings[0].contains("made again from the journal"), "bit {bit}: {warnings:?}");
+    }
+}
+
+#[test]
+fn journal_that_was_cut_inside_what_was_acknowledged_is_no_torn_tail() {
+    let (_place, root) = stored(6);
+    let path = root.run(&id()).journal();
+    let whole = std::fs::read(&path).expect("a journal");
+    let mut torn = whole.clone();
+    torn.extend(b"{\"seq\":7,\"at\"");
+    std::fs::write(&path, &torn).expect("written");
+    assert_eq!(read(&root).expect("nobody was told of the seventh").0.seq, 6);
+    for end in (1..whole.len()).step_by(7) {
+        std::fs::write(&path, &whole[..end]).expect("written");
+        assert!(
+            matches!(read(&root), Err(Error::Cut { .. } | Error::Empty { .. })),
+            "cut at {end}"
+        );
+        let mut overwritten = whole[..end].to_vec();
+        overwritten.resize(whole.len() + 9, b'x');
+        std::fs::write(&path, &overwritten).expect("written");
+        assert!(read(&root).is_err(), "overwritten from {end}");
     }
 }

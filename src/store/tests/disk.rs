@@ -105,7 +105,12 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
     let medium = Shared(Arc::new(Mutex::new(Disk::holding(written, fault))));
     let ((tell, told), (go_on, told_to)) = (channel(), channel());
     let (journal, state) = (place.dir.journal(), place.dir.state());
-    let target = Target { medium: medium.clone(), journal, state };
+    let target = Target {
+        medium: medium.clone(),
+        journal,
+        state,
+        acknowledged: crate::store::acknowledged::AcknowledgedEnd::none(),
+    };
     let writer = Writer::start(target, move |outcome| {
         let _ = tell.send(outcome);
         let _ = told_to.recv();

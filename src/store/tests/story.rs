@@ -13,6 +13,7 @@ use crate::domain::transition::{Tag, Transition};
 use crate::store::layout::{Root, RunDir};
 use crate::store::record::encode;
 use crate::store::run_store::{Recovered, RunStore};
+use crate::store::snapshot::with_checksum;
 
 /// A run as it should be.
 pub(super) struct Story {
@@ -70,7 +71,7 @@ impl Story {
 
     /// The snapshot after so many records.
     pub(super) fn state(&self, records: usize) -> Vec<u8> {
-        serde_json::to_vec_pretty(&self.runs[records - 1]).expect("JSON")
+        with_checksum(serde_json::to_vec_pretty(&self.runs[records - 1]).expect("JSON"))
     }
 
     /// A new run's directory, with the first record in it.

@@ -1,0 +1,30 @@
+//! The difference between a person and an agent at the command line: an agent may signal as itself, and
+//! may not speak for the person who started it.
+
+use super::exit::Error;
+use super::options::Consent;
+use crate::process::ancestry::{self, ActingAgent};
+
+/// Returns the agent in whose turn this command was given; `None` for a person.
+pub(super) fn acting_agent() -> Option<ActingAgent> {
+    ancestry::acting_agent(|name| std::env::var(name).ok())
+}
+
+/// Returns whether a person says that they trust what is started. What an agent says of it counts for nothing:
+/// the environment that it has from them may say so too.
+pub(super) fn trusts(consent: &Consent) -> bool {
+    consent.trust && acting_agent().is_none()
+}
+
+/// Refuses what only a person may do.
+///
+/// # Errors
+/// [`Error::NotAPerson`].
+pub(super) fn must_act(what: &'static str) -> Result<(), Error> {
+    match acting_agent() {
+        None => Ok(()),
+        Some(ActingAgent { run, agent }) => {
+            Err(Error::NotAPerson { agent: format!("{run}/{agent}"), what })
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Finds the agent in whose turn this process runs: by its ancestors, not only by its own environment,
+//! which a command can set as it likes.
+
+use std::path::{Path, PathBuf};
+
+/// An agent of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActingAgent {
+    /// The run's id.
+    pub run: String,
+    /// The agent's id.
+    pub agent: String,
+}
+
+/// A process as far as it tells whose it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ProcessMarks {
+    /// Whether it is raymond, which starts agents of its own.
+    is_raymond: bool,
+    agent: Option<ActingAgent>,
+}
+
+/// The most ancestors that are looked at.
+const MAX_DEPTH: usize = 64;
+
+/// Returns the agent in whose turn this process runs; `None` for a process of a person.
+#[must_use]
+pub fn acting_agent(own: impl Fn(&str) -> Option<String>) -> Option<ActingAgent> {
+    let own = marked(own);
+    let exe = std::env::current_exe().ok();
+    let mut chain = Vec::new();
+    let mut pid = parent_of("self");
+    while let Some(id) = pid.filter(|id| *id > 1 && chain.len() < MAX_DEPTH) {
+        chain.push(marks_of(id, exe.as_deref()));
+        pid = parent_of(&id.to_string());
+    }
+    decide(own, &chain)
+}
+
+/// Decides by the ancestors, the nearest first: the agent is that of the process which the nearest
+/// raymond has started. Whatever runs below it may call itself otherwise.
+fn decide(own: Option<ActingAgent>, ancestors: &[ProcessMarks]) -> Option<ActingAgent> {
+    let below = ancestors.iter().take_while(|process| !process.is_raymond);
+    let marked = below.filter_map(|process| process.agent.clone()).last();
+    marked.or(own)
+}
+
+fn marked(variable: impl Fn(&str) -> Option<String>) -> Option<ActingAgent> {
+    let filled = |name| variable(name).filter(|value| !value.is_empty());
+    Some(ActingAgent { run: filled("RAYMOND_RUN")?, agent: filled("RAYMOND_AGENT")? })
+}
+
+fn marks_of(pid: u32, own: Option<&Path>) -> ProcessMarks {
+    let exe: Option<PathBuf> = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let variable = |name: &str| {
+        let prefix = format!("{name}=");
+        let found = environ.split(|&byte| byte == 0).find(|one| one.starts_with(prefix.as_bytes()));
+        found.map(|one| String::from_utf8_lossy(&one[prefix.len()..]).into_owned())
+    };
+    ProcessMarks { is_raymond: exe.is_some() && exe.as_deref() == own, agent: marked(variable) }
+}
+
+fn parent_of(pid: &str) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent(name: &str) -> Option<ActingAgent> {
+        Some(ActingAgent { run: "r".to_owned(), agent: name.to_owned() })
+    }
+
+    fn process(name: Option<&str>) -> ProcessMarks {
+        ProcessMarks { is_raymond: false, agent: name.and_then(agent) }
+    }
+
+    #[test]
+    fn agent_is_that_of_the_process_that_the_nearest_raymond_started() {
+        let raymond = ProcessMarks { is_raymond: true, agent: agent("outer") };
+        let shell = process(Some("pretended"));
+        let claude = process(Some("main.1"));
+        let chain = [shell.clone(), claude.clone(), raymond.clone(), process(Some("outer"))];
+        assert_eq!(decide(agent("pretended"), &chain), agent("main.1"));
+        assert_eq!(
+            decide(None, &[process(None), claude]),
+            agent("main.1"),
+            "a cleared environment"
+        );
+        assert_eq!(decide(None, &[raymond]), None);
+        assert_eq!(decide(agent("main"), &[]), agent("main"));
+        assert_eq!(decide(None, &[process(None)]), None);
+    }
+
+    #[test]
+    fn the_parent_of_this_process_is_known() {
+        assert!(!Path::new("/proc/self/stat").exists() || parent_of("self").is_some());
+    }
+}

@@ -1,0 +1,61 @@
+//! The folders that Claude Code's own tools must leave alone, as rules that deny. Pure.
+//!
+//! They hold in every permission mode. A command that an agent is allowed to run is not bound by them:
+//! what must not be believed without proof is proven.
+
+use std::path::{Path, PathBuf};
+
+/// The folders of a user's runs, and of what raymond keeps for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedFolders {
+    /// The directory of all runs.
+    pub all_runs: PathBuf,
+    /// Where the user's key lies.
+    pub user_state: PathBuf,
+}
+
+impl ProtectedFolders {
+    /// Returns the rules. Worktrees lie in the directory of all runs too, and agents work in them.
+    #[must_use]
+    pub fn deny_rules(&self) -> Vec<String> {
+        let runs = rule_path(&self.all_runs);
+        let state = rule_path(&self.user_state);
+        vec![
+            format!("Edit({runs}/runs/**)"),
+            format!("Edit({runs}/dataspace/**)"),
+            format!("Edit({runs}/debug/**)"),
+            format!("Read({runs}/runs/*/steps/**)"),
+            format!("Edit({state}/**)"),
+            format!("Read({state}/**)"),
+        ]
+    }
+}
+
+/// Returns a path as a rule has it: absolute after two slashes, its own special characters escaped.
+fn rule_path(path: &Path) -> String {
+    let mut text = "/".to_owned();
+    for c in path.display().to_string().chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '!' | '\\') {
+            text.push('\\');
+        }
+        text.push(c);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_name_the_folders_by_their_absolute_paths() {
+        let folders = ProtectedFolders {
+            all_runs: "/w/a[1]/.raymond".into(),
+            user_state: "/home/u/.local/state/raymond".into(),
+        };
+        let rules = folders.deny_rules();
+        assert_eq!(rules[0], "Edit(//w/a\\[1\\]/.raymond/runs/**)");
+        assert_eq!(rules[5], "Read(//home/u/.local/state/raymond/**)");
+        assert!(rules.iter().all(|rule| !rule.contains("worktrees")));
+    }
+}

@@ -1,0 +1,118 @@
+//! How much of a journal has been acknowledged: what tells a torn tail from a journal that was cut.
+//!
+//! The writer notes the end of the last durable record after each sync, without a sync of its own: the note
+//! never says more than what is durable, and after a power cut it may say less. A journal that is whole only
+//! up to an earlier place has lost what someone was told of.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::{Error, files};
+use crate::plain_file;
+
+/// The length of a note: the end in hexadecimal digits, its checksum, the end of the line.
+const LENGTH: usize = 16 + 1 + 8 + 1;
+
+/// The note while its journal is written.
+#[derive(Debug)]
+pub struct AcknowledgedEnd {
+    file: Option<File>,
+    end: u64,
+}
+
+impl AcknowledgedEnd {
+    /// Opens the note of a journal that is durable up to `end`. Without it a run goes on all the same.
+    #[must_use]
+    pub fn open(path: &Path, end: u64) -> Self {
+        let mut options = files::private();
+        let opened = plain_file::open_with(path, options.write(true).create(true).truncate(false));
+        let file = opened.inspect_err(|error| tracing::warn!("{}: {error}", path.display())).ok();
+        let note = Self { file, end };
+        note.write();
+        note
+    }
+
+    /// No note at all.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { file: None, end: 0 }
+    }
+
+    /// Notes that so many bytes more are durable.
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.end += bytes as u64;
+        self.write();
+    }
+
+    fn write(&self) {
+        // A note that cannot be written says less than it might, and nothing wrong.
+        if let Some(file) = &self.file {
+            let _ = file.write_all_at(note(self.end).as_bytes(), 0);
+        }
+    }
+}
+
+fn note(end: u64) -> String {
+    let end = format!("{end:016x}");
+    let crc = crc32fast::hash(end.as_bytes());
+    format!("{end} {crc:08x}\n")
+}
+
+/// Returns the path of the note beside a journal.
+#[must_use]
+pub fn beside(journal: &Path) -> PathBuf {
+    journal.with_file_name("acknowledged")
+}
+
+/// Returns how many bytes of a journal were acknowledged, as far as that is known. It has to be read before
+/// the journal of a run that goes on.
+#[must_use]
+pub fn read(journal: &Path) -> u64 {
+    let bytes = plain_file::read(&beside(journal), LENGTH as u64).unwrap_or_default();
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let end = text.get(..16).and_then(|end| u64::from_str_radix(end, 16).ok());
+    end.filter(|end| note(*end) == text).unwrap_or(0)
+}
+
+/// Checks that a journal is whole up to what was acknowledged.
+///
+/// # Errors
+/// [`Error::Cut`].
+pub(super) fn check(journal: &Path, acknowledged: u64, whole: u64) -> Result<(), Error> {
+    if whole >= acknowledged {
+        return Ok(());
+    }
+    Err(Error::Cut { path: journal.to_owned(), whole, acknowledged, note: beside(journal) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_note_reads_back_and_any_other_content_is_none() {
+        let place = tempfile::tempdir().expect("a directory");
+        let journal = place.path().join("journal.jsonl");
+        assert_eq!(read(&journal), 0);
+        let mut end = AcknowledgedEnd::open(&beside(&journal), 10);
+        assert_eq!(read(&journal), 10);
+        end.add(300);
+        assert_eq!(read(&journal), 310);
+        let text = std::fs::read(beside(&journal)).expect("a note");
+        for at in 0..text.len() {
+            let mut changed = text.clone();
+            changed[at] ^= 1;
+            std::fs::write(beside(&journal), &changed).expect("written");
+            assert_eq!(read(&journal), 0, "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_journal_that_ends_before_what_was_acknowledged_was_cut() {
+        let journal = Path::new("/r/journal.jsonl");
+        assert!(check(journal, 10, 10).is_ok() && check(journal, 10, 12).is_ok());
+        let error = check(journal, 10, 9).expect_err("cut").to_string();
+        assert!(error.contains("whole up to byte 9, and 10 bytes were acknowledged"), "{error}");
+    }
+}

@@ -1,0 +1,65 @@
+//! Facts and definitions on the disk, with the proof that someone with the user's key has written them.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::store::user_state::ProofKey;
+
+/// A value and its proof, side by side, so that people read it as before.
+#[derive(Debug, Serialize, Deserialize)]
+struct Proven<T> {
+    #[serde(flatten)]
+    value: T,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    proof: String,
+}
+
+/// Writes a value with its proof; without a key there is none.
+pub(super) fn close<T: Serialize>(
+    value: &T,
+    key: Option<&ProofKey>,
+    purpose: &str,
+) -> serde_json::Result<Vec<u8>> {
+    let proof = key.map_or(Ok(String::new()), |key| {
+        Ok::<_, serde_json::Error>(key.proof(purpose, &serde_json::to_vec(value)?))
+    });
+    serde_json::to_vec(&Proven { value, proof: proof? })
+}
+
+/// Reads a value whose proof holds; without a key, as it is.
+pub(super) fn open<T: Serialize + DeserializeOwned>(
+    bytes: &[u8],
+    key: Option<&ProofKey>,
+    purpose: &str,
+) -> Result<T, String> {
+    let Proven { value, proof } =
+        serde_json::from_slice::<Proven<T>>(bytes).map_err(|error| error.to_string())?;
+    let Some(key) = key else { return Ok(value) };
+    let content = serde_json::to_vec(&value).map_err(|error| error.to_string())?;
+    if key.holds(purpose, &content, &proof) {
+        return Ok(value);
+    }
+    Err("it bears no proof that you or your runs wrote it".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_without_the_key_is_not_believed() {
+        let (key, other) = (ProofKey::new("k"), ProofKey::new("l"));
+        let value = serde_json::json!({"label": "a", "value": "b"});
+        let written = close(&value, Some(&key), "fact").expect("written");
+        let read = |bytes: &[u8], key| open::<serde_json::Value>(bytes, key, "fact");
+        assert_eq!(read(&written, Some(&key)), Ok(value.clone()));
+        assert_eq!(read(&written, None), Ok(value.clone()));
+        assert!(read(&written, Some(&other)).is_err());
+        let plain = serde_json::to_vec(&value).expect("written");
+        assert_eq!(read(&plain, None), Ok(value));
+        let why = read(&plain, Some(&key)).expect_err("not proven");
+        assert_eq!(why, "it bears no proof that you or your runs wrote it");
+        let forged = String::from_utf8(written).expect("text").replace("\"b\"", "\"c\"");
+        assert!(read(forged.as_bytes(), Some(&key)).is_err());
+    }
+}

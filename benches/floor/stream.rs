@@ -120,7 +120,7 @@ fn read(path: &Path) -> Fallible<u64> {
     let mut stream = Stream::default();
     let mut follower = Follower::open(path, 0)?;
     while follower.read(&mut stream)? {}
-    stream.end()?;
+    stream.end();
     Ok(stream.events)
 }
 

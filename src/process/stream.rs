@@ -98,6 +98,8 @@ pub struct Stream {
     pub message: Option<MessageId>,
     /// The last thing it was seen doing.
     pub activity: Option<String>,
+    /// The model is known to have been asked, though no message of it has come.
+    was_asked: bool,
     /// Whether it has used tools, which may have left processes behind.
     pub used_tools: bool,
     meter: SpendingMeter,
@@ -266,7 +268,7 @@ impl Stream {
     fn partial_message(&mut self) {
         self.events += 1;
         self.authentication_refusals = 0;
-        self.cost.has_begun_response = true;
+        self.was_asked = true;
         if std::mem::take(&mut self.retry_delay_ms) > 0 {
             self.activity = Some("writing".to_owned());
         }

@@ -130,6 +130,10 @@ impl Dataspace {
     }
 
     fn list(&self, folder: &Path, listing: &mut Listing) -> Result<(), Error> {
+        if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+            listing.warnings.push(damaged(folder, "it is no directory of facts"));
+            return Ok(());
+        }
         for path in entries(folder)? {
             if path.extension().is_some_and(|ending| ending == "json") {
                 match self.read(&path)? {
@@ -183,9 +187,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let failed = || Error::io("read", folder);
     match std::fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry.map_err(failed())?.path())).collect(),
-        Err(error) if is_absent(&error) || error.kind() == ErrorKind::NotADirectory => {
-            Ok(Vec::new())
-        }
+        Err(error) if is_absent(&error) => Ok(Vec::new()),
         Err(error) => Err(failed()(error)),
     }
 }

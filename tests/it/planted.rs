@@ -125,10 +125,12 @@ fn run_sees_facts_beside_what_is_none() {
     let facts = std::fs::read_dir(space.join("facts")).expect("facts").flatten();
     let label = facts.map(|entry| entry.path()).next().expect("a label");
     plant(&label);
+    symlink("/", space.join("facts/other")).expect("linked");
     let mut live = test.spawn(&["p.lisp", "--on-wait=stay"]);
     live.wait_stderr("0-zero.json: this is no fact (it is a symbolic link, not a plain file)");
     let listed = test.raymond(&["facts"]);
     listed.ok().stdout_has("first").stderr_has("0-fifo.json: this is no fact (it is a FIFO");
+    listed.stderr_has("facts/other: this is no fact (it is no directory of facts)");
     std::fs::remove_file(space.join("changes")).expect("removed");
     make_fifo(&space.join("changes"));
     test.raymond(&["signal", "go", "--key", "k", "--value", "yes"]).ok();

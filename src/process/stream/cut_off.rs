@@ -23,10 +23,6 @@ pub(super) struct CostCompleteness {
     pub(super) lacks_a_response: bool,
     /// A result came whose answer was too long to be held: the turn was over, and its total is known.
     pub(super) has_lost_answer: bool,
-    /// The API has begun a response.
-    pub(super) has_begun_response: bool,
-    /// The process had been asked, though nothing in the stream may say so.
-    pub(super) was_asked: bool,
 }
 
 impl Stream {
@@ -72,7 +68,7 @@ impl Stream {
 
     /// Marks the stream of a process that had been asked while the disk had no room for what it writes.
     pub fn set_was_asked(&mut self) {
-        self.cost.was_asked = true;
+        self.was_asked = true;
     }
 
     /// Returns whether the model may have been at work for more than [`taken`](Self::taken) says: of a
@@ -83,8 +79,7 @@ impl Stream {
             matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced))
                 || self.cost.has_lost_answer;
         let is_known = if self.cut_off.is_some() { self.has_settled() } else { is_over };
-        let was_asked =
-            self.message.is_some() || self.cost.has_begun_response || self.cost.was_asked;
+        let was_asked = self.message.is_some() || self.was_asked;
         self.cost.lacks_a_response || (was_asked && !is_known)
     }
 }

@@ -42,5 +42,5 @@ fn allowed_address_is_kept_with_the_run() {
     assert_eq!(place.status()["settings"]["allowed_addresses"], json!(["127.0.0.0/8"]));
     place.raymond(&["answer", "t", "start=yes"]).ok();
     let outcome = place.again(&[]);
-    assert_eq!(payload(outcome.ok(), "main")["ending"], "success");
+    assert_eq!(payload(outcome.ok(), "main")["type"], "success");
 }

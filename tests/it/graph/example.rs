@@ -24,7 +24,8 @@ fn a_source_is_added_by_its_address() {
         "summary": {"source_id": "web-1", "source_type": "web"},
     });
     assert_eq!(payload(outcome.ok(), "main"), expected);
-    outcome.stderr_has("Source 'web-1' added to corpus\n  source_id: web-1\n  source_type: web\n");
+    outcome
+        .stderr_has("Source 'web-1' added to corpus\n    source_id: web-1\n    source_type: web\n");
     assert_eq!(text(&place, ".cache/web/web-1/index.html"), "<h1>Docs</h1>");
     let config = text(&place, "data/config.yaml");
     assert!(config.starts_with("# a corpus\n") && config.contains("web-1"), "{config}");

@@ -147,7 +147,8 @@ the last line on stdout is then { run, questions }, as `raymond answer RUN --jso
 Events: paused, question (waits for an answer), agent_parked (waits for someone), agent_failed,
 limit_reached, ended, and broken (the run could not be kept any longer). The command of --on-event finds RAYMOND_EVENT, RAYMOND_RUN, RAYMOND_DIR and
 RAYMOND_MESSAGE in its environment and all of it, with the record, as a line of JSON on stdin. It has 10s;
-then it and all it has started are ended. It is not given ANTHROPIC_* and CLAUDE_*, which may be keys.";
+then it and all it has started are ended. Of the environment it
+is given what programs need (PATH, HOME, LANG and the like) and what `env` in raymond.yaml names, no other keys.";
 
 /// Options of `run`, `start` and `resume`.
 #[derive(Debug, Clone, Args)]

@@ -11,6 +11,7 @@ use super::{
     answer, check, costs, diagnostics, facts, graph, list, log, output, recover, run, schema, show,
     signal, start, status, stop, top, tree, trust, workflow, worktrees,
 };
+use crate::process::environment::NamedVariables;
 
 /// Runs a command line, program name included, and gives its exit code.
 #[must_use]
@@ -53,7 +54,7 @@ fn with_default_command(grammar: &clap::Command, mut arguments: Vec<OsString>) -
 fn prepare(command: &Command) -> Result<(), Error> {
     let Some((logging, on_event)) = command.reports() else { return Ok(()) };
     diagnostics::begin(logging)?;
-    on_event.map_or(Ok(()), |on_event| on_event.program().map(drop))
+    on_event.map_or(Ok(()), |on_event| on_event.program(&NamedVariables::default()).map(drop))
 }
 
 fn dispatch(command: Command) -> Result<Exit, Error> {

@@ -9,7 +9,7 @@ use super::args::answers::OnWait;
 use super::asking::{Asking, Person};
 use super::exit::{Error, Exit};
 use super::interrupts::signals;
-use super::on_event::{self, OnEvent};
+use super::on_event;
 use super::options::Options;
 use super::{diagnostics, output, plugins, questions, summary, telemetry, worktrees};
 use crate::actor::registry::Registry;
@@ -18,6 +18,7 @@ use crate::domain::run::Run;
 use crate::plugin::console::Console;
 use crate::plugin::lines::Lines;
 use crate::plugin::terminal::Terminal;
+use crate::process::environment::NamedVariables;
 use crate::runtime::{self, Interrupts, PlugIns, Prepared};
 use crate::store::layout::Root;
 
@@ -99,7 +100,8 @@ async fn supervised(
         let inbox = (prepared.store.dir().clone(), prepared.user_state.key()?);
         plugins.add_own("asking", Asking::new(terminal.clone(), inbox, person, &prepared.run));
     }
-    let hook = options.on_event.as_ref().map(OnEvent::hook).transpose()?;
+    let named = NamedVariables::of(&prepared.start.settings(&prepared.run).options);
+    let hook = options.on_event.as_ref().map(|command| command.hook(&named)).transpose()?;
     if let Some(hook) = &hook {
         plugins.add_own("on-event", on_event::notify(hook, root, &prepared.run));
     }

@@ -14,7 +14,7 @@ use crate::language::words::words;
 use crate::plugin::notify::occasion::{Notification, Occasions};
 use crate::plugin::notify::{Deliver, Notify};
 use crate::process::command::locate;
-use crate::process::environment::passed_on;
+use crate::process::environment::{NamedVariables, passed_on};
 use crate::process::hook::{Call, Hook, Patience, Program, Tell};
 use crate::store::layout::Root;
 
@@ -43,11 +43,11 @@ impl OnEvent {
         &self.text
     }
 
-    /// What is started for it.
+    /// What is started for it, with what the run's manifest names in its environment.
     ///
     /// # Errors
     /// [`Error::Usage`], if there is no such program.
-    pub fn program(&self) -> Result<Program, Error> {
+    pub fn program(&self, named: &NamedVariables) -> Result<Program, Error> {
         let search: Option<OsString> = std::env::var_os("PATH");
         let path = locate(&self.program, search.as_deref()).ok_or_else(|| {
             let place = if self.program.contains('/') { "" } else { " on the PATH" };
@@ -59,7 +59,7 @@ impl OnEvent {
         Ok(Program {
             path,
             arguments: self.arguments.clone(),
-            environment: passed_on(std::env::vars_os()).collect(),
+            environment: passed_on(std::env::vars_os(), named),
             patience: Patience::default(),
         })
     }
@@ -68,12 +68,12 @@ impl OnEvent {
     ///
     /// # Errors
     /// As [`OnEvent::program`].
-    pub fn hook(&self) -> Result<Hook, Error> {
+    pub fn hook(&self, named: &NamedVariables) -> Result<Hook, Error> {
         let text = self.text.clone();
         let tell: Tell = Box::new(move |event, failure| {
             tracing::warn!(event, "--on-event `{text}` {failure}");
         });
-        Ok(Hook::new(self.program()?, tell))
+        Ok(Hook::new(self.program(named)?, tell))
     }
 }
 
@@ -133,7 +133,8 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_said_before_anything_begins() {
         let command: OnEvent = "/nowhere/hook x".parse().expect("a command");
-        let error = command.program().expect_err("it is not there").to_string();
+        let error =
+            command.program(&NamedVariables::default()).expect_err("it is not there").to_string();
         assert!(
             error.starts_with("--on-event: there is no program `/nowhere/hook` that can be"),
             "{error}"

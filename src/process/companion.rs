@@ -14,7 +14,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::spawn_blocking;
 
 use super::command::{Marker, locate};
-use super::environment::passed_on;
+use super::environment::{NamedVariables, passed_on};
 use super::verdict::Exit;
 use super::{group, leftover};
 
@@ -127,11 +127,12 @@ impl Drop for Companion {
     }
 }
 
-/// The environment of a plug-in: the caller's without what is meant for Claude Code, and the run's
+/// The environment of a plug-in: what of the caller's such programs need, what the manifest names, and the run's
 /// mark.
 #[must_use]
 pub fn environment(
     callers: impl IntoIterator<Item = (OsString, OsString)>,
+    named: &NamedVariables,
     marker: &Marker,
     name: &str,
 ) -> Vec<(OsString, OsString)> {
@@ -140,7 +141,8 @@ pub fn environment(
         ("RAYMOND_DIR", marker.dir.clone().into_os_string()),
         ("RAYMOND_PLUGIN", OsString::from(name)),
     ];
-    passed_on(callers).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
+    let own = own.map(|(name, value)| (OsString::from(name), value));
+    passed_on(callers, named).into_iter().chain(own).collect()
 }
 
 /// Ends the plug-ins of a run that an earlier raymond left behind, or that have outlived their end:
@@ -188,7 +190,7 @@ mod tests {
             ("RAYMOND_LOG", "debug"),
         ];
         let callers = callers.map(|(name, value)| (name.into(), value.into()));
-        let environment = environment(callers, &marker(), "budget");
+        let environment = environment(callers, &NamedVariables::default(), &marker(), "budget");
         let shown: Vec<_> = environment
             .iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))

@@ -17,7 +17,7 @@ use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 use super::command::Marker;
-use super::environment::passed_on;
+use super::environment::without_keys;
 use super::group;
 use super::verdict::Exit;
 
@@ -187,11 +187,10 @@ impl Program {
     }
 }
 
-/// The environment of a program: the caller's without its keys, and the run's mark under the name of
-/// what it is run for.
+/// The environment of a program: the one it is given, and the run's mark under the name of what it is run for.
 #[must_use]
 pub fn environment(
-    callers: impl IntoIterator<Item = (OsString, OsString)>,
+    given: impl IntoIterator<Item = (OsString, OsString)>,
     marker: &Marker,
     stem: &str,
 ) -> Vec<(OsString, OsString)> {
@@ -200,7 +199,7 @@ pub fn environment(
         ("RAYMOND_DIR", marker.dir.clone().into_os_string()),
         ("RAYMOND_TURN", OsString::from(stem)),
     ];
-    passed_on(callers).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
+    without_keys(given).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
 }
 
 /// A process group, which ends when nobody holds this any more.

@@ -14,6 +14,7 @@ use crate::domain::settings::Settings;
 use crate::plugin::external::{End, External, Life, Place, Program, Spawn};
 use crate::process::command::Marker;
 use crate::process::companion::{self, Companion};
+use crate::process::environment::NamedVariables;
 use crate::process::verdict::Exit;
 use crate::store::workflow::Directory;
 
@@ -111,7 +112,12 @@ fn start_of(plugin: &PlugIn, settings: &Settings, marker: &Marker) -> companion:
     companion::Start {
         command: plugin.command.clone(),
         cwd: PathBuf::from(&settings.cwd),
-        environment: companion::environment(std::env::vars_os(), marker, &plugin.name),
+        environment: companion::environment(
+            std::env::vars_os(),
+            &NamedVariables::of(&settings.options),
+            marker,
+            &plugin.name,
+        ),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::domain::operation::Class;
 use crate::domain::settings::Settings;
 use crate::language::graph::vocabulary::{Own, Role, Taken, Vocabulary};
 use crate::process::command::Marker;
-use crate::process::environment::passed_on;
+use crate::process::environment::{NamedVariables, passed_on};
 use crate::process::home::Homes;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
@@ -95,7 +95,7 @@ fn world(
     own: Registry,
     settings: &Settings,
 ) -> World {
-    let environment = passed_on(std::env::vars_os()).collect();
+    let environment = passed_on(std::env::vars_os(), &NamedVariables::of(&settings.options));
     let allowed_addresses = settings.allowed_addresses.clone();
     let lookup = NameLookup::default();
     World::new(Place { homes, environment, steps, marker, allowed_addresses, lookup, own })

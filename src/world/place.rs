@@ -15,8 +15,7 @@ pub struct Place {
     /// The homes of the agents: the workspace, and their worktrees. Nothing outside an agent's own is read or
     /// written.
     pub homes: Homes,
-    /// The environment of the programs it runs, and of its requests' proxies. Keys of the account are
-    /// left out of it: see [`passed_on`](crate::process::environment::passed_on).
+    /// The environment of the programs it runs, and of its requests' proxies: see [`passed_on`](crate::process::environment::passed_on).
     pub environment: Vec<(OsString, OsString)>,
     /// The run's directory for files of single steps, where the notes of operations are kept.
     pub steps: PathBuf,

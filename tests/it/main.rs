@@ -21,6 +21,7 @@ mod costs;
 mod crash;
 mod debug_mode;
 mod drawing;
+mod environment;
 mod evaluator;
 mod facts;
 mod forks;

@@ -39,7 +39,9 @@ fn the_end_is_told_with_all_that_there_is_to_know() {
         .env("ANTHROPIC_API_KEY", "secret")
         .env("CLAUDE_CODE_OAUTH_TOKEN", "secret")
         .env("RAYMOND_TURN", "other-1-0")
-        .env("MINE", "kept");
+        .env("GITHUB_TOKEN", "secret")
+        .env("MINE", "kept")
+        .file("raymond.yaml", b"env: [MINE]\n");
     test.run(&["START.md", "--on-event", &keeper(&test)]).ok();
     let all = told(&test);
     assert_eq!(all.len(), 1, "{all:?}");

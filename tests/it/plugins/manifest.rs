@@ -37,13 +37,14 @@ fn it_finds_the_run_in_its_environment_and_no_key() {
     let test = with(script, "")
         .env("ANTHROPIC_API_KEY", "secret-1")
         .env("CLAUDE_CODE_OAUTH_TOKEN", "secret-2")
-        .env("OWN", "passed on");
+        .env("OWN", "kept back")
+        .env("TZ", "passed on");
     test.run(&["START.md"]).ok();
     let found = &lines(&test, "env.jsonl")[0];
     assert!(!found.to_string().contains("secret-"), "{found}");
     assert_eq!((&found["RAYMOND_RUN"], &found["RAYMOND_PLUGIN"]), (&"t".into(), &"p".into()));
     assert_eq!(found["RAYMOND_DIR"], test.dir().to_str().expect("text"));
-    assert_eq!(found["OWN"], "passed on");
+    assert_eq!((&found["TZ"], found.get("OWN")), (&"passed on".into(), None));
     assert!(found.get("RAYMOND_TURN").is_none(), "{found}");
 }
 

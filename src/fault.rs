@@ -84,6 +84,15 @@ pub(crate) fn memory_table() -> std::path::PathBuf {
     "/proc/meminfo".into()
 }
 
+/// Returns whether control groups may be used; a test of doing without sets `RAYMOND_NO_CGROUPS`.
+pub(crate) fn may_use_cgroups() -> bool {
+    #[cfg(feature = "test-fakes")]
+    if std::env::var_os("RAYMOND_NO_CGROUPS").is_some() {
+        return false;
+    }
+    cfg!(target_os = "linux")
+}
+
 /// Returns by how many milliseconds the clock is off; a test names a file with the number in
 /// `RAYMOND_CLOCK_SHIFT`, and so sets the clock of a process that runs.
 pub(crate) fn clock_shift() -> i64 {

@@ -16,6 +16,8 @@ use super::exit::Error;
 use super::output;
 use crate::domain::id::RunId;
 use crate::plain_file;
+use crate::process::cgroup::leave_turn;
+use crate::process::command::DETACHED;
 use crate::store::layout::Root;
 use crate::store::lock;
 
@@ -50,6 +52,7 @@ pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Taken, E
     for name in ["RAYMOND_RUN", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"] {
         command.env_remove(name);
     }
+    command.env(DETACHED, "1");
     command.stdin(Stdio::null()).stdout(stdout).stderr(output);
     let mut child = command.spawn().map_err(failed)?;
     wait_until_detached(&mut child).map_err(failed)?;
@@ -65,11 +68,12 @@ fn wait_until_detached(child: &mut Child) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Leaves the session of the terminal that this process was started from.
+/// Leaves the session of the terminal that this process was started from, and the turn if it was started in one.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub(super) fn detach() -> Result<(), Error> {
+    leave_turn();
     // Only the leader of a group cannot leave: whoever started it as one has taken it off the terminal's.
     match setsid() {
         Ok(_) | Err(rustix::io::Errno::PERM) => Ok(()),

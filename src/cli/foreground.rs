@@ -19,6 +19,7 @@ use crate::plugin::console::Console;
 use crate::plugin::lines::Lines;
 use crate::plugin::terminal::Terminal;
 use crate::process::environment::NamedVariables;
+use crate::process::orphan;
 use crate::runtime::{self, Interrupts, PlugIns, Prepared};
 use crate::store::layout::Root;
 
@@ -40,7 +41,9 @@ pub(super) fn supervise_here(
         tracing::warn!("{warning}");
     }
     let person = person_at(&terminal, options, &mut prepared);
+    orphan::take_orphans();
     let run = actix::System::new().block_on(async {
+        actix::spawn(orphan::reap_orphans());
         let mut interrupts = signals()?;
         let run =
             supervised(options, root, prepared, (&terminal, person.as_ref()), &mut interrupts)

@@ -11,6 +11,7 @@ use super::target::{self, Target};
 use super::{background, confirm, output, settings, summary};
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
+use crate::process::cgroup::RunGroups;
 use crate::process::command::Marker;
 use crate::process::{companion, leftover};
 use crate::runtime::graphs::Graphs;
@@ -115,6 +116,7 @@ fn sweep(root: &Root, id: &RunId) -> Result<(), Error> {
     })?;
     runtime.block_on(async {
         leftover::sweep(&marker, |_| true).await;
+        RunGroups::of(&marker, &root.run(id).steps()).end_all_but(&[]).await;
         companion::sweep(&marker).await;
     });
     Ok(())

@@ -39,6 +39,7 @@ impl Claude {
             .map_err(|error| unwritable(&stream_file, &error))?;
         let mut worker = Worker::new(process, process_files, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
+        worker.cgroup = self.groups.find(&name);
         worker.slot = self.pool.free_slot();
         worker.life = Some(self.census.born());
         let stream = passage.map_or_else(Stream::default, |passage| {

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use super::census::Census;
+use super::cgroup::RunGroups;
 use super::command::Marker;
 use super::config_files::remove_all_configs_but;
 use super::follow::{End, Stop, Waits, follow};
@@ -25,6 +26,7 @@ use super::leftover;
 use super::machine::{self, Gauge};
 use super::notice::Notice;
 use super::option_flags::WorkflowFolders;
+use super::orphan;
 use super::pool::Pool;
 use super::stops::Stops;
 use super::stream::Stream;
@@ -61,6 +63,7 @@ pub struct Claude {
     capacity: usize,
     pub(super) gauge: Gauge,
     pub(super) census: Census,
+    pub(super) groups: RunGroups,
     pub(super) starts_ahead: Cell<bool>,
     warned_of_version: Cell<bool>,
     writes: WriteWatches,
@@ -91,6 +94,7 @@ impl Claude {
         marker: Marker,
     ) -> Self {
         let gauge = Gauge::default();
+        let groups = RunGroups::of(&marker, &steps);
         let writes = WriteWatches::of(steps.clone());
         let has_served = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
         let capacity = match settings.max_procs {
@@ -110,6 +114,7 @@ impl Claude {
             capacity,
             gauge,
             census: Census::default(),
+            groups,
             starts_ahead: Cell::new(false),
             warned_of_version: Cell::new(false),
             writes,
@@ -166,6 +171,10 @@ impl Claude {
         let keep: Vec<String> = keep.iter().map(|turn| self.process_of(turn)).collect();
         let is_over = |process: &str| !keep.iter().any(|kept| kept == process);
         let ended = leftover::sweep(&self.marker, is_over).await;
+        self.groups.end_all_but(&keep).await;
+        if keep.is_empty() {
+            orphan::end_all(&self.marker).await;
+        }
         remove_all_configs_but(&self.steps, &keep);
         ended
     }

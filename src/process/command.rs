@@ -120,13 +120,19 @@ pub struct Marker {
     pub dir: PathBuf,
 }
 
+/// The variable that names the run of a process.
+const RUN: &str = "RAYMOND_RUN";
+
+/// The variable that a run in the background has, so that the turn it was started from leaves it alone.
+pub const DETACHED: &str = "RAYMOND_DETACHED";
+
 impl Marker {
     /// The variables that a process gets on top of the caller's environment. `process` is the name
     /// of its files; the agent is not known of one that is started ahead of its first turn.
     #[must_use]
     pub fn variables(&self, process: &str, agent: Option<&AgentId>) -> [(&'static str, String); 6] {
         [
-            ("RAYMOND_RUN", self.run.to_string()),
+            (RUN, self.run.to_string()),
             ("RAYMOND_DIR", self.dir.display().to_string()),
             ("RAYMOND_AGENT", agent.map(AgentId::to_string).unwrap_or_default()),
             ("RAYMOND_TURN", process.to_owned()),
@@ -152,8 +158,18 @@ impl Marker {
         }
     }
 
+    /// Returns whether a process is certainly not of this run's turns: it bears the mark of another run or of a
+    /// plug-in, or was started as a run in the background.
+    #[must_use]
+    pub fn is_of_others(&self, environment: &[u8]) -> bool {
+        if self.is_on(environment) {
+            return self.plugin_of(environment).is_some();
+        }
+        [RUN, DETACHED].iter().any(|name| value(environment, name).is_some())
+    }
+
     fn is_on(&self, environment: &[u8]) -> bool {
-        value(environment, "RAYMOND_RUN") == Some(self.run.as_str())
+        value(environment, RUN) == Some(self.run.as_str())
             && value(environment, "RAYMOND_DIR").is_some_and(|dir| Path::new(dir) == self.dir)
     }
 }
@@ -276,6 +292,12 @@ mod tests {
         let other = Marker { dir: "/y/.raymond".into(), ..marker };
         assert_eq!(other.process_of(&bytes), None);
         assert_eq!(other.process_of(b""), None);
+        let marker = Marker { dir: "/x/.raymond".into(), ..other.clone() };
+        assert!(other.is_of_others(&bytes) && !marker.is_of_others(&bytes));
+        assert!(!marker.is_of_others(b"") && !marker.is_of_others(b"PATH=/bin\0"));
+        assert!(marker.is_of_others(b"RAYMOND_DETACHED=1\0"));
+        let plugin = b"RAYMOND_RUN=r\0RAYMOND_DIR=/x/.raymond\0RAYMOND_PLUGIN=p\0";
+        assert!(marker.is_of_others(plugin));
     }
 
     #[test]

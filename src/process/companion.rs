@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::command::{Marker, locate};
 use super::environment::{NamedVariables, passed_on};
+use super::orphan::{Purpose, start_noted};
 use super::verdict::Exit;
 use super::{group, leftover};
 
@@ -76,7 +77,8 @@ impl Companion {
     /// # Errors
     /// What the system said.
     pub fn start(start: &Start) -> std::io::Result<(Self, Pipes)> {
-        let mut child = Command::new(start.program()?)
+        let mut command = Command::new(start.program()?);
+        command
             .args(start.command.iter().skip(1))
             .current_dir(&start.cwd)
             .env_clear()
@@ -84,8 +86,8 @@ impl Companion {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        let mut child = start_noted(Purpose::Beside, || command.spawn(), Child::id)?;
         let leader = child.id().unwrap_or(0);
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let companion = Self { child, leader, ended: false };

@@ -1,6 +1,8 @@
 //! Signals to process groups: each Claude Code process leads one of its own.
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group,
+};
 
 /// Asks all processes of a group to end.
 pub fn terminate(leader: u32) {
@@ -20,6 +22,11 @@ pub fn terminate_one(pid: u32) {
 /// Ends one process at once.
 pub fn kill_one(pid: u32) {
     signal_one(pid, Signal::KILL);
+}
+
+/// Takes the exit code of a child that has ended, so that nothing is left of it.
+pub(super) fn reap(pid: u32) {
+    let _ = rustix::process::waitpid(to_pid(pid), WaitOptions::NOHANG);
 }
 
 fn signal_one(pid: u32, signal: Signal) {

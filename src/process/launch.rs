@@ -115,6 +115,7 @@ impl Claude {
         let mut worker =
             Worker::new(process, files, 0).map_err(|error| unwritable(&stream, &error))?;
         worker.configs = configs.leave();
+        worker.cgroup = worker.process.group().and_then(|pid| self.groups.put(&launch.name, pid));
         worker.slot = launch.slot;
         worker.options = launch.options;
         worker.reads_results = launch.reads_results;

@@ -48,7 +48,7 @@ fn search(whose: impl Fn(&[u8]) -> Option<String>) -> Vec<Leftover> {
     let look = |pid: u32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         let process = whose(&environment)?;
-        let Stat { group, started } = stat(pid)?;
+        let Stat { group, started, .. } = stat(pid)?;
         Some(Leftover { pid, started, leads: group == pid, process })
     };
     pids.filter(|&pid| pid != own).filter_map(look).collect()
@@ -88,20 +88,43 @@ pub async fn sweep(marker: &Marker, ends: impl Fn(&str) -> bool) -> usize {
     ended
 }
 
-struct Stat {
+/// What the system tells of a process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stat {
+    parent: u32,
     group: u32,
-    started: u64,
+    /// When it started, in ticks since the machine did.
+    pub(super) started: u64,
+    /// Whether only its exit code is left of it.
+    pub(super) has_ended: bool,
 }
 
-/// Reads `/proc/<pid>/stat`; a zombie counts as gone.
-fn stat(pid: u32) -> Option<Stat> {
+/// The children of this process, also those that have ended.
+pub(super) fn children() -> Vec<(u32, Stat)> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let own = std::process::id();
+    pids.filter_map(|pid| Some((pid, read_stat(pid)?)))
+        .filter(|(_, stat)| stat.parent == own)
+        .collect()
+}
+
+/// Reads what the system tells of a process; a zombie counts as gone.
+pub(super) fn stat(pid: u32) -> Option<Stat> {
+    read_stat(pid).filter(|stat| !stat.has_ended)
+}
+
+/// Reads `/proc/<pid>/stat`.
+fn read_stat(pid: u32) -> Option<Stat> {
     let text =
         std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    if matches!(fields.first(), Some(&"Z" | &"X")) {
-        return None;
-    }
-    Some(Stat { group: fields.get(2)?.parse().ok()?, started: fields.get(19)?.parse().ok()? })
+    Some(Stat {
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+        has_ended: matches!(fields.first(), Some(&"Z" | &"X")),
+    })
 }
 
 #[cfg(test)]

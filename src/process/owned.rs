@@ -8,6 +8,7 @@ use tokio::process::{Child, ChildStdin, Command};
 
 use super::home::REPOSITORY;
 use super::leftover::{self, Leftover};
+use super::orphan::{Purpose, start_noted};
 use super::transcript::Opened;
 use super::verdict::Exit;
 
@@ -67,7 +68,7 @@ impl Process {
             .stdout(Stdio::from(files.stdout))
             .stderr(Stdio::from(files.stderr))
             .process_group(0);
-        let child = command.spawn()?;
+        let child = start_noted(Purpose::Turn, || command.spawn(), Child::id)?;
         let pid = child.id().unwrap_or(0);
         Ok(Self::Own { child: Box::new(child), pid })
     }

@@ -13,12 +13,13 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use super::command::Marker;
 use super::environment::without_keys;
 use super::group;
+use super::orphan::{Purpose, start_noted};
 use super::verdict::Exit;
 
 /// How long a program that is asked to end may take.
@@ -138,7 +139,8 @@ impl Program {
     /// # Errors
     /// [`Failure`]; an exit code other than 0 is none.
     pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<Ended, Failure> {
-        let mut child = Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        command
             .args(&self.arguments)
             .current_dir(&self.cwd)
             .env_clear()
@@ -146,9 +148,9 @@ impl Program {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(Failure::NotStarted)?;
+            .process_group(0);
+        let child = start_noted(Purpose::Turn, || command.spawn(), Child::id);
+        let mut child = child.map_err(Failure::NotStarted)?;
         let group = Group(child.id());
         let (mut stdout, mut stderr) = (Said::default(), Said::default());
         let pipes = (child.stdout.take(), child.stderr.take());

@@ -11,12 +11,14 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::census::Life;
+use super::cgroup::end_group;
 use super::command::Marker;
 use super::compaction;
 use super::config_files::remove_configs;
 use super::follow::{Stop, put_to_rest, stopped};
 use super::group;
 use super::leftover;
+use super::orphan;
 use super::owned::Process;
 use super::pool::Slot;
 use super::stream::background::BackgroundTasks;
@@ -39,6 +41,8 @@ pub struct Worker {
     pub follower: Follower,
     /// The files of its configurations; not known of a process that an earlier runtime started.
     pub configs: Vec<PathBuf>,
+    /// The control group that it and all that it starts are in, if it could have one.
+    pub cgroup: Option<PathBuf>,
     /// Byte of the stream at which its last turn begins.
     pub turn_from: u64,
     /// What it was started with, or last switched to.
@@ -113,6 +117,7 @@ impl Worker {
             files,
             follower,
             configs: Vec::new(),
+            cgroup: None,
             turn_from: position,
             options: ProcessOptions::default(),
             reads_results: false,
@@ -197,8 +202,12 @@ impl Worker {
         drop(self.stdin.take());
         put_to_rest(&mut self.process, stop, how).await;
         point("rest.group");
+        if let Some(group) = self.cgroup.take() {
+            end_group(&group).await;
+        }
         if self.may_leave_others || self.began.elapsed() > BRIEF {
             leftover::sweep(marker, |process| process == self.files.name).await;
+            orphan::end_unclaimed(marker).await;
         }
         remove_configs(&self.configs);
         point("rest.after");

@@ -13,6 +13,9 @@ pub(crate) const STAY: &str = "--fake-helper";
 /// The hidden argument of the process that puts one out of reach; the pid to log it under follows.
 pub(crate) const DETACH: &str = "--fake-detach";
 
+/// The argument after that of one whose child has no environment.
+const HIDDEN: &str = "hidden";
+
 const LIFE: Duration = Duration::from_mins(2);
 
 /// Leaves behind what the rule says. Each is in the log when this returns.
@@ -22,9 +25,16 @@ pub(crate) fn leave(folder: &Path, rule: &Rule) -> Result<(), String> {
         let helper = myself(rule).and_then(|mut program| stay(&mut program)).map_err(say)?;
         log::helper(folder, pid, helper)?;
     }
-    if rule.detach {
+    if let Some(script) = &rule.run {
+        let ended = Command::new("/bin/sh").args(["-c", script]).stdout(Stdio::null()).status();
+        if !ended.map_err(say)?.success() {
+            return Err(format!("fake-claude: `{script}` failed"));
+        }
+    }
+    if rule.detach || rule.hide {
         let started = myself(rule).and_then(|mut program| {
-            program.args([DETACH, &pid.to_string()]).stdin(Stdio::null()).status()
+            let hidden = if rule.hide { HIDDEN } else { "" };
+            program.args([DETACH, &pid.to_string(), hidden]).stdin(Stdio::null()).status()
         });
         if !started.map_err(say)?.success() {
             return Err("fake-claude: helper: it could not be detached".to_owned());
@@ -38,9 +48,11 @@ pub(crate) fn detach(arguments: &[String]) -> Result<ExitCode, String> {
     let folder = std::env::var_os("FAKE_CLAUDE").map(PathBuf::from).unwrap_or_default();
     let of = arguments.get(1).and_then(|pid| pid.parse().ok()).unwrap_or_default();
     rustix::process::setsid().map_err(|error| say(error.into()))?;
-    let helper = std::env::current_exe()
-        .and_then(|program| stay(&mut Command::new(program)))
-        .map_err(say)?;
+    let mut program = std::env::current_exe().map(Command::new).map_err(say)?;
+    if arguments.get(2).is_some_and(|hidden| hidden == HIDDEN) {
+        program.env_clear().stdout(Stdio::null()).stderr(Stdio::null());
+    }
+    let helper = stay(&mut program).map_err(say)?;
     log::helper(&folder, of, helper)?;
     Ok(ExitCode::SUCCESS)
 }

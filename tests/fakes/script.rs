@@ -46,6 +46,11 @@ pub(crate) struct Rule {
     /// The same, out of reach: in a session of its own, its parent gone.
     #[serde(default)]
     pub(crate) detach: bool,
+    /// The same, and with nothing in its environment.
+    #[serde(default)]
+    pub(crate) hide: bool,
+    /// A script that a tool runs in a shell, to its end.
+    pub(crate) run: Option<String>,
     /// Tell of so many throttled requests that are tried again.
     #[serde(default)]
     pub(crate) retries: u32,

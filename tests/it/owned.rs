@@ -3,6 +3,8 @@
 //! What a detached helper adds: it is in no group and under no parent of the turn's, and only the
 //! mark in its environment tells whose it was.
 
+mod hidden;
+
 use rustix::process::Signal;
 
 use crate::support::{Rule, Test, alive, always, kill, patiently, when};

@@ -10,6 +10,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::time::timeout;
 
 use crate::process::group;
+use crate::process::orphan::{Purpose, start_noted};
 use crate::process::verdict::Exit;
 
 /// How much of what a command complains of is kept.
@@ -98,7 +99,8 @@ pub(super) struct Errand {
 impl Program {
     /// Starts it.
     pub(super) fn start(&self, call: Call) -> Result<Errand, Failure> {
-        let child = Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        command
             .args(&self.arguments)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
@@ -106,9 +108,9 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(Failure::NotStarted)?;
+            .process_group(0);
+        let child = start_noted(Purpose::Beside, || command.spawn(), Child::id);
+        let child = child.map_err(Failure::NotStarted)?;
         Ok(Errand { child, patience: self.patience, input: call.input })
     }
 }

@@ -58,6 +58,10 @@ impl Test {
         self
     }
 
+    pub(crate) fn has_env(&self, key: &str) -> bool {
+        self.env.iter().any(|(name, _)| name == key)
+    }
+
     pub(crate) fn env(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
         self.env.push((key.into(), value.as_ref().into()));
         self

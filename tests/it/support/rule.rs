@@ -152,6 +152,16 @@ impl Rule {
         self.set("detach", true)
     }
 
+    /// The same with nothing in its environment and nothing of the turn's open.
+    pub(crate) fn hide(self) -> Self {
+        self.set("hide", true)
+    }
+
+    /// Runs a script in a shell before all else.
+    pub(crate) fn runs(self, script: &str) -> Self {
+        self.set("run", script)
+    }
+
     /// After the result, a further turn with this reply that nobody asked for.
     pub(crate) fn unsolicited(self, reply: &str) -> Self {
         self.set("unsolicited", reply)

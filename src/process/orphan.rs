@@ -1,0 +1,184 @@
+//! Orphans of a run: what its processes have put aside in sessions of their own, whatever their environment.
+//!
+//! A tool can start a process that leaves the group and the session of its turn and clears its environment. When
+//! its parent ends, the system gives it to the nearest ancestor that takes orphans, and raymond makes itself one
+//! (`PR_SET_CHILD_SUBREAPER`). It is raymond itself, and not a keeper for each process, because a keeper would be
+//! one more program to start for every process, would stand between raymond and the exit code, and would have to
+//! outlive raymond; the price is that an orphan does not say whose it is. So it is ended as soon as none of the
+//! turns' processes lives that could have started it, which are those that are older, and at the latest with the
+//! run. Where control groups can be written, [`cgroup`](super::cgroup) knows whose it is, and ends it with its process.
+//!
+//! Left alone is what bears the mark of a plug-in or of another run, and a run that was started in the background.
+//! As a child of nobody else an orphan has to be waited for, too. What raymond has started itself is waited for
+//! where it was started, so each start is noted, and none can be taken for an orphan in between.
+//!
+//! Not found is what was put aside by a process that an earlier raymond had started: it was given to another ancestor.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use super::command::Marker;
+use super::{group, leftover};
+
+/// The longest time an orphan that has ended is not waited for.
+const REAP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often what is ended is looked for again, because it may just have started something.
+const ROUNDS: usize = 20;
+
+/// The pause between two looks.
+const ROUND_INTERVAL: Duration = Duration::from_millis(10);
+
+static TAKES_ORPHANS: AtomicBool = AtomicBool::new(false);
+
+/// Shared by whoever starts a process, until it is noted; alone has it who looks for orphans.
+static STARTS: RwLock<()> = RwLock::new(());
+
+static CHILDREN: LazyLock<Mutex<HashMap<u32, NotedChild>>> = LazyLock::new(Mutex::default);
+
+/// The purpose of a process that raymond starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It works for a turn, and may put others aside.
+    Turn,
+    /// It goes beside the run, as a plug-in does.
+    Beside,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct NotedChild {
+    started: u64,
+    purpose: Purpose,
+}
+
+/// A process that was given to this one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Orphan {
+    pid: u32,
+    started: u64,
+    has_ended: bool,
+}
+
+/// Makes this process the one that orphans of its descendants are given to, where the system can; the whole
+/// process must be raymond's.
+pub fn take_orphans() {
+    #[cfg(target_os = "linux")]
+    if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok() {
+        TAKES_ORPHANS.store(true, Ordering::Release);
+    }
+}
+
+/// Starts a process, and notes that it is no orphan.
+///
+/// # Errors
+/// As `start`.
+pub(super) fn start_noted<T>(
+    purpose: Purpose,
+    start: impl FnOnce() -> std::io::Result<T>,
+    id: impl FnOnce(&T) -> Option<u32>,
+) -> std::io::Result<T> {
+    if !TAKES_ORPHANS.load(Ordering::Acquire) {
+        return start();
+    }
+    let _started = STARTS.read().unwrap_or_else(PoisonError::into_inner);
+    let child = start()?;
+    if let Some(pid) = id(&child)
+        && let Some(stat) = leftover::stat(pid)
+    {
+        let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
+        children.insert(pid, NotedChild { started: stat.started, purpose });
+    }
+    Ok(child)
+}
+
+/// Waits for orphans when they end, as long as it is polled.
+pub async fn reap_orphans() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut ends) = signal(SignalKind::child()) else { return };
+    while TAKES_ORPHANS.load(Ordering::Acquire) && ends.recv().await.is_some() {
+        tokio::time::sleep(REAP_INTERVAL).await;
+        drop(tokio::task::spawn_blocking(look).await);
+    }
+}
+
+/// Ends the orphans that none of the turns' processes still living can have started.
+pub(super) async fn end_unclaimed(marker: &Marker) {
+    end(marker, unclaimed).await;
+}
+
+/// Ends all orphans of a run whose turns are over.
+pub(super) async fn end_all(marker: &Marker) {
+    end(marker, |orphans, _| orphans.to_vec()).await;
+}
+
+async fn end(marker: &Marker, choose: fn(&[Orphan], &[u64]) -> Vec<Orphan>) {
+    if !TAKES_ORPHANS.load(Ordering::Acquire) {
+        return;
+    }
+    for _ in 0..ROUNDS {
+        let marker = marker.clone();
+        let find = move || {
+            let (orphans, turns) = look();
+            let mut chosen = choose(&orphans, &turns);
+            chosen.retain(|orphan| {
+                let environment = std::fs::read(format!("/proc/{}/environ", orphan.pid));
+                !orphan.has_ended && environment.is_ok_and(|bytes| !marker.is_of_others(&bytes))
+            });
+            for orphan in &chosen {
+                if leftover::stat(orphan.pid).is_some_and(|now| now.started == orphan.started) {
+                    group::kill_one(orphan.pid);
+                }
+            }
+            chosen.len()
+        };
+        if tokio::task::spawn_blocking(find).await.unwrap_or(0) == 0 {
+            return;
+        }
+        tokio::time::sleep(ROUND_INTERVAL).await;
+    }
+}
+
+/// Returns the orphans that no living process of a turn is older than.
+fn unclaimed(orphans: &[Orphan], turns: &[u64]) -> Vec<Orphan> {
+    let oldest = turns.iter().copied().min().unwrap_or(u64::MAX);
+    orphans.iter().copied().filter(|orphan| orphan.started < oldest).collect()
+}
+
+/// Returns the orphans there are, and when the living processes of turns were started; waits for those orphans
+/// that have ended.
+fn look() -> (Vec<Orphan>, Vec<u64>) {
+    let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut orphans, mut turns, mut still) = (Vec::new(), Vec::new(), HashMap::new());
+    for (pid, stat) in leftover::children() {
+        match children.get(&pid) {
+            Some(child) if child.started == stat.started => {
+                still.insert(pid, *child);
+                if child.purpose == Purpose::Turn && !stat.has_ended {
+                    turns.push(stat.started);
+                }
+            }
+            _ if stat.has_ended => group::reap(pid),
+            _ => orphans.push(Orphan { pid, started: stat.started, has_ended: false }),
+        }
+    }
+    *children = still;
+    (orphans, turns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orphan_is_ended_when_no_older_turn_lives() {
+        let orphan = |started| Orphan { pid: 1, started, has_ended: false };
+        let orphans = [orphan(10), orphan(20), orphan(30)];
+        assert_eq!(unclaimed(&orphans, &[5, 40]), [], "the first turn may have started each");
+        assert_eq!(unclaimed(&orphans, &[25, 40]), orphans[..2]);
+        assert_eq!(unclaimed(&orphans, &[20]), orphans[..1], "at the same tick it may be");
+        assert_eq!(unclaimed(&orphans, &[]), orphans);
+    }
+}

@@ -25,6 +25,7 @@ mod environment;
 mod evaluator;
 mod facts;
 mod forks;
+mod fuzz;
 mod graph;
 mod library;
 mod limits;

@@ -1,0 +1,8 @@
+//! `cargo fuzz run inbox`
+#![no_main]
+
+#[path = "../bodies.rs"]
+#[allow(dead_code, reason = "the bodies of the other targets")]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bodies::inbox_entry(bytes));

@@ -131,7 +131,8 @@ pub(super) fn negate(operand: &Value) -> Result<Value, Error> {
     let Value::Number(number) = operand else {
         return Err(error(format!("`-` takes a number, and here is {}", kind(operand))));
     };
-    let exact = whole(number).and_then(|whole| i64::try_from(-whole).ok()).map(Value::from);
+    let opposite = whole(number).and_then(i128::checked_neg);
+    let exact = opposite.and_then(|whole| i64::try_from(whole).ok()).map(Value::from);
     let float = || value::number(-number.as_f64()?);
     exact.or_else(float).ok_or_else(|| error("the number is too large"))
 }

@@ -26,6 +26,11 @@ fn literals_are_values() {
 }
 
 #[test]
+fn opposite_of_a_huge_number_is_one() {
+    assert_values(&[("-1e99", json!(-1e99)), ("--1e99", json!(1e99)), ("---1e99", json!(-1e99))]);
+}
+
+#[test]
 fn paths_lead_to_what_is_there_or_null() {
     assert_values(&[
         ("n", json!(7)),

@@ -24,6 +24,7 @@ mod nodes;
 mod options;
 mod output;
 mod program;
+mod protected;
 mod recovery;
 mod refused_tools;
 mod roles;

@@ -30,7 +30,9 @@ fn forge(test: &Test, from: &str, to: &str) {
         let _ = writeln!(forged, "{body},\"crc\":\"{crc:08x}\"}}");
     }
     std::fs::write(test.journal_file(), forged).expect("written");
-    let _ = std::fs::remove_file(test.run_dir().join("state.json"));
+    for other in ["state.json", "acknowledged"] {
+        let _ = std::fs::remove_file(test.run_dir().join(other));
+    }
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! raymond's own directories and the user's key, which no tool of the real program may touch, whatever the
+//! permission mode.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::POSITIVE;
+use super::machine::Machine;
+use crate::api::on;
+
+/// An agent that tries a tool and, whatever comes of it, ends.
+fn trying(machine: &Machine, tool: &str, input: Value) {
+    machine.prompt("START.md", "ALPHA: try it.");
+    machine.api.script([
+        on("ALPHA").tool(tool, input).times(1),
+        on("").reply("<result>POSITIVE</result>"),
+    ]);
+}
+
+const MODES: [&[&str]; 2] = [&[], &["--dangerously-skip-permissions"]];
+
+#[test]
+fn agent_writes_neither_inbox_nor_state_nor_facts_nor_trust() {
+    let places = [
+        "work/.raymond/runs/tested/inbox/0-forged.json",
+        "work/.raymond/runs/tested/state.json",
+        "work/.raymond/runs/tested/journal.jsonl",
+        "work/.raymond/runs/tested/workflow/START.md",
+        "work/.raymond/dataspace/facts/x/y.json",
+        "home/.local/state/raymond/trust/forged.json",
+    ];
+    for mode in MODES {
+        for place in places {
+            let machine = Machine::new();
+            let path = machine.path(place);
+            trying(&machine, "Write", json!({"file_path": path, "content": "FORGED"}));
+            machine.run(mode).exits(0).prints(POSITIVE);
+            let content = fs::read_to_string(&path).unwrap_or_default();
+            assert!(!content.contains("FORGED"), "{mode:?} {place}");
+        }
+    }
+}
+
+#[test]
+fn agent_does_not_read_the_key() {
+    for mode in MODES {
+        let machine = Machine::new();
+        let key = machine.path("home/.local/state/raymond/key");
+        trying(&machine, "Read", json!({"file_path": key}));
+        machine.run(mode).exits(0).prints(POSITIVE);
+        let text = fs::read_to_string(&key).expect("the key was made when the run started");
+        let requests = machine.api.requests();
+        assert!(requests.iter().all(|request| !request.sees(text.trim())), "{mode:?}");
+    }
+}
+
+#[test]
+fn agent_writes_its_own_files_beside_them() {
+    let machine = Machine::new();
+    let path = machine.path("work/notes.md");
+    trying(&machine, "Write", json!({"file_path": path, "content": "mine"}));
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    assert_eq!(fs::read_to_string(path).expect("written"), "mine");
+}
+
+#[test]
+fn agent_that_may_only_edit_brings_no_hooks_into_the_workspace() {
+    let machine = Machine::new();
+    let path = machine.path("work/.claude/settings.json");
+    let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch pwned"}]}]}});
+    trying(&machine, "Write", json!({"file_path": path, "content": hook.to_string()}));
+    machine.run(&[]).exits(0).prints(POSITIVE);
+    assert!(!path.exists(), "Claude Code protects its own settings");
+}

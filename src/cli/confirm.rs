@@ -17,8 +17,11 @@ pub(super) fn confirmed(
     let mut starter = Starter { state: place::user_state()?, confirms };
     match prepare(&starter) {
         Err(error @ (Error::NotTrusted { .. } | Error::NotConfirmed { .. })) => {
-            if options.json || !is_confirmed(&error) {
+            if options.json || !(stdin().is_terminal() && stderr().is_terminal()) {
                 return Err(error);
+            }
+            if !is_confirmed(&error) {
+                return Err(Error::Declined);
             }
             starter.confirms = Some(TrustOrigin::Question);
             prepare(&starter)
@@ -27,13 +30,12 @@ pub(super) fn confirmed(
     }
 }
 
-/// Asks whether what an error tells is what the person wants; nobody at the terminal does not.
+/// Asks whether what an error tells is what the person wants.
 fn is_confirmed(error: &Error) -> bool {
-    if !(stdin().is_terminal() && stderr().is_terminal()) {
-        return false;
-    }
     output::tell(&error.to_string());
-    output::tell("run it? Type yes to trust it as it is: ");
+    output::tell(
+        "Type yes to trust it as it is and run it; the trust is remembered, `raymond trust --remove` takes it back: ",
+    );
     let mut line = String::new();
     stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "yes")
 }

@@ -186,9 +186,10 @@ fn of_runtime(error: &runtime::Error) -> Exit {
         Error::NoClaude { .. } | Error::NotAProgram { .. } | Error::NoPlugIn { .. } => {
             Exit::Unavailable
         }
-        Error::Io { .. } | Error::Broken { .. } | Error::NoSystem => Exit::Io,
-        Error::NotTrusted { .. } | Error::NotConfirmed { .. } => Exit::NotTrusted,
-        Error::Unsteady { .. } => Exit::Io,
+        Error::Io { .. } | Error::Broken { .. } | Error::NoSystem | Error::Unsteady { .. } => {
+            Exit::Io
+        }
+        Error::NotTrusted { .. } | Error::NotConfirmed { .. } | Error::Declined => Exit::NotTrusted,
         Error::Store(error) => of_store(error),
     }
 }
@@ -200,6 +201,7 @@ fn of_store(error: &store::Error) -> Exit {
         }
         store::Error::Held { .. } => Exit::Held,
         store::Error::Damaged { .. }
+        | store::Error::Copied { .. }
         | store::Error::Cut { .. }
         | store::Error::Empty { .. }
         | store::Error::Newer { .. } => Exit::Invalid,

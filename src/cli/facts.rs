@@ -20,7 +20,7 @@ pub fn facts(args: &FactsArgs) -> Result<Exit, Error> {
             let facts = look(&root, run)?.run.facts.all().collect();
             Listing { facts, warnings: Vec::new() }
         }
-        None => Dataspace::of(&root).with_key(place::user_state()?.key()?).facts()?,
+        None => Dataspace::of(&root).with_key(&place::user_state()?.key()?).facts()?,
     };
     if let Some(label) = &args.label {
         listing.facts.retain(|fact| fact.label == *label);

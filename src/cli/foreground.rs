@@ -37,6 +37,9 @@ pub(super) fn supervise_here(
     for line in plugins::announced(&prepared) {
         terminal.line(&line);
     }
+    for note in &prepared.notes {
+        output::tell(note);
+    }
     for warning in &prepared.warnings {
         tracing::warn!("{warning}");
     }

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use clap::{Args, ValueEnum, builder::PossibleValue};
+use clap::builder::{FalseyValueParser, PossibleValue};
+use clap::{Args, ValueEnum};
 
 use super::args::answers::Answers;
 use super::logging::Logging;
@@ -25,6 +26,7 @@ const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at
 
 /// What can be changed when a run goes on.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Options {
     /// Model of the states that name none: any name or alias that Claude Code takes, such as opus,
     /// sonnet or haiku
@@ -145,7 +147,7 @@ pub struct Consent {
 
     /// Trust the workflow's folder as it is now, or the run as its directory tells it: commands, plug-ins,
     /// rules, settings, servers and an environment of its own. Remembered: see `raymond trust`
-    #[arg(long, visible_alias = "trust-workflow", env = "RAYMOND_TRUST", hide_env_values = true)]
+    #[arg(long, visible_alias = "trust-workflow", env = "RAYMOND_TRUST", hide_env_values = true, value_parser = FalseyValueParser::new())]
     pub trust: bool,
 
     /// Let Claude Code do everything without asking; only for places where nothing can be harmed

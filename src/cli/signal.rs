@@ -18,7 +18,7 @@ use crate::store::dataspace::{Dataspace, Statement};
 /// # Errors
 /// [`Error::Store`] for what cannot be a fact, or cannot be kept.
 pub fn signal(args: &SignalArgs) -> Result<Exit, Error> {
-    let space = Dataspace::of(&place::root(&args.dir.dir)?).with_key(place::user_state()?.key()?);
+    let space = Dataspace::of(&place::root(&args.dir.dir)?).with_key(&place::user_state()?.key()?);
     let (label, key) = (args.label.as_str(), args.key.as_str());
     if args.retract {
         let changed = space.retract(label, key, None)?;

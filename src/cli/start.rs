@@ -50,6 +50,9 @@ fn release(prepared: &Prepared) -> RunId {
     for line in plugins::announced(prepared) {
         output::tell(&line);
     }
+    for note in &prepared.notes {
+        output::tell(note);
+    }
     for warning in &prepared.warnings {
         output::warn(warning);
     }

@@ -33,7 +33,7 @@ pub fn trust(args: &TrustArgs) -> Result<Exit, Error> {
         print_json(&examined, args.show)?;
     } else {
         output::print(
-            &examined.lines().iter().map(|line| format!("{line}\n")).collect::<String>(),
+            &(examined.lines().join("\n") + if examined.requests.is_empty() { "" } else { "\n" }),
         )?;
     }
     if args.show {

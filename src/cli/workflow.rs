@@ -57,7 +57,7 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
         text,
         at: now(),
     };
-    Dataspace::of(&root).with_key(place::user_state()?.key()?).define(&defined)?;
+    Dataspace::of(&root).with_key(&place::user_state()?.key()?).define(&defined)?;
     if args.json {
         let Defined { name, file, program, .. } = &defined;
         return output::print_json(&json!({ "name": name, "file": file, "program": program }));
@@ -69,7 +69,7 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
 fn begin(args: &RunArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
     let path = Path::new(&args.target);
-    let space = Dataspace::of(&root).with_key(place::user_state()?.key()?);
+    let space = Dataspace::of(&root).with_key(&place::user_state()?.key()?);
     let defined = space.defined(&args.target)?;
     match (path.symlink_metadata().is_ok(), defined) {
         (true, Some(defined)) => Err(Error::Usage(format!(

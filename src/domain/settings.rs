@@ -80,6 +80,7 @@ pub enum OnBudget {
 
 /// The settings of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
     /// Who answers.
     pub answerer: Answerer,

@@ -4,6 +4,7 @@
 //! else, is not part of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +79,8 @@ pub fn is_prompt_path(path: &str) -> bool {
 /// Returns whether a file is only read: markdown, text, the script of a trial.
 fn is_plain_text(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    is_prompt_path(path) || name.ends_with(".txt") || name == "replies.yaml"
+    let is_text = Path::new(name).extension().is_some_and(|ending| ending == "txt");
+    is_prompt_path(path) || is_text || name == "replies.yaml"
 }
 
 #[cfg(test)]

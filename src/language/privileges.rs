@@ -2,8 +2,11 @@
 //!
 //! All files count, not only those that the first state leads to: an agent may go to any of them.
 
+mod written;
+
 use std::collections::BTreeMap;
 
+use self::written::WrittenWork;
 use super::graph::program::{Act, Action, Condition, Node, Program, Test, Work};
 use super::graph::read::{Profile, read};
 use super::graph::vocabulary::Vocabulary;
@@ -17,9 +20,6 @@ use crate::domain::id::StateName;
 use crate::domain::plugin::PlugIn;
 use crate::domain::privilege::Privilege;
 use crate::domain::widening::PermissionCeiling;
-
-/// The longest part of a command that is shown, in characters.
-const MAX_SHOWN: usize = 160;
 
 /// A privilege that a file asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,9 @@ impl PrivilegeSurvey<'_> {
                 Ok(name) => self.of_state(&name, folder, text),
                 Err(_) => Vec::new(),
             };
-            found.iter_mut().for_each(|request| request.file.clone_from(path));
+            for request in &mut found {
+                request.file.clone_from(path);
+            }
             requests.extend(found);
         }
         requests
@@ -140,11 +142,7 @@ impl PrivilegeSurvey<'_> {
 }
 
 fn request(privilege: Privilege, place: Place, purpose: &str) -> PrivilegeRequest {
-    let mut shown: String = purpose.trim().chars().take(MAX_SHOWN).collect();
-    if shown.len() < purpose.trim().len() {
-        shown.push('…');
-    }
-    PrivilegeRequest { file: String::new(), place, privilege, purpose: shown }
+    PrivilegeRequest { file: String::new(), place, privilege, purpose: purpose.trim().to_owned() }
 }
 
 fn widened(found: FoundWidening) -> PrivilegeRequest {
@@ -170,6 +168,7 @@ fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> Place {
 /// Returns what the nodes of a graph ask for.
 fn of_graph(graph: &Program, text: &str) -> Vec<PrivilegeRequest> {
     let mut requests = Vec::new();
+    let mut written = WrittenWork::of(text);
     let mut add = |node: Option<&str>, work: &Work| {
         let Some(privilege) = Privilege::of_operation_type(&work.kind) else { return };
         if work.own.is_some() {
@@ -181,11 +180,8 @@ fn of_graph(graph: &Program, text: &str) -> Vec<PrivilegeRequest> {
             }
             None => line.starts_with("entry_preconditions"),
         });
-        let constant = work.parameters.as_constant();
-        let parameter = ["command", "url", "repo_path", "id", "module"]
-            .into_iter()
-            .find_map(|key| constant?.get(key)?.as_str());
-        let purpose = match (node, parameter) {
+        let parameter = written.next(node, &work.kind);
+        let purpose = match (node, parameter.as_deref()) {
             (Some(node), Some(what)) => format!("the node `{node}`: {}: {what}", work.kind),
             (Some(node), None) => format!("the node `{node}`: {}", work.kind),
             (None, what) => format!("before it begins: {} {}", work.kind, what.unwrap_or_default()),
@@ -202,7 +198,9 @@ fn of_graph(graph: &Program, text: &str) -> Vec<PrivilegeRequest> {
                 prompt.responses.values().for_each(|one| actions(&one.consequence, &mut add));
             }
             Node::ValidationGate { validations, .. } => {
-                validations.iter().for_each(|one| conditions(one, &mut add));
+                for one in validations {
+                    conditions(one, &mut add);
+                }
             }
             Node::Reference { .. } => {}
         }
@@ -213,7 +211,9 @@ fn of_graph(graph: &Program, text: &str) -> Vec<PrivilegeRequest> {
 fn conditions(condition: &Condition, add: &mut dyn FnMut(&Work)) {
     match &condition.test {
         Test::All(all) | Test::Any(all) | Test::None(all) => {
-            all.iter().for_each(|one| conditions(one, add));
+            for one in all {
+                conditions(one, add);
+            }
         }
         Test::World(work) => add(work),
         Test::Flag { .. }
@@ -311,7 +311,7 @@ mod tests {
             ".claude/settings.json:1:1 ClaudeSettings Claude Code reads this file where it works beside it",
             "START.md:2:17 Permissions `allowed_tools`: `Bash(rm:*)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(rm:*)'",
             "raymond.yaml:3:1 PlugIns python3 /w/budget.py",
-            "sub/g.yaml:6:1 Commands the node `build`: bash_exec",
+            "sub/g.yaml:6:1 Commands the node `build`: bash_exec: make ${item}",
             "sub/g.yaml:6:1 Network the node `build`: web_fetch: https://example.org/x",
         ];
         assert_eq!(found, expected);

@@ -70,28 +70,28 @@ fn parent_of(pid: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn agent(name: &str) -> Option<ActingAgent> {
-        Some(ActingAgent { run: "r".to_owned(), agent: name.to_owned() })
+    fn agent(name: &str) -> ActingAgent {
+        ActingAgent { run: "r".to_owned(), agent: name.to_owned() }
     }
 
     fn process(name: Option<&str>) -> ProcessMarks {
-        ProcessMarks { is_raymond: false, agent: name.and_then(agent) }
+        ProcessMarks { is_raymond: false, agent: name.map(agent) }
     }
 
     #[test]
     fn agent_is_that_of_the_process_that_the_nearest_raymond_started() {
-        let raymond = ProcessMarks { is_raymond: true, agent: agent("outer") };
+        let raymond = ProcessMarks { is_raymond: true, agent: Some(agent("outer")) };
         let shell = process(Some("pretended"));
         let claude = process(Some("main.1"));
         let chain = [shell.clone(), claude.clone(), raymond.clone(), process(Some("outer"))];
-        assert_eq!(decide(agent("pretended"), &chain), agent("main.1"));
+        assert_eq!(decide(Some(agent("pretended")), &chain), Some(agent("main.1")));
         assert_eq!(
             decide(None, &[process(None), claude]),
-            agent("main.1"),
+            Some(agent("main.1")),
             "a cleared environment"
         );
         assert_eq!(decide(None, &[raymond]), None);
-        assert_eq!(decide(agent("main"), &[]), agent("main"));
+        assert_eq!(decide(Some(agent("main")), &[]), Some(agent("main")));
         assert_eq!(decide(None, &[process(None)]), None);
     }
 

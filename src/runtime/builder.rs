@@ -221,7 +221,7 @@ impl Builder {
         for plug in plugs {
             plug(&mut plugins);
         }
-        for warning in &prepared.warnings {
+        for warning in prepared.warnings.iter().chain(&prepared.notes) {
             tracing::warn!("{warning}");
         }
         let registry = Arc::new(Registry::default());

@@ -67,7 +67,7 @@ pub fn create(
         &settings,
         &Marker { run: workflow_id.clone(), dir: root.path().to_owned() },
     )?;
-    let started = RunStarted {
+    let beginning = RunStarted {
         version: STATE_VERSION,
         workflow_id,
         scope_dir: directory(scope.root())?,
@@ -78,16 +78,25 @@ pub fn create(
         variables,
         settings,
     };
-    let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(started)) };
+    let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(beginning)) };
     let (mut store, run) = RunStore::create(root, &first, Some(&examined.capture))?;
-    let pins = pins_checksum(Some(&examined.capture.pins()));
-    let terms = SealedTerms { settings: run.settings.clone(), pins };
+    let pins = examined.capture.pins();
+    let terms = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(Some(&pins)) };
     seals::keep(starter, root, &run, vec![terms])?;
     store.take_commands_with(starter.state.key()?);
     // What a removed run of this name has left there is not this one's; now no other can have it.
     Dataspace::of(root).ended(&run.workflow_id)?;
     let start = Start::New(Box::new(first));
-    Ok(Prepared { store, run, start, warnings, graphs, user_state: starter.state.clone() })
+    Ok(Prepared {
+        store,
+        run,
+        start,
+        warnings,
+        graphs,
+        user_state: starter.state.clone(),
+        pins,
+        notes: Vec::new(),
+    })
 }
 
 /// `tour-20260115-143022-1a2b` for `workflows/tour/START.md`.

@@ -95,9 +95,12 @@ pub enum Error {
         /// Whether it was trusted as it was before.
         was_trusted: bool,
     },
+    /// The person was asked whether they trust it, and does not.
+    #[error("nothing was started, and nothing is trusted")]
+    Declined,
     /// The run's directory tells other terms than those that a person started it on.
     #[error(
-        "the run {run} is not taken up, for its directory does not tell what you started:\n{}\nit would execute:\n{}\nif that is what you want: raymond run {run} --trust", .differences.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"), .would.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
+        "the run {run} is not as you started it:\n{}\nit would execute:\n{}\nif that is what you want: raymond run {run} --trust", .differences.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"), .would.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
     )]
     NotConfirmed {
         /// The run.

@@ -18,6 +18,7 @@ use crate::process::environment::{NamedVariables, passed_on};
 use crate::process::home::Homes;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
+use crate::store::workflow::Directory;
 use crate::world::gate::NameLookup;
 use crate::world::perform::World;
 use crate::world::place::Place;
@@ -80,11 +81,12 @@ impl Graphs {
         steps: PathBuf,
         marker: Marker,
         space: Dataspace,
-        settings: &Settings,
+        (settings, scope): (&Settings, &Directory),
     ) -> Rc<dyn Performer> {
         let run = marker.run.clone();
         let world = world(homes, steps, marker, self.own.clone(), settings);
-        Rc::new(Ours::new(run, world, space, settings.consent.trusts_workflow))
+        let trusted = settings.consent.trusts_workflow.then(|| scope.clone());
+        Rc::new(Ours::new(run, world, space, trusted))
     }
 }
 

@@ -20,6 +20,7 @@ use crate::domain::privilege::Privilege;
 use crate::domain::turn::TurnId;
 use crate::store;
 use crate::store::dataspace::{Dataspace, Statement, Step, Watch};
+use crate::store::workflow::Directory;
 use crate::world::outcome::Looked;
 use crate::world::perform::World;
 
@@ -28,8 +29,8 @@ pub(super) struct Ours {
     run: RunId,
     world: World,
     space: Dataspace,
-    /// Whether the workflow may run commands and reach other machines.
-    trusts_workflow: bool,
+    /// The workflow's files, if it may run commands and reach other machines.
+    trusted: Option<Directory>,
     /// Whether it is to end.
     ends: Arc<AtomicBool>,
     watch: RefCell<Watch>,
@@ -38,11 +39,29 @@ pub(super) struct Ours {
 }
 
 impl Ours {
-    pub(super) fn new(run: RunId, world: World, space: Dataspace, trusts_workflow: bool) -> Self {
+    pub(super) fn new(
+        run: RunId,
+        world: World,
+        space: Dataspace,
+        trusted: Option<Directory>,
+    ) -> Self {
         let watch = RefCell::new(Watch::new(space.clone()));
         let ends = Arc::default();
         let space = space.until(Arc::clone(&ends));
-        Self { run, world, space, trusts_workflow, ends, watch, warned: RefCell::default() }
+        Self { run, world, space, trusted, ends, watch, warned: RefCell::default() }
+    }
+
+    /// Refuses what the person who started the run did not trust.
+    fn admit(&self, operation: &Operation) -> Result<(), String> {
+        let Some(privilege) = operation.privilege() else { return Ok(()) };
+        let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
+        let Operation::BashExec { command } = operation else { return Ok(()) };
+        match scope.changed_file_in(command) {
+            None => Ok(()),
+            Some(file) => Err(format!(
+                "the command names {file}, a file of the workflow that was changed since the run began; give its old content back, or take it up with --migrate"
+            )),
+        }
     }
 
     fn warn_once(&self, warning: &str) {
@@ -114,8 +133,8 @@ impl Performer for Ours {
         again: bool,
     ) -> Local<Performed> {
         Box::pin(async move {
-            if let Some(privilege) = operation.privilege().filter(|_| !self.trusts_workflow) {
-                return Performed::Done(Err(not_trusted(privilege)));
+            if let Err(why) = self.admit(&operation) {
+                return Performed::Done(Err(why));
             }
             match self.world.at(&home) {
                 Ok(world) => world.perform(&name, &operation, again).await,

@@ -47,7 +47,7 @@ pub(super) fn check(
     }
     let differences = match seal::find(&starter.state, root, &run.workflow_id)? {
         Some(seal) => seal.differences(&run.scope_dir, found),
-        None => vec!["nobody on this account has started it: its directory was copied or moved here, or an older raymond made it".to_owned()],
+        None => vec!["there is no seal of it: it was copied or moved here, another account or an older raymond started it, or your key is new".to_owned()],
     };
     if differences.is_empty() {
         return Ok(());

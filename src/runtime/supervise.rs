@@ -26,7 +26,7 @@ use crate::process::command::Marker;
 use crate::process::companion;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{Root, RunDir};
-use crate::store::pinned::{self, PinnedFiles};
+use crate::store::pinned::PinnedFiles;
 use crate::store::run_store::RunStore;
 use crate::store::seal;
 use crate::store::user_state::UserState;
@@ -49,8 +49,12 @@ pub struct Prepared {
     pub warnings: Vec<String>,
     /// What its graphs run with.
     pub graphs: Graphs,
+    /// What is different in the files that it takes up, a text of several lines for each.
+    pub notes: Vec<String>,
     /// What raymond keeps for the person who started it.
     pub user_state: UserState,
+    /// The workflow's files as they were when the run began.
+    pub pins: WorkflowPins,
 }
 
 impl Prepared {
@@ -107,12 +111,9 @@ pub async fn supervised(
     registry: Arc<Registry>,
     interrupts: &mut Interrupts,
 ) -> Result<Run, Error> {
-    let Prepared { store, run, start, graphs, user_state, .. } = prepared;
+    let Prepared { store, run, start, graphs, user_state, pins, .. } = prepared;
     let settings = start.settings(&run).clone();
-    let scope = match pinned::load(&store.dir().pins())? {
-        Some(pins) => pinned_scope(&run, &settings, store.dir(), pins)?,
-        None => live_scope(&run, &settings)?,
-    };
+    let scope = pinned_scope(&run, &settings, store.dir(), pins)?;
     let steps = store.dir().steps();
     let homes = homes(root, &run.workflow_id, &settings);
     let runner =
@@ -134,8 +135,8 @@ pub async fn supervised(
     let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
     let steps = store.dir().steps();
     let performer = {
-        let space = Dataspace::of(root).with_key(user_state.key()?);
-        graphs.world(homes, steps, marker.clone(), space, &settings)
+        let space = Dataspace::of(root).with_key(&user_state.key()?);
+        graphs.world(homes, steps, marker.clone(), space, (&settings, &scope))
     };
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {

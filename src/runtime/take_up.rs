@@ -32,39 +32,52 @@ pub fn take_up(
     mut store: RunStore,
     recovered: Recovered,
     mut settings: Settings,
-    graphs: Graphs,
+    mut graphs: Graphs,
     root: &Root,
     starter: &Starter,
 ) -> Result<Prepared, Error> {
-    let Recovered { run, untouched, mut warnings, .. } = recovered;
+    let Recovered { run, untouched, warnings, .. } = recovered;
+    let mut notes = Vec::new();
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
     seals::check(starter, root, &run, &found)?;
     check_answers(&run, &settings)?;
     let mut terms = vec![found];
-    let new_pins = match pins {
+    let pins = match pins {
         Some(pins) if !graphs.migrate => {
-            check_graphs(&run, &pinned_scope(&run, &settings, store.dir(), pins)?, &graphs)?;
-            terms[0].pins.clone()
+            // What is pinned was taken up on purpose, also where an agent began with another text of it.
+            graphs.migrate = true;
+            let scope = pinned_scope(&run, &settings, store.dir(), pins.clone())?;
+            check_graphs(&run, &scope, &graphs)?;
+            pins
         }
         pins => {
             check_graphs(&run, &live_scope(&run, &settings)?, &graphs)?;
             let to = (&mut settings, &graphs);
             let copy = store.dir().workflow();
             let migration = seals::migrate((root, &copy), &run, to, pins.as_ref(), starter)?;
-            warnings.extend(migration.notes);
+            notes = migration.notes;
             let new_pins = pins_checksum(Some(&migration.pins));
-            terms.push(SealedTerms { pins: new_pins.clone(), ..terms[0].clone() });
+            terms.push(SealedTerms { pins: new_pins, ..terms[0].clone() });
             seals::keep(starter, root, &run, terms.clone())?;
             store.repin(&migration.capture)?;
-            new_pins
+            migration.pins
         }
     };
-    terms.push(SealedTerms { settings: settings.clone(), pins: new_pins });
+    terms.push(SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) });
     seals::keep(starter, root, &run, terms)?;
     store.take_commands_with(starter.state.key()?);
     let start = Start::again(untouched, settings, &run);
-    Ok(Prepared { store, run, start, warnings, graphs, user_state: starter.state.clone() })
+    Ok(Prepared {
+        store,
+        run,
+        start,
+        warnings,
+        graphs,
+        user_state: starter.state.clone(),
+        pins,
+        notes,
+    })
 }
 
 /// Whether what is given now answers what is asked already, where it is meant to.

@@ -14,10 +14,14 @@ use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::graph::vocabulary::Vocabulary;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
+use crate::store;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::Root;
 use crate::store::trust::{self, TrustOrigin, TrustedFolder, trust_checksum};
 use crate::store::user_state::UserState;
+
+/// The longest part of a purpose that is shown in a line, in characters.
+const MAX_SHOWN: usize = 400;
 
 /// The person who starts a run: where their trust is kept, and what they say now.
 #[derive(Debug, Clone)]
@@ -33,8 +37,10 @@ pub struct Starter {
 pub struct ExaminedFolder {
     /// Its real path.
     pub folder: String,
-    /// What its files ask for that nobody has allowed.
+    /// What its files ask for: trust gives all of it.
     pub requests: Vec<PrivilegeRequest>,
+    /// Whether this run needs any of it that nobody has allowed yet.
+    needs_trust: bool,
     /// The checksum that trust is given for.
     pub checksum: String,
     /// Its files.
@@ -65,12 +71,13 @@ pub fn examine(
     };
     // What trust is about does not depend on how this run is started.
     let usual = PermissionCeiling::of(&Settings::default());
-    let asking = survey(&usual, &settings_of(workflow).plugins);
-    let asking: BTreeSet<String> = asking.into_iter().map(|request| request.file).collect();
+    let requests = survey(&usual, &settings_of(workflow).plugins);
+    let asking: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
     let pins = capture.pins();
     Ok(ExaminedFolder {
         folder: folder.display().to_string(),
-        requests: survey(&PermissionCeiling::of(settings), &plugins),
+        needs_trust: !survey(&PermissionCeiling::of(settings), &plugins).is_empty(),
+        requests,
         checksum: trust_checksum(pins.trusted_files(&asking)),
         capture,
     })
@@ -91,22 +98,35 @@ impl ExaminedFolder {
     /// # Errors
     /// [`Error::NotTrusted`] if they have not said so.
     pub(super) fn admit(&self, settings: &mut Settings, starter: &Starter) -> Result<(), Error> {
-        if self.requests.is_empty() {
+        if !self.needs_trust {
             return Ok(());
         }
         if let Some(origin) = starter.confirms {
             self.remember(&starter.state, origin)?;
-        } else if !settings.consent.trusts_workflow
-            && !trust::is_trusted(&starter.state, &self.folder, &self.checksum)?
-        {
+        } else if !settings.consent.trusts_workflow && !self.is_trusted(&starter.state)? {
             return Err(Error::NotTrusted {
                 folder: self.folder.clone(),
                 requests: self.requests.clone(),
-                was_trusted: trust::was_trusted(&starter.state, &self.folder)?,
+                was_trusted: self.was_trusted(&starter.state),
             });
         }
         settings.consent.trusts_workflow = true;
         Ok(())
+    }
+
+    /// Returns whether the folder is trusted as it is. Trust that was given with another key is none.
+    ///
+    /// # Errors
+    /// [`Error::Store`].
+    pub fn is_trusted(&self, state: &UserState) -> Result<bool, Error> {
+        match trust::is_trusted(state, &self.folder, &self.checksum) {
+            Err(store::Error::Unproven { .. }) => Ok(false),
+            trusted => Ok(trusted?),
+        }
+    }
+
+    fn was_trusted(&self, state: &UserState) -> bool {
+        trust::was_trusted(state, &self.folder).unwrap_or(true)
     }
 
     /// Returns a line for each request, with its place.
@@ -120,7 +140,11 @@ impl ExaminedFolder {
 pub(super) fn line(request: &PrivilegeRequest) -> String {
     let PrivilegeRequest { file, place, privilege, purpose } = request;
     let place = format!("{}:{}", place.line, place.column);
-    format!("{file}:{place}: {}: {purpose}", privilege.meaning()).replace(['\n', '\r'], " ")
+    let mut shown: String = purpose.trim().replace('\n', " ⏎ ").chars().take(MAX_SHOWN).collect();
+    if purpose.chars().count() > MAX_SHOWN {
+        shown.push('…');
+    }
+    format!("{file}:{place}: {}: {shown}", privilege.meaning())
 }
 
 /// Returns the real path of a folder as text, for what is kept of it.

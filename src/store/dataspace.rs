@@ -94,7 +94,7 @@ impl Dataspace {
 
     /// The same for one who believes only what someone with the user's key has written.
     #[must_use]
-    pub fn with_key(self, key: ProofKey) -> Self {
+    pub fn with_key(self, key: &ProofKey) -> Self {
         // A proof is good for this dataspace alone.
         Self { key: Some(key.derive(&self.path.display().to_string())), ..self }
     }

@@ -70,6 +70,16 @@ pub enum Error {
         /// The file that says so.
         note: PathBuf,
     },
+    /// The directory of a run was copied.
+    #[error(
+        "{id} is a copy of the run {of}; go on with {of}, or give its directory that name again"
+    )]
+    Copied {
+        /// The name of the directory.
+        id: RunId,
+        /// The run that its journal is of.
+        of: RunId,
+    },
     /// The journal holds nothing.
     #[error("{}: the journal holds no record of the run; restore it from a copy, or remove the run's directory", .path.display())]
     Empty {

@@ -19,6 +19,7 @@ pub mod record;
 pub mod run_store;
 pub mod seal;
 pub mod snapshot;
+mod source_text;
 pub mod stop_request;
 pub mod trust;
 pub mod user_state;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::workflow::text;
+use super::source_text::text;
 use super::{Error, files};
 use crate::domain::id::StateName;
 use crate::domain::workflow_pins::{PINS_VERSION, WorkflowPins, is_prompt_path};
@@ -102,6 +102,17 @@ impl PinnedFiles {
         }
         let error = "the run's copy of this file was changed, so it is not executed; take up the file as it is now with --migrate";
         Err(source::Error::Unreadable { path: shown(), error: error.to_owned() })
+    }
+
+    /// Returns a file whose name stands in a command and whose content has changed: the command would run what
+    /// nobody has trusted.
+    pub(super) fn changed_file_in(&self, command: &str) -> Option<String> {
+        let is_named = |path: &&String| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            !name.is_empty() && command.contains(name)
+        };
+        let is_changed = |path: &&String| !self.is_as_pinned(&self.live.join(path.as_str()));
+        self.pins.files.keys().filter(is_named).find(is_changed).cloned()
     }
 
     /// Says once that a file is not what it was: the run goes on with what it was.

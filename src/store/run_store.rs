@@ -135,6 +135,9 @@ impl RunStore {
             inbox::remove(&dir.inbox(), &name)?;
         }
         let replayed = replay(&dir)?;
+        if replayed.run.workflow_id != *id {
+            return Err(Error::Copied { id: id.clone(), of: replayed.run.workflow_id });
+        }
         let mut warnings = replayed.warnings;
         if replayed.torn > 0 {
             cut(&dir.journal(), replayed.end)?;

@@ -58,6 +58,7 @@ fn name(directory: &str, run: &RunId) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::money::Usd;
     use crate::domain::sealed_terms::SealedTerms;
     use crate::domain::settings::Settings;
 
@@ -68,8 +69,8 @@ mod tests {
         let root = Root::new("/w/.raymond");
         let run = RunId::parse("r").expect("a run");
         assert_eq!(find(&state, &root, &run).expect("looked"), None);
-        let mut settings = Settings::default();
-        settings.budget_usd = Some(crate::domain::money::Usd::from_dollars(0.01));
+        let budget_usd = Some(Usd::from_dollars(0.01));
+        let settings = Settings { budget_usd, ..Settings::default() };
         let terms = SealedTerms { settings, pins: "p".to_owned() };
         let seal = RunSeal {
             run: run.clone(),

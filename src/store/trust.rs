@@ -56,11 +56,10 @@ pub struct TrustedFolder {
 /// Returns the checksum of the files that trust is about.
 #[must_use]
 pub fn trust_checksum<'a>(files: impl IntoIterator<Item = (&'a str, &'a PinnedFile)>) -> String {
-    let mut list = String::new();
-    for (path, file) in files {
-        list.push_str(&format!("{:?} {} {}\n", path, file.checksum, file.is_executable));
-    }
-    checksum(list)
+    let line = |(path, file): (&str, &PinnedFile)| {
+        format!("{path:?} {} {}", file.checksum, file.is_executable)
+    };
+    checksum(files.into_iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// Remembers that a folder is trusted as it is.

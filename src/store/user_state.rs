@@ -4,6 +4,7 @@
 //! Agents may write into the workspace, and `.raymond` lies there as a rule. What has to be believed
 //! lies here, and bears a proof that only who can read the key can make.
 
+use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -180,7 +181,11 @@ impl ProofKey {
     #[must_use]
     pub fn proof(&self, purpose: &str, content: &[u8]) -> String {
         let tag = self.mac(purpose, content).finalize().into_bytes();
-        tag.iter().map(|byte| format!("{byte:02x}")).collect()
+        tag.iter().fold(String::new(), |mut text, byte| {
+            // Writing to a text cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
     }
 
     /// Returns whether a proof is that of a content, in a time that does not depend on where they differ.
@@ -236,7 +241,7 @@ fn read_key(path: &Path) -> Result<ProofKey, Error> {
         return Err(refused("it is not a regular file; remove it, and raymond makes a new one"));
     }
     if metadata.mode() & 0o077 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(refused("others can read or write it; make it yours alone: chmod 600"));
+        return Err(refused("others can read or write it; make it yours alone with chmod 600"));
     }
     let mut text = String::new();
     file.take(1024).read_to_string(&mut text).map_err(Error::io("read", path))?;
@@ -294,13 +299,13 @@ mod tests {
         let state = UserState::new(place.path());
         let made = state.key().expect("made");
         assert_eq!(state.key().expect("read").text(), made.text());
-        let mode = |mode| std::fs::Permissions::from_mode(mode);
+        let permissions = std::fs::Permissions::from_mode;
         let file = state.key_file();
         assert_eq!(file.metadata().expect("there").permissions().mode() & 0o777, 0o600);
-        std::fs::set_permissions(&file, mode(0o644)).expect("changed");
+        std::fs::set_permissions(&file, permissions(0o644)).expect("changed");
         let error = state.key().expect_err("refused").to_string();
         assert!(
-            error.contains("others can read or write it; make it yours alone: chmod 600"),
+            error.contains("others can read or write it; make it yours alone with chmod 600"),
             "{error}"
         );
     }

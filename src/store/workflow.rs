@@ -1,12 +1,11 @@
 //! The files of a workflow in a directory, which nothing read through here can leave.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::capture::MAX_FILE as LONGEST;
 use super::pinned::PinnedFiles;
+use super::source_text::text;
 use crate::domain::id::{Folder, StateName};
 use crate::language::hint::closest;
 use crate::language::source::{Error, Source, stays_below};
@@ -77,6 +76,12 @@ impl Directory {
     /// [`Error`] if it came after the run began, or the copy was changed.
     pub fn executable_copy(&self, path: &Path) -> Result<Option<PathBuf>, Error> {
         self.pinned.as_ref().map_or(Ok(None), |pinned| pinned.executable_copy(path))
+    }
+
+    /// Returns a file of the workflow that a command names and that is not what it was when the run began.
+    #[must_use]
+    pub fn changed_file_in(&self, command: &str) -> Option<String> {
+        self.pinned.as_ref()?.changed_file_in(command)
     }
 
     /// The real path of a file, which is in the directory and a regular file. Only a link can lead
@@ -233,26 +238,6 @@ fn below(root: &Path, path: &str) -> Result<(PathBuf, String), Error> {
         return Err(Error::Outside { path: shown });
     }
     Ok((real, shown))
-}
-
-/// The text of a regular file, and how the file is shown to people.
-pub(super) fn text(real: &Path, shown: &str) -> Result<String, Error> {
-    let path = || shown.to_owned();
-    let unreadable =
-        |error: std::io::Error| Error::Unreadable { path: path(), error: error.to_string() };
-    let mut bytes = Vec::new();
-    let file = File::open(real).map_err(unreadable)?;
-    let size = file.metadata().map_err(unreadable)?.len();
-    if size > LONGEST {
-        return Err(Error::TooLong { path: path(), size, limit: LONGEST });
-    }
-    file.take(LONGEST).read_to_end(&mut bytes).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|error| {
-        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = good.split(|&byte| byte == b'\n').count();
-        let column = good.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
-        Error::NotText { path: path(), line, column }
-    })
 }
 
 #[cfg(test)]

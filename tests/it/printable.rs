@@ -83,6 +83,7 @@ fn ways(command: &str) -> Vec<Shown> {
         ],
         "worktrees" => vec![quiet("worktrees t")],
         "stop" => vec![quiet("stop t")],
+        "trust" => vec![all("trust EVIL"), quiet("trust --list")],
         "recover" => vec![all("recover")],
         "check" => vec![all("check broken"), all("check broken/p.lisp"), all("check EVIL")],
         "graph" => vec![

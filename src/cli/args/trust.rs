@@ -19,6 +19,7 @@ exits 77 and starts nothing; on a terminal it asks. `--trust` of `raymond run` s
 
 /// Options of `trust`.
 #[derive(Debug, Clone, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct TrustArgs {
     /// A folder with a workflow, or a file of one
     #[arg(value_name = "PATH", required_unless_present = "list")]

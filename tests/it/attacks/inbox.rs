@@ -62,8 +62,8 @@ fn fact_that_an_agent_writes_into_the_dataspace_does_not_hold() {
     let label =
         std::fs::read_dir(&folder).expect("facts").next().expect("one").expect("read").path();
     let file = std::fs::read_dir(label).expect("facts").next().expect("one").expect("read").path();
-    let text = std::fs::read_to_string(&file).expect("read");
-    std::fs::write(&file, text.replace("good", "evil")).expect("written");
+    let content = std::fs::read_to_string(&file).expect("read");
+    std::fs::write(&file, content.replace("good", "evil")).expect("written");
     let facts = test.raymond(&["facts", "--json"]);
     facts.ok().stderr_has("it bears no proof that you or your runs wrote it");
     assert_eq!(facts.json(), json!([]));

@@ -73,8 +73,8 @@ fn other_program_or_more_permissions_in_the_run_directory_are_not_executed() {
 fn list_of_pinned_files_that_was_changed_is_not_believed() {
     let test = interrupted();
     let list = test.run_dir().join("workflow.json");
-    let text = std::fs::read_to_string(&list).expect("a list");
-    std::fs::write(&list, text.replacen("sha256:", "sha256:0", 1)).expect("written");
+    let content = std::fs::read_to_string(&list).expect("a list");
+    std::fs::write(&list, content.replacen("sha256:", "sha256:0", 1)).expect("written");
     test.again(&[]).code(77).stderr_has("the list of its workflow's files is another");
     std::fs::remove_file(&list).expect("removed");
     test.again(&[]).code(77);
@@ -86,7 +86,7 @@ fn run_that_came_with_a_repository_is_not_executed_until_it_is_confirmed() {
     let state = test.root().join("home/.local/state/raymond/runs");
     std::fs::remove_dir_all(state).expect("removed: another account has none");
     let outcome = test.again(&[]);
-    outcome.code(77).stderr_has("nobody on this account has started it");
+    outcome.code(77).stderr_has("there is no seal of it");
     test.raymond(&["recover", "--all"]).code(77);
     test.again(&["--trust"]).ok().ended("main", "ok");
 }

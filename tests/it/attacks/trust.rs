@@ -11,7 +11,7 @@ fn folder(files: &[(&str, &str)]) -> Test {
     files.iter().fold(test, |test, (name, text)| test.file(name, text.as_bytes()))
 }
 
-fn graph(action: serde_json::Value) -> String {
+fn graph(action: &serde_json::Value) -> String {
     json!({
         "name": "flow",
         "version": "1.0.0",
@@ -28,9 +28,9 @@ fn graph(action: serde_json::Value) -> String {
 
 #[test]
 fn folder_that_asks_for_more_than_prompts_starts_nothing_and_is_told_what() {
-    let command = graph(json!({"type": "bash_exec", "command": "touch pwned"}));
-    let clone = graph(json!({"type": "clone_repo", "url": "http://127.0.0.1:1/x", "dest": "d"}));
-    let page = graph(json!({"type": "web_fetch", "url": "http://127.0.0.1:1/", "store_as": "p"}));
+    let command = graph(&json!({"type": "bash_exec", "command": "touch pwned"}));
+    let clone = graph(&json!({"type": "clone_repo", "url": "http://127.0.0.1:1/x", "dest": "d"}));
+    let page = graph(&json!({"type": "web_fetch", "url": "http://127.0.0.1:1/", "store_as": "p"}));
     let table: [(&str, &str, &str); 7] = [
         (
             "other.yaml",
@@ -80,7 +80,7 @@ fn folder_that_only_prompts_needs_no_trust() {
 
 #[test]
 fn trust_is_lost_when_a_file_changes_that_can_do_more_and_not_when_a_prompt_does() {
-    let command = graph(json!({"type": "bash_exec", "command": "touch ran"}));
+    let command = graph(&json!({"type": "bash_exec", "command": "touch ran"}));
     let test = folder(&[("flow.yaml", &command), ("run.sh", "true\n")]);
     test.raymond(&["trust", "."]).ok().stdout_has("bash_exec: touch ran");
     test.run(&["START.md", "--id", "a"]).ok();
@@ -103,7 +103,7 @@ fn trust_is_lost_when_a_file_changes_that_can_do_more_and_not_when_a_prompt_does
 
 #[test]
 fn person_at_a_terminal_is_shown_the_list_and_asked() {
-    let command = graph(json!({"type": "bash_exec", "command": "touch ran"}));
+    let command = graph(&json!({"type": "bash_exec", "command": "touch ran"}));
     let test = folder(&[("flow.yaml", &command)]);
     let mut screen = test.on_screen(&["run", "--id", "t", "START.md"], (30, 120));
     screen.wait_for(&["flow.yaml", "runs commands", "Type yes"]);
@@ -130,14 +130,14 @@ fn plug_in_that_an_agent_writes_into_raymond_yaml_is_not_started_by_the_next_run
 
 #[test]
 fn trust_that_someone_writes_without_the_key_is_none() {
-    let command = graph(json!({"type": "bash_exec", "command": "touch pwned"}));
+    let command = graph(&json!({"type": "bash_exec", "command": "touch pwned"}));
     let test = folder(&[("flow.yaml", &command)]);
     test.raymond(&["trust", "."]).ok();
     let trust = test.root().join("home/.local/state/raymond/trust");
     let kept =
         std::fs::read_dir(trust).expect("kept").next().expect("a file").expect("read").path();
-    let text = std::fs::read_to_string(&kept).expect("read");
-    std::fs::write(&kept, text.replacen("sha256:", "sha256:0", 1)).expect("written");
-    test.run(&["flow.yaml"]).code(77).stderr_has("its proof does not hold");
+    let content = std::fs::read_to_string(&kept).expect("read");
+    std::fs::write(&kept, content.replacen("sha256:", "sha256:0", 1)).expect("written");
+    test.run(&["flow.yaml"]).code(77).stderr_has("touch pwned");
     assert!(!test.flow().join("pwned").exists());
 }

@@ -83,6 +83,21 @@ fn copy_of_the_workflow_that_an_agent_changes_is_not_executed() {
 }
 
 #[test]
+fn script_that_an_agent_changes_is_not_executed_by_a_trusted_command() {
+    let test = agent("flow.yaml")
+        .file("flow.yaml", graph("sh tools/build.sh || touch refused").as_bytes())
+        .file("tools/build.sh", b"touch as-it-was\n");
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    std::fs::write(test.flow().join("tools/build.sh"), "touch pwned\n").expect("written");
+    test.release("go");
+    live.wait();
+    assert!(!was_run(&test) && !test.flow().join("refused").exists());
+    let records = test.journal().iter().map(ToString::to_string).collect::<String>();
+    assert!(records.contains("the command names tools/build.sh"), "{records}");
+}
+
+#[test]
 fn prompt_that_an_agent_changes_is_asked_as_it_was() {
     let test = agent("NEXT.md");
     let mut live = test.spawn(&["START.md"]);
@@ -143,7 +158,7 @@ fn changed_files_are_taken_up_on_purpose_and_shown() {
     std::fs::write(test.flow().join("NEXT.md"), "another prompt").expect("written");
     let outcome = test.again(&["--migrate"]);
     outcome.ok().stderr_has("NEXT.md: changed since the run began");
-    outcome.stderr_has("-the next prompt").stderr_has("+another prompt");
+    outcome.stderr_has("\n  -the next prompt").stderr_has("\n  +another prompt");
     assert_eq!(test.prompts().last().map(String::as_str), Some("another prompt"));
 }
 

@@ -1,0 +1,28 @@
+//! The text of one file of a workflow.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::capture::MAX_FILE;
+use crate::language::source::Error;
+
+/// Returns the text of a regular file, which is shown to people as `shown`.
+pub(super) fn text(real: &Path, shown: &str) -> Result<String, Error> {
+    let path = || shown.to_owned();
+    let unreadable =
+        |error: std::io::Error| Error::Unreadable { path: path(), error: error.to_string() };
+    let mut bytes = Vec::new();
+    let file = File::open(real).map_err(unreadable)?;
+    let size = file.metadata().map_err(unreadable)?.len();
+    if size > MAX_FILE {
+        return Err(Error::TooLong { path: path(), size, limit: MAX_FILE });
+    }
+    file.take(MAX_FILE).read_to_end(&mut bytes).map_err(unreadable)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.split(|&byte| byte == b'\n').count();
+        let column = good.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
+        Error::NotText { path: path(), line, column }
+    })
+}

@@ -14,7 +14,7 @@ pub(super) fn confirmed(
     mut prepare: impl FnMut(&Starter) -> Result<Prepared, Error>,
 ) -> Result<Prepared, Error> {
     let confirms = person::trusts(&options.consent).then_some(TrustOrigin::Option);
-    let mut starter = Starter { state: place::user_state()?, confirms };
+    let mut starter = Starter { state: place::user_state()?, confirms, shown: None };
     match prepare(&starter) {
         Err(error @ (Error::NotTrusted { .. } | Error::NotConfirmed { .. })) => {
             if options.json || !(stdin().is_terminal() && stderr().is_terminal()) {
@@ -24,6 +24,8 @@ pub(super) fn confirmed(
                 return Err(Error::Declined);
             }
             starter.confirms = Some(TrustOrigin::Question);
+            // What changes while the question stands was not what the answer is about.
+            starter.shown = shown(&error);
             prepare(&starter)
         }
         prepared => prepared,
@@ -38,4 +40,14 @@ fn is_confirmed(error: &Error) -> bool {
     );
     let mut line = String::new();
     stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "yes")
+}
+
+/// Returns the checksum of what an error tells the person.
+fn shown(error: &Error) -> Option<String> {
+    match error {
+        Error::NotTrusted { checksum, .. } | Error::NotConfirmed { checksum, .. } => {
+            Some(checksum.clone())
+        }
+        _ => None,
+    }
 }

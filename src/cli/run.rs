@@ -8,7 +8,7 @@ use super::exit::{Error, Exit};
 use super::foreground::supervise_here;
 use super::options::Options;
 use super::target::{self, Target};
-use super::{background, confirm, output, settings, summary};
+use super::{background, confirm, output, person, settings, summary};
 use crate::domain::id::RunId;
 use crate::domain::run::Status;
 use crate::process::cgroup::RunGroups;
@@ -75,6 +75,7 @@ pub(super) fn create_of(
 }
 
 fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Exit, Error> {
+    person::must_act("go on with a run")?;
     let (store, mut recovered) = RunStore::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if matches!(recovered.run.status, Status::Completed | Status::Failed) {

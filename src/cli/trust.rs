@@ -28,7 +28,7 @@ pub fn trust(args: &TrustArgs) -> Result<Exit, Error> {
     }
     let root = place::root(&args.dir.dir)?;
     let workflow = Workflow::open(path)?;
-    let examined = examine(&root, &workflow, &settings_of(&workflow), &Vocabulary::new())?;
+    let examined = examine(&root, &workflow, &settings_of(&workflow), &Vocabulary::new(), None)?;
     if args.json {
         print_json(&examined, args.show)?;
     } else {

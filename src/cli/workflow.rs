@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::RunArgs;
 use super::args::programs::{DefineArgs, WorkflowCommand};
 use super::exit::{Error, Exit};
-use super::{output, run, start};
+use super::{output, person, run, start};
 use crate::actor::clock::now;
 use crate::domain::printable::printable_line;
 use crate::language::diagnostic::Diagnostic;
@@ -57,6 +57,7 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
         text,
         at: now(),
     };
+    person::must_act("define a program")?;
     Dataspace::of(&root).with_key(&place::user_state()?.key()?).define(&defined)?;
     if args.json {
         let Defined { name, file, program, .. } = &defined;

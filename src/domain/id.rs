@@ -87,6 +87,25 @@ macro_rules! checked_when_read {
     };
 }
 
+/// An id that is read is an argument of a program: nothing that could pass for an option.
+macro_rules! plain_when_read {
+    ($name:ident) => {
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                let is_plain =
+                    |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+                if text.starts_with('-') || !text.chars().all(is_plain) {
+                    return Err(serde::de::Error::custom(format!(
+                        "{text:?} is not the id of a session"
+                    )));
+                }
+                Ok(Self::new(&text))
+            }
+        }
+    };
+}
+
 mod place;
 
 shared_name! {
@@ -194,9 +213,9 @@ impl AgentId {
 
 shared_name! {
     /// The id of a Claude Code session, chosen by the runtime before the session exists.
-    #[derive(Deserialize)]
     SessionId
 }
+plain_when_read!(SessionId);
 
 impl SessionId {
     /// Takes the id as it stands; Claude Code wants a UUID.
@@ -208,9 +227,9 @@ impl SessionId {
 
 shared_name! {
     /// The `uuid` of a message in a session, to which the session's history can be cut back.
-    #[derive(Deserialize)]
     MessageId
 }
+plain_when_read!(MessageId);
 
 impl MessageId {
     /// Takes the id as it stands.

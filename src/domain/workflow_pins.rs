@@ -59,12 +59,21 @@ impl WorkflowPins {
         found.collect()
     }
 
+    /// Puts another content in the place of a file's.
+    pub fn replace(&mut self, path: &str, checksum: String) {
+        let pinned = PinnedFile { checksum, size: 0, is_executable: false };
+        self.files.insert(path.to_owned(), pinned);
+    }
+
     /// Returns the files whose change ends the folder's trust: all but prompts and texts that ask for
     /// nothing. `asking` has the files that do.
     #[must_use]
     pub fn trusted_files(&self, asking: &BTreeSet<String>) -> BTreeMap<&str, &PinnedFile> {
-        let counts = |path: &str| asking.contains(path) || !is_plain_text(path);
-        let files = self.files.iter().filter(|(path, _)| counts(path));
+        let is_claude = |path: &str| path.split('/').any(|part| part == ".claude");
+        let counts = |path: &str, file: &PinnedFile| {
+            asking.contains(path) || file.is_executable || is_claude(path) || !is_plain_text(path)
+        };
+        let files = self.files.iter().filter(|(path, file)| counts(path, file));
         files.map(|(path, file)| (path.as_str(), file)).collect()
     }
 }

@@ -155,8 +155,8 @@ fn widened(found: FoundWidening) -> PrivilegeRequest {
 }
 
 fn is_claude_settings(folder: &str, name: &str) -> bool {
-    let inside = folder.rsplit('/').next() == Some(".claude");
-    inside && matches!(name, "settings.json" | "settings.local.json")
+    let is_inside = folder.split('/').any(|part| part == ".claude");
+    is_inside || name == ".mcp.json"
 }
 
 /// Returns the place of the first line that fits.
@@ -262,12 +262,15 @@ fn by_words(text: &str) -> Vec<PrivilegeRequest> {
         "run_command",
         "web_fetch",
     ];
-    let is_graph = text.lines().any(|line| line.starts_with("nodes:"));
-    let found = WORDS.into_iter().filter(|word| is_graph && text.contains(word)).map(|word| {
+    if !text.contains("nodes") {
+        return Vec::new();
+    }
+    let found = WORDS.into_iter().filter(|word| text.contains(word)).map(|word| {
         let privilege = Privilege::of_operation_type(word).unwrap_or(Privilege::Commands);
         request(privilege, place_of(text, |line| line.contains(word)), word)
     });
-    found.collect()
+    let unread = "this graph cannot be read as it is, and may run commands once it can";
+    found.chain([request(Privilege::Commands, Place::START, unread)]).collect()
 }
 
 #[cfg(test)]
@@ -320,7 +323,11 @@ mod tests {
     #[test]
     fn a_graph_that_cannot_be_read_yet_is_judged_by_its_words() {
         let broken = GRAPH.replace("on_failure: done", "on_failure: gone");
-        let expected = ["g.yaml:12:1 Commands bash_exec", "g.yaml:13:1 Network web_fetch"];
+        let expected = [
+            "g.yaml:12:1 Commands bash_exec",
+            "g.yaml:13:1 Network web_fetch",
+            "g.yaml:1:1 Commands this graph cannot be read as it is, and may run commands once it can",
+        ];
         assert_eq!(found(&[("g.yaml", &broken)]), expected);
         assert!(found(&[("ci.yaml", "steps:\n  - run: bash_exec\n")]).is_empty());
     }

@@ -36,7 +36,9 @@ impl WorkflowFolders {
 pub fn denied_tools(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<String> {
     let mut arguments = vec!["--disallowedTools".to_owned(), NEVER_OFFERED.to_owned()];
     arguments.extend(folders.protected.iter().flat_map(ProtectedFolders::deny_rules));
-    arguments.extend(options.disallowed_tools.iter().flatten().cloned());
+    // A rule that begins so would be read as an option of its own.
+    let is_rule = |rule: &&String| !rule.starts_with('-');
+    arguments.extend(options.disallowed_tools.iter().flatten().filter(is_rule).cloned());
     arguments
 }
 
@@ -58,7 +60,10 @@ pub fn option_flags(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<Str
         add("--tools", vec![tools.join(",")]);
     }
     if let Some(rules) = options.allowed_tools.as_ref().filter(|rules| !rules.is_empty()) {
-        add("--allowedTools", rules.clone());
+        add(
+            "--allowedTools",
+            rules.iter().filter(|rule| !rule.starts_with('-')).cloned().collect(),
+        );
     }
     if let Some(text) = &options.append_system_prompt {
         add("--append-system-prompt", vec![text.clone()]);

@@ -240,7 +240,8 @@ impl Builder {
     fn prepare(self, root: &Root) -> Result<Ready, Error> {
         let state =
             self.user_state.map_or_else(place::user_state, |path| Ok(UserState::new(path)))?;
-        let starter = Starter { state, confirms: self.trusts.then_some(TrustOrigin::Option) };
+        let starter =
+            Starter { state, confirms: self.trusts.then_some(TrustOrigin::Option), shown: None };
         let trusts = self.trusts;
         let change = |settings: &mut Settings| {
             settings.consent.trusts_workflow |= trusts;

@@ -139,6 +139,8 @@ impl Spawner {
                 copy.clone_into(word);
             }
         }
+        // Compiled modules beside the copy would be no part of what was trusted.
+        start.environment.push(("PYTHONDONTWRITEBYTECODE".into(), "1".into()));
         Ok(start)
     }
 }

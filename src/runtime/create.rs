@@ -55,7 +55,9 @@ pub fn create(
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let variables: Variables =
         [("input".to_owned(), request.input.clone().unwrap_or_default())].into();
-    let examined = trust::examine(root, workflow, &settings, graphs.vocabulary())?;
+    let examined =
+        trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
+    let key = starter.state.key()?;
     examined.admit(&mut settings, starter)?;
     let First { terms, warnings, asks, budget, definition } =
         first::look(workflow, &workflow_id, request, &settings, &graphs)?;
@@ -83,7 +85,7 @@ pub fn create(
     let pins = examined.capture.pins();
     let terms = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(Some(&pins)) };
     seals::keep(starter, root, &run, vec![terms])?;
-    store.take_commands_with(starter.state.key()?);
+    store.take_commands_with(key);
     // What a removed run of this name has left there is not this one's; now no other can have it.
     Dataspace::of(root).ended(&run.workflow_id)?;
     let start = Start::New(Box::new(first));

@@ -94,6 +94,8 @@ pub enum Error {
         requests: Vec<PrivilegeRequest>,
         /// Whether it was trusted as it was before.
         was_trusted: bool,
+        /// The checksum of what its files are.
+        checksum: String,
     },
     /// The person was asked whether they trust it, and does not.
     #[error("nothing was started, and nothing is trusted")]
@@ -109,6 +111,8 @@ pub enum Error {
         differences: Vec<String>,
         /// What it would execute.
         would: Vec<String>,
+        /// The checksum of what its directory tells.
+        checksum: String,
     },
     /// The workflow's folder changes while a run of it is started.
     #[error("{folder}: the folder has changed while the run was being started; start it again")]

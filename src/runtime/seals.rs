@@ -12,6 +12,7 @@ use crate::domain::run::Run;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms, mode};
 use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
+use crate::language::checksum::checksum;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::Root;
 use crate::store::seal;
@@ -42,7 +43,8 @@ pub(super) fn check(
     run: &Run,
     found: &SealedTerms,
 ) -> Result<(), Error> {
-    if starter.confirms.is_some() {
+    let checksum = checksum(serde_json::to_vec(found).unwrap_or_default());
+    if starter.confirmation_of(&checksum).is_some() {
         return Ok(());
     }
     let differences = match seal::find(&starter.state, root, &run.workflow_id)? {
@@ -53,7 +55,7 @@ pub(super) fn check(
         return Ok(());
     }
     let (run, would) = (run.workflow_id.clone(), execution(&run.scope_dir, &run.settings));
-    Err(Error::NotConfirmed { run, differences, would })
+    Err(Error::NotConfirmed { run, differences, would, checksum })
 }
 
 /// Returns what a run would execute, a text each.
@@ -100,7 +102,7 @@ pub(super) fn migrate(
     settings.consent.trusts_workflow = false;
     let fresh = settings_of(&workflow);
     settings.plugins.retain(|plugin| !plugin.by_workflow || fresh.plugins.contains(plugin));
-    let examined = trust::examine(root, &workflow, settings, graphs.vocabulary())?;
+    let examined = trust::examine(root, &workflow, settings, graphs.vocabulary(), None)?;
     examined.admit(settings, starter)?;
     let new = examined.capture.pins();
     let notes = pins.map_or_else(Vec::new, |pins| {

@@ -12,6 +12,7 @@ use super::workflow::{Workflow, manifest_of};
 use crate::actor::clock::now;
 use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
+use crate::language::checksum::checksum;
 use crate::language::graph::vocabulary::Vocabulary;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
 use crate::store;
@@ -30,6 +31,16 @@ pub struct Starter {
     pub state: UserState,
     /// How they say that they trust what they start, if they do.
     pub confirms: Option<TrustOrigin>,
+    /// The checksum of what they were shown, if they were asked: another thing is not trusted.
+    pub shown: Option<String>,
+}
+
+impl Starter {
+    /// Returns how they say that they trust something, which is known by its checksum.
+    #[must_use]
+    pub(super) fn confirmation_of(&self, checksum: &str) -> Option<TrustOrigin> {
+        self.confirms.filter(|_| self.shown.as_deref().is_none_or(|shown| shown == checksum))
+    }
 }
 
 /// A workflow's folder, looked at for what it asks for.
@@ -56,13 +67,18 @@ pub fn examine(
     workflow: &Workflow,
     settings: &Settings,
     vocabulary: &Vocabulary,
+    program: Option<&str>,
 ) -> Result<ExaminedFolder, Error> {
     let folder = workflow.scope.root();
     let capture = WorkflowCapture::of(folder, root.path())?;
-    let files = capture.texts();
+    let mut files = capture.texts();
     let is_steady = manifest_of(&files).is_ok_and(|manifest| manifest == workflow.manifest);
     if !is_steady {
         return Err(Error::Unsteady { folder: folder.to_owned() });
+    }
+    if let Some(program) = program {
+        // The text that was kept is what runs, whatever its file says now.
+        files.insert(workflow.entry.to_string(), program.to_owned());
     }
     let plugins: Vec<_> =
         settings.plugins.iter().filter(|plugin| plugin.by_workflow).cloned().collect();
@@ -73,7 +89,17 @@ pub fn examine(
     let usual = PermissionCeiling::of(&Settings::default());
     let requests = survey(&usual, &settings_of(workflow).plugins);
     let asking: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
-    let pins = capture.pins();
+    let mut pins = capture.pins();
+    if let Some(program) = program {
+        pins.replace(workflow.entry.as_str(), checksum(program));
+    }
+    // A text that a command names may be executed.
+    let is_named = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        requests.iter().any(|one| one.purpose.contains(name))
+    };
+    let named: Vec<String> = pins.files.keys().filter(|path| is_named(path)).cloned().collect();
+    let asking: BTreeSet<String> = asking.into_iter().chain(named).collect();
     Ok(ExaminedFolder {
         folder: folder.display().to_string(),
         needs_trust: !survey(&PermissionCeiling::of(settings), &plugins).is_empty(),
@@ -98,16 +124,21 @@ impl ExaminedFolder {
     /// # Errors
     /// [`Error::NotTrusted`] if they have not said so.
     pub(super) fn admit(&self, settings: &mut Settings, starter: &Starter) -> Result<(), Error> {
+        let confirmation = starter.confirmation_of(&self.checksum);
+        if let Some(origin) = confirmation.filter(|_| !self.requests.is_empty()) {
+            self.remember(&starter.state, origin)?;
+        }
         if !self.needs_trust {
             return Ok(());
         }
-        if let Some(origin) = starter.confirms {
-            self.remember(&starter.state, origin)?;
+        if confirmation.is_some() {
+            // It is remembered already.
         } else if !settings.consent.trusts_workflow && !self.is_trusted(&starter.state)? {
             return Err(Error::NotTrusted {
                 folder: self.folder.clone(),
                 requests: self.requests.clone(),
                 was_trusted: self.was_trusted(&starter.state),
+                checksum: self.checksum.clone(),
             });
         }
         settings.consent.trusts_workflow = true;
@@ -140,9 +171,13 @@ impl ExaminedFolder {
 pub(super) fn line(request: &PrivilegeRequest) -> String {
     let PrivilegeRequest { file, place, privilege, purpose } = request;
     let place = format!("{}:{}", place.line, place.column);
-    let mut shown: String = purpose.trim().replace('\n', " ⏎ ").chars().take(MAX_SHOWN).collect();
-    if purpose.chars().count() > MAX_SHOWN {
-        shown.push('…');
+    let lines =
+        purpose.trim().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let whole = lines.collect::<Vec<_>>().join(" ⏎ ");
+    let mut shown: String = whole.chars().take(MAX_SHOWN).collect();
+    let hidden = whole.chars().count().saturating_sub(MAX_SHOWN);
+    if hidden > 0 {
+        shown = format!("{shown}… ({hidden} more characters: read the file)");
     }
     format!("{file}:{place}: {}: {shown}", privilege.meaning())
 }

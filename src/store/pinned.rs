@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::capture::WorkflowCapture;
 use super::source_text::text;
 use super::{Error, files};
 use crate::domain::id::StateName;
@@ -97,7 +98,10 @@ impl PinnedFiles {
                 Ok(None)
             };
         };
-        if std::fs::read(&copy).is_ok_and(|content| checksum(content) == pin.checksum) {
+        let is_whole = std::fs::read(&copy).is_ok_and(|content| checksum(content) == pin.checksum);
+        // A program may load whatever lies beside it.
+        let found = WorkflowCapture::of(&self.copy, Path::new("")).map(|capture| capture.pins());
+        if is_whole && found.is_ok_and(|found| found.files == self.pins.files) {
             return Ok(Some(copy));
         }
         let error = "the run's copy of this file was changed, so it is not executed; take up the file as it is now with --migrate";

@@ -6,11 +6,41 @@
 //! can do as much without raymond. What is kept out is a workflow, or what a model put into it, that
 //! names a place it should not.
 
+use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// The directory of runs, where nothing may write but raymond itself.
 const OWN: &str = ".raymond";
+
+/// Names of files and directories that other programs execute, or take their orders from: whoever writes there
+/// runs commands without saying so.
+const EXECUTED: [&str; 24] = [
+    ".bash_login",
+    ".bash_profile",
+    ".bashrc",
+    ".cargo",
+    ".claude",
+    ".config",
+    ".envrc",
+    ".git",
+    ".gitattributes",
+    ".gitconfig",
+    ".gitmodules",
+    ".husky",
+    ".idea",
+    ".local",
+    ".mcp.json",
+    ".npmrc",
+    ".profile",
+    ".pypirc",
+    ".ssh",
+    ".vscode",
+    ".zlogin",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +82,8 @@ pub(super) fn resolve(root: &Path, given: &str, wanted: Use) -> Result<PathBuf, 
     };
     if wanted != Use::Read {
         may_change(below, given)?;
+    } else if below.ends_with("raymond/key") {
+        return Err(format!("the path `{given}` is a key of raymond's, which no workflow reads"));
     }
     Ok(here)
 }
@@ -100,6 +132,13 @@ fn may_change(below: &Path, given: &str) -> Result<(), String> {
     if below.iter().any(|name| name.eq_ignore_ascii_case(OWN)) {
         return Err(format!(
             "the path `{given}` is in {OWN}, which raymond keeps its runs in: write elsewhere"
+        ));
+    }
+    let is_executed = |name: &OsStr| EXECUTED.iter().any(|known| name.eq_ignore_ascii_case(known));
+    if let Some(name) = below.iter().find(|name| is_executed(name)) {
+        return Err(format!(
+            "the path `{given}` is in {}, from which other programs take their orders: write elsewhere, or have a command do it (bash_exec)",
+            name.display()
         ));
     }
     Ok(())

@@ -36,7 +36,12 @@ fn entry_that_an_agent_writes_into_the_inbox_answers_no_question() {
 fn agent_may_not_answer_stop_or_trust() {
     let test = asking().env("RAYMOND_RUN", "t").env("RAYMOND_AGENT", "main");
     let before = test.journal().len();
-    for command in [&["answer", "t", "x=yes"][..], &["stop", "t"], &["trust", "."]] {
+    for command in [
+        &["answer", "t", "x=yes"][..],
+        &["stop", "t"],
+        &["trust", "."],
+        &["run", "t", "--answer", "x=yes"],
+    ] {
         test.raymond(command).code(77).stderr_has("the agent t/main may not ");
     }
     assert_eq!(test.journal().len(), before);

@@ -98,3 +98,26 @@ fn seal_of_a_run_that_is_over_is_removed() {
     let seals = std::fs::read_dir(test.root().join("home/.local/state/raymond/runs"));
     assert_eq!(seals.expect("a directory").count(), 0);
 }
+
+#[test]
+fn session_that_would_pass_for_an_option_is_no_session() {
+    let test = interrupted();
+    let calls = test.calls().len();
+    let journal = std::fs::read_to_string(test.journal_file()).expect("a journal");
+    let record: serde_json::Value =
+        serde_json::from_str(journal.lines().next().expect("a record")).expect("JSON");
+    let session = record["session"].as_str().expect("a session").to_owned();
+    forge(&test, &session, "--dangerously-skip-permissions");
+    test.again(&[]).code(65).stderr_has("is not the id of a session");
+    assert_eq!(test.calls().len(), calls);
+}
+
+#[test]
+fn copy_of_a_run_directory_is_no_run() {
+    let test = interrupted();
+    let copy = test.dir().join("runs/copy");
+    let copied = std::process::Command::new("cp").arg("-r").arg(test.run_dir()).arg(&copy).status();
+    assert!(copied.expect("cp runs").success());
+    test.raymond(&["run", "copy"]).code(65).stderr_has("copy is a copy of the run t");
+    test.again(&[]).ok();
+}

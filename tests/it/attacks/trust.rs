@@ -141,3 +141,49 @@ fn trust_that_someone_writes_without_the_key_is_none() {
     test.run(&["flow.yaml"]).code(77).stderr_has("touch pwned");
     assert!(!test.flow().join("pwned").exists());
 }
+
+#[test]
+fn file_that_changes_while_the_question_stands_is_not_what_was_trusted() {
+    let harmless = graph(&json!({"type": "bash_exec", "command": "true"}));
+    let test = folder(&[("flow.yaml", &harmless)]);
+    let mut screen = test.on_screen(&["run", "--id", "t", "flow.yaml"], (30, 120));
+    screen.wait_for(&["Type yes"]);
+    let evil = graph(&json!({"type": "bash_exec", "command": "touch pwned"}));
+    std::fs::write(test.flow().join("flow.yaml"), evil).expect("written");
+    screen.keys("yes\r");
+    assert_eq!(screen.left(), Some(77));
+    assert!(!test.flow().join("pwned").exists());
+    test.run(&["flow.yaml", "--id", "u"]).code(77);
+}
+
+#[test]
+fn untrusted_graph_writes_nothing_that_other_programs_execute() {
+    for path in
+        [".git/config", ".git/hooks/post-checkout", ".claude/settings.json", ".bashrc", ".envrc"]
+    {
+        let write = graph(&json!({"type": "write_file", "path": path, "content": "x"}));
+        let test = folder(&[("flow.yaml", &write)]);
+        test.run(&["flow.yaml"]);
+        assert!(!test.flow().join(path).exists(), "{path}");
+        let records = test.journal().iter().map(ToString::to_string).collect::<String>();
+        assert!(records.contains("from which other programs take their orders"), "{records}");
+    }
+}
+
+#[test]
+fn whole_list_is_shown_though_the_run_needs_only_a_part() {
+    let rules = "---\nallowed_tools: [Bash]\n---\nx";
+    let test = folder(&[("N.md", rules), (".claude/settings.json", "{}")]);
+    let outcome = test.run(&["START.md", "--allow-tools", "Bash"]);
+    outcome.code(77).stderr_has("N.md:2:17: widens").stderr_has(".claude/settings.json:1:1");
+}
+
+#[test]
+fn text_that_a_trusted_command_names_is_trusted_with_it() {
+    let command = graph(&json!({"type": "bash_exec", "command": "sh steps.txt"}));
+    let test = folder(&[("flow.yaml", &command), ("steps.txt", "true\n")]);
+    test.raymond(&["trust", "."]).ok();
+    std::fs::write(test.flow().join("steps.txt"), "touch pwned\n").expect("written");
+    test.run(&["flow.yaml"]).code(77);
+    assert!(!test.flow().join("pwned").exists());
+}

@@ -17,6 +17,15 @@ pub struct SealedTerms {
     pub pins: String,
 }
 
+/// The journal of a run as it was when a raymond let go of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SealedJournal {
+    /// Its length in bytes.
+    pub length: u64,
+    /// The checksum of its content.
+    pub checksum: String,
+}
+
 /// What is kept of a run outside of its directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSeal {
@@ -28,6 +37,10 @@ pub struct RunSeal {
     pub scope_dir: String,
     /// The terms that may be found: those before a run goes on with others, and the others.
     pub terms: Vec<SealedTerms>,
+    /// Its journal, if a raymond has let go of it in order. While one holds it, and after that one was killed,
+    /// nobody can say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<SealedJournal>,
 }
 
 impl RunSeal {
@@ -108,6 +121,7 @@ mod tests {
             directory: "/d".to_owned(),
             scope_dir: "/w".to_owned(),
             terms: vec![terms(|_| ()), terms(|settings| settings.strict = true)],
+            journal: None,
         };
         assert!(seal.differences("/w", &terms(|_| ())).is_empty());
         assert!(seal.differences("/w", &terms(|settings| settings.strict = true)).is_empty());

@@ -55,6 +55,10 @@ pub fn create(
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let variables: Variables =
         [("input".to_owned(), request.input.clone().unwrap_or_default())].into();
+    // What is wrong with the first state is told before anyone is asked to trust it.
+    let mut trusting = settings.clone();
+    trusting.consent.trusts_workflow = true;
+    first::look(workflow, &workflow_id, request, &trusting, &graphs)?;
     let examined =
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;

@@ -9,13 +9,14 @@ use super::settings::settings_of;
 use super::trust::{self, Starter};
 use super::workflow::{FIRST, Workflow};
 use crate::domain::run::Run;
-use crate::domain::sealed_terms::{RunSeal, SealedTerms, mode};
+use crate::domain::sealed_terms::{RunSeal, SealedJournal, SealedTerms, mode};
 use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
 use crate::language::checksum::checksum;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::Root;
 use crate::store::seal;
+use crate::store::view::story;
 
 /// Seals the terms of a run; `before` has those that may be found until the run has the new ones.
 pub(super) fn keep(
@@ -24,11 +25,13 @@ pub(super) fn keep(
     run: &Run,
     terms: Vec<SealedTerms>,
 ) -> Result<(), Error> {
+    let journal = seal::find(&starter.state, root, &run.workflow_id)?.and_then(|seal| seal.journal);
     let seal = RunSeal {
         run: run.workflow_id.clone(),
         directory: root.path().display().to_string(),
         scope_dir: run.scope_dir.clone(),
         terms,
+        journal,
     };
     Ok(seal::keep(&starter.state, &seal)?)
 }
@@ -48,7 +51,11 @@ pub(super) fn check(
         return Ok(());
     }
     let differences = match seal::find(&starter.state, root, &run.workflow_id)? {
-        Some(seal) => seal.differences(&run.scope_dir, found),
+        Some(seal) => {
+            let mut differences = seal.differences(&run.scope_dir, found);
+            differences.extend(changed_story(root, run, seal.journal.as_ref())?);
+            differences
+        }
         None => vec!["there is no seal of it: it was copied or moved here, another account or an older raymond started it, or your key is new".to_owned()],
     };
     if differences.is_empty() {
@@ -56,6 +63,23 @@ pub(super) fn check(
     }
     let (run, would) = (run.workflow_id.clone(), execution(&run.scope_dir, &run.settings));
     Err(Error::NotConfirmed { run, differences, would, checksum })
+}
+
+/// Returns what differs in what the directory tells of the run's course: the journal from what it was when a
+/// raymond let go of it, the snapshot from the journal.
+fn changed_story(
+    root: &Root,
+    run: &Run,
+    sealed: Option<&SealedJournal>,
+) -> Result<Option<String>, Error> {
+    let journal = root.run(&run.workflow_id).journal();
+    if let Some(sealed) = sealed
+        && seal::seal_of_journal(&journal)? != *sealed
+    {
+        return Ok(Some("its journal was changed after it had stopped".to_owned()));
+    }
+    let told = story(root, &run.workflow_id, |_, _| {})?.run;
+    Ok((told != *run).then(|| "its state.json tells another state than its journal".to_owned()))
 }
 
 /// Returns what a run would execute, a text each.

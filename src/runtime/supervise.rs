@@ -24,6 +24,7 @@ use crate::plugin::debug::Debug;
 use crate::plugin::external::Place;
 use crate::process::command::Marker;
 use crate::process::companion;
+use crate::store;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{Root, RunDir};
 use crate::store::pinned::PinnedFiles;
@@ -169,6 +170,7 @@ pub async fn supervised(
         observers,
         advisers,
     };
+    seal::keep_journal(&user_state, root, &id, None)?;
     let outcome = supervise(launch, interrupts).await;
     tokio::select! {
         () = plugins.finish() => {}
@@ -178,8 +180,7 @@ pub async fn supervised(
         companion::sweep(&marker).await;
     }
     if let Ok(run) = &outcome
-        && matches!(run.status, Status::Completed | Status::Failed)
-        && let Err(error) = seal::remove(&user_state, root, &id)
+        && let Err(error) = let_go(&user_state, root, run)
     {
         tracing::warn!("{error}");
     }
@@ -191,4 +192,14 @@ pub async fn supervised(
         tracing::warn!("{error}");
     }
     outcome.map_err(|error| Error::Broken { id, error })
+}
+
+/// Seals the journal of a run that can go on; one that is over needs no seal.
+fn let_go(state: &UserState, root: &Root, run: &Run) -> Result<(), store::Error> {
+    let id = &run.workflow_id;
+    if matches!(run.status, Status::Completed | Status::Failed) {
+        return seal::remove(state, root, id);
+    }
+    let journal = seal::seal_of_journal(&root.run(id).journal())?;
+    seal::keep_journal(state, root, id, Some(journal))
 }

@@ -1,17 +1,25 @@
 //! The seals of runs: what a person started each of them with, kept outside of the workspace.
 
+use std::fmt::Write as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
 
 use super::Error;
 use super::layout::Root;
 use super::user_state::UserState;
 use crate::domain::id::RunId;
-use crate::domain::sealed_terms::RunSeal;
+use crate::domain::sealed_terms::{RunSeal, SealedJournal};
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::checksum::checksum;
+use crate::plain_file;
 
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "runs";
+
+/// How much of a journal is read at a time, in bytes.
+const CHUNK: usize = 256 * 1024;
 
 /// Keeps the seal of a run, in the place of an older one.
 ///
@@ -31,6 +39,46 @@ pub fn find(state: &UserState, root: &Root, run: &RunId) -> Result<Option<RunSea
         Ok(seal) => Ok(seal.filter(|seal| seal.run == *run && seal.directory == directory)),
         Err(Error::Unproven { .. }) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// Seals the journal of a run that a raymond lets go of; with `None`, one holds it from now on.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Key`].
+pub fn keep_journal(
+    state: &UserState,
+    root: &Root,
+    run: &RunId,
+    journal: Option<SealedJournal>,
+) -> Result<(), Error> {
+    match find(state, root, run)? {
+        Some(seal) if seal.journal != journal => keep(state, &RunSeal { journal, ..seal }),
+        _ => Ok(()),
+    }
+}
+
+/// Returns what a journal is known by.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn seal_of_journal(path: &Path) -> Result<SealedJournal, Error> {
+    let failed = || Error::io("read", path);
+    let mut file = plain_file::open(path).map_err(failed())?;
+    let (mut hash, mut length) = (Sha256::new(), 0);
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let count = file.read(&mut chunk).map_err(failed())?;
+        if count == 0 {
+            let checksum = hash.finalize().iter().fold(String::new(), |mut text, byte| {
+                // Writing to a text cannot fail.
+                let _ = write!(text, "{byte:02x}");
+                text
+            });
+            return Ok(SealedJournal { length, checksum });
+        }
+        length += count as u64;
+        hash.update(&chunk[..count]);
     }
 }
 
@@ -77,6 +125,7 @@ mod tests {
             directory: "/w/.raymond".to_owned(),
             scope_dir: "/w/flow".to_owned(),
             terms: vec![terms],
+            journal: None,
         };
         keep(&state, &seal).expect("kept");
         let copied = Root::new("/x/.raymond");

@@ -121,3 +121,23 @@ fn copy_of_a_run_directory_is_no_run() {
     test.raymond(&["run", "copy"]).code(65).stderr_has("copy is a copy of the run t");
     test.again(&[]).ok();
 }
+
+#[test]
+fn course_of_a_run_that_someone_changed_after_it_stopped_is_not_believed() {
+    let test = interrupted();
+    let calls = test.calls().len();
+    forge(&test, "START.md", "NEXT.md");
+    test.again(&[]).code(77).stderr_has("its journal was changed after it had stopped");
+
+    let test = interrupted();
+    let path = test.run_dir().join("state.json");
+    let state = std::fs::read_to_string(&path).expect("a snapshot");
+    let (body, _) = state.rsplit_once(",\n  \"checksum\"").expect("its checksum");
+    let body = body
+        .replace("NEXT.md", "START.md")
+        .replace("\"status\": \"paused\"", "\"status\": \"running\"");
+    let crc = crc32fast::hash(body.as_bytes());
+    std::fs::write(&path, format!("{body},\n  \"checksum\": \"{crc:08x}\"\n}}")).expect("written");
+    test.again(&[]).code(77).stderr_has("its state.json tells another state than its journal");
+    assert_eq!(test.calls().len(), calls);
+}

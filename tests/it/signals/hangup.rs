@@ -30,7 +30,7 @@ fn closed_terminal_leaves_none_of_seventy_processes() {
 #[test]
 fn hangup_that_is_told_twice_leaves_running_turns_their_grace() {
     let test = held();
-    let mut live = test.spawn(&["START.md"]);
+    let mut live = test.shell(r#"exec env --default-signal=HUP "$0" run START.md --id t"#);
     live.wait_calls(1);
     live.signal(Signal::HUP);
     live.wait_stderr("interrupt");

@@ -46,8 +46,12 @@ impl Test {
         let name = ptsname(&terminal, Vec::new()).expect("a name").into_string().expect("text");
         let line = || File::options().read(true).write(true).open(&name).expect("its other end");
         tcsetwinsize(&terminal, size(rows, columns)).expect("sized");
-        let mut command = self.command("setsid");
-        command.args(["--ctty", RAYMOND]).args(arguments).env("TERM", "xterm-256color");
+        // Whoever runs the tests may ignore the signal: a person's terminal does not.
+        let mut command = self.command("env");
+        command
+            .args(["--default-signal=HUP", "setsid", "--ctty", RAYMOND])
+            .args(arguments)
+            .env("TERM", "xterm-256color");
         command.stdin(line()).stdout(line()).stderr(line());
         let child = command.spawn().expect("setsid, of util-linux, starts");
         let parser = vt100::Parser::new(some(rows), some(columns), 0);

@@ -251,26 +251,24 @@ fn actions(list: &[Action], add: &mut dyn FnMut(&Work)) {
 }
 
 /// Returns what a graph asks for that cannot be read now, and perhaps later: a document that it refers to
-/// may be in the workspace by then.
+/// may be in the workspace by then. Its types are told as YAML has them, however they are written.
 fn by_words(text: &str) -> Vec<PrivilegeRequest> {
-    const WORDS: [&str; 7] = [
+    const WORDS: [&str; 8] = [
         "bash_exec",
         "clone_repo",
         "git_fetch",
         "git_pull",
         "python_module_available",
         "run_command",
+        "source_has_updates",
         "web_fetch",
     ];
-    if !text.contains("nodes") {
-        return Vec::new();
-    }
-    let found = WORDS.into_iter().filter(|word| text.contains(word)).map(|word| {
+    let types = written::types(text);
+    let found = WORDS.into_iter().filter(|word| types.contains(*word)).map(|word| {
         let privilege = Privilege::of_operation_type(word).unwrap_or(Privilege::Commands);
         request(privilege, place_of(text, |line| line.contains(word)), word)
     });
-    let unread = "this graph cannot be read as it is, and may run commands once it can";
-    found.chain([request(Privilege::Commands, Place::START, unread)]).collect()
+    found.collect()
 }
 
 #[cfg(test)]
@@ -323,11 +321,9 @@ mod tests {
     #[test]
     fn a_graph_that_cannot_be_read_yet_is_judged_by_its_words() {
         let broken = GRAPH.replace("on_failure: done", "on_failure: gone");
-        let expected = [
-            "g.yaml:12:1 Commands bash_exec",
-            "g.yaml:13:1 Network web_fetch",
-            "g.yaml:1:1 Commands this graph cannot be read as it is, and may run commands once it can",
-        ];
+        let expected = ["g.yaml:12:1 Commands bash_exec", "g.yaml:13:1 Network web_fetch"];
+        let escaped = broken.replace("type: bash_exec", "type: \"\\x62ash_exec\"");
+        assert_eq!(found(&[("g.yaml", &escaped)]).len(), 2);
         assert_eq!(found(&[("g.yaml", &broken)]), expected);
         assert!(found(&[("ci.yaml", "steps:\n  - run: bash_exec\n")]).is_empty());
     }

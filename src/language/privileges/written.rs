@@ -1,5 +1,7 @@
 //! Parameters of a graph's operations as they stand in its text, for people to read before they trust it.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 /// What the parameters of operations are as they are written, with their `${…}`.
@@ -41,6 +43,27 @@ fn collect(node: Option<&String>, value: &Value, into: &mut Vec<(Option<String>,
                 into.push((node.cloned(), kind.to_owned(), telling.to_owned()));
             }
             map.values().for_each(|one| collect(node, one, into));
+        }
+        _ => {}
+    }
+}
+
+/// Returns the types that stand anywhere in the nodes of a graph, or before them.
+pub(super) fn types(text: &str) -> BTreeSet<String> {
+    let graph = serde_yaml::from_str::<Value>(text).unwrap_or_default();
+    let mut types = BTreeSet::new();
+    for part in ["entry_preconditions", "nodes"] {
+        collect_types(&graph[part], &mut types);
+    }
+    types
+}
+
+fn collect_types(value: &Value, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(list) => list.iter().for_each(|one| collect_types(one, into)),
+        Value::Object(map) => {
+            into.extend(map.get("type").and_then(Value::as_str).map(str::to_owned));
+            map.values().for_each(|one| collect_types(one, into));
         }
         _ => {}
     }

@@ -4,17 +4,17 @@ use std::io::{IsTerminal, stderr, stdin};
 
 use super::options::Options;
 use super::{output, person};
-use crate::runtime::{Error, Prepared, Starter, place};
+use crate::runtime::{Error, Prepared, RunStarter, place};
 use crate::store::trust::TrustOrigin;
 
 /// Prepares a run; if it asks for more than was confirmed and someone is at the terminal, asks them and
 /// prepares it again.
 pub(super) fn confirmed(
     options: &Options,
-    mut prepare: impl FnMut(&Starter) -> Result<Prepared, Error>,
+    mut prepare: impl FnMut(&RunStarter) -> Result<Prepared, Error>,
 ) -> Result<Prepared, Error> {
     let confirms = person::trusts(&options.consent).then_some(TrustOrigin::Option);
-    let mut starter = Starter { state: place::user_state()?, confirms, shown: None };
+    let mut starter = RunStarter { state: place::user_state()?, confirms, shown: None };
     match prepare(&starter) {
         Err(error @ (Error::NotTrusted { .. } | Error::NotConfirmed { .. })) => {
             if options.json || !(stdin().is_terminal() && stderr().is_terminal()) {

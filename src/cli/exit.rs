@@ -109,7 +109,7 @@ pub enum Error {
     NotAPerson {
         /// The agent in whose turn the command was given.
         agent: String,
-        /// What it tried.
+        /// The action that it tried.
         what: &'static str,
     },
     /// A name that cannot be one.

@@ -43,7 +43,7 @@ impl OnEvent {
         &self.text
     }
 
-    /// What is started for it, with what the run's manifest names in its environment.
+    /// The program that is started for it, with the variables that the run's manifest names.
     ///
     /// # Errors
     /// [`Error::Usage`], if there is no such program.

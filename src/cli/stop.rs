@@ -23,10 +23,10 @@ use crate::store::{self, inbox, lock, stop_request};
 /// The pause between two looks at the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a raymond may take to take a request: it looks five times a second.
+/// The longest time until a raymond takes a request: it looks five times a second.
 const TAKING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What has become of a request to stop.
+/// The state of a request to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestState {
     /// Nobody holds the run, so there was nothing to ask.

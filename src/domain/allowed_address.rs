@@ -18,7 +18,7 @@ pub struct AllowedAddress {
     port: Option<u16>,
 }
 
-/// What is allowed, but for the port.
+/// An allowed destination, without the port.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum AddressTarget {
     /// The addresses that begin with so many bits of this one.

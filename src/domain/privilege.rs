@@ -1,11 +1,11 @@
-//! What a workflow may do only in a folder that the person who starts it trusts. Pure.
+//! The privileges of a workflow: each takes the trust of the person who starts it. Pure.
 //!
 //! A prompt by itself can do what the permission mode lets Claude Code do. Everything that runs programs,
 //! reaches beyond the workspace or widens permissions is a privilege.
 
 use super::operation::Operation;
 
-/// A kind of what goes beyond a prompt.
+/// A kind of action that goes beyond a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Privilege {
     /// Runs commands of the workflow.

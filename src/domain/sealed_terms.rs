@@ -26,7 +26,7 @@ pub struct SealedJournal {
     pub checksum: String,
 }
 
-/// What is kept of a run outside of its directory.
+/// The part of a run that is kept outside of its directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSeal {
     /// The run.

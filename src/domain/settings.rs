@@ -123,13 +123,13 @@ pub struct Settings {
     /// What its states may do beyond that.
     #[serde(default, skip_serializing_if = "StarterConsent::is_empty")]
     pub consent: StarterConsent,
-    /// What its graphs may fetch from besides the public internet.
+    /// The addresses that its graphs may fetch from besides the public internet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_addresses: Vec<AllowedAddress>,
     /// What states need of Claude Code that do not say it themselves.
     #[serde(default, skip_serializing_if = "TurnOptions::is_empty")]
     pub options: TurnOptions,
-    /// Whether prompts are read afresh at each turn, while someone writes the workflow.
+    /// Prompts are read afresh at each turn, while someone writes the workflow.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
     /// Further arguments for it.

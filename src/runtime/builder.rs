@@ -16,7 +16,7 @@ use super::plugins::{PlugIns, Terms};
 use super::settings::settings_of;
 use super::supervise::{Interrupts, Prepared, supervised};
 use super::take_up::take_up;
-use super::trust::Starter;
+use super::trust::RunStarter;
 use super::workflow::Workflow;
 use crate::actor::message::{Consult, Published};
 use crate::actor::registry::Registry;
@@ -241,7 +241,7 @@ impl Builder {
         let state =
             self.user_state.map_or_else(place::user_state, |path| Ok(UserState::new(path)))?;
         let starter =
-            Starter { state, confirms: self.trusts.then_some(TrustOrigin::Option), shown: None };
+            RunStarter { state, confirms: self.trusts.then_some(TrustOrigin::Option), shown: None };
         let trusts = self.trusts;
         let change = |settings: &mut Settings| {
             settings.consent.trusts_workflow |= trusts;

@@ -12,7 +12,7 @@ use super::graphs::Graphs;
 use super::place::directory;
 use super::seals;
 use super::supervise::Prepared;
-use super::trust::{self, Starter};
+use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
 use crate::actor::supervisor::Start;
@@ -49,7 +49,7 @@ pub fn create(
     request: &Request,
     mut settings: Settings,
     graphs: Graphs,
-    starter: &Starter,
+    starter: &RunStarter,
 ) -> Result<Prepared, Error> {
     let Workflow { scope, entry, .. } = workflow;
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));

@@ -33,5 +33,5 @@ pub use plugins::{PlugIns, Terms};
 pub use settings::settings_of;
 pub use supervise::{Interrupts, Prepared, supervised};
 pub use take_up::take_up;
-pub use trust::Starter;
+pub use trust::RunStarter;
 pub use workflow::{FIRST, Workflow};

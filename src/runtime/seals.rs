@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::Error;
 use super::graphs::Graphs;
 use super::settings::settings_of;
-use super::trust::{self, Starter};
+use super::trust::{self, RunStarter};
 use super::workflow::{FIRST, Workflow};
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{RunSeal, SealedJournal, SealedTerms, mode};
@@ -15,12 +15,13 @@ use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
 use crate::language::checksum::checksum;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::Root;
+use crate::store::pinned::kept_text;
 use crate::store::seal;
 use crate::store::view::story;
 
 /// Seals the terms of a run; `before` has those that may be found until the run has the new ones.
 pub(super) fn keep(
-    starter: &Starter,
+    starter: &RunStarter,
     root: &Root,
     run: &Run,
     terms: Vec<SealedTerms>,
@@ -41,7 +42,7 @@ pub(super) fn keep(
 /// # Errors
 /// [`Error::NotConfirmed`].
 pub(super) fn check(
-    starter: &Starter,
+    starter: &RunStarter,
     root: &Root,
     run: &Run,
     found: &SealedTerms,
@@ -104,7 +105,7 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
 }
 
 /// The files that a run goes on with in the place of those it had.
-pub(super) struct Migration {
+pub(super) struct FileMigration {
     pub(super) capture: WorkflowCapture,
     pub(super) pins: WorkflowPins,
     /// What is different, a line each.
@@ -120,8 +121,8 @@ pub(super) fn migrate(
     run: &Run,
     (settings, graphs): (&mut Settings, &Graphs),
     pins: Option<&WorkflowPins>,
-    starter: &Starter,
-) -> Result<Migration, Error> {
+    starter: &RunStarter,
+) -> Result<FileMigration, Error> {
     let workflow = Workflow::kept(&Path::new(&run.scope_dir).join(FIRST))?;
     settings.consent.trusts_workflow = false;
     let fresh = settings_of(&workflow);
@@ -136,7 +137,7 @@ pub(super) fn migrate(
             .map(|(path, how)| difference(copy, &examined.capture, path, *how))
             .collect()
     });
-    Ok(Migration { capture: examined.capture, pins: new, notes })
+    Ok(FileMigration { capture: examined.capture, pins: new, notes })
 }
 
 /// The longest difference that is shown of a file, in lines.
@@ -144,7 +145,7 @@ const MAX_LINES: usize = 200;
 
 /// Returns a difference as people read it: the lines that have changed, with some around them.
 fn difference(copy: &Path, capture: &WorkflowCapture, path: &str, how: PinDifference) -> String {
-    let before = std::fs::read_to_string(copy.join(path)).unwrap_or_default();
+    let before = kept_text(copy, path);
     let after = capture.files.get(path).map(|file| String::from_utf8_lossy(&file.content));
     let after = after.unwrap_or_default();
     let what = match how {

@@ -7,7 +7,7 @@ use super::error::Error;
 use super::graphs::Graphs;
 use super::seals;
 use super::supervise::{Prepared, live_scope, pinned_scope};
-use super::trust::Starter;
+use super::trust::RunStarter;
 use crate::actor::supervisor::Start;
 use crate::domain::agent::Agent;
 use crate::domain::graph::State;
@@ -34,7 +34,7 @@ pub fn take_up(
     mut settings: Settings,
     mut graphs: Graphs,
     root: &Root,
-    starter: &Starter,
+    starter: &RunStarter,
 ) -> Result<Prepared, Error> {
     let Recovered { run, untouched, warnings, .. } = recovered;
     let mut notes = Vec::new();

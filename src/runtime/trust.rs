@@ -24,9 +24,9 @@ use crate::store::user_state::UserState;
 /// The longest part of a purpose that is shown in a line, in characters.
 const MAX_SHOWN: usize = 400;
 
-/// The person who starts a run: where their trust is kept, and what they say now.
+/// The person who starts a run, with the place of their trust and their word about this run.
 #[derive(Debug, Clone)]
-pub struct Starter {
+pub struct RunStarter {
     /// What raymond keeps for them.
     pub state: UserState,
     /// How they say that they trust what they start, if they do.
@@ -35,7 +35,7 @@ pub struct Starter {
     pub shown: Option<String>,
 }
 
-impl Starter {
+impl RunStarter {
     /// Returns how they say that they trust something, which is known by its checksum.
     #[must_use]
     pub(super) fn confirmation_of(&self, checksum: &str) -> Option<TrustOrigin> {
@@ -123,7 +123,7 @@ impl ExaminedFolder {
     ///
     /// # Errors
     /// [`Error::NotTrusted`] if they have not said so.
-    pub(super) fn admit(&self, settings: &mut Settings, starter: &Starter) -> Result<(), Error> {
+    pub(super) fn admit(&self, settings: &mut Settings, starter: &RunStarter) -> Result<(), Error> {
         let confirmation = starter.confirmation_of(&self.checksum);
         if let Some(origin) = confirmation.filter(|_| !self.requests.is_empty()) {
             self.remember(&starter.state, origin)?;
@@ -131,9 +131,10 @@ impl ExaminedFolder {
         if !self.needs_trust {
             return Ok(());
         }
-        if confirmation.is_some() {
-            // It is remembered already.
-        } else if !settings.consent.trusts_workflow && !self.is_trusted(&starter.state)? {
+        let is_trusted = confirmation.is_some()
+            || settings.consent.trusts_workflow
+            || self.is_trusted(&starter.state)?;
+        if !is_trusted {
             return Err(Error::NotTrusted {
                 folder: self.folder.clone(),
                 requests: self.requests.clone(),

@@ -4,14 +4,14 @@
 //! the folder's top come first. A file beyond the bounds is not part of the run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fs::{File, Metadata};
-use std::io::Read;
+use std::fs::Metadata;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{Error, files};
 use crate::domain::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins};
 use crate::language::checksum::checksum;
+use crate::plain_file;
 
 /// The most files of a workflow.
 pub const MAX_FILES: usize = 2_000;
@@ -95,7 +95,7 @@ impl WorkflowCapture {
     fn add(&mut self, path: String, real: &Path, metadata: &Metadata) {
         let size = metadata.len();
         let fits = size <= MAX_FILE && self.total + size <= MAX_TOTAL;
-        match read(real).filter(|_| fits && self.files.len() < MAX_FILES) {
+        match content_of(real).filter(|_| fits && self.files.len() < MAX_FILES) {
             Some(content) => {
                 self.total += content.len() as u64;
                 let is_executable = metadata.permissions().mode() & 0o100 != 0;
@@ -161,11 +161,9 @@ fn is_part(folder: &str) -> bool {
     !SKIPPED_FOLDERS.contains(&folder)
 }
 
-fn read(path: &Path) -> Option<Vec<u8>> {
-    let mut content = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(MAX_FILE + 1).read_to_end(&mut content).ok()?;
-    (content.len() as u64 <= MAX_FILE).then_some(content)
+/// Returns the content of a plain file, or of that which a link leads to; whatever else lies there has none.
+pub(super) fn content_of(path: &Path) -> Option<Vec<u8>> {
+    plain_file::read(&path.canonicalize().ok()?, MAX_FILE).ok()
 }
 
 #[cfg(test)]
@@ -203,7 +201,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(place.path().join("deep")).expect("made");
         std::fs::write(place.path().join("A.md"), "a").expect("written");
-        let large = File::create(place.path().join("large.bin")).expect("a file");
+        let large = std::fs::File::create(place.path().join("large.bin")).expect("a file");
         large.set_len(MAX_FILE + 1).expect("a sparse file");
         for number in 0..MAX_FILES {
             std::fs::write(place.path().join(format!("deep/{number}")), "x").expect("written");

@@ -8,13 +8,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::capture::WorkflowCapture;
+use super::capture::{WorkflowCapture, content_of};
 use super::source_text::text;
 use super::{Error, files};
 use crate::domain::id::StateName;
 use crate::domain::workflow_pins::{PINS_VERSION, WorkflowPins, is_prompt_path};
 use crate::language::checksum::checksum;
 use crate::language::source;
+use crate::plain_file;
+
+/// The longest list of pinned files, in bytes.
+const MAX_LIST: u64 = 16 * 1024 * 1024;
 
 /// The pinned files behind a workflow's directory.
 #[derive(Debug, Clone)]
@@ -54,8 +58,7 @@ impl PinnedFiles {
     pub(super) fn is_as_pinned(&self, real: &Path) -> bool {
         let below = real.strip_prefix(&self.live).or_else(|_| real.strip_prefix(&self.copy));
         let pin = below.ok().and_then(Path::to_str).and_then(|path| self.pins.files.get(path));
-        let content = std::fs::read(real).ok();
-        pin.zip(content).is_some_and(|(pin, content)| pin.checksum == checksum(content))
+        pin.zip(content_of(real)).is_some_and(|(pin, content)| pin.checksum == checksum(content))
     }
 
     /// Returns the text of a file of the copy, or of a prompt that is read afresh.
@@ -98,7 +101,7 @@ impl PinnedFiles {
                 Ok(None)
             };
         };
-        let is_whole = std::fs::read(&copy).is_ok_and(|content| checksum(content) == pin.checksum);
+        let is_whole = content_of(&copy).is_some_and(|content| checksum(content) == pin.checksum);
         // A program may load whatever lies beside it.
         let found = WorkflowCapture::of(&self.copy, Path::new("")).map(|capture| capture.pins());
         if is_whole && found.is_ok_and(|found| found.files == self.pins.files) {
@@ -121,7 +124,7 @@ impl PinnedFiles {
 
     /// Says once that a file is not what it was: the run goes on with what it was.
     fn warn_of_change(&self, path: &str, live: &Path, kept: &str) {
-        if std::fs::read(live).is_ok_and(|now| now == kept.as_bytes()) {
+        if content_of(live).is_some_and(|now| now == kept.as_bytes()) {
             return;
         }
         let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
@@ -145,7 +148,7 @@ impl PinnedFiles {
 /// # Errors
 /// [`Error::Newer`], [`Error::Io`].
 pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
-    let bytes = match std::fs::read(path) {
+    let bytes = match plain_file::read(path, MAX_LIST) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Error::io("read", path)(error)),
@@ -156,6 +159,13 @@ pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
         return Err(Error::Newer { path: path.to_owned(), found: pins.version });
     }
     Ok(Some(pins))
+}
+
+/// Returns the text of a file of a run's copy; empty, if there is none.
+#[must_use]
+pub fn kept_text(copy: &Path, path: &str) -> String {
+    let content = content_of(&copy.join(path)).unwrap_or_default();
+    String::from_utf8_lossy(&content).into_owned()
 }
 
 /// Writes the list of a run's pinned files.
@@ -229,6 +239,29 @@ mod tests {
         assert_eq!(directory.check(&state("evil.yaml")), Err(added.clone()));
         assert_eq!(directory.read(&state("evil.yaml")), Err(added));
         assert!(directory.is_as_pinned(&state("A.md")));
+    }
+
+    #[test]
+    fn what_others_put_in_the_place_of_a_file_is_not_waited_for() {
+        let scene = Scene::new(&[("A.md", "one"), ("b.sh", "two")]);
+        let pins = scene.pins();
+        let directory = scene.directory(&pins, false);
+        for name in ["A.md", "b.sh"] {
+            std::fs::remove_file(scene.live().join(name)).expect("removed");
+            plain_file::make_fifo(&scene.live().join(name));
+        }
+        assert_eq!(directory.read(&state("A.md")), Ok("one".to_owned()));
+        assert_eq!(directory.changed_file_in("sh b.sh"), Some("b.sh".to_owned()));
+        let copy = scene.place.path().join("copy/b.sh");
+        std::fs::remove_file(&copy).expect("removed");
+        plain_file::make_fifo(&copy);
+        directory
+            .executable_copy(&scene.live().canonicalize().expect("real").join("b.sh"))
+            .expect_err("a FIFO");
+        assert_eq!(kept_text(&scene.place.path().join("copy"), "b.sh"), "");
+        let list = scene.place.path().join("list.json");
+        plain_file::make_fifo(&list);
+        load(&list).expect_err("a FIFO");
     }
 
     #[test]

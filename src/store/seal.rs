@@ -1,6 +1,5 @@
 //! The seals of runs: what a person started each of them with, kept outside of the workspace.
 
-use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +11,7 @@ use super::user_state::UserState;
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::{RunSeal, SealedJournal};
 use crate::domain::workflow_pins::WorkflowPins;
-use crate::language::checksum::checksum;
+use crate::language::checksum::{checksum, hexadecimal, short_name};
 use crate::plain_file;
 
 /// The kind of the documents, and their directory.
@@ -70,12 +69,7 @@ pub fn seal_of_journal(path: &Path) -> Result<SealedJournal, Error> {
     loop {
         let count = file.read(&mut chunk).map_err(failed())?;
         if count == 0 {
-            let checksum = hash.finalize().iter().fold(String::new(), |mut text, byte| {
-                // Writing to a text cannot fail.
-                let _ = write!(text, "{byte:02x}");
-                text
-            });
-            return Ok(SealedJournal { length, checksum });
+            return Ok(SealedJournal { length, checksum: hexadecimal(&hash.finalize()) });
         }
         length += count as u64;
         hash.update(&chunk[..count]);
@@ -98,9 +92,7 @@ pub fn pins_checksum(pins: Option<&WorkflowPins>) -> String {
 }
 
 fn name(directory: &str, run: &RunId) -> PathBuf {
-    let checksum = checksum(directory);
-    let short: String = checksum.trim_start_matches("sha256:").chars().take(32).collect();
-    Path::new(PURPOSE).join(format!("{short}-{run}.json"))
+    Path::new(PURPOSE).join(format!("{}-{run}.json", short_name(directory)))
 }
 
 #[cfg(test)]

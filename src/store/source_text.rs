@@ -1,11 +1,11 @@
 //! The text of one file of a workflow.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use super::capture::MAX_FILE;
 use crate::language::source::Error;
+use crate::plain_file;
 
 /// Returns the text of a regular file, which is shown to people as `shown`.
 pub(super) fn text(real: &Path, shown: &str) -> Result<String, Error> {
@@ -13,7 +13,7 @@ pub(super) fn text(real: &Path, shown: &str) -> Result<String, Error> {
     let unreadable =
         |error: std::io::Error| Error::Unreadable { path: path(), error: error.to_string() };
     let mut bytes = Vec::new();
-    let file = File::open(real).map_err(unreadable)?;
+    let file = plain_file::open(real).map_err(unreadable)?;
     let size = file.metadata().map_err(unreadable)?.len();
     if size > MAX_FILE {
         return Err(Error::TooLong { path: path(), size, limit: MAX_FILE });

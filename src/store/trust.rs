@@ -11,7 +11,7 @@ use super::Error;
 use super::user_state::UserState;
 use crate::domain::time::Timestamp;
 use crate::domain::workflow_pins::PinnedFile;
-use crate::language::checksum::checksum;
+use crate::language::checksum::{checksum, short_name};
 
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "trust";
@@ -115,9 +115,7 @@ pub fn list(state: &UserState) -> Result<(Vec<TrustedFolder>, Vec<Error>), Error
 }
 
 fn name(folder: &str) -> PathBuf {
-    let checksum = checksum(folder);
-    let short: String = checksum.trim_start_matches("sha256:").chars().take(32).collect();
-    Path::new(PURPOSE).join(format!("{short}.json"))
+    Path::new(PURPOSE).join(format!("{}.json", short_name(folder)))
 }
 
 #[cfg(test)]

@@ -4,18 +4,19 @@
 //! Agents may write into the workspace, and `.raymond` lies there as a rule. What has to be believed
 //! lies here, and bears a proof that only who can read the key can make.
 
-use std::fmt::Write as _;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit, Mac};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{Error, files};
+use crate::language::checksum::hexadecimal;
+use crate::plain_file::{self, is_unfit};
 
 /// The length of a proof, in hexadecimal digits.
 const PROOF_LENGTH: usize = 64;
@@ -123,7 +124,7 @@ impl UserState {
     /// [`Error::Unproven`] if its proof does not hold, [`Error::Io`].
     pub fn get<T: DeserializeOwned>(&self, purpose: &str, name: &Path) -> Result<Option<T>, Error> {
         let path = self.0.join(name);
-        let bytes = match read_bounded(&path) {
+        let bytes = match plain_file::read(&path, MAX_DOCUMENT) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::io("read", &path)(error)),
@@ -181,11 +182,7 @@ impl ProofKey {
     #[must_use]
     pub fn proof(&self, purpose: &str, content: &[u8]) -> String {
         let tag = self.mac(purpose, content).finalize().into_bytes();
-        tag.iter().fold(String::new(), |mut text, byte| {
-            // Writing to a text cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+        hexadecimal(&tag)
     }
 
     /// Returns whether a proof is that of a content, in a time that does not depend on where they differ.
@@ -201,12 +198,6 @@ impl ProofKey {
         Self(self.proof("derive", purpose.as_bytes()))
     }
 
-    /// The key as text, for who is to make proofs with it.
-    #[must_use]
-    pub fn text(&self) -> &str {
-        &self.0
-    }
-
     fn mac(&self, purpose: &str, content: &[u8]) -> Hmac<Sha256> {
         let mut mac = keyed(self.0.as_bytes());
         mac.update(purpose.as_bytes());
@@ -216,10 +207,12 @@ impl ProofKey {
     }
 }
 
-/// Begins a proof. HMAC takes keys of every length.
+/// Begins a proof. The digest of the key fits into a block, so nothing can fail.
 fn keyed(key: &[u8]) -> Hmac<Sha256> {
-    Hmac::new_from_slice(key)
-        .unwrap_or_else(|_| Hmac::new(&hmac::digest::Key::<Hmac<Sha256>>::default()))
+    let digest = Sha256::digest(key);
+    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+    block[..digest.len()].copy_from_slice(&digest);
+    Hmac::new(&block)
 }
 
 fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
@@ -231,15 +224,14 @@ fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
 }
 
 fn read_key(path: &Path) -> Result<ProofKey, Error> {
-    let mut options = files::private();
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    options.read(true).custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
-    let file = options.open(path).map_err(Error::io("read", path))?;
-    let metadata = file.metadata().map_err(Error::io("read", path))?;
     let refused = |why: &'static str| Error::Key { path: path.to_owned(), why };
-    if !metadata.is_file() {
-        return Err(refused("it is not a regular file; remove it, and raymond makes a new one"));
-    }
+    let file = match plain_file::open(path) {
+        Err(error) if is_unfit(&error) => {
+            return Err(refused("it is not a plain file; remove it, and raymond makes a new one"));
+        }
+        opened => opened.map_err(Error::io("read", path))?,
+    };
+    let metadata = file.metadata().map_err(Error::io("read", path))?;
     if metadata.mode() & 0o077 != 0 || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(refused("others can read or write it; make it yours alone with chmod 600"));
     }
@@ -249,12 +241,6 @@ fn read_key(path: &Path) -> Result<ProofKey, Error> {
         return Err(refused("it is too short; remove it, and raymond makes a new one"));
     }
     Ok(ProofKey(text.trim().to_owned()))
-}
-
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(MAX_DOCUMENT).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -298,7 +284,8 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let state = UserState::new(place.path());
         let made = state.key().expect("made");
-        assert_eq!(state.key().expect("read").text(), made.text());
+        let proof = made.proof("x", b"y");
+        assert!(state.key().expect("read").holds("x", b"y", &proof));
         let permissions = std::fs::Permissions::from_mode;
         let file = state.key_file();
         assert_eq!(file.metadata().expect("there").permissions().mode() & 0o777, 0o600);

@@ -33,7 +33,7 @@ pub struct TrustArgs {
     /// Trust the folder no longer
     #[arg(long, requires = "path", conflicts_with = "show")]
     pub remove: bool,
-    /// Where the runs are: that directory is no part of a workflow.
+    /// The directory of the runs, which is no part of a workflow.
     #[command(flatten)]
     pub dir: Dir,
     /// Print JSON

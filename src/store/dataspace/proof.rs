@@ -7,7 +7,7 @@ use crate::store::user_state::ProofKey;
 
 /// A value and its proof, side by side, so that people read it as before.
 #[derive(Debug, Serialize, Deserialize)]
-struct Proven<T> {
+struct ProvenValue<T> {
     #[serde(flatten)]
     value: T,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -23,7 +23,7 @@ pub(super) fn close<T: Serialize>(
     let proof = key.map_or(Ok(String::new()), |key| {
         Ok::<_, serde_json::Error>(key.proof(purpose, &serde_json::to_vec(value)?))
     });
-    serde_json::to_vec(&Proven { value, proof: proof? })
+    serde_json::to_vec(&ProvenValue { value, proof: proof? })
 }
 
 /// Reads a value whose proof holds; without a key, as it is.
@@ -32,8 +32,8 @@ pub(super) fn open<T: Serialize + DeserializeOwned>(
     key: Option<&ProofKey>,
     purpose: &str,
 ) -> Result<T, String> {
-    let Proven { value, proof } =
-        serde_json::from_slice::<Proven<T>>(bytes).map_err(|error| error.to_string())?;
+    let ProvenValue { value, proof } =
+        serde_json::from_slice::<ProvenValue<T>>(bytes).map_err(|error| error.to_string())?;
     let Some(key) = key else { return Ok(value) };
     let content = serde_json::to_vec(&value).map_err(|error| error.to_string())?;
     if key.holds(purpose, &content, &proof) {

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::graph;
 use crate::support::{Test, always};
 
 /// A workflow that nobody has said to trust.
@@ -9,21 +10,6 @@ fn folder(files: &[(&str, &str)]) -> Test {
     let test = Test::new().prompt("START.md", "start").rule(always().reply("<result>ok</result>"));
     let test = test.env("RAYMOND_TRUST", "false");
     files.iter().fold(test, |test, (name, text)| test.file(name, text.as_bytes()))
-}
-
-fn graph(action: &serde_json::Value) -> String {
-    json!({
-        "name": "flow",
-        "version": "1.0.0",
-        "entry_preconditions": [],
-        "initial_state": {},
-        "start_node": "start",
-        "nodes": {
-            "start": {"type": "action", "actions": [action], "on_success": "done", "on_failure": "done"},
-        },
-        "endings": {"done": {"type": "success", "message": "done"}},
-    })
-    .to_string()
 }
 
 #[test]

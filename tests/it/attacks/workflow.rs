@@ -10,21 +10,7 @@ fn evil() -> String {
 }
 
 fn graph(command: &str) -> String {
-    json!({
-        "name": "flow",
-        "version": "1.0.0",
-        "entry_preconditions": [],
-        "initial_state": {},
-        "start_node": "start",
-        "nodes": {"start": {
-            "type": "action",
-            "actions": [{"type": "bash_exec", "command": command}],
-            "on_success": "done",
-            "on_failure": "done",
-        }},
-        "endings": {"done": {"type": "success", "message": "done"}},
-    })
-    .to_string()
+    super::graph(&json!({"type": "bash_exec", "command": command}))
 }
 
 /// START waits at `go` and then goes where it likes.

@@ -60,9 +60,10 @@
 //! - Claude Code has heard the whole of its prompt before it begins, and writes its stream into a file,
 //!   so it needs no runtime to finish what was paid for.
 //!
-//! Three things stand beside the rooms. [`fault`] names the places where a test may have the process
+//! Four things stand beside the rooms. [`fault`] names the places where a test may have the process
 //! die; store, process, world and actor come to them, and in a build without the tests' feature they are
-//! nothing. [`plain_file`] opens files where others can put something in their place. And plug-ins see of the actors only what is meant for others: the messages, the live
+//! nothing. [`plain_file`] opens files where others can put something in their place; [`proof`] tells what raymond
+//! wrote from what others did. And plug-ins see of the actors only what is meant for others: the messages, the live
 //! picture of [`actor::registry`], and the clock. `tests/rooms.rs` holds the whole table.
 //!
 //! Where the workflow protocol leaves a case open, the module that decides it says how: tags in
@@ -88,6 +89,7 @@ pub mod language;
 pub mod plain_file;
 pub mod plugin;
 pub mod process;
+pub mod proof;
 pub mod runtime;
 pub mod store;
 pub mod world;

@@ -23,10 +23,10 @@ use crate::domain::printable::{one_line, printable_line};
 use crate::domain::question::{Answer, Given, OTHER};
 use crate::domain::run::Run;
 use crate::language::hint::closest;
+use crate::proof::ProofKey;
 use crate::runtime::place;
 use crate::store::inbox;
 use crate::store::layout::{Root, RunDir};
-use crate::store::user_state::ProofKey;
 use crate::store::view::{View, look};
 use crate::{domain, store};
 

@@ -24,8 +24,8 @@ use crate::domain::printable::printable_line;
 use crate::domain::question::{Given, Question};
 use crate::domain::run::Run;
 use crate::plugin::terminal::Terminal;
+use crate::proof::ProofKey;
 use crate::store::layout::RunDir;
-use crate::store::user_state::ProofKey;
 
 /// How long a question is open before it is asked: one that was answered ahead of time never is.
 const SETTLED: Duration = Duration::from_millis(100);

@@ -28,3 +28,16 @@ pub(super) fn must_act(what: &'static str) -> Result<(), Error> {
         }
     }
 }
+
+/// Refuses what only a person may say for all runs to come: nothing below a raymond is a person then, whether it is
+/// known whose it is or not.
+///
+/// # Errors
+/// [`Error::NotAPerson`].
+pub(super) fn must_speak(what: &'static str) -> Result<(), Error> {
+    must_act(what)?;
+    if ancestry::has_raymond_above() {
+        return Err(Error::NotAPerson { agent: "of a run".to_owned(), what });
+    }
+    Ok(())
+}

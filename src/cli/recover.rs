@@ -51,6 +51,11 @@ fn go_on(args: &RecoverArgs, root: &Root, runs: &[Seen]) -> Result<Exit, Error> 
     for (id, process) in going {
         let code = process.wait(root, id)?;
         let exit = Exit::ALL.into_iter().find(|exit| code == Some(exit.code().into()));
+        if exit == Some(Exit::NotTrusted) {
+            output::tell(&format!(
+                "{id} does not go on before you have confirmed what it would execute: raymond run {id}"
+            ));
+        }
         worst = worst.max(exit.unwrap_or(Exit::Io));
     }
     let ids: Vec<_> = runs.iter().map(|(id, _)| id).collect();

@@ -14,9 +14,9 @@ use super::exit::{Error, Exit};
 use super::status::{left_running, word};
 use super::{output, person};
 use crate::actor::clock::now;
+use crate::proof::ProofKey;
 use crate::runtime::place;
 use crate::store::layout::{Root, RunDir};
-use crate::store::user_state::ProofKey;
 use crate::store::view::{is_held, look};
 use crate::store::{self, inbox, lock, stop_request};
 

@@ -10,7 +10,7 @@ use super::{output, person};
 use crate::language::graph::vocabulary::Vocabulary;
 use crate::runtime::trust::{ExaminedFolder, examine, folder_name};
 use crate::runtime::{Workflow, place, settings_of};
-use crate::store::trust::{self, TrustOrigin, TrustedFolder};
+use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder};
 use crate::store::user_state::UserState;
 
 /// `raymond trust`
@@ -20,7 +20,7 @@ use crate::store::user_state::UserState;
 pub fn trust(args: &TrustArgs) -> Result<Exit, Error> {
     let state = place::user_state()?;
     if !(args.list || args.show) {
-        person::must_act("say what is trusted")?;
+        person::must_speak("say what is trusted")?;
     }
     let Some(path) = &args.path else { return list(&state, args.json) };
     if args.remove {
@@ -29,27 +29,45 @@ pub fn trust(args: &TrustArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
     let workflow = Workflow::open(path)?;
     let examined = examine(&root, &workflow, &settings_of(&workflow), &Vocabulary::new(), None)?;
+    let trust = examined.trust(&state)?;
     if args.json {
-        print_json(&examined, args.show)?;
+        print_json(&examined, !args.show || trust == FolderTrust::Trusted)?;
     } else {
         output::print(
             &(examined.lines().join("\n") + if examined.requests.is_empty() { "" } else { "\n" }),
         )?;
     }
+    let folder = &examined.folder;
+    if examined.requests.is_empty() {
+        output::tell(&format!("{folder} asks for nothing but prompts, so it needs no trust"));
+        return Ok(Exit::Success);
+    }
     if args.show {
+        output::tell(&standing(folder, &trust));
         return Ok(Exit::Success);
     }
     examined.remember(&state, TrustOrigin::Command)?;
-    let folder = &examined.folder;
-    output::tell(&if examined.requests.is_empty() {
-        format!("{folder} is trusted; it asks for nothing but prompts")
-    } else {
-        format!("{folder} is trusted as it is; take that back: raymond trust --remove {folder}")
-    });
+    output::tell(&format!(
+        "{folder} is trusted as it is; take that back: raymond trust --remove {folder}"
+    ));
     Ok(Exit::Success)
 }
 
-fn print_json(examined: &ExaminedFolder, only_shown: bool) -> Result<Exit, Error> {
+/// Returns what is known of the trust of a folder, as people read it.
+fn standing(folder: &str, trust: &FolderTrust) -> String {
+    match trust {
+        FolderTrust::Trusted => format!("{folder} is trusted as it is"),
+        FolderTrust::Never => format!("{folder} is not trusted"),
+        FolderTrust::Lost(changes) if changes.is_empty() => {
+            format!("{folder} was trusted, and has changed since")
+        }
+        FolderTrust::Lost(changes) => {
+            format!("{folder} was trusted, and has changed since: {}", changes.join(", "))
+        }
+    }
+}
+
+fn print_json(examined: &ExaminedFolder, is_trusted: bool) -> Result<Exit, Error> {
     let request = |one: &crate::language::privileges::PrivilegeRequest| {
         json!({
             "path": one.file,
@@ -62,7 +80,7 @@ fn print_json(examined: &ExaminedFolder, only_shown: bool) -> Result<Exit, Error
     let requests: Vec<_> = examined.requests.iter().map(request).collect();
     output::print_json(&json!({
         "folder": examined.folder,
-        "trusted": !only_shown,
+        "trusted": is_trusted,
         "requests": requests,
     }))
 }

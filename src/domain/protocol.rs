@@ -55,8 +55,8 @@ pub struct Welcome<'message> {
     pub run: &'message RunId,
     /// What the plug-in is called.
     pub plugin: &'message str,
-    /// The run's journal, a file. Its lines are records with a `crc`, and `more` where several
-    /// belong together.
+    /// The run's journal, a file. Its lines are records with a `crc` and a `proof`, and `more` where
+    /// several belong together.
     pub journal: &'message str,
     /// What is in the journal up to this number is not told: the run was there before, or the program
     /// is started again. It is 0 at the beginning of a new run.

@@ -26,6 +26,29 @@ pub struct SealedJournal {
     pub checksum: String,
 }
 
+/// What of a journal nobody vouches for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JournalFlaw {
+    /// The part that was there when a raymond let go of the run is not what it was.
+    ChangedSealedPart,
+    /// This record behind it is the first without a proof that a raymond of the user wrote it.
+    UnprovenRecord(u64),
+}
+
+impl std::fmt::Display for JournalFlaw {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::ChangedSealedPart => f.write_str("its journal was changed after it had stopped"),
+            Self::UnprovenRecord(record) => {
+                write!(
+                    f,
+                    "record {record} of its journal bears no proof that your raymond wrote it"
+                )
+            }
+        }
+    }
+}
+
 /// The part of a run that is kept outside of its directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSeal {
@@ -37,8 +60,7 @@ pub struct RunSeal {
     pub scope_dir: String,
     /// The terms that may be found: those before a run goes on with others, and the others.
     pub terms: Vec<SealedTerms>,
-    /// Its journal, if a raymond has let go of it in order. While one holds it, and after that one was killed,
-    /// nobody can say.
+    /// Its journal as it was when a raymond last let go of it in order. What is appended later bears proofs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<SealedJournal>,
 }

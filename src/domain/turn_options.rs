@@ -94,6 +94,17 @@ impl TurnOptions {
         *self == Self::default()
     }
 
+    /// Returns whether files of the workflow are passed to Claude Code by their paths.
+    #[must_use]
+    pub fn names_files(&self) -> bool {
+        let is_file = |config: &ConfigSource| matches!(config, ConfigSource::File(_));
+        self.system_prompt_file.is_some()
+            || self.mcp_config.iter().flatten().any(is_file)
+            || self.settings.as_ref().is_some_and(is_file)
+            || self.agents.as_ref().is_some_and(is_file)
+            || self.plugin_dirs.as_ref().is_some_and(|dirs| !dirs.is_empty())
+    }
+
     /// Forgets the options that arguments for Claude Code give, too: those of a command line are nearer
     /// than a manifest.
     pub fn forget_given(&mut self, arguments: &[String]) {

@@ -45,6 +45,18 @@ pub enum PinDifference {
     Removed,
 }
 
+impl PinDifference {
+    /// Returns what a person reads.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Changed => "changed",
+            Self::Removed => "removed",
+        }
+    }
+}
+
 impl WorkflowPins {
     /// Returns the differences of a later state of the folder, by path.
     #[must_use]
@@ -68,13 +80,14 @@ impl WorkflowPins {
     /// Returns the files whose change ends the folder's trust: all but prompts and texts that ask for
     /// nothing. `asking` has the files that do.
     #[must_use]
-    pub fn trusted_files(&self, asking: &BTreeSet<String>) -> BTreeMap<&str, &PinnedFile> {
+    pub fn trusted_files(&self, asking: &BTreeSet<String>) -> Self {
         let is_claude = |path: &str| path.split('/').any(|part| part == ".claude");
         let counts = |path: &str, file: &PinnedFile| {
             asking.contains(path) || file.is_executable || is_claude(path) || !is_plain_text(path)
         };
         let files = self.files.iter().filter(|(path, file)| counts(path, file));
-        files.map(|(path, file)| (path.as_str(), file)).collect()
+        let files = files.map(|(path, file)| (path.clone(), file.clone())).collect();
+        Self { version: self.version, files }
     }
 }
 
@@ -133,7 +146,7 @@ mod tests {
         ];
         let pins = pins(&files.map(|path| (path, "1")));
         let covered = pins.trusted_files(&BTreeSet::from(["B.md".to_owned()]));
-        let covered: Vec<&str> = covered.into_keys().collect();
+        let covered: Vec<&str> = covered.files.keys().map(String::as_str).collect();
         assert_eq!(covered, ["B.md", "g.yaml", "raymond.yaml", "run.sh", "x/g.yaml"]);
     }
 }

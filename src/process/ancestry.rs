@@ -26,7 +26,18 @@ const MAX_DEPTH: usize = 64;
 /// Returns the agent in whose turn this process runs; `None` for a process of a person.
 #[must_use]
 pub fn acting_agent(own: impl Fn(&str) -> Option<String>) -> Option<ActingAgent> {
-    let own = marked(own);
+    decide(marked(own), &ancestors())
+}
+
+/// Returns whether a raymond is among the ancestors of this process. What an agent's command puts aside without an
+/// environment has no other mark: it is given to the raymond that takes orphans.
+#[must_use]
+pub fn has_raymond_above() -> bool {
+    ancestors().iter().any(|process| process.is_raymond)
+}
+
+/// Returns the ancestors of this process, the nearest first.
+fn ancestors() -> Vec<ProcessMarks> {
     let exe = std::env::current_exe().ok();
     let mut chain = Vec::new();
     let mut pid = parent_of("self");
@@ -34,7 +45,7 @@ pub fn acting_agent(own: impl Fn(&str) -> Option<String>) -> Option<ActingAgent>
         chain.push(marks_of(id, exe.as_deref()));
         pid = parent_of(&id.to_string());
     }
-    decide(own, &chain)
+    chain
 }
 
 /// Decides by the ancestors, the nearest first: the agent is that of the process which the nearest

@@ -11,9 +11,25 @@ use super::stream::Stream;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker::Worker;
-use crate::domain::turn::{Failure, StepInput};
+use crate::domain::turn::{Cause, Failure, StepInput};
 
 impl Claude {
+    /// Refuses a turn that seems to have begun and did not, as far as anyone can tell: the next one takes its place.
+    pub(super) fn refuse_if_unproven(
+        &self,
+        input: &StepInput,
+        files: &TurnFiles,
+    ) -> Result<(), Failure> {
+        let stem = input.turn.stem();
+        if self.proofs.hold(&stem, files) {
+            return Ok(());
+        }
+        let message = format!(
+            "there is a stream of the turn {stem}, and no proof that raymond began it: nothing of it is believed"
+        );
+        Err(Failure::new(Cause::Lost, message))
+    }
+
     /// A turn that was started before, with its process, if that still runs: the first of those that
     /// bear its mark, lead a group and write into its stream.
     pub(super) async fn attach(

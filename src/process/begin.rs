@@ -90,7 +90,7 @@ impl Claude {
             message: new_message(),
         };
         worker.turn_from = passage.from;
-        if let Err((path, error)) = files.note(&passage) {
+        if let Err((path, error)) = files.note(&passage, &self.proofs) {
             self.retire(worker);
             return Err(unwritable(&path, &error));
         }

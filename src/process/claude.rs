@@ -20,6 +20,7 @@ use super::census::Census;
 use super::cgroup::RunGroups;
 use super::command::Marker;
 use super::config_files::remove_all_configs_but;
+use super::copy_check::CopyCheck;
 use super::follow::{End, Stop, Waits, follow};
 use super::home::Homes;
 use super::leftover;
@@ -31,6 +32,7 @@ use super::pool::Pool;
 use super::stops::Stops;
 use super::stream::Stream;
 use super::transcript::TurnFiles;
+use super::turn_proof::TurnProofs;
 use super::worker::{Rest, Worker};
 use super::write_watch::WriteWatches;
 use crate::domain::capacity;
@@ -57,6 +59,8 @@ pub struct Claude {
     /// The names of the variables that processes inherit.
     pub(super) inherited: BTreeSet<String>,
     pub(super) steps: PathBuf,
+    pub(super) proofs: TurnProofs,
+    pub(super) copy_check: CopyCheck,
     pub(super) marker: Marker,
     pub(super) pool: Rc<Pool>,
     pub(super) stops: Stops,
@@ -108,6 +112,8 @@ impl Claude {
             settings,
             homes,
             steps,
+            proofs: TurnProofs::default(),
+            copy_check: CopyCheck::default(),
             marker,
             pool: Rc::new(Pool::new(capacity)),
             stops: Stops::default(),
@@ -132,6 +138,12 @@ impl Claude {
     #[must_use]
     pub fn with_folders(self, folders: WorkflowFolders) -> Self {
         Self { folders, ..self }
+    }
+
+    /// Returns the same with proofs of its turns, and with a check of the files that it is given.
+    #[must_use]
+    pub fn with_checks(self, proofs: TurnProofs, copy_check: CopyCheck) -> Self {
+        Self { proofs, copy_check, ..self }
     }
 
     /// Runs a turn, or attaches to it; `notices` is told what it is seen doing.
@@ -240,6 +252,7 @@ impl Claude {
     ) -> Result<StepOutcome, Failure> {
         let files = TurnFiles::of(&self.steps, &input.turn);
         let mut turn = if files.are_there() {
+            self.refuse_if_unproven(input, &files)?;
             self.attach(input, &files).await?
         } else {
             self.begin(input, &files, stop).await?

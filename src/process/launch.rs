@@ -17,6 +17,7 @@ use super::owned::{Process, Start};
 use super::pool::Slot;
 use super::startup::startup_flags;
 use super::transcript::ProcessFiles;
+use super::turn_proof::TurnProofs;
 use super::worker::Worker;
 use crate::domain::home::Home;
 use crate::domain::id::{AgentId, SessionId};
@@ -66,6 +67,9 @@ impl Claude {
         let told = launch.prompt.is_none();
         let cwd = self.homes.directory(&launch.home);
         let cwd = cwd.map_err(|why| Failure::new(Cause::Workflow, why))?;
+        if launch.options.turn.names_files() {
+            self.copy_check.ask().map_err(|why| Failure::new(Cause::Workflow, why))?;
+        }
         let mut options = launch.options.clone();
         let configs = take_out_configs(&mut options.turn, &self.steps.join(&launch.name));
         let configs =
@@ -99,13 +103,15 @@ impl Claude {
             cwd: cwd.clone(),
             environment,
         };
+        // One that is started ahead serves no turn yet.
+        let proofs = launch.agent.map(|_| self.proofs.clone()).unwrap_or_default();
         let started = if self.pool.is_busy() {
             let (files, prompt) = (files.clone(), launch.prompt.map(str::to_owned));
-            let start = move || start_with(&files, prompt.as_deref(), start);
+            let start = move || start_with(&files, &proofs, prompt.as_deref(), start);
             let lost = |error: JoinError| Err(Unstarted::Process(error.into()));
             spawn_blocking(start).await.unwrap_or_else(lost)
         } else {
-            start_with(&files, launch.prompt, start)
+            start_with(&files, &proofs, launch.prompt, start)
         };
         let process = started.map_err(|unstarted| match unstarted {
             Unstarted::Files(path, error) => unwritable(&path, &error),
@@ -207,10 +213,12 @@ fn not_set(name: &str) -> String {
 
 fn start_with(
     files: &ProcessFiles,
+    proofs: &TurnProofs,
     prompt: Option<&str>,
     start: Start,
 ) -> Result<Process, Unstarted> {
     point("spawn.before");
+    proofs.prove(files).map_err(|(path, error)| Unstarted::Files(path, error))?;
     let opened = files.create(prompt).map_err(|(path, error)| Unstarted::Files(path, error))?;
     Process::start(start, opened).map_err(Unstarted::Process)
 }

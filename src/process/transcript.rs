@@ -11,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::stream::{Stream, TooLong};
+use super::turn_proof::TurnProofs;
 use crate::domain::passage::Passage;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
@@ -31,10 +32,14 @@ const LAST_WORDS: u64 = 2048;
 /// What a turn leaves in the directory of all of them: it has one of the two.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnFiles {
+    /// The name that they have in common.
+    stem: String,
     /// The stream of a process whose first turn it is.
     stream: PathBuf,
     /// Where the turn stands in the stream of another.
     pub passage: PathBuf,
+    /// The proof that raymond started the process whose first turn it is.
+    pub(super) begun: PathBuf,
     /// The mark of a turn that was asked while the disk was full. It is empty, because that needs no room.
     unkept: PathBuf,
 }
@@ -44,6 +49,8 @@ pub struct TurnFiles {
 pub struct ProcessFiles {
     /// Their name: that of its first turn.
     pub name: String,
+    /// The proof that raymond started it.
+    pub(super) begun: PathBuf,
     /// What it reads, if it is not told things.
     pub prompt: PathBuf,
     /// What it writes.
@@ -68,7 +75,13 @@ impl TurnFiles {
     #[must_use]
     pub fn of(steps: &Path, turn: &TurnId) -> Self {
         let file = |ending: &str| steps.join(format!("{}.{ending}", turn.stem()));
-        Self { stream: file("jsonl"), passage: file("turn"), unkept: file("unkept") }
+        Self {
+            stem: turn.stem(),
+            stream: file("jsonl"),
+            passage: file("turn"),
+            begun: file("begun"),
+            unkept: file("unkept"),
+        }
     }
 
     /// Marks the turn as one of which the disk had no room to keep anything.
@@ -89,12 +102,17 @@ impl TurnFiles {
         plain_file::is_there(&self.stream) || plain_file::is_there(&self.passage)
     }
 
-    /// Keeps where the turn stands.
+    /// Keeps where the turn stands, with a proof that it was asked.
     ///
     /// # Errors
     /// The file, and what the system said.
-    pub fn note(&self, passage: &Passage) -> Result<(), (PathBuf, std::io::Error)> {
-        let written = serde_json::to_vec(passage)
+    pub fn note(
+        &self,
+        passage: &Passage,
+        proofs: &TurnProofs,
+    ) -> Result<(), (PathBuf, std::io::Error)> {
+        let written = proofs
+            .close(&self.stem, passage)
             .map_err(std::io::Error::from)
             .and_then(|json| plain_file::create(&self.passage)?.write_all(&json));
         written.map_err(|error| (self.passage.clone(), error))
@@ -104,7 +122,12 @@ impl TurnFiles {
     /// none: what it was for had not been asked yet.
     #[must_use]
     pub fn passage(&self) -> Option<Passage> {
-        serde_json::from_slice(&plain_file::read(&self.passage, MAX_PASSAGE).ok()?).ok()
+        serde_json::from_slice(&self.read_passage()?).ok()
+    }
+
+    /// Returns what is kept of where the turn stands, as it lies there.
+    pub(super) fn read_passage(&self) -> Option<Vec<u8>> {
+        plain_file::read(&self.passage, MAX_PASSAGE).ok()
     }
 }
 
@@ -113,7 +136,13 @@ impl ProcessFiles {
     #[must_use]
     pub fn named(steps: &Path, name: &str) -> Self {
         let file = |ending: &str| steps.join(format!("{name}.{ending}"));
-        Self { name: name.to_owned(), prompt: file("prompt"), stream: file("jsonl"), stderr: None }
+        Self {
+            name: name.to_owned(),
+            begun: file("begun"),
+            prompt: file("prompt"),
+            stream: file("jsonl"),
+            stderr: None,
+        }
     }
 
     /// The same of one that is about to be started; of the processes this runtime starts, one at a

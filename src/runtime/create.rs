@@ -10,7 +10,7 @@ use super::error::Error;
 use super::first::{self, First};
 use super::graphs::Graphs;
 use super::place::directory;
-use super::seals;
+use super::seals::{self, Confirmed};
 use super::supervise::Prepared;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
@@ -67,7 +67,13 @@ pub fn create(
         first::look(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     if asks {
-        runner_for(&settings, scope, PathBuf::new(), (root, &workflow_id), &starter.state)?;
+        runner_for(
+            &settings,
+            scope,
+            PathBuf::new(),
+            (root, &workflow_id),
+            (&starter.state, false),
+        )?;
     }
     companions::check(
         &settings,
@@ -85,11 +91,10 @@ pub fn create(
         settings,
     };
     let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(beginning)) };
-    let (mut store, run) = RunStore::create(root, &first, Some(&examined.capture))?;
+    let (store, run) = RunStore::create(root, &first, Some(&examined.capture), Some(key))?;
     let pins = examined.capture.pins();
     let terms = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(Some(&pins)) };
-    seals::keep(starter, root, &run, vec![terms])?;
-    store.take_commands_with(key);
+    seals::keep(starter, root, &run, (vec![terms], &Confirmed::default()))?;
     // What a removed run of this name has left there is not this one's; now no other can have it.
     Dataspace::of(root).ended(&run.workflow_id)?;
     let start = Start::New(Box::new(first));
@@ -102,6 +107,7 @@ pub fn create(
         user_state: starter.state.clone(),
         pins,
         notes: Vec::new(),
+        believes_unproven_turns: false,
     })
 }
 

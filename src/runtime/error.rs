@@ -7,9 +7,9 @@ use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::shown;
 use crate::language::graph::vocabulary::Taken;
-use crate::language::privileges::PrivilegeRequest;
 use crate::language::{prompt, replies, yaml};
 use crate::store;
+use crate::store::trust::FolderTrust;
 
 /// Why a run could not begin, or could not be kept.
 #[derive(Debug, thiserror::Error)]
@@ -85,15 +85,15 @@ pub enum Error {
     },
     /// The workflow asks for more than prompts, and nobody has said that it is trusted.
     #[error(
-        "{folder}: this workflow asks for more than prompts, and {}:\n{}\nread these files; then trust the folder as it is: raymond trust {folder}, or start it with --trust", if *.was_trusted { "it has changed since you said that you trust it" } else { "you have not said that you trust it" }, .requests.iter().map(|one| format!("  {}", super::trust::line(one))).collect::<Vec<_>>().join("\n")
+        "{folder}: this workflow asks for more than prompts, and {}:\n{}\nread these files; then trust the folder as it is: raymond trust {folder}, or start it with --trust", doubt(.trust), .requests.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
     )]
     NotTrusted {
         /// The workflow's folder.
         folder: String,
-        /// What its files ask for.
-        requests: Vec<PrivilegeRequest>,
-        /// Whether it was trusted as it was before.
-        was_trusted: bool,
+        /// What its files ask for, a line each.
+        requests: Vec<String>,
+        /// What is known of its trust.
+        trust: FolderTrust,
         /// The checksum of what its files are.
         checksum: String,
     },
@@ -213,6 +213,19 @@ pub enum Error {
         /// What the system said.
         error: io::Error,
     },
+}
+
+/// Returns why a folder is not trusted.
+fn doubt(trust: &FolderTrust) -> String {
+    match trust {
+        FolderTrust::Lost(changes) if !changes.is_empty() => {
+            format!("it has changed since you said that you trust it ({})", changes.join(", "))
+        }
+        FolderTrust::Lost(_) | FolderTrust::Trusted => {
+            "it has changed since you said that you trust it".to_owned()
+        }
+        FolderTrust::Never => "you have not said that you trust it".to_owned(),
+    }
 }
 
 #[cfg(test)]

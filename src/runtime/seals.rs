@@ -16,23 +16,32 @@ use crate::language::checksum::checksum;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::Root;
 use crate::store::pinned::kept_text;
-use crate::store::seal;
+use crate::store::run_store::records_key;
 use crate::store::view::story;
+use crate::store::{proven_journal, seal};
+
+/// What a person has confirmed of a run's directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Confirmed {
+    /// The journal that needs no proof of its own.
+    pub(super) journal: Option<SealedJournal>,
+    /// Whether they confirmed just now all that lies there.
+    pub(super) is_new: bool,
+}
 
 /// Seals the terms of a run; `before` has those that may be found until the run has the new ones.
 pub(super) fn keep(
     starter: &RunStarter,
     root: &Root,
     run: &Run,
-    terms: Vec<SealedTerms>,
+    (terms, confirmed): (Vec<SealedTerms>, &Confirmed),
 ) -> Result<(), Error> {
-    let journal = seal::find(&starter.state, root, &run.workflow_id)?.and_then(|seal| seal.journal);
     let seal = RunSeal {
         run: run.workflow_id.clone(),
         directory: root.path().display().to_string(),
         scope_dir: run.scope_dir.clone(),
         terms,
-        journal,
+        journal: confirmed.journal.clone(),
     };
     Ok(seal::keep(&starter.state, &seal)?)
 }
@@ -46,38 +55,40 @@ pub(super) fn check(
     root: &Root,
     run: &Run,
     found: &SealedTerms,
-) -> Result<(), Error> {
+) -> Result<Confirmed, Error> {
     let checksum = checksum(serde_json::to_vec(found).unwrap_or_default());
-    if starter.confirmation_of(&checksum).is_some() {
-        return Ok(());
-    }
-    let differences = match seal::find(&starter.state, root, &run.workflow_id)? {
+    let seal = seal::find(&starter.state, root, &run.workflow_id)?;
+    let differences = match &seal {
         Some(seal) => {
             let mut differences = seal.differences(&run.scope_dir, found);
-            differences.extend(changed_story(root, run, seal.journal.as_ref())?);
+            differences.extend(changed_story(starter, root, run, seal.journal.as_ref())?);
             differences
         }
         None => vec!["there is no seal of it: it was copied or moved here, another account or an older raymond started it, or your key is new".to_owned()],
     };
     if differences.is_empty() {
-        return Ok(());
+        return Ok(Confirmed { journal: seal.and_then(|seal| seal.journal), is_new: false });
+    }
+    if starter.confirmation_of(&checksum).is_some() {
+        let journal = seal::seal_of_journal(&root.run(&run.workflow_id).journal())?;
+        return Ok(Confirmed { journal: Some(journal), is_new: true });
     }
     let (run, would) = (run.workflow_id.clone(), execution(&run.scope_dir, &run.settings));
     Err(Error::NotConfirmed { run, differences, would, checksum })
 }
 
-/// Returns what differs in what the directory tells of the run's course: the journal from what it was when a
-/// raymond let go of it, the snapshot from the journal.
+/// Returns what differs in what the directory tells of the run's course: the journal from what raymonds of the user
+/// wrote, the snapshot from the journal.
 fn changed_story(
+    starter: &RunStarter,
     root: &Root,
     run: &Run,
     sealed: Option<&SealedJournal>,
 ) -> Result<Option<String>, Error> {
     let journal = root.run(&run.workflow_id).journal();
-    if let Some(sealed) = sealed
-        && seal::seal_of_journal(&journal)? != *sealed
-    {
-        return Ok(Some("its journal was changed after it had stopped".to_owned()));
+    let key = records_key(&starter.state.key()?, &run.workflow_id);
+    if let Some(flaw) = proven_journal::flaw(&journal, sealed, &key)? {
+        return Ok(Some(flaw.to_string()));
     }
     let told = story(root, &run.workflow_id, |_, _| {})?.run;
     Ok((told != *run).then(|| "its state.json tells another state than its journal".to_owned()))
@@ -148,11 +159,7 @@ fn difference(copy: &Path, capture: &WorkflowCapture, path: &str, how: PinDiffer
     let before = kept_text(copy, path);
     let after = capture.files.get(path).map(|file| String::from_utf8_lossy(&file.content));
     let after = after.unwrap_or_default();
-    let what = match how {
-        PinDifference::Added => "added",
-        PinDifference::Changed => "changed",
-        PinDifference::Removed => "removed",
-    };
+    let what = how.word();
     let difference = similar::TextDiff::from_lines(before.as_str(), after.as_ref());
     let text = difference.unified_diff().context_radius(2).to_string();
     let mut lines: Vec<&str> = text.lines().take(MAX_LINES).collect();

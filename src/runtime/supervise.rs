@@ -56,6 +56,8 @@ pub struct Prepared {
     pub user_state: UserState,
     /// The workflow's files as they were when the run began.
     pub pins: WorkflowPins,
+    /// The belief in turns that seem to have begun and bear no proof: the person vouches for them.
+    pub believes_unproven_turns: bool,
 }
 
 impl Prepared {
@@ -91,13 +93,13 @@ pub(super) fn pinned_scope(
 }
 
 fn open_scope(path: &Path, settings: &Settings) -> Result<Directory, Error> {
-    let opened =
-        Directory::open(path).and_then(|scope| scope.with_workspace(Path::new(&settings.cwd)));
-    opened.map_err(|error| Error::Io {
-        doing: "open the workflow's directory",
-        path: path.to_owned(),
-        error,
-    })
+    let failed = |doing, path: &Path| {
+        let path = path.to_owned();
+        move |error| Error::Io { doing, path, error }
+    };
+    let scope = Directory::open(path).map_err(failed("open the workflow's directory", path))?;
+    let cwd = Path::new(&settings.cwd);
+    scope.with_workspace(cwd).map_err(failed("open the directory that the run works in", cwd))
 }
 
 /// Supervises a run until it has ended or holds still. `registry` is the live picture it keeps. Needs
@@ -112,17 +114,23 @@ pub async fn supervised(
     registry: Arc<Registry>,
     interrupts: &mut Interrupts,
 ) -> Result<Run, Error> {
-    let Prepared { store, run, start, graphs, user_state, pins, .. } = prepared;
+    let Prepared { store, run, start, graphs, user_state, pins, believes_unproven_turns, .. } =
+        prepared;
     let settings = start.settings(&run).clone();
     let scope = pinned_scope(&run, &settings, store.dir(), pins)?;
     let steps = store.dir().steps();
     let homes = homes(root, &run.workflow_id, &settings);
-    let runner =
-        match runner_for(&settings, &scope, steps.clone(), (root, &run.workflow_id), &user_state) {
-            Ok(runner) => runner,
-            Err(error) if asks_nobody_yet(&run) => Rc::new(Absent(error.to_string())),
-            Err(error) => return Err(error),
-        };
+    let runner = match runner_for(
+        &settings,
+        &scope,
+        steps.clone(),
+        (root, &run.workflow_id),
+        (&user_state, believes_unproven_turns),
+    ) {
+        Ok(runner) => runner,
+        Err(error) if asks_nobody_yet(&run) => Rc::new(Absent(error.to_string())),
+        Err(error) => return Err(error),
+    };
     if settings.debug {
         match Debug::create(&root.debug(), &run.workflow_id, now(), steps) {
             Ok(debug) => plugins.add_own("debug", debug),
@@ -170,7 +178,6 @@ pub async fn supervised(
         observers,
         advisers,
     };
-    seal::keep_journal(&user_state, root, &id, None)?;
     let outcome = supervise(launch, interrupts).await;
     tokio::select! {
         () = plugins.finish() => {}
@@ -201,5 +208,5 @@ fn let_go(state: &UserState, root: &Root, run: &Run) -> Result<(), store::Error>
         return seal::remove(state, root, id);
     }
     let journal = seal::seal_of_journal(&root.run(id).journal())?;
-    seal::keep_journal(state, root, id, Some(journal))
+    seal::keep_journal(state, root, id, journal)
 }

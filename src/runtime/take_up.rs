@@ -40,7 +40,7 @@ pub fn take_up(
     let mut notes = Vec::new();
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
-    seals::check(starter, root, &run, &found)?;
+    let confirmed = seals::check(starter, root, &run, &found)?;
     check_answers(&run, &settings)?;
     let mut terms = vec![found];
     let pins = match pins {
@@ -59,14 +59,14 @@ pub fn take_up(
             notes = migration.notes;
             let new_pins = pins_checksum(Some(&migration.pins));
             terms.push(SealedTerms { pins: new_pins, ..terms[0].clone() });
-            seals::keep(starter, root, &run, terms.clone())?;
+            seals::keep(starter, root, &run, (terms.clone(), &confirmed))?;
             store.repin(&migration.capture)?;
             migration.pins
         }
     };
     terms.push(SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) });
-    seals::keep(starter, root, &run, terms)?;
-    store.take_commands_with(starter.state.key()?);
+    seals::keep(starter, root, &run, (terms, &confirmed))?;
+    store.hold_with(&run.workflow_id, starter.state.key()?);
     let start = Start::again(untouched, settings, &run);
     Ok(Prepared {
         store,
@@ -77,6 +77,7 @@ pub fn take_up(
         user_state: starter.state.clone(),
         pins,
         notes,
+        believes_unproven_turns: confirmed.is_new,
     })
 }
 

@@ -4,7 +4,7 @@
 //! run, for the files as they are.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::settings::settings_of;
@@ -12,13 +12,13 @@ use super::workflow::{Workflow, manifest_of};
 use crate::actor::clock::now;
 use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
+use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::checksum::checksum;
 use crate::language::graph::vocabulary::Vocabulary;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
-use crate::store;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::Root;
-use crate::store::trust::{self, TrustOrigin, TrustedFolder, trust_checksum};
+use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum};
 use crate::store::user_state::UserState;
 
 /// The longest part of a purpose that is shown in a line, in characters.
@@ -52,8 +52,12 @@ pub struct ExaminedFolder {
     pub requests: Vec<PrivilegeRequest>,
     /// Whether this run needs any of it that nobody has allowed yet.
     needs_trust: bool,
-    /// The checksum that trust is given for.
+    /// The files that trust is about.
+    trusted_files: WorkflowPins,
+    /// Their checksum.
     pub checksum: String,
+    /// The folder as the person named it.
+    shown: PathBuf,
     /// Its files.
     pub capture: WorkflowCapture,
 }
@@ -93,18 +97,17 @@ pub fn examine(
     if let Some(program) = program {
         pins.replace(workflow.entry.as_str(), checksum(program));
     }
-    // A text that a command names may be executed.
-    let is_named = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        requests.iter().any(|one| one.purpose.contains(name))
-    };
-    let named: Vec<String> = pins.files.keys().filter(|path| is_named(path)).cloned().collect();
+    let is_named = |path: &&String| requests.iter().any(|one| names(&one.purpose, path));
+    let named: Vec<String> = pins.files.keys().filter(is_named).cloned().collect();
     let asking: BTreeSet<String> = asking.into_iter().chain(named).collect();
+    let trusted_files = pins.trusted_files(&asking);
     Ok(ExaminedFolder {
         folder: folder.display().to_string(),
         needs_trust: !survey(&PermissionCeiling::of(settings), &plugins).is_empty(),
         requests,
-        checksum: trust_checksum(pins.trusted_files(&asking)),
+        checksum: trust_checksum(&trusted_files),
+        trusted_files,
+        shown: workflow.scope.shown().to_owned(),
         capture,
     })
 }
@@ -116,7 +119,8 @@ impl ExaminedFolder {
     /// [`Error::Store`].
     pub fn remember(&self, state: &UserState, origin: TrustOrigin) -> Result<(), Error> {
         let (folder, checksum) = (self.folder.clone(), self.checksum.clone());
-        Ok(trust::remember(state, &TrustedFolder { folder, checksum, at: now(), origin })?)
+        let files = Some(self.trusted_files.clone());
+        Ok(trust::remember(state, &TrustedFolder { folder, checksum, at: now(), origin, files })?)
     }
 
     /// Lets a run of the folder do what its files ask for, if the person who starts it trusts them.
@@ -131,46 +135,58 @@ impl ExaminedFolder {
         if !self.needs_trust {
             return Ok(());
         }
-        let is_trusted = confirmation.is_some()
-            || settings.consent.trusts_workflow
-            || self.is_trusted(&starter.state)?;
-        if !is_trusted {
-            return Err(Error::NotTrusted {
-                folder: self.folder.clone(),
-                requests: self.requests.clone(),
-                was_trusted: self.was_trusted(&starter.state),
-                checksum: self.checksum.clone(),
-            });
+        if confirmation.is_none() && !settings.consent.trusts_workflow {
+            let trust = self.trust(&starter.state)?;
+            if trust != FolderTrust::Trusted {
+                return Err(Error::NotTrusted {
+                    folder: self.folder.clone(),
+                    requests: self.lines(),
+                    trust,
+                    checksum: self.checksum.clone(),
+                });
+            }
         }
         settings.consent.trusts_workflow = true;
         Ok(())
     }
 
-    /// Returns whether the folder is trusted as it is. Trust that was given with another key is none.
+    /// Returns whether the folder is trusted as it is.
     ///
     /// # Errors
     /// [`Error::Store`].
-    pub fn is_trusted(&self, state: &UserState) -> Result<bool, Error> {
-        match trust::is_trusted(state, &self.folder, &self.checksum) {
-            Err(store::Error::Unproven { .. }) => Ok(false),
-            trusted => Ok(trusted?),
-        }
-    }
-
-    fn was_trusted(&self, state: &UserState) -> bool {
-        trust::was_trusted(state, &self.folder).unwrap_or(true)
+    pub fn trust(&self, state: &UserState) -> Result<FolderTrust, Error> {
+        Ok(trust::find(state, &self.folder, &self.trusted_files)?)
     }
 
     /// Returns a line for each request, with its place.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        self.requests.iter().map(line).collect()
+        self.requests.iter().map(|one| line(&self.shown, one)).collect()
     }
 }
 
+/// Returns whether what a request is for names a file, or a folder that the file is in: a text that a command names
+/// may be executed, and a plug-in of Claude Code is a folder.
+fn names(purpose: &str, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let folders = path.match_indices('/').map(|(end, _)| &path[..end]);
+    purpose.contains(name) || folders.into_iter().any(|folder| has_word(purpose, folder))
+}
+
+/// Returns whether a text has another in it that no letter, digit or dot continues.
+fn has_word(text: &str, word: &str) -> bool {
+    let ends =
+        |c: Option<char>| c.is_none_or(|c| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
+    text.match_indices(word).any(|(at, _)| {
+        let before = text[..at].chars().next_back().filter(|&c| c != '/' && c != '.');
+        ends(before) && ends(text[at + word.len()..].chars().next())
+    })
+}
+
 /// Returns a request as people read it.
-pub(super) fn line(request: &PrivilegeRequest) -> String {
+fn line(folder: &Path, request: &PrivilegeRequest) -> String {
     let PrivilegeRequest { file, place, privilege, purpose } = request;
+    let file = folder.join(file).display().to_string();
     let place = format!("{}:{}", place.line, place.column);
     let lines =
         purpose.trim().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -187,4 +203,18 @@ pub(super) fn line(request: &PrivilegeRequest) -> String {
 #[must_use]
 pub fn folder_name(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_by_themselves_and_by_their_folders() {
+        assert!(names("sh tools/build.sh", "tools/build.sh"));
+        assert!(names("`plugin_dirs`: `helpers` is a plug-in", "helpers/skills/paint/SKILL.md"));
+        assert!(names("`plugin_dirs`: `./more/helpers`", "more/helpers/commands/a.md"));
+        assert!(!names("`plugin_dirs`: `helpers2`", "helpers/a.md"));
+        assert!(!names("make all", "docs/a.md"));
+    }
 }

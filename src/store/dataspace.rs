@@ -38,9 +38,9 @@ pub use write::{Assertion, Statement};
 
 use super::Error;
 use super::layout::Root;
-use super::user_state::ProofKey;
 use crate::domain::fact::Fact;
 use crate::plain_file::{self, is_unfit};
+use crate::proof::ProofKey;
 
 /// The changes may take so much room before they begin anew, in bytes.
 const ROOM: u64 = 1024 * 1024;

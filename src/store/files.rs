@@ -67,21 +67,36 @@ pub fn sync_dir(path: &Path) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Io`]; the old content is then still there.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
+    replace_by(path, &beside(path, "new"), content)
+}
+
+/// Does the same where several processes may at once.
+///
+/// # Errors
+/// [`Error::Io`]; the old content is then still there.
+pub fn replace_among_others(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let new = beside(path, &format!("{}.new", std::process::id()));
+    replace_by(path, &new, content).inspect_err(|_| {
+        let _ = std::fs::remove_file(&new);
+    })
+}
+
+fn replace_by(path: &Path, new: &Path, content: &[u8]) -> Result<(), Error> {
     point("snapshot.before");
-    let new = beside(path);
-    let written = plain_file::create(&new).and_then(|mut file| {
+    let written = plain_file::create(new).and_then(|mut file| {
         file.write_all(content)?;
         file.sync_all()
     });
-    written.map_err(Error::io("write", &new))?;
+    written.map_err(Error::io("write", new))?;
     point("snapshot.written");
-    std::fs::rename(&new, path).map_err(Error::io("replace", path))?;
+    std::fs::rename(new, path).map_err(Error::io("replace", path))?;
     point("snapshot.after");
     path.parent().map_or(Ok(()), sync_dir)
 }
 
-fn beside(path: &Path) -> PathBuf {
+fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
+    name.push(".");
+    name.push(ending);
     path.with_file_name(name)
 }

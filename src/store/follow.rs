@@ -6,7 +6,7 @@
 
 use super::journal::Journal;
 use super::layout::RunDir;
-use super::run_store::replay;
+use super::replay::replay;
 use super::{Error, record};
 use crate::domain::apply::{Refused, apply};
 use crate::domain::event::Record;
@@ -176,7 +176,7 @@ mod tests {
         let records = three();
         let mut place = Place::with(&line(&records[0]));
         let mut follow = Follow::open(&place.run).expect("opened");
-        let first = encode_before(&records[1], true).expect("a line");
+        let first = encode_before(&records[1], true, None).expect("a line");
         place.write(format!("{first}\n").as_bytes());
         assert!(numbers(&mut follow).is_empty());
         place.write(&line(&records[2]));

@@ -11,10 +11,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::user_state::ProofKey;
 use super::{Error, files};
 use crate::domain::event::Command;
 use crate::plain_file;
+use crate::proof::ProofKey;
 
 /// The longest command, in bytes: a person's answer, with room to spare.
 const MAX_LENGTH: u64 = 4 * 1024 * 1024;

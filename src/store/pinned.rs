@@ -103,12 +103,28 @@ impl PinnedFiles {
         };
         let is_whole = content_of(&copy).is_some_and(|content| checksum(content) == pin.checksum);
         // A program may load whatever lies beside it.
-        let found = WorkflowCapture::of(&self.copy, Path::new("")).map(|capture| capture.pins());
-        if is_whole && found.is_ok_and(|found| found.files == self.pins.files) {
+        if is_whole && self.is_copy_whole() {
             return Ok(Some(copy));
         }
         let error = "the run's copy of this file was changed, so it is not executed; take up the file as it is now with --migrate";
         Err(source::Error::Unreadable { path: shown(), error: error.to_owned() })
+    }
+
+    fn is_copy_whole(&self) -> bool {
+        let found = WorkflowCapture::of(&self.copy, Path::new("")).map(|capture| capture.pins());
+        found.is_ok_and(|found| found.files == self.pins.files)
+    }
+
+    /// Checks that every file of the copy is what it was, and that there is no other.
+    pub(super) fn check_copy(&self) -> Result<(), source::Error> {
+        if self.is_copy_whole() {
+            return Ok(());
+        }
+        let error = "the run's copy of the workflow was changed, so nothing of it is given to Claude Code; take up the files as they are now with --migrate";
+        Err(source::Error::Unreadable {
+            path: self.copy.display().to_string(),
+            error: error.to_owned(),
+        })
     }
 
     /// Returns a file whose name stands in a command and whose content has changed: the command would run what

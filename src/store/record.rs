@@ -1,7 +1,8 @@
 //! One line of the journal: `{"seq":1,"at":"2026-01-15T14:30:22.123Z","event":…,"crc":"89abcdef"}`.
 //!
 //! The checksum covers the line without itself, so a line is judged before it is understood. It is
-//! spliced on as text: what is checked is what was written, byte by byte.
+//! spliced on as text: what is checked is what was written, byte by byte. Before it stands, in a run that is
+//! held with a key, the proof that a raymond of the user wrote what stands before the proof.
 //!
 //! What is decided at one moment may be several records. All but the last of them say `"more":true`
 //! behind the time; if the last is not there, none of them has happened.
@@ -10,9 +11,16 @@ use serde::Deserialize;
 
 use crate::domain::event::{Event, Record};
 use crate::domain::time::Timestamp;
+use crate::proof::{PROOF_LENGTH, ProofKey};
 
 /// `,"crc":"89abcdef"}`
 const CRC_LENGTH: usize = 18;
+
+/// What stands before the digits of a proof.
+const PROOF: &str = ",\"proof\":\"";
+
+/// The kind of a record's proof.
+const PURPOSE: &str = "record";
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,19 +53,27 @@ const HEAD: usize = 80;
 /// # Errors
 /// A text, if the event cannot be written as JSON.
 pub fn encode(record: &Record) -> Result<String, String> {
-    encode_before(record, false)
+    encode_before(record, false, None)
 }
 
-/// The same of a record that may have more of its moment after it.
+/// The same of a record that may have more of its moment after it, with its proof, if there is a key.
 ///
 /// # Errors
 /// As [`encode`].
-pub fn encode_before(record: &Record, more: bool) -> Result<String, String> {
+pub fn encode_before(
+    record: &Record,
+    more: bool,
+    key: Option<&ProofKey>,
+) -> Result<String, String> {
     let event = serde_json::to_string(&record.event).map_err(|error| error.to_string())?;
     let event =
         event.strip_prefix('{').and_then(|event| event.strip_suffix('}')).unwrap_or_default();
     let more = if more { "\"more\":true," } else { "" };
-    let line = format!("{{\"seq\":{},\"at\":\"{}\",{more}{event}", record.seq, record.at);
+    let mut line = format!("{{\"seq\":{},\"at\":\"{}\",{more}{event}", record.seq, record.at);
+    if let Some(key) = key {
+        let proof = key.proof(PURPOSE, line.as_bytes());
+        line.extend([PROOF, &proof, "\""]);
+    }
     let crc = crc32fast::hash(line.as_bytes());
     Ok(format!("{line},\"crc\":\"{crc:08x}\"}}"))
 }
@@ -85,6 +101,17 @@ pub fn check(line: &[u8], seq: u64) -> Result<&str, Flaw> {
         Some(found) => Err(Flaw::Order { found }),
         None => Err(Flaw::Meaning("it has no number".to_owned())),
     }
+}
+
+/// Returns whether a line that has been [checked](check) bears a proof that was made with this key.
+#[must_use]
+pub fn is_proven(line: &str, key: &ProofKey) -> bool {
+    let proven = || {
+        let body = line.get(..line.len().checked_sub(CRC_LENGTH)?)?.strip_suffix('"')?;
+        let (body, proof) = body.split_at_checked(body.len().checked_sub(PROOF_LENGTH)?)?;
+        Some(key.holds(PURPOSE, body.strip_suffix(PROOF)?.as_bytes(), proof))
+    };
+    proven().unwrap_or(false)
 }
 
 /// Whether a line that has been [checked](check) has more of its moment after it. Inside a text the
@@ -143,6 +170,21 @@ mod tests {
             bytes[at] ^= 1;
             assert!(check(&bytes, 7).and_then(decode).is_err(), "byte {at}");
             assert!(check(&line.as_bytes()[..at], 7).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn only_who_has_the_key_writes_a_proven_line() {
+        let (key, other) = (ProofKey::new("k"), ProofKey::new("l"));
+        let line = encode_before(&record(), false, Some(&key)).expect("a line");
+        assert_eq!(check(line.as_bytes(), 7).and_then(decode), Ok(record()));
+        assert!(is_proven(&line, &key) && !is_proven(&line, &other));
+        assert!(!is_proven(&encode(&record()).expect("a line"), &key));
+        let body = line[..line.len() - CRC_LENGTH].replace("stop", "halt");
+        let forged = format!("{body},\"crc\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));
+        assert!(check(forged.as_bytes(), 7).is_ok() && !is_proven(&forged, &key));
+        for short in ["", "{}", "é"] {
+            assert!(!is_proven(short, &key), "{short}");
         }
     }
 

@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 
 use super::acknowledged::{self, AcknowledgedEnd};
 use super::capture::WorkflowCapture;
-use super::journal::{Extent, Journal};
 use super::layout::{Root, RunDir};
 use super::lock::{self, Lock};
-use super::snapshot::{self, Found, Growth};
-use super::user_state::ProofKey;
+use super::replay::replay;
+use super::snapshot::{self, Growth};
 use super::view::no_such_run;
 use super::writer::{Outcome, Target, Writer};
 use super::{Error, files, inbox, pinned, record, stop_request};
-use crate::domain::apply::{Refused, apply, begin};
+use crate::domain::apply::{Refused, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::plain_file;
+use crate::proof::ProofKey;
 
 /// A run directory that this process holds.
 #[derive(Debug)]
@@ -26,8 +26,27 @@ pub struct RunStore {
     _lock: Lock,
     growth: Growth,
     writer: Option<Writer>,
-    /// What commands in the inbox are proven with.
-    key: Option<ProofKey>,
+    /// What commands in the inbox are proven with, and records.
+    keys: Option<RunKeys>,
+}
+
+/// The keys of a run that is held for a user.
+#[derive(Debug)]
+struct RunKeys {
+    commands: ProofKey,
+    records: ProofKey,
+}
+
+impl RunKeys {
+    fn of(run: &RunId, key: ProofKey) -> Self {
+        Self { records: records_key(&key, run), commands: key }
+    }
+}
+
+/// Returns the key that the records of a run are proven with: a record of another run is none of its own.
+#[must_use]
+pub fn records_key(key: &ProofKey, run: &RunId) -> ProofKey {
+    key.derive(&format!("records of {run}"))
 }
 
 /// What was recovered from a run directory.
@@ -42,7 +61,8 @@ pub struct Recovered {
 }
 
 impl RunStore {
-    /// Makes the directory of a new run, with its first record in it: as a whole or not at all.
+    /// Makes the directory of a new run, with its first record in it: as a whole or not at all. With a key its
+    /// records bear proofs, and it takes commands that do; without one it takes none.
     ///
     /// # Errors
     /// [`Error::Exists`] if the id is taken, [`Error::Io`].
@@ -50,6 +70,7 @@ impl RunStore {
         root: &Root,
         first: &Record,
         workflow: Option<&WorkflowCapture>,
+        key: Option<ProofKey>,
     ) -> Result<(Self, Run), Error> {
         let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
         let dir = root.run(&run.workflow_id);
@@ -60,7 +81,9 @@ impl RunStore {
         files::hide(root.path())?;
         let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
         let draft = RunDir(root.runs().join(name));
-        let made = Self::fill(&draft, first, &run, workflow).and_then(|(lock, size)| {
+        let keys = key.map(|key| RunKeys::of(&run.workflow_id, key));
+        let line = encode(first, &draft.journal(), keys.as_ref())?;
+        let made = Self::fill(&draft, &line, &run, workflow).and_then(|(lock, size)| {
             std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
                     Error::Exists { id: run.workflow_id.clone() }
@@ -74,13 +97,13 @@ impl RunStore {
         })?;
         files::sync_dir(&root.runs())?;
         let growth = Growth::after_snapshot(size);
-        Ok((Self { dir, _lock: lock, growth, writer: None, key: None }, run))
+        Ok((Self { dir, _lock: lock, growth, writer: None, keys }, run))
     }
 
     /// Writes what the directory of a new run holds; gives its lock and the size of its snapshot.
     fn fill(
         draft: &RunDir,
-        first: &Record,
+        first: &str,
         run: &Run,
         workflow: Option<&WorkflowCapture>,
     ) -> Result<(Lock, usize), Error> {
@@ -92,8 +115,7 @@ impl RunStore {
             pinned::save(&draft.pins(), &workflow.pins())?;
         }
         let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
-        let line = encode(first, &draft.journal())?;
-        files::replace(&draft.journal(), format!("{line}\n").as_bytes())?;
+        files::replace(&draft.journal(), format!("{first}\n").as_bytes())?;
         let state = state_json(run, 0);
         files::replace(&draft.state(), &state)?;
         Ok((lock, state.len()))
@@ -156,7 +178,7 @@ impl RunStore {
         let untouched = replayed.untouched.filter(|_| no_turn_began);
         let growth = Growth::after_snapshot(state_json(&replayed.run, 0).len());
         Ok((
-            Self { dir, _lock: lock, growth, writer: None, key: None },
+            Self { dir, _lock: lock, growth, writer: None, keys: None },
             Recovered { run: replayed.run, untouched, warnings },
         ))
     }
@@ -176,6 +198,14 @@ impl RunStore {
         Ok(())
     }
 
+    /// Returns a record that is alone at its moment as the journal has it.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`] if it cannot be written as JSON.
+    pub fn line_of(&self, record: &Record) -> Result<String, Error> {
+        encode(record, &self.dir.journal(), self.keys.as_ref())
+    }
+
     /// Appends the records of one moment, which have been applied to `run`; gives their lines as they
     /// are written. After a crash all of them are there, or none.
     ///
@@ -184,10 +214,11 @@ impl RunStore {
     pub fn append(&mut self, records: &[Record], run: &Run) -> Result<Vec<String>, Error> {
         let journal = self.dir.journal();
         let last = records.len().saturating_sub(1);
+        let key = self.keys.as_ref().map(|keys| &keys.records);
         let lines: Vec<String> = records
             .iter()
             .enumerate()
-            .map(|(place, record)| record::encode_before(record, place < last))
+            .map(|(place, record)| record::encode_before(record, place < last, key))
             .collect::<Result<_, _>>()
             .map_err(|why| Error::Stopped { path: journal.clone(), why })?;
         let Some(writer) = &self.writer else {
@@ -221,9 +252,10 @@ impl RunStore {
         }
     }
 
-    /// Takes commands from the inbox that are proven with this key; without one, none is taken.
-    pub fn take_commands_with(&mut self, key: ProofKey) {
-        self.key = Some(key);
+    /// Holds the run with a key: takes commands that are proven with it, and proves records. Without one, it takes
+    /// none.
+    pub fn hold_with(&mut self, run: &RunId, key: ProofKey) {
+        self.keys = Some(RunKeys::of(run, key));
     }
 
     /// Returns the commands that wait in the inbox.
@@ -231,7 +263,7 @@ impl RunStore {
     /// # Errors
     /// [`Error::Io`].
     pub fn commands(&self) -> Result<Vec<inbox::Waiting>, Error> {
-        inbox::list(&self.dir.inbox(), self.key.as_ref())
+        inbox::list(&self.dir.inbox(), self.keys.as_ref().map(|keys| &keys.commands))
     }
 
     /// Waits until all that was handed over is written, and ends the thread. No request to stop is taken
@@ -253,65 +285,6 @@ impl RunStore {
     }
 }
 
-/// A run as its directory tells it.
-pub(super) struct Replayed {
-    pub(super) run: Run,
-    pub(super) journal: Journal,
-    pub(super) end: u64,
-    pub(super) torn: u64,
-    pub(super) untouched: Option<Record>,
-    pub(super) warnings: Vec<String>,
-}
-
-/// Reads snapshot and journal; changes nothing.
-pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
-    let mut warnings = Vec::new();
-    let mut run = match snapshot::load(&dir.state())? {
-        Found::Run(run) => Some(*run),
-        Found::Nothing => None,
-        Found::Unreadable(why) => {
-            warnings.push(format!(
-                "{}: not readable ({why}), made again from the journal",
-                dir.state().display()
-            ));
-            None
-        }
-    };
-    let known = run.as_ref().map_or(0, |run| run.seq);
-    let promised = acknowledged::read(&dir.journal());
-    let mut untouched = None;
-    let mut journal = Journal::open(&dir.journal())?;
-    let extent = journal.read_all(|seq, line| {
-        untouched = if seq == 1 { Some(record::decode(line)?) } else { None };
-        if seq <= known {
-            return Ok(());
-        }
-        let record = record::decode(line)?;
-        let refused = |refused: Refused| record::Flaw::Meaning(refused.to_string());
-        match &mut run {
-            None => run = Some(begin(&record).map_err(refused)?.0),
-            Some(run) => drop(apply(run, &record).map_err(refused)?),
-        }
-        Ok(())
-    })?;
-    if extent.last > 0 {
-        acknowledged::check(&dir.journal(), promised, extent.end)?;
-    }
-    match run {
-        Some(run) if run.seq == extent.last => {
-            let Extent { end, torn, .. } = extent;
-            Ok(Replayed { run, journal, end, torn, untouched, warnings })
-        }
-        Some(run) if extent.last > 0 => Err(Error::Damaged {
-            path: dir.journal(),
-            line: extent.last + 1,
-            record: extent.last + 1,
-            why: format!("it is missing, and the snapshot is at record {}", run.seq),
-        }),
-        _ => Err(Error::Empty { path: dir.journal() }),
-    }
-}
-
 fn cut(journal: &Path, end: u64) -> Result<(), Error> {
     plain_file::open_with(journal, files::private().write(true))
         .and_then(|file| {
@@ -321,8 +294,9 @@ fn cut(journal: &Path, end: u64) -> Result<(), Error> {
         .map_err(Error::io("cut off the torn record of", journal))
 }
 
-fn encode(record: &Record, journal: &Path) -> Result<String, Error> {
-    record::encode(record).map_err(|why| Error::Stopped { path: journal.to_owned(), why })
+fn encode(record: &Record, journal: &Path, keys: Option<&RunKeys>) -> Result<String, Error> {
+    record::encode_before(record, false, keys.map(|keys| &keys.records))
+        .map_err(|why| Error::Stopped { path: journal.to_owned(), why })
 }
 
 /// A run's state as JSON, of about the `expected` size; its types have no value that JSON cannot hold.

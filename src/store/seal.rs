@@ -41,7 +41,7 @@ pub fn find(state: &UserState, root: &Root, run: &RunId) -> Result<Option<RunSea
     }
 }
 
-/// Seals the journal of a run that a raymond lets go of; with `None`, one holds it from now on.
+/// Seals the journal of a run that a raymond lets go of.
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Key`].
@@ -49,11 +49,11 @@ pub fn keep_journal(
     state: &UserState,
     root: &Root,
     run: &RunId,
-    journal: Option<SealedJournal>,
+    journal: SealedJournal,
 ) -> Result<(), Error> {
     match find(state, root, run)? {
-        Some(seal) if seal.journal != journal => keep(state, &RunSeal { journal, ..seal }),
-        _ => Ok(()),
+        Some(seal) => keep(state, &RunSeal { journal: Some(journal), ..seal }),
+        None => Ok(()),
     }
 }
 

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::journal::Journal;
 use super::layout::RunDir;
-use super::user_state::ProofKey;
 use super::{Error, files, inbox};
 use crate::domain::event::Command;
+use crate::proof::ProofKey;
 
 /// The name of the file that is there while an inbox takes no request to stop.
 const CLOSED: &str = "closed";

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::user_state::UserState;
 use crate::domain::time::Timestamp;
-use crate::domain::workflow_pins::PinnedFile;
+use crate::domain::workflow_pins::{PinDifference, PinnedFile, WorkflowPins};
 use crate::language::checksum::{checksum, short_name};
 
 /// The kind of the documents, and their directory.
@@ -51,15 +51,29 @@ pub struct TrustedFolder {
     pub at: Timestamp,
     /// How it was said.
     pub origin: TrustOrigin,
+    /// The files that trust is about; an older raymond did not keep them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<WorkflowPins>,
+}
+
+/// What is known of the trust of a folder as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FolderTrust {
+    /// It is trusted.
+    Trusted,
+    /// It was trusted, and these of its files are not as they were, a text each.
+    Lost(Vec<String>),
+    /// Nobody has said so.
+    Never,
 }
 
 /// Returns the checksum of the files that trust is about.
 #[must_use]
-pub fn trust_checksum<'a>(files: impl IntoIterator<Item = (&'a str, &'a PinnedFile)>) -> String {
-    let line = |(path, file): (&str, &PinnedFile)| {
+pub fn trust_checksum(files: &WorkflowPins) -> String {
+    let line = |(path, file): (&String, &PinnedFile)| {
         format!("{path:?} {} {}", file.checksum, file.is_executable)
     };
-    checksum(files.into_iter().map(line).collect::<Vec<_>>().join("\n"))
+    checksum(files.files.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// Remembers that a folder is trusted as it is.
@@ -70,21 +84,24 @@ pub fn remember(state: &UserState, trusted: &TrustedFolder) -> Result<(), Error>
     state.put(PURPOSE, &name(&trusted.folder), trusted)
 }
 
-/// Returns whether a folder is trusted as it is.
+/// Returns whether a folder is trusted with these files. Trust that was given with another key is lost.
 ///
 /// # Errors
-/// [`Error::Unproven`], [`Error::Io`].
-pub fn is_trusted(state: &UserState, folder: &str, checksum: &str) -> Result<bool, Error> {
-    let known = state.get::<TrustedFolder>(PURPOSE, &name(folder))?;
-    Ok(known.is_some_and(|known| known.folder == folder && known.checksum == checksum))
-}
-
-/// Returns whether a folder was trusted as it was before.
-///
-/// # Errors
-/// As [`is_trusted`].
-pub fn was_trusted(state: &UserState, folder: &str) -> Result<bool, Error> {
-    Ok(state.get::<TrustedFolder>(PURPOSE, &name(folder))?.is_some())
+/// [`Error::Key`], [`Error::Io`].
+pub fn find(state: &UserState, folder: &str, files: &WorkflowPins) -> Result<FolderTrust, Error> {
+    let known = match state.get::<TrustedFolder>(PURPOSE, &name(folder)) {
+        Err(Error::Unproven { .. }) => {
+            return Ok(FolderTrust::Lost(vec!["your key is another".to_owned()]));
+        }
+        known => known?.filter(|known| known.folder == folder),
+    };
+    let Some(known) = known else { return Ok(FolderTrust::Never) };
+    if known.checksum == trust_checksum(files) {
+        return Ok(FolderTrust::Trusted);
+    }
+    let differences = known.files.map(|before| before.differences(files)).unwrap_or_default();
+    let text = |(path, how): &(String, PinDifference)| format!("{path} {}", how.word());
+    Ok(FolderTrust::Lost(differences.iter().map(text).collect()))
 }
 
 /// Forgets that a folder is trusted; returns whether it was.
@@ -120,27 +137,43 @@ fn name(folder: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::domain::workflow_pins::PINS_VERSION;
+
+    fn pins(files: &[(&str, &str)]) -> WorkflowPins {
+        let mut pins = WorkflowPins { version: PINS_VERSION, files: BTreeMap::new() };
+        for (path, content) in files {
+            pins.replace(path, checksum(content));
+        }
+        pins
+    }
 
     #[test]
     fn a_folder_is_trusted_as_it_is_until_that_is_forgotten() {
         let place = tempfile::tempdir().expect("a directory");
         let state = UserState::new(place.path());
-        let folder = |folder: &str, checksum: &str| TrustedFolder {
+        let folder = |folder: &str, files: &WorkflowPins| TrustedFolder {
             folder: folder.to_owned(),
-            checksum: checksum.to_owned(),
+            checksum: trust_checksum(files),
             at: Timestamp(0),
             origin: TrustOrigin::Command,
+            files: Some(files.clone()),
         };
-        assert!(!is_trusted(&state, "/w", "1").expect("looked"));
-        remember(&state, &folder("/w", "1")).expect("remembered");
-        remember(&state, &folder("/v", "1")).expect("remembered");
-        assert!(is_trusted(&state, "/w", "1").expect("looked"));
-        assert!(!is_trusted(&state, "/w", "2").expect("looked"), "its files have changed");
-        assert!(was_trusted(&state, "/w").expect("looked"));
+        let found = |files: &WorkflowPins| find(&state, "/w", files).expect("looked");
+        let (one, other) = (pins(&[("a.yaml", "1"), ("b.sh", "1")]), pins(&[("a.yaml", "2")]));
+        assert_eq!(found(&one), FolderTrust::Never);
+        remember(&state, &folder("/w", &one)).expect("remembered");
+        remember(&state, &folder("/v", &one)).expect("remembered");
+        assert_eq!(found(&one), FolderTrust::Trusted);
+        let changes = ["a.yaml changed", "b.sh removed"].map(str::to_owned);
+        assert_eq!(found(&other), FolderTrust::Lost(changes.into()));
         let (listed, _) = list(&state).expect("listed");
-        assert_eq!(listed, [folder("/v", "1"), folder("/w", "1")]);
+        assert_eq!(listed, [folder("/v", &one), folder("/w", &one)]);
         assert!(forget(&state, "/w").expect("forgotten") && !forget(&state, "/w").expect("gone"));
-        assert!(!is_trusted(&state, "/w", "1").expect("looked"));
+        assert_eq!(found(&one), FolderTrust::Never);
+        remember(&state, &TrustedFolder { files: None, ..folder("/w", &one) }).expect("kept");
+        assert_eq!(found(&other), FolderTrust::Lost(Vec::new()), "an older raymond");
     }
 }

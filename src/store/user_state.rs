@@ -8,18 +8,16 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hmac::{Hmac, KeyInit, Mac};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{Error, files};
-use crate::language::checksum::hexadecimal;
 use crate::plain_file::{self, is_unfit};
+use crate::proof::ProofKey;
 
-/// The length of a proof, in hexadecimal digits.
-const PROOF_LENGTH: usize = 64;
+/// The least length of a key, in characters.
+const KEY_LENGTH: usize = 64;
 
 /// The most bytes of a document that is kept here.
 const MAX_DOCUMENT: u64 = 4 * 1024 * 1024;
@@ -27,16 +25,6 @@ const MAX_DOCUMENT: u64 = 4 * 1024 * 1024;
 /// The directory of what raymond keeps for a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserState(PathBuf);
-
-/// What proofs are made with.
-#[derive(Clone)]
-pub struct ProofKey(String);
-
-impl std::fmt::Debug for ProofKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ProofKey")
-    }
-}
 
 /// A document with its proof, as it lies on the disk.
 #[derive(Debug, Serialize, Deserialize)]
@@ -71,6 +59,7 @@ impl UserState {
     /// [`Error::Key`] if others can read it, [`Error::Io`].
     pub fn key(&self) -> Result<ProofKey, Error> {
         let path = self.key_file();
+        self.refuse_if_others_write()?;
         match read_key(&path) {
             Err(Error::Io { error, .. }) if error.kind() == ErrorKind::NotFound => {
                 self.make_key()?;
@@ -78,6 +67,16 @@ impl UserState {
             }
             read => read,
         }
+    }
+
+    /// Refuses a directory in which others can put another key in the place of the user's.
+    fn refuse_if_others_write(&self) -> Result<(), Error> {
+        let Ok(metadata) = self.0.metadata() else { return Ok(()) };
+        if metadata.mode() & 0o022 == 0 {
+            return Ok(());
+        }
+        let why = "others can write into it; make it yours alone with chmod 700";
+        Err(Error::Key { path: self.0.clone(), why })
     }
 
     /// Puts a new key in place, unless another process was faster.
@@ -115,7 +114,7 @@ impl UserState {
         let text = serde_json::to_string_pretty(&ProvenDocument { document, proof });
         let text = text.map_err(|error| Error::io("write", &path)(error.into()))?;
         files::make_dir(path.parent().unwrap_or(&self.0))?;
-        files::replace(&path, text.as_bytes())
+        files::replace_among_others(&path, text.as_bytes())
     }
 
     /// Returns a document whose proof holds; `None` if there is none.
@@ -171,58 +170,6 @@ impl UserState {
     }
 }
 
-impl ProofKey {
-    /// Takes a key as text.
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// Returns the proof of a content, in hexadecimal digits.
-    #[must_use]
-    pub fn proof(&self, purpose: &str, content: &[u8]) -> String {
-        let tag = self.mac(purpose, content).finalize().into_bytes();
-        hexadecimal(&tag)
-    }
-
-    /// Returns whether a proof is that of a content, in a time that does not depend on where they differ.
-    #[must_use]
-    pub fn holds(&self, purpose: &str, content: &[u8], proof: &str) -> bool {
-        let Some(tag) = from_hexadecimal(proof) else { return false };
-        self.mac(purpose, content).verify_slice(&tag).is_ok()
-    }
-
-    /// Returns a key that is good for one purpose only, and from which this one cannot be found.
-    #[must_use]
-    pub fn derive(&self, purpose: &str) -> Self {
-        Self(self.proof("derive", purpose.as_bytes()))
-    }
-
-    fn mac(&self, purpose: &str, content: &[u8]) -> Hmac<Sha256> {
-        let mut mac = keyed(self.0.as_bytes());
-        mac.update(purpose.as_bytes());
-        mac.update(&[0]);
-        mac.update(content);
-        mac
-    }
-}
-
-/// Begins a proof. The digest of the key fits into a block, so nothing can fail.
-fn keyed(key: &[u8]) -> Hmac<Sha256> {
-    let digest = Sha256::digest(key);
-    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
-    block[..digest.len()].copy_from_slice(&digest);
-    Hmac::new(&block)
-}
-
-fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
-    if text.len() != PROOF_LENGTH || !text.is_ascii() {
-        return None;
-    }
-    let pairs = (0..text.len()).step_by(2);
-    pairs.map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
-}
-
 fn read_key(path: &Path) -> Result<ProofKey, Error> {
     let refused = |why: &'static str| Error::Key { path: path.to_owned(), why };
     let file = match plain_file::open(path) {
@@ -237,10 +184,10 @@ fn read_key(path: &Path) -> Result<ProofKey, Error> {
     }
     let mut text = String::new();
     file.take(1024).read_to_string(&mut text).map_err(Error::io("read", path))?;
-    if text.trim().len() < PROOF_LENGTH {
+    if text.trim().len() < KEY_LENGTH {
         return Err(refused("it is too short; remove it, and raymond makes a new one"));
     }
-    Ok(ProofKey(text.trim().to_owned()))
+    Ok(ProofKey::new(text.trim()))
 }
 
 #[cfg(test)]
@@ -248,20 +195,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-
-    #[test]
-    fn a_proof_holds_for_its_content_purpose_and_key_alone() {
-        let key = ProofKey::new("k");
-        let proof = key.proof("inbox", b"stop");
-        assert_eq!(proof.len(), PROOF_LENGTH);
-        assert!(key.holds("inbox", b"stop", &proof));
-        assert!(!key.holds("inbox", b"stop ", &proof));
-        assert!(!key.holds("seal", b"stop", &proof));
-        assert!(!key.derive("x").holds("inbox", b"stop", &proof));
-        for none in ["", "zz", &proof[..62], &"é".repeat(32)] {
-            assert!(!key.holds("inbox", b"stop", none), "{none}");
-        }
-    }
 
     #[test]
     fn a_document_reads_back_until_a_byte_of_it_changes() {
@@ -289,6 +222,10 @@ mod tests {
         let permissions = std::fs::Permissions::from_mode;
         let file = state.key_file();
         assert_eq!(file.metadata().expect("there").permissions().mode() & 0o777, 0o600);
+        std::fs::set_permissions(place.path(), permissions(0o777)).expect("changed");
+        let error = state.key().expect_err("refused").to_string();
+        assert!(error.contains("others can write into it"), "{error}");
+        std::fs::set_permissions(place.path(), permissions(0o700)).expect("changed");
         std::fs::set_permissions(&file, permissions(0o644)).expect("changed");
         let error = state.key().expect_err("refused").to_string();
         assert!(

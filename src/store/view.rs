@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use super::journal::Journal;
 use super::layout::Root;
-use super::run_store::replay;
+use super::replay::replay;
 use super::{Error, lock, record};
 use crate::domain::apply::{Refused, apply, begin};
 use crate::domain::event::Record;

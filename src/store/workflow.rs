@@ -62,6 +62,12 @@ impl Directory {
         &self.root
     }
 
+    /// Its path as people are shown it.
+    #[must_use]
+    pub fn shown(&self) -> &Path {
+        &self.shown
+    }
+
     /// The folder that it is the copy of; itself, if it is none.
     #[must_use]
     pub fn live_root(&self) -> PathBuf {
@@ -76,6 +82,14 @@ impl Directory {
     /// [`Error`] if it came after the run began, or the copy was changed.
     pub fn executable_copy(&self, path: &Path) -> Result<Option<PathBuf>, Error> {
         self.pinned.as_ref().map_or(Ok(None), |pinned| pinned.executable_copy(path))
+    }
+
+    /// Checks that the copy of the folder is whole, because a process reads in it what it likes.
+    ///
+    /// # Errors
+    /// [`Error::Unreadable`] that names the copy.
+    pub fn check_copy(&self) -> Result<(), Error> {
+        self.pinned.as_ref().map_or(Ok(()), PinnedFiles::check_copy)
     }
 
     /// Returns a file of the workflow that a command names and that is not what it was when the run began.

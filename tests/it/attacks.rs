@@ -4,6 +4,7 @@
 mod inbox;
 mod terms;
 mod trust;
+mod turns;
 mod workflow;
 
 use serde_json::{Value, json};

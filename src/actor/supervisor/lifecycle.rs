@@ -15,7 +15,7 @@ use crate::domain::id::AgentId;
 use crate::domain::run::{Pause, Status};
 use crate::domain::time::span;
 use crate::fault::point;
-use crate::store::{self, inbox, record};
+use crate::store::{self, inbox};
 
 /// How often the inbox is looked at.
 const INBOX: Duration = Duration::from_millis(200);
@@ -23,7 +23,7 @@ const INBOX: Duration = Duration::from_millis(200);
 impl Supervisor {
     pub(super) fn begin(&mut self, ctx: &mut Ctx<Self>) {
         match std::mem::replace(&mut self.start, Start::Begun) {
-            Start::New(first) => match (begin(&first), record::encode(&first)) {
+            Start::New(first) => match (begin(&first), self.store.line_of(&first)) {
                 (Ok((_, effects)), Ok(line)) => {
                     let agent = self.run.agents.get(&AgentId::main()).map(AgentView::of);
                     let total_cost = self.run.total_cost_usd;
@@ -34,7 +34,7 @@ impl Supervisor {
                     self.look_around(ctx);
                 }
                 (Err(refused), _) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
-                (_, Err(why)) => self.give_up(Some(self.stopped(why)), ctx),
+                (_, Err(error)) => self.give_up(Some(error), ctx),
             },
             Start::Again(settings) => {
                 self.commit(Event::RunResumed { settings }, ctx);

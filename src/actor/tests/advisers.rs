@@ -14,8 +14,8 @@ use crate::domain::event::{Command, Event};
 use crate::domain::id::StateName;
 use crate::domain::run::{Pause, Status};
 use crate::domain::transition::{Transition, Variables};
+use crate::proof::ProofKey;
 use crate::store::inbox;
-use crate::store::user_state::ProofKey;
 
 const WORKFLOW: &[(&str, &str)] = &[
     ("A.md", "<goto>B.md</goto>"),

@@ -32,9 +32,9 @@ use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::domain::turn::{Reply, StepInput, StepOutcome, TurnId};
 use crate::language::source::Source;
+use crate::proof::ProofKey;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
-use crate::store::user_state::ProofKey;
 use crate::store::view;
 
 /// Far more than any of these runs takes; one that hangs fails here.
@@ -223,8 +223,9 @@ impl Stage {
         };
         let event = Event::RunStarted(Box::new(started));
         let first = Record { seq: 1, at: Timestamp(1_768_487_422_123), event };
-        let (mut store, run) = RunStore::create(&self.root, &first, None).expect("a run directory");
-        store.take_commands_with(ProofKey::new("test"));
+        let key = Some(ProofKey::new("test"));
+        let (store, run) =
+            RunStore::create(&self.root, &first, None, key).expect("a run directory");
         (store, run, Box::new(first))
     }
 

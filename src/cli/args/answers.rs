@@ -39,7 +39,8 @@ pub struct Answers {
     #[arg(long, value_name = "HOW", value_enum)]
     pub on_wait: Option<OnWait>,
 
-    /// Go on in graphs that have been edited since the run entered them
+    /// Take up the workflow's files as they are now, and go on in graphs that have been edited; what is different
+    /// is shown, and what the files ask for has to be trusted again
     #[arg(long)]
     pub migrate: bool,
 }

@@ -58,8 +58,7 @@ fn in_prompt(
     in_options(name, &prompt.frontmatter.options, &prompt.places.options, source, ceiling)
 }
 
-/// Finds them in the options that stand in a file. Configurations that cannot be read are passed over:
-/// that is told as an error of its own.
+/// Finds them in the options that stand in a file. A configuration that cannot be read may ask for anything.
 #[must_use]
 pub fn in_options(
     file: &StateName,
@@ -69,9 +68,8 @@ pub fn in_options(
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
     let mut options = options.clone();
-    if !embed_files(&mut options, places, source).is_empty() {
-        return Vec::new();
-    }
+    // One that cannot be read hides nothing of what the others ask for.
+    let _ = embed_files(&mut options, places, source);
     let widenings = ceiling.widenings(&options).into_iter();
     let found = widenings.map(|one| FoundWidening {
         file: file.clone(),

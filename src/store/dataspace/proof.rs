@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::store::user_state::ProofKey;
+use crate::proof::ProofKey;
 
 /// A value and its proof, side by side, so that people read it as before.
 #[derive(Debug, Serialize, Deserialize)]

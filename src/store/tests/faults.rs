@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use super::disk::{BROKEN, Burst, Fault, Life, NO_SPACE, live};
 use super::story::{Place, Story};
 use crate::domain::apply::tests::plausible::pushes;
-use crate::store::run_store::replay;
+use crate::store::replay::replay;
 
 const BURSTS: [Burst; 4] = [(3, false), (8, true), (1, false), (5, true)];
 

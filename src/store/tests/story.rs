@@ -78,7 +78,7 @@ impl Story {
     pub(super) fn place(&self) -> Place {
         let temporary = tempfile::tempdir().expect("a directory");
         let root = Root::new(temporary.path());
-        let (store, run) = RunStore::create(&root, &self.first, None).expect("created");
+        let (store, run) = RunStore::create(&root, &self.first, None, None).expect("created");
         let dir = store.dir().clone();
         Place { _temporary: temporary, id: run.workflow_id, root, dir }
     }

@@ -141,3 +141,47 @@ fn course_of_a_run_that_someone_changed_after_it_stopped_is_not_believed() {
     test.again(&[]).code(77).stderr_has("its state.json tells another state than its journal");
     assert_eq!(test.calls().len(), calls);
 }
+
+/// A run whose raymond was killed in its first turn.
+fn killed() -> Test {
+    let test = Test::new()
+        .prompt("START.md", "start")
+        .prompt("NEXT.md", "next")
+        .rule(when("start").hold_before("go").reply("<goto>NEXT.md</goto>"))
+        .rule(always().reply("<result>ok</result>"))
+        .env("RAYMOND_TRUST", "false");
+    let mut live = test.spawn(&["START.md"]);
+    live.wait_calls(1);
+    live.kill9();
+    test.release("go");
+    test
+}
+
+#[test]
+fn course_of_a_run_whose_raymond_was_killed_is_proven_record_by_record() {
+    let test = killed();
+    let stream = std::fs::read_to_string(test.run_dir().join("steps/main-1-0.jsonl"));
+    test.again(&[]).ok().ended("main", "ok");
+    assert_eq!(test.calls_with("start").len(), 1, "the turn that ran on is believed: {stream:?}");
+
+    let test = killed();
+    let calls = test.calls().len();
+    forge(&test, "START.md", "NEXT.md");
+    let outcome = test.again(&[]);
+    outcome
+        .code(77)
+        .stderr_has("record 1 of its journal bears no proof that your raymond wrote it");
+    assert_eq!(test.calls().len(), calls);
+    test.again(&["--trust"]).ok();
+}
+
+#[test]
+fn run_that_was_confirmed_needs_no_second_confirmation() {
+    let test = killed();
+    forge(&test, ",\"proof\":", ",\"gone\":");
+    test.again(&[]).code(77);
+    let mut live = test.spawn_again(&["--trust"]);
+    live.wait_event("run_resumed", 1);
+    live.kill9();
+    test.again(&[]).ok().ended("main", "ok");
+}

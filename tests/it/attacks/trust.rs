@@ -75,8 +75,11 @@ fn trust_is_lost_when_a_file_changes_that_can_do_more_and_not_when_a_prompt_does
     std::fs::write(test.flow().join("run.sh"), "touch pwned\n").expect("written");
     test.run(&["START.md", "--id", "c"])
         .code(77)
-        .stderr_has("it has changed since you said that you trust it");
+        .stderr_has("it has changed since you said that you trust it (run.sh changed)");
+    test.raymond(&["trust", ".", "--show"]).ok().stderr_has("has changed since: run.sh changed");
+    assert_eq!(test.raymond(&["trust", ".", "--show", "--json"]).ok().json()["trusted"], false);
     test.run(&["START.md", "--id", "d", "--trust"]).ok();
+    test.raymond(&["trust", ".", "--show"]).ok().stderr_has("is trusted as it is");
     test.run(&["flow.yaml", "--id", "e"]).ok();
     assert!(test.flow().join("ran").exists());
     let listed = test.raymond(&["trust", "--list", "--json"]);
@@ -172,4 +175,42 @@ fn text_that_a_trusted_command_names_is_trusted_with_it() {
     std::fs::write(test.flow().join("steps.txt"), "touch pwned\n").expect("written");
     test.run(&["flow.yaml"]).code(77);
     assert!(!test.flow().join("pwned").exists());
+}
+
+#[test]
+fn folder_that_asks_for_nothing_is_not_remembered() {
+    let test = folder(&[]);
+    test.raymond(&["trust", "."]).ok().stderr_has("asks for nothing but prompts");
+    assert_eq!(test.raymond(&["trust", "--list", "--json"]).ok().json(), json!([]));
+}
+
+#[test]
+fn folder_of_a_plug_in_of_claude_code_is_trusted_with_its_texts() {
+    let test = folder(&[
+        ("N.md", "---\nplugin_dirs: [helpers]\n---\nx"),
+        ("helpers/commands/paint.md", "---\nallowed-tools: Read\n---\npaint"),
+    ]);
+    test.raymond(&["trust", "."]).ok();
+    test.run(&["START.md", "--id", "a"]).ok();
+    let command = test.flow().join("helpers/commands/paint.md");
+    std::fs::write(command, "---\nallowed-tools: Bash\n---\npaint").expect("written");
+    let outcome = test.run(&["START.md", "--id", "b"]);
+    outcome.code(77).stderr_has("(helpers/commands/paint.md changed)");
+}
+
+#[test]
+fn configuration_that_is_missing_hides_nothing_of_what_else_is_asked_for() {
+    let keys = "---\nmcp_config: [gone.json]\nallowed_tools: [Bash]\n---\nx";
+    let test = folder(&[("N.md", keys)]);
+    test.run(&["START.md"]).code(77).stderr_has("`allowed_tools`: `Bash`");
+}
+
+#[test]
+fn process_that_hides_whose_it_is_does_not_speak_for_a_person() {
+    let raymond = env!("CARGO_BIN_EXE_raymond");
+    let command = format!("env -i HOME=\"$HOME\" {raymond} trust . 2> said; echo $? > code");
+    let test = folder(&[("flow.yaml", &graph(&json!({"type": "bash_exec", "command": command})))]);
+    test.run(&["flow.yaml", "--trust"]).ok();
+    let read = |name: &str| std::fs::read_to_string(test.flow().join(name)).expect("written");
+    assert_eq!(read("code").trim(), "77", "{}", read("said"));
 }

@@ -72,6 +72,8 @@ fn an_adopted_turn_of_a_passage_without_it_is_not_counted_twice() {
     let kept = passage.as_object_mut().and_then(|passage| passage.remove("usage"));
     assert_eq!(kept, Some(json!({"opus": used([1_000, 100, 0, 0], 0.05)})));
     std::fs::write(&path, passage.to_string()).expect("it can be replaced");
+    // The raymond that wrote such passages sealed nothing, so the person who goes on vouches for the run.
+    std::fs::remove_dir_all(test.root().join("home/.local/state/raymond/runs")).expect("removed");
     test.release("go");
     test.again(&[]).ok();
     let step = &test.events("step_finished")[1];

@@ -1,0 +1,92 @@
+//! Proofs that something was written by who holds the user's key: keyed checksums.
+//!
+//! Agents can write where raymond keeps its runs. What they write there bears no proof.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
+
+use crate::language::checksum::hexadecimal;
+
+/// The length of a proof, in hexadecimal digits.
+pub(crate) const PROOF_LENGTH: usize = 64;
+
+/// What proofs are made with.
+#[derive(Clone)]
+pub struct ProofKey(String);
+
+impl std::fmt::Debug for ProofKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ProofKey")
+    }
+}
+
+impl ProofKey {
+    /// Takes a key as text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// Returns the proof of a content, in hexadecimal digits.
+    #[must_use]
+    pub fn proof(&self, purpose: &str, content: &[u8]) -> String {
+        let tag = self.mac(purpose, content).finalize().into_bytes();
+        hexadecimal(&tag)
+    }
+
+    /// Returns whether a proof is that of a content, in a time that does not depend on where they differ.
+    #[must_use]
+    pub fn holds(&self, purpose: &str, content: &[u8], proof: &str) -> bool {
+        let Some(tag) = from_hexadecimal(proof) else { return false };
+        self.mac(purpose, content).verify_slice(&tag).is_ok()
+    }
+
+    /// Returns a key that is good for one purpose only, and from which this one cannot be found.
+    #[must_use]
+    pub fn derive(&self, purpose: &str) -> Self {
+        Self(self.proof("derive", purpose.as_bytes()))
+    }
+
+    fn mac(&self, purpose: &str, content: &[u8]) -> Hmac<Sha256> {
+        let mut mac = keyed(self.0.as_bytes());
+        mac.update(purpose.as_bytes());
+        mac.update(&[0]);
+        mac.update(content);
+        mac
+    }
+}
+
+/// Begins a proof. The digest of the key fits into a block, so nothing can fail.
+fn keyed(key: &[u8]) -> Hmac<Sha256> {
+    let digest = Sha256::digest(key);
+    let mut block = hmac::digest::Key::<Hmac<Sha256>>::default();
+    block[..digest.len()].copy_from_slice(&digest);
+    Hmac::new(&block)
+}
+
+fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+    if text.len() != PROOF_LENGTH || !text.is_ascii() {
+        return None;
+    }
+    let pairs = (0..text.len()).step_by(2);
+    pairs.map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_holds_for_its_content_purpose_and_key_alone() {
+        let key = ProofKey::new("k");
+        let proof = key.proof("inbox", b"stop");
+        assert_eq!(proof.len(), PROOF_LENGTH);
+        assert!(key.holds("inbox", b"stop", &proof));
+        assert!(!key.holds("inbox", b"stop ", &proof));
+        assert!(!key.holds("seal", b"stop", &proof));
+        assert!(!key.derive("x").holds("inbox", b"stop", &proof));
+        for none in ["", "zz", &proof[..62], &"é".repeat(32)] {
+            assert!(!key.holds("inbox", b"stop", none), "{none}");
+        }
+    }
+}

@@ -52,6 +52,7 @@ impl PrivilegeSurvey<'_> {
     #[must_use]
     pub fn requests(&self) -> Vec<PrivilegeRequest> {
         let mut requests = Vec::new();
+        let mut folders = BTreeMap::new();
         for (path, text) in self.files {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             if is_claude_settings(folder, name) {
@@ -66,7 +67,11 @@ impl PrivilegeSurvey<'_> {
                 Ok(name) if name.as_str() == manifest::FILE && folder.is_empty() => {
                     self.of_manifest(text)
                 }
-                Ok(name) => self.of_state(&name, folder, text),
+                Ok(name) if folder.is_empty() => self.of_state(&name, self.files, text),
+                Ok(name) => {
+                    let below = folders.entry(folder).or_insert_with(|| self.below(folder));
+                    self.of_state(&name, below, text)
+                }
                 Err(_) => Vec::new(),
             };
             for request in &mut found {
@@ -97,18 +102,23 @@ impl PrivilegeSurvey<'_> {
         requests
     }
 
-    fn of_state(&self, name: &StateName, folder: &str, text: &str) -> Vec<PrivilegeRequest> {
-        let source = self.below(folder);
+    /// Returns what a state asks for, which refers to the files of its folder.
+    fn of_state(
+        &self,
+        name: &StateName,
+        source: &BTreeMap<String, String>,
+        text: &str,
+    ) -> Vec<PrivilegeRequest> {
         match Kind::of(name) {
             Some(Kind::Prompt) => {
                 let prompt = Prompt::of(text);
                 let (options, places) = (&prompt.frontmatter.options, &prompt.places.options);
-                let found = in_options(name, options, places, &source, self.ceiling);
+                let found = in_options(name, options, places, source, self.ceiling);
                 found.into_iter().map(widened).collect()
             }
             Some(Kind::Graph) => {
                 let reading =
-                    read(name.as_str(), None, text, self.vocabulary, &source, Profile::Lenient);
+                    read(name.as_str(), None, text, self.vocabulary, source, Profile::Lenient);
                 match reading.program {
                     Some(graph) => {
                         let mut requests = of_graph(&graph, text);
@@ -120,7 +130,7 @@ impl PrivilegeSurvey<'_> {
                 }
             }
             Some(Kind::Program) => {
-                let reading = program::read::read(name.as_str(), text, &source);
+                let reading = program::read::read(name.as_str(), text, source);
                 let found = reading.program.map(|program| in_program(name, &program, self.ceiling));
                 found.into_iter().flatten().map(widened).collect()
             }
@@ -130,9 +140,6 @@ impl PrivilegeSurvey<'_> {
 
     /// Returns the files of a folder, by their paths below it.
     fn below(&self, folder: &str) -> BTreeMap<String, String> {
-        if folder.is_empty() {
-            return self.files.clone();
-        }
         let prefix = format!("{folder}/");
         let inside = |(path, text): (&String, &String)| {
             Some((path.strip_prefix(&prefix)?.to_owned(), text.clone()))

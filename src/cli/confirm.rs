@@ -1,11 +1,14 @@
 //! Asks the person at the terminal before something runs that they have not confirmed.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, stderr, stdin};
 
 use super::options::Options;
 use super::{output, person};
 use crate::runtime::{Error, Prepared, RunStarter, place};
-use crate::store::trust::TrustOrigin;
+
+/// The most questions before a run: about the run, and about the folder whose files it takes up.
+const MAX_QUESTIONS: usize = 2;
 
 /// Prepares a run; if it asks for more than was confirmed and someone is at the terminal, asks them and
 /// prepares it again.
@@ -13,41 +16,50 @@ pub(super) fn confirmed(
     options: &Options,
     mut prepare: impl FnMut(&RunStarter) -> Result<Prepared, Error>,
 ) -> Result<Prepared, Error> {
-    let confirms = person::trusts(&options.consent).then_some(TrustOrigin::Option);
-    let mut starter = RunStarter { state: place::user_state()?, confirms, shown: None };
-    match prepare(&starter) {
-        Err(error @ (Error::NotTrusted { .. } | Error::NotConfirmed { .. })) => {
-            if options.json || !(stdin().is_terminal() && stderr().is_terminal()) {
-                return Err(error);
-            }
-            if !is_confirmed(&error) {
-                return Err(Error::Declined);
-            }
-            starter.confirms = Some(TrustOrigin::Question);
-            // What changes while the question stands was not what the answer is about.
-            starter.shown = shown(&error);
-            prepare(&starter)
+    let confirmation = person::trust_origin(&options.consent);
+    let state = place::user_state()?;
+    let mut starter = RunStarter { state, confirmation, confirmed: BTreeSet::new() };
+    let may_ask = !options.json && stdin().is_terminal() && stderr().is_terminal();
+    for _ in 0..MAX_QUESTIONS {
+        let error = match prepare(&starter) {
+            Err(error) if may_ask => error,
+            prepared => return prepared,
+        };
+        let Some(question) = question(&error) else { return Err(error) };
+        output::tell(&error.to_string());
+        if !is_answered_yes(question.text) {
+            return Err(Error::Declined);
         }
-        prepared => prepared,
+        // What changes while the question stands was not what the answer is about.
+        starter.confirmed.insert(question.checksum);
     }
+    prepare(&starter)
 }
 
-/// Asks whether what an error tells is what the person wants.
-fn is_confirmed(error: &Error) -> bool {
-    output::tell(&error.to_string());
-    output::tell(
-        "Type yes to trust it as it is and run it; the trust is remembered, `raymond trust --remove` takes it back: ",
-    );
+/// A question about what an error tells.
+struct TrustQuestion {
+    text: &'static str,
+    /// The checksum of what the person is shown.
+    checksum: String,
+}
+
+/// Returns the question that settles an error; `None` for an error that no answer settles.
+fn question(error: &Error) -> Option<TrustQuestion> {
+    let (text, checksum) = match error {
+        Error::NotTrusted { checksum, .. } => (
+            "Type yes to trust it as it is and run it; the trust is remembered, `raymond trust --remove` takes it back: ",
+            checksum,
+        ),
+        Error::NotConfirmed { checksum, .. } => {
+            ("Type yes to resume the run as its directory is now: ", checksum)
+        }
+        _ => return None,
+    };
+    Some(TrustQuestion { text, checksum: checksum.clone() })
+}
+
+fn is_answered_yes(question: &str) -> bool {
+    output::tell(question);
     let mut line = String::new();
     stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "yes")
-}
-
-/// Returns the checksum of what an error tells the person.
-fn shown(error: &Error) -> Option<String> {
-    match error {
-        Error::NotTrusted { checksum, .. } | Error::NotConfirmed { checksum, .. } => {
-            Some(checksum.clone())
-        }
-        _ => None,
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::builder::{FalseyValueParser, PossibleValue};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use super::args::answers::Answers;
@@ -147,12 +147,25 @@ pub struct Consent {
 
     /// Trust the workflow's folder as it is now, or the run as its directory tells it: commands, plug-ins,
     /// rules, settings, servers and an environment of its own. Remembered: see `raymond trust`
-    #[arg(long, visible_alias = "trust-workflow", env = "RAYMOND_TRUST", hide_env_values = true, value_parser = FalseyValueParser::new())]
+    #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,
+
+    /// Trust the workflow's folder, as RAYMOND_TRUST says; a run that is not as it was left needs --trust
+    #[arg(long, hide = true, env = "RAYMOND_TRUST", value_parser = parse_switch)]
+    pub trust_by_environment: bool,
 
     /// Let Claude Code do everything without asking; only for places where nothing can be harmed
     #[arg(long)]
     pub dangerously_skip_permissions: bool,
+}
+
+/// Reads the switch of an environment variable. Any other word is an error: this one gives permissions.
+fn parse_switch(text: &str) -> Result<bool, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "y" | "on" => Ok(true),
+        "" | "false" | "0" | "no" | "n" | "off" => Ok(false),
+        _ => Err("write true or false".to_owned()),
+    }
 }
 
 /// How many processes there are, and how long they live.

@@ -4,16 +4,22 @@
 use super::exit::Error;
 use super::options::Consent;
 use crate::process::ancestry::{self, ActingAgent};
+use crate::store::trust::TrustOrigin;
 
 /// Returns the agent in whose turn this command was given; `None` for a person.
 pub(super) fn acting_agent() -> Option<ActingAgent> {
     ancestry::acting_agent(|name| std::env::var(name).ok())
 }
 
-/// Returns whether a person says that they trust what is started. What an agent says of it counts for nothing:
-/// the environment that it has from them may say so too.
-pub(super) fn trusts(consent: &Consent) -> bool {
-    consent.trust && acting_agent().is_none()
+/// Returns how a person says that they trust what is started, if they do. What an agent says of it counts for
+/// nothing: the environment that it has from them may say so too.
+pub(super) fn trust_origin(consent: &Consent) -> Option<TrustOrigin> {
+    let origin = match (consent.trust, consent.trust_by_environment) {
+        (true, _) => TrustOrigin::Flag,
+        (false, true) => TrustOrigin::Environment,
+        (false, false) => return None,
+    };
+    acting_agent().is_none().then_some(origin)
 }
 
 /// Refuses what only a person may do.

@@ -15,7 +15,7 @@ use crate::process::cgroup::RunGroups;
 use crate::process::command::Marker;
 use crate::process::{companion, leftover};
 use crate::runtime::graphs::Graphs;
-use crate::runtime::{self, Prepared, Request, Workflow, place};
+use crate::runtime::{self, Prepared, Request, Workflow, place, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::RunStore;
@@ -79,6 +79,9 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
     let (store, mut recovered) = RunStore::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if matches!(recovered.run.status, Status::Completed | Status::Failed) {
+        if let Some(flaw) = seals::flaw_of_ended(&place::user_state()?, root, &recovered.run)? {
+            output::warn(&format!("what follows may be forged: {flaw}"));
+        }
         store.keep(&recovered.run)?;
         Dataspace::of(root).ended(id)?;
         sweep(root, id)?;

@@ -103,7 +103,7 @@ fn overlay(args: &Options, settings: &mut Settings) {
         settings.claude_args.clone_from(&args.claude_args);
         settings.options.forget_given(&args.claude_args);
     }
-    settings.consent.trusts_workflow |= person::trusts(&args.consent);
+    settings.consent.trusts_workflow |= person::trust_origin(&args.consent).is_some();
     settings.consent.tools.extend(args.consent.allow_tools.iter().cloned());
     settings.consent.tools.sort();
     settings.consent.tools.dedup();

@@ -29,27 +29,24 @@ pub fn trust(args: &TrustArgs) -> Result<Exit, Error> {
     let root = place::root(&args.dir.dir)?;
     let workflow = Workflow::open(path)?;
     let examined = examine(&root, &workflow, &settings_of(&workflow), &Vocabulary::new(), None)?;
-    let trust = examined.trust(&state)?;
+    let asks = !examined.requests.is_empty();
+    if asks && !args.json {
+        output::print(&(examined.lines().join("\n") + "\n"))?;
+    }
+    if asks && !args.show {
+        examined.remember(&state, TrustOrigin::Command)?;
+    }
+    let (folder, trust) = (&examined.folder, examined.trust(&state)?);
+    output::tell(&match &trust {
+        _ if !asks => format!("{folder} asks for nothing but prompts, so it needs no trust"),
+        FolderTrust::Trusted if !args.show => {
+            format!("{folder} is trusted as it is; take that back: raymond trust --remove {folder}")
+        }
+        trust => standing(folder, trust),
+    });
     if args.json {
-        print_json(&examined, !args.show || trust == FolderTrust::Trusted)?;
-    } else {
-        output::print(
-            &(examined.lines().join("\n") + if examined.requests.is_empty() { "" } else { "\n" }),
-        )?;
+        return print_json(&examined, !asks || trust == FolderTrust::Trusted);
     }
-    let folder = &examined.folder;
-    if examined.requests.is_empty() {
-        output::tell(&format!("{folder} asks for nothing but prompts, so it needs no trust"));
-        return Ok(Exit::Success);
-    }
-    if args.show {
-        output::tell(&standing(folder, &trust));
-        return Ok(Exit::Success);
-    }
-    examined.remember(&state, TrustOrigin::Command)?;
-    output::tell(&format!(
-        "{folder} is trusted as it is; take that back: raymond trust --remove {folder}"
-    ));
     Ok(Exit::Success)
 }
 
@@ -58,6 +55,7 @@ fn standing(folder: &str, trust: &FolderTrust) -> String {
     match trust {
         FolderTrust::Trusted => format!("{folder} is trusted as it is"),
         FolderTrust::Never => format!("{folder} is not trusted"),
+        FolderTrust::OtherKey => format!("{folder} was trusted with another key"),
         FolderTrust::Lost(changes) if changes.is_empty() => {
             format!("{folder} was trusted, and has changed since")
         }
@@ -89,7 +87,7 @@ fn remove(state: &UserState, path: &Path) -> Result<Exit, Error> {
     let folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let folder = folder_name(folder);
     output::tell(&if trust::forget(state, &folder)? {
-        format!("{folder} is trusted no longer")
+        format!("{folder} is trusted no longer; runs that were started with its trust keep it")
     } else {
         format!("{folder} was not trusted; `raymond trust --list` shows the folders that are")
     });

@@ -21,7 +21,7 @@ pub enum Privilege {
 }
 
 /// The operations that stay within the workspace and run nothing.
-const CONFINED: [&str; 19] = [
+const CONFINED: [&str; 21] = [
     "add_source",
     "append_to_file",
     "cache_web_content",
@@ -40,25 +40,33 @@ const CONFINED: [&str; 19] = [
     "source_cloned",
     "source_exists",
     "tool_available",
+    "update_source",
+    "write_config_entry",
     "write_file",
 ];
 
-/// Further ones, which change the configuration in the workspace.
-const CONFIGURING: [&str; 2] = ["update_source", "write_config_entry"];
-
-/// The operations that reach other machines.
-const NETWORK: [&str; 5] =
-    ["clone_repo", "git_fetch", "git_pull", "source_has_updates", "web_fetch"];
+/// The types that graphs give the operations which take a privilege.
+pub const PRIVILEGED: [(&str, Privilege); 8] = [
+    ("bash_exec", Privilege::Commands),
+    ("clone_repo", Privilege::Network),
+    ("git_fetch", Privilege::Network),
+    ("git_pull", Privilege::Network),
+    ("python_module_available", Privilege::Commands),
+    ("run_command", Privilege::Commands),
+    ("source_has_updates", Privilege::Network),
+    ("web_fetch", Privilege::Network),
+];
 
 impl Privilege {
     /// Returns the privilege that an operation takes, by its type. A type that is not known runs commands,
     /// as far as anyone can tell.
     #[must_use]
     pub fn of_operation_type(name: &str) -> Option<Self> {
-        if CONFINED.contains(&name) || CONFIGURING.contains(&name) {
+        if CONFINED.contains(&name) {
             return None;
         }
-        Some(if NETWORK.contains(&name) { Self::Network } else { Self::Commands })
+        let known = PRIVILEGED.into_iter().find(|(privileged, _)| *privileged == name);
+        Some(known.map_or(Self::Commands, |(_, privilege)| privilege))
     }
 
     /// Returns its name in JSON.

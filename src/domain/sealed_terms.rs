@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::RunId;
-use super::settings::{Permission, Settings};
+use super::settings::{Answerer, Permission, Settings};
 
 /// The terms of a run, as a person confirmed them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,6 +100,10 @@ fn changed_settings(sealed: &Settings, found: &Settings) -> Vec<String> {
         let [found, sealed] = [&found.permission, &sealed.permission].map(mode);
         changed.push(format!("its permission mode is {found}, and was {sealed}"));
     }
+    if sealed.answerer != found.answerer {
+        let [found, sealed] = [found.answerer, sealed.answerer].map(Answerer::meaning);
+        changed.push(format!("{found} answers, and {sealed} did"));
+    }
     let parts = [
         ("what its states may do", sealed.consent != found.consent),
         ("its arguments for Claude Code", sealed.claude_args != found.claude_args),
@@ -107,7 +111,6 @@ fn changed_settings(sealed: &Settings, found: &Settings) -> Vec<String> {
         ("its plug-ins", sealed.plugins != found.plugins),
         ("its working directory", sealed.cwd != found.cwd),
         ("its budget", sealed.budget_usd != found.budget_usd),
-        ("who answers", sealed.answerer != found.answerer),
     ];
     let named = parts.into_iter().filter(|(_, differs)| *differs);
     changed.extend(named.map(|(part, _)| format!("{part} changed")));

@@ -26,6 +26,17 @@ pub enum Answerer {
     Scripted,
 }
 
+impl Answerer {
+    /// Returns what a person reads.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Scripted => "the script replies.yaml",
+        }
+    }
+}
+
 /// What Claude Code may do without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -293,10 +293,11 @@ fn config_beyond(options: &TurnOptions) -> Vec<Widening> {
         None => {}
     }
     for path in options.add_dirs.iter().flatten() {
-        add("add_dirs", Some(path), "files there are edited unasked, and its skills may run more");
+        let what = format!("files in `{path}` are edited unasked, and its skills may run more");
+        add("add_dirs", Some(path), &what);
     }
     for path in options.plugin_dirs.iter().flatten() {
-        add("plugin_dirs", Some(path), "a plug-in may allow or run more");
+        add("plugin_dirs", Some(path), &format!("the plug-in `{path}` may allow or run more"));
     }
     found
 }

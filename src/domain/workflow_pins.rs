@@ -73,7 +73,9 @@ impl WorkflowPins {
 
     /// Puts another content in the place of a file's.
     pub fn replace(&mut self, path: &str, checksum: String) {
-        let pinned = PinnedFile { checksum, size: 0, is_executable: false };
+        let found = self.files.get(path).filter(|file| file.checksum == checksum).cloned();
+        let is_executable = self.files.get(path).is_some_and(|file| file.is_executable);
+        let pinned = found.unwrap_or(PinnedFile { checksum, size: 0, is_executable });
         self.files.insert(path.to_owned(), pinned);
     }
 

@@ -2,11 +2,10 @@
 //!
 //! All files count, not only those that the first state leads to: an agent may go to any of them.
 
-mod written;
+mod unreadable;
 
 use std::collections::BTreeMap;
 
-use self::written::WrittenWork;
 use super::graph::program::{Act, Action, Condition, Node, Program, Test, Work};
 use super::graph::read::{Profile, read};
 use super::graph::vocabulary::Vocabulary;
@@ -18,7 +17,7 @@ use super::prompt::outline::Prompt;
 use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
 use crate::domain::id::StateName;
 use crate::domain::plugin::PlugIn;
-use crate::domain::privilege::Privilege;
+use crate::domain::privilege::{PRIVILEGED, Privilege};
 use crate::domain::widening::PermissionCeiling;
 
 /// A privilege that a file asks for.
@@ -121,12 +120,12 @@ impl PrivilegeSurvey<'_> {
                     read(name.as_str(), None, text, self.vocabulary, source, Profile::Lenient);
                 match reading.program {
                     Some(graph) => {
-                        let mut requests = of_graph(&graph, text);
+                        let mut requests = of_graph(&graph);
                         requests
                             .extend(in_graph(name, &graph, self.ceiling).into_iter().map(widened));
                         requests
                     }
-                    None => by_words(text),
+                    None => of_unreadable_graph(text),
                 }
             }
             Some(Kind::Program) => {
@@ -173,27 +172,17 @@ fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> Place {
 }
 
 /// Returns what the nodes of a graph ask for.
-fn of_graph(graph: &Program, text: &str) -> Vec<PrivilegeRequest> {
+fn of_graph(graph: &Program) -> Vec<PrivilegeRequest> {
     let mut requests = Vec::new();
-    let mut written = WrittenWork::of(text);
     let mut add = |node: Option<&str>, work: &Work| {
         let Some(privilege) = Privilege::of_operation_type(&work.kind) else { return };
         if work.own.is_some() {
             return;
         }
-        let place = place_of(text, |line| match node {
-            Some(node) => {
-                line.trim_start().trim_matches(['"', '\'']).starts_with(&format!("{node}:"))
-            }
-            None => line.starts_with("entry_preconditions"),
-        });
-        let parameter = written.next(node, &work.kind);
-        let purpose = match (node, parameter.as_deref()) {
-            (Some(node), Some(what)) => format!("the node `{node}`: {}: {what}", work.kind),
-            (Some(node), None) => format!("the node `{node}`: {}", work.kind),
-            (None, what) => format!("before it begins: {} {}", work.kind, what.unwrap_or_default()),
-        };
-        requests.push(request(privilege, place, &purpose));
+        let node = node.map_or("before it begins".to_owned(), |node| format!("the node `{node}`"));
+        let subject = if work.subject.is_empty() { "" } else { &format!(": {}", work.subject) };
+        let purpose = format!("{node}: {}{subject}", work.kind);
+        requests.push(request(privilege, work.at, &purpose));
     };
     graph.entry.iter().for_each(|condition| conditions(condition, &mut |work| add(None, work)));
     for (name, node) in &graph.nodes {
@@ -258,24 +247,14 @@ fn actions(list: &[Action], add: &mut dyn FnMut(&Work)) {
 }
 
 /// Returns what a graph asks for that cannot be read now, and perhaps later: a document that it refers to
-/// may be in the workspace by then. Its types are told as YAML has them, however they are written.
-fn by_words(text: &str) -> Vec<PrivilegeRequest> {
-    const WORDS: [&str; 8] = [
-        "bash_exec",
-        "clone_repo",
-        "git_fetch",
-        "git_pull",
-        "python_module_available",
-        "run_command",
-        "source_has_updates",
-        "web_fetch",
-    ];
-    let types = written::types(text);
-    let found = WORDS.into_iter().filter(|word| types.contains(*word)).map(|word| {
-        let privilege = Privilege::of_operation_type(word).unwrap_or(Privilege::Commands);
-        request(privilege, place_of(text, |line| line.contains(word)), word)
-    });
-    found.collect()
+/// may be in the workspace by then.
+fn of_unreadable_graph(text: &str) -> Vec<PrivilegeRequest> {
+    let found = unreadable::operations(text);
+    let request = |(at, kind): (Place, String)| {
+        let (_, privilege) = PRIVILEGED.into_iter().find(|(name, _)| *name == kind)?;
+        Some(request(privilege, at, &kind))
+    };
+    found.into_iter().filter_map(request).collect()
 }
 
 #[cfg(test)]
@@ -319,19 +298,29 @@ mod tests {
             ".claude/settings.json:1:1 ClaudeSettings Claude Code reads this file where it works beside it",
             "START.md:2:17 Permissions `allowed_tools`: `Bash(rm:*)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(rm:*)'",
             "raymond.yaml:3:1 PlugIns python3 /w/budget.py",
-            "sub/g.yaml:6:1 Commands the node `build`: bash_exec: make ${item}",
-            "sub/g.yaml:6:1 Network the node `build`: web_fetch: https://example.org/x",
+            "sub/g.yaml:12:19 Commands the node `build`: bash_exec: make ${item}",
+            "sub/g.yaml:13:17 Network the node `build`: web_fetch: https://example.org/x",
         ];
         assert_eq!(found, expected);
     }
 
     #[test]
-    fn a_graph_that_cannot_be_read_yet_is_judged_by_its_words() {
+    fn command_in_a_parameter_hides_no_command() {
+        let mask = "      - { type: set_state, field: computed.x, value: { type: bash_exec, command: \"echo hi\" } }\n      - type: foreach";
+        let graph = GRAPH.replacen("      - type: foreach", mask, 1);
+        let found = found(&[("g.yaml", &graph)]);
+        assert_eq!(found[0], "g.yaml:13:19 Commands the node `build`: bash_exec: make ${item}");
+    }
+
+    #[test]
+    fn a_graph_that_cannot_be_read_yet_is_judged_by_its_types() {
         let broken = GRAPH.replace("on_failure: done", "on_failure: gone");
-        let expected = ["g.yaml:12:1 Commands bash_exec", "g.yaml:13:1 Network web_fetch"];
+        let expected = ["g.yaml:12:19 Commands bash_exec", "g.yaml:13:17 Network web_fetch"];
+        assert_eq!(found(&[("g.yaml", &broken)]), expected);
         let escaped = broken.replace("type: bash_exec", "type: \"\\x62ash_exec\"");
         assert_eq!(found(&[("g.yaml", &escaped)]).len(), 2);
-        assert_eq!(found(&[("g.yaml", &broken)]), expected);
+        let tagged = broken.replace("start_node: build", "start_node: build\nmore: !x { a: 1 }");
+        assert_eq!(found(&[("g.yaml", &tagged)]).len(), 2);
         assert!(found(&[("ci.yaml", "steps:\n  - run: bash_exec\n")]).is_empty());
     }
 }

@@ -20,9 +20,6 @@ struct ProcessMarks {
     agent: Option<ActingAgent>,
 }
 
-/// The most ancestors that are looked at.
-const MAX_DEPTH: usize = 64;
-
 /// Returns the agent in whose turn this process runs; `None` for a process of a person.
 #[must_use]
 pub fn acting_agent(own: impl Fn(&str) -> Option<String>) -> Option<ActingAgent> {
@@ -38,10 +35,10 @@ pub fn has_raymond_above() -> bool {
 
 /// Returns the ancestors of this process, the nearest first.
 fn ancestors() -> Vec<ProcessMarks> {
-    let exe = std::env::current_exe().ok();
+    let exe = std::env::current_exe().ok().map(without_deletion_mark);
     let mut chain = Vec::new();
     let mut pid = parent_of("self");
-    while let Some(id) = pid.filter(|id| *id > 1 && chain.len() < MAX_DEPTH) {
+    while let Some(id) = pid.filter(|id| *id > 1) {
         chain.push(marks_of(id, exe.as_deref()));
         pid = parent_of(&id.to_string());
     }
@@ -62,7 +59,7 @@ fn marked(variable: impl Fn(&str) -> Option<String>) -> Option<ActingAgent> {
 }
 
 fn marks_of(pid: u32, own: Option<&Path>) -> ProcessMarks {
-    let exe: Option<PathBuf> = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok().map(without_deletion_mark);
     let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let variable = |name: &str| {
         let prefix = format!("{name}=");
@@ -70,6 +67,12 @@ fn marks_of(pid: u32, own: Option<&Path>) -> ProcessMarks {
         found.map(|one| String::from_utf8_lossy(&one[prefix.len()..]).into_owned())
     };
     ProcessMarks { is_raymond: exe.is_some() && exe.as_deref() == own, agent: marked(variable) }
+}
+
+/// Returns the path of a program that may have been replaced since it was started.
+fn without_deletion_mark(exe: PathBuf) -> PathBuf {
+    let kept = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    kept.unwrap_or(exe)
 }
 
 fn parent_of(pid: &str) -> Option<u32> {

@@ -20,10 +20,10 @@ impl Claude {
         input: &StepInput,
         files: &TurnFiles,
     ) -> Result<(), Failure> {
-        let stem = input.turn.stem();
-        if self.proofs.hold(&stem, files) {
+        if files.are_proven(&self.proofs) {
             return Ok(());
         }
+        let stem = input.turn.stem();
         let message = format!(
             "there is a stream of the turn {stem}, and no proof that raymond began it: nothing of it is believed"
         );

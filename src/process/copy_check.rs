@@ -2,25 +2,28 @@
 //! process by their paths.
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::task::spawn_blocking;
 
 /// Who answers; where there is no copy, nothing is asked.
 #[derive(Clone, Default)]
-pub struct CopyCheck(Option<Rc<dyn Fn() -> Result<(), String>>>);
+pub struct CopyCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
 
 impl CopyCheck {
     /// Asks this each time; it says what is wrong.
     #[must_use]
-    pub fn new(check: impl Fn() -> Result<(), String> + 'static) -> Self {
-        Self(Some(Rc::new(check)))
+    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
     }
 
-    /// Asks.
+    /// Asks, on a thread that may wait for the disk.
     ///
     /// # Errors
     /// What is wrong with the copy.
-    pub(super) fn ask(&self) -> Result<(), String> {
-        self.0.as_ref().map_or(Ok(()), |check| check())
+    pub(super) async fn ask(&self) -> Result<(), String> {
+        let Some(check) = self.0.clone() else { return Ok(()) };
+        spawn_blocking(move || check()).await.unwrap_or_else(|error| Err(error.to_string()))
     }
 }
 

@@ -68,7 +68,7 @@ impl Claude {
         let cwd = self.homes.directory(&launch.home);
         let cwd = cwd.map_err(|why| Failure::new(Cause::Workflow, why))?;
         if launch.options.turn.names_files() {
-            self.copy_check.ask().map_err(|why| Failure::new(Cause::Workflow, why))?;
+            self.copy_check.ask().await.map_err(|why| Failure::new(Cause::Workflow, why))?;
         }
         let mut options = launch.options.clone();
         let configs = take_out_configs(&mut options.turn, &self.steps.join(&launch.name));
@@ -218,7 +218,7 @@ fn start_with(
     start: Start,
 ) -> Result<Process, Unstarted> {
     point("spawn.before");
-    proofs.prove(files).map_err(|(path, error)| Unstarted::Files(path, error))?;
+    files.prove_start(proofs).map_err(|(path, error)| Unstarted::Files(path, error))?;
     let opened = files.create(prompt).map_err(|(path, error)| Unstarted::Files(path, error))?;
     Process::start(start, opened).map_err(Unstarted::Process)
 }

@@ -39,7 +39,7 @@ pub struct TurnFiles {
     /// Where the turn stands in the stream of another.
     pub passage: PathBuf,
     /// The proof that raymond started the process whose first turn it is.
-    pub(super) begun: PathBuf,
+    begun: PathBuf,
     /// The mark of a turn that was asked while the disk was full. It is empty, because that needs no room.
     unkept: PathBuf,
 }
@@ -50,7 +50,7 @@ pub struct ProcessFiles {
     /// Their name: that of its first turn.
     pub name: String,
     /// The proof that raymond started it.
-    pub(super) begun: PathBuf,
+    begun: PathBuf,
     /// What it reads, if it is not told things.
     pub prompt: PathBuf,
     /// What it writes.
@@ -102,6 +102,21 @@ impl TurnFiles {
         plain_file::is_there(&self.stream) || plain_file::is_there(&self.passage)
     }
 
+    /// Returns whether raymond began the turn, whose files are there. A passage without a proof counts for nothing,
+    /// so it is removed where the turn began otherwise.
+    pub(super) fn are_proven(&self, proofs: &TurnProofs) -> bool {
+        let passage = self.read_passage();
+        let is_passage_proven = passage.and_then(|stored| proofs.hold_passage(&self.stem, &stored));
+        if is_passage_proven == Some(true) {
+            return true;
+        }
+        let is_start_proven = proofs.hold_start(&self.stem, &self.begun);
+        if is_start_proven && is_passage_proven == Some(false) {
+            return std::fs::remove_file(&self.passage).is_ok();
+        }
+        is_start_proven
+    }
+
     /// Keeps where the turn stands, with a proof that it was asked.
     ///
     /// # Errors
@@ -112,7 +127,7 @@ impl TurnFiles {
         proofs: &TurnProofs,
     ) -> Result<(), (PathBuf, std::io::Error)> {
         let written = proofs
-            .close(&self.stem, passage)
+            .stored_passage(&self.stem, passage)
             .map_err(std::io::Error::from)
             .and_then(|json| plain_file::create(&self.passage)?.write_all(&json));
         written.map_err(|error| (self.passage.clone(), error))
@@ -126,7 +141,7 @@ impl TurnFiles {
     }
 
     /// Returns what is kept of where the turn stands, as it lies there.
-    pub(super) fn read_passage(&self) -> Option<Vec<u8>> {
+    fn read_passage(&self) -> Option<Vec<u8>> {
         plain_file::read(&self.passage, MAX_PASSAGE).ok()
     }
 }
@@ -151,6 +166,15 @@ impl ProcessFiles {
     pub fn in_slot(self, steps: &Path, slot: usize) -> Self {
         let stderr = steps.join(format!("{}-{slot}.stderr", std::process::id()));
         Self { stderr: Some(stderr), ..self }
+    }
+
+    /// Writes the proof that raymond is about to start it.
+    ///
+    /// # Errors
+    /// The file, and what the system said.
+    pub(super) fn prove_start(&self, proofs: &TurnProofs) -> Result<(), (PathBuf, std::io::Error)> {
+        let proven = proofs.prove_start(&self.name, &self.begun);
+        proven.map_err(|error| (self.begun.clone(), error))
     }
 
     /// Makes the files for a child that is about to start. The stream comes last, because where it is

@@ -5,11 +5,10 @@
 //! file that says where it stands.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::transcript::{ProcessFiles, TurnFiles};
 use crate::domain::passage::Passage;
 use crate::plain_file;
 use crate::proof::ProofKey;
@@ -42,48 +41,55 @@ struct ProvenPassage {
 }
 
 impl TurnProofs {
-    /// Proves that a process is about to be started.
+    /// Writes the proof that a process is about to be started; without a key, nothing.
     ///
     /// # Errors
-    /// The file, and what the system said.
-    pub(super) fn prove(&self, files: &ProcessFiles) -> Result<(), (PathBuf, std::io::Error)> {
+    /// The system's error.
+    pub(super) fn prove_start(&self, process: &str, file: &Path) -> std::io::Result<()> {
         let Some(key) = &self.key else { return Ok(()) };
-        let proof = key.proof(PROCESS, files.name.as_bytes());
-        let written =
-            plain_file::create(&files.begun).and_then(|mut file| file.write_all(proof.as_bytes()));
-        written.map_err(|error| (files.begun.clone(), error))
+        let proof = key.proof(PROCESS, process.as_bytes());
+        plain_file::create(file)?.write_all(proof.as_bytes())
     }
 
-    /// Returns what is kept of where a turn stands.
+    /// Returns a passage with its proof, as it is stored.
     ///
     /// # Errors
     /// That it cannot be written as JSON.
-    pub(super) fn close(&self, stem: &str, passage: &Passage) -> serde_json::Result<Vec<u8>> {
+    pub(super) fn stored_passage(
+        &self,
+        stem: &str,
+        passage: &Passage,
+    ) -> serde_json::Result<Vec<u8>> {
         let content = serde_json::to_vec(&(stem, passage))?;
         let proof = self.key.as_ref().map(|key| key.proof(PASSAGE, &content));
         let passage = passage.clone();
         serde_json::to_vec(&ProvenPassage { passage, proof: proof.unwrap_or_default() })
     }
 
-    /// Returns whether raymond began a turn whose files are there.
-    pub(super) fn hold(&self, stem: &str, files: &TurnFiles) -> bool {
-        let Some(key) = self.key.as_ref().filter(|_| !self.believes_unproven) else { return true };
-        let passage = files.read_passage();
-        let passage = passage.and_then(|text| serde_json::from_slice::<ProvenPassage>(&text).ok());
-        if let Some(ProvenPassage { passage, proof }) = passage {
-            let content = serde_json::to_vec(&(stem, &passage)).unwrap_or_default();
-            return key.holds(PASSAGE, &content, &proof);
-        }
-        let proof = plain_file::read(&files.begun, MAX_PROOF).unwrap_or_default();
-        key.holds(PROCESS, stem.as_bytes(), &String::from_utf8_lossy(&proof))
+    /// Returns whether a stored passage is that of the turn, as raymond wrote it; `None` if it is no passage.
+    pub(super) fn hold_passage(&self, stem: &str, stored: &[u8]) -> Option<bool> {
+        let ProvenPassage { passage, proof } = serde_json::from_slice(stored).ok()?;
+        let Some(key) = self.needed_key() else { return Some(true) };
+        let content = serde_json::to_vec(&(stem, &passage)).unwrap_or_default();
+        Some(key.holds(PASSAGE, &content, &proof))
+    }
+
+    /// Returns whether a file proves that raymond started the process.
+    pub(super) fn hold_start(&self, process: &str, file: &Path) -> bool {
+        let Some(key) = self.needed_key() else { return true };
+        let proof = plain_file::read(file, MAX_PROOF).unwrap_or_default();
+        key.holds(PROCESS, process.as_bytes(), &String::from_utf8_lossy(&proof))
+    }
+
+    fn needed_key(&self) -> Option<&ProofKey> {
+        self.key.as_ref().filter(|_| !self.believes_unproven)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::id::{AgentId, MessageId};
-    use crate::domain::turn::TurnId;
+    use crate::domain::id::MessageId;
     use crate::domain::usage::Spent;
 
     fn proofs(key: &str) -> TurnProofs {
@@ -91,29 +97,32 @@ mod tests {
     }
 
     #[test]
-    fn turn_is_believed_that_who_has_the_key_began() {
+    fn start_is_proven_by_who_has_the_key_for_one_process() {
         let steps = tempfile::tempdir().expect("a directory");
-        let turn = |step| TurnId { agent: AgentId::main(), step, turn: 0 };
-        let (first, second) = (turn(1), turn(2));
-        let files = [&first, &second].map(|turn| TurnFiles::of(steps.path(), turn));
-        let process = ProcessFiles::named(steps.path(), &first.stem());
-        let stream = process.create(None).expect("made").stdout;
-        drop(stream);
-        assert!(!proofs("k").hold(&first.stem(), &files[0]), "planted");
-        assert!(TurnProofs::default().hold(&first.stem(), &files[0]));
-        assert!(TurnProofs { believes_unproven: true, ..proofs("k") }.hold("x", &files[0]));
-        proofs("k").prove(&process).expect("written");
-        assert!(proofs("k").hold(&first.stem(), &files[0]));
-        assert!(!proofs("l").hold(&first.stem(), &files[0]));
-        let copied = steps.path().join(format!("{}.begun", second.stem()));
-        std::fs::copy(&process.begun, copied).expect("copied");
-        assert!(!proofs("k").hold(&second.stem(), &files[1]), "of another turn");
-        let message = MessageId::new("m");
-        let passage = Passage { process: first.stem(), from: 7, spent: Spent::default(), message };
-        files[1].note(&passage, &proofs("k")).expect("noted");
-        assert!(proofs("k").hold(&second.stem(), &files[1]));
-        assert_eq!(files[1].passage(), Some(passage.clone()));
-        files[1].note(&Passage { from: 8, ..passage }, &proofs("l")).expect("noted");
-        assert!(!proofs("k").hold(&second.stem(), &files[1]));
+        let file = steps.path().join("main-1-0.begun");
+        assert!(!proofs("k").hold_start("main-1-0", &file), "nothing is there");
+        assert!(TurnProofs::default().hold_start("main-1-0", &file));
+        assert!(TurnProofs { believes_unproven: true, ..proofs("k") }.hold_start("x", &file));
+        proofs("k").prove_start("main-1-0", &file).expect("written");
+        assert!(proofs("k").hold_start("main-1-0", &file));
+        assert!(!proofs("l").hold_start("main-1-0", &file), "another key");
+        assert!(!proofs("k").hold_start("main-2-0", &file), "another process");
+    }
+
+    #[test]
+    fn passage_is_proven_for_one_turn_and_its_content() {
+        let (process, message) = ("main-1-0".to_owned(), MessageId::new("m"));
+        let passage = Passage { process, from: 7, spent: Spent::default(), message };
+        let stored = proofs("k").stored_passage("main-2-0", &passage).expect("JSON");
+        let hold = |key: &str, stem: &str, stored: &[u8]| proofs(key).hold_passage(stem, stored);
+        assert_eq!(hold("k", "main-2-0", &stored), Some(true));
+        assert_eq!(hold("l", "main-2-0", &stored), Some(false));
+        assert_eq!(hold("k", "main-3-0", &stored), Some(false));
+        let changed = String::from_utf8(stored).expect("text").replace(":7", ":8");
+        assert_eq!(hold("k", "main-2-0", changed.as_bytes()), Some(false));
+        let plain = serde_json::to_vec(&passage).expect("JSON");
+        assert_eq!(hold("k", "main-2-0", &plain), Some(false));
+        assert_eq!(TurnProofs::default().hold_passage("main-2-0", &plain), Some(true));
+        assert_eq!(hold("k", "main-2-0", b"{"), None);
     }
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use actix::{Actor, Context, Handler};
 use tokio::sync::mpsc;
 
-use super::create::{Request, create};
+use super::create::create;
 use super::error::Error;
 use super::graphs::Graphs;
 use super::outcome::Outcome;
 use super::place;
 use super::plugins::{PlugIns, Terms};
+use super::request::Request;
 use super::settings::settings_of;
 use super::supervise::{Interrupts, Prepared, supervised};
 use super::take_up::take_up;
@@ -240,8 +241,11 @@ impl Builder {
     fn prepare(self, root: &Root) -> Result<Ready, Error> {
         let state =
             self.user_state.map_or_else(place::user_state, |path| Ok(UserState::new(path)))?;
-        let starter =
-            RunStarter { state, confirms: self.trusts.then_some(TrustOrigin::Option), shown: None };
+        let starter = RunStarter {
+            state,
+            confirmation: self.trusts.then_some(TrustOrigin::Flag),
+            confirmed: std::collections::BTreeSet::new(),
+        };
         let trusts = self.trusts;
         let change = |settings: &mut Settings| {
             settings.consent.trusts_workflow |= trusts;

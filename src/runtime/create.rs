@@ -10,7 +10,7 @@ use super::error::Error;
 use super::first::{self, First};
 use super::graphs::Graphs;
 use super::place::directory;
-use super::seals::{self, Confirmed};
+use super::request::Request;
 use super::supervise::Prepared;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
@@ -19,25 +19,14 @@ use crate::actor::supervisor::Start;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{RunId, SessionId, StateName};
 use crate::domain::run::STATE_VERSION;
-use crate::domain::sealed_terms::SealedTerms;
+use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
 use crate::process::command::Marker;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
-use crate::store::run_store::RunStore;
+use crate::store::run_store::{NewRun, RunStore};
 use crate::store::seal::pins_checksum;
-
-/// What is said about a new run besides its settings.
-#[derive(Debug, Clone, Default)]
-pub struct Request {
-    /// Its id; one is chosen if absent.
-    pub id: Option<RunId>,
-    /// The text for `{{input}}` in its first state.
-    pub input: Option<String>,
-    /// The text of the program it begins with, if that was kept; that of its file if absent.
-    pub program: Option<String>,
-}
 
 /// Makes a new run from a workflow, once everything that can be checked has been.
 ///
@@ -63,7 +52,7 @@ pub fn create(
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;
     examined.admit(&mut settings, starter)?;
-    let First { terms, warnings, asks, budget, definition } =
+    let First { terms, mut warnings, asks, budget, definition } =
         first::look(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     if asks {
@@ -79,10 +68,19 @@ pub fn create(
         &settings,
         &Marker { run: workflow_id.clone(), dir: root.path().to_owned() },
     )?;
+    warnings.extend(examined.capture.warning());
+    let pins = examined.capture.pins();
+    let seal = RunSeal {
+        run: workflow_id.clone(),
+        directory: root.path().display().to_string(),
+        scope_dir: directory(scope.root())?,
+        terms: vec![SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) }],
+        journal: None,
+    };
     let beginning = RunStarted {
         version: STATE_VERSION,
         workflow_id,
-        scope_dir: directory(scope.root())?,
+        scope_dir: seal.scope_dir.clone(),
         entry: entry.clone(),
         terms,
         definition,
@@ -91,10 +89,12 @@ pub fn create(
         settings,
     };
     let first = Record { seq: 1, at: now(), event: Event::RunStarted(Box::new(beginning)) };
-    let (store, run) = RunStore::create(root, &first, Some(&examined.capture), Some(key))?;
-    let pins = examined.capture.pins();
-    let terms = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(Some(&pins)) };
-    seals::keep(starter, root, &run, (vec![terms], &Confirmed::default()))?;
+    let parts = NewRun {
+        workflow: Some(&examined.capture),
+        key: Some(key),
+        seal: Some((&starter.state, seal)),
+    };
+    let (store, run) = RunStore::create(root, &first, parts)?;
     // What a removed run of this name has left there is not this one's; now no other can have it.
     Dataspace::of(root).ended(&run.workflow_id)?;
     let start = Start::New(Box::new(first));

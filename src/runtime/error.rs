@@ -224,6 +224,7 @@ fn doubt(trust: &FolderTrust) -> String {
         FolderTrust::Lost(_) | FolderTrust::Trusted => {
             "it has changed since you said that you trust it".to_owned()
         }
+        FolderTrust::OtherKey => "you trusted it with another key".to_owned(),
         FolderTrust::Never => "you have not said that you trust it".to_owned(),
     }
 }

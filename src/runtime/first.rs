@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::create::Request;
 use super::error::Error;
 use super::graphs::Graphs;
+use super::request::Request;
 use super::workflow::Workflow;
 use crate::domain::agent::Terms;
 use crate::domain::id::{AgentId, RunId, StateName};

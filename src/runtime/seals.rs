@@ -8,17 +8,17 @@ use super::graphs::Graphs;
 use super::settings::settings_of;
 use super::trust::{self, RunStarter};
 use super::workflow::{FIRST, Workflow};
-use crate::domain::run::Run;
-use crate::domain::sealed_terms::{RunSeal, SealedJournal, SealedTerms, mode};
-use crate::domain::settings::Settings;
+use crate::domain::run::{Run, Status};
+use crate::domain::sealed_terms::{JournalFlaw, RunSeal, SealedJournal, SealedTerms, mode};
+use crate::domain::settings::{Answerer, Settings};
 use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
 use crate::language::checksum::checksum;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::Root;
 use crate::store::pinned::kept_text;
 use crate::store::run_store::records_key;
-use crate::store::view::story;
-use crate::store::{proven_journal, seal};
+use crate::store::user_state::UserState;
+use crate::store::{self, lock, proven_journal, seal};
 
 /// What a person has confirmed of a run's directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) struct Confirmed {
     pub(super) is_new: bool,
 }
 
-/// Seals the terms of a run; `before` has those that may be found until the run has the new ones.
+/// Seals the terms that a run's directory may tell, and the journal that was confirmed.
 pub(super) fn keep(
     starter: &RunStarter,
     root: &Root,
@@ -56,12 +56,15 @@ pub(super) fn check(
     run: &Run,
     found: &SealedTerms,
 ) -> Result<Confirmed, Error> {
-    let checksum = checksum(serde_json::to_vec(found).unwrap_or_default());
+    let journal = seal::seal_of_journal(&root.run(&run.workflow_id).journal())?;
+    let shown = serde_json::to_vec(&(&run.scope_dir, found, &journal));
+    let checksum = checksum(shown.unwrap_or_default());
     let seal = seal::find(&starter.state, root, &run.workflow_id)?;
     let differences = match &seal {
         Some(seal) => {
             let mut differences = seal.differences(&run.scope_dir, found);
-            differences.extend(changed_story(starter, root, run, seal.journal.as_ref())?);
+            let flaw = journal_flaw(&starter.state, root, run, seal.journal.as_ref())?;
+            differences.extend(flaw.map(|flaw| flaw.to_string()));
             differences
         }
         None => vec!["there is no seal of it: it was copied or moved here, another account or an older raymond started it, or your key is new".to_owned()],
@@ -69,36 +72,68 @@ pub(super) fn check(
     if differences.is_empty() {
         return Ok(Confirmed { journal: seal.and_then(|seal| seal.journal), is_new: false });
     }
-    if starter.confirmation_of(&checksum).is_some() {
-        let journal = seal::seal_of_journal(&root.run(&run.workflow_id).journal())?;
+    if starter.confirms_run(&checksum) {
         return Ok(Confirmed { journal: Some(journal), is_new: true });
     }
     let (run, would) = (run.workflow_id.clone(), execution(&run.scope_dir, &run.settings));
     Err(Error::NotConfirmed { run, differences, would, checksum })
 }
 
-/// Returns what differs in what the directory tells of the run's course: the journal from what raymonds of the user
-/// wrote, the snapshot from the journal.
-fn changed_story(
-    starter: &RunStarter,
+/// Returns what of a run's journal nobody vouches for.
+fn journal_flaw(
+    state: &UserState,
     root: &Root,
     run: &Run,
     sealed: Option<&SealedJournal>,
-) -> Result<Option<String>, Error> {
-    let journal = root.run(&run.workflow_id).journal();
-    let key = records_key(&starter.state.key()?, &run.workflow_id);
-    if let Some(flaw) = proven_journal::flaw(&journal, sealed, &key)? {
-        return Ok(Some(flaw.to_string()));
+) -> Result<Option<JournalFlaw>, Error> {
+    let dir = root.run(&run.workflow_id);
+    let key = records_key(&state.key()?, &dir);
+    Ok(proven_journal::flaw(&dir.journal(), sealed, &key)?)
+}
+
+/// Returns what nobody vouches for in the journal of a run that is over.
+///
+/// # Errors
+/// [`Error::Store`].
+pub fn flaw_of_ended(
+    state: &UserState,
+    root: &Root,
+    run: &Run,
+) -> Result<Option<JournalFlaw>, Error> {
+    let seal = seal::find(state, root, &run.workflow_id)?;
+    journal_flaw(state, root, run, seal.and_then(|seal| seal.journal).as_ref())
+}
+
+/// Seals the journal of a run that a raymond has let go of, unless another holds it by now, or something was
+/// written into it that bears no proof; one that is over needs no seal.
+pub(super) fn let_go(state: &UserState, root: &Root, run: &Run) -> Result<(), Error> {
+    let id = &run.workflow_id;
+    let dir = root.run(id);
+    let _lock = match lock::acquire(&dir.lock(), id) {
+        Err(store::Error::Held { .. }) => return Ok(()),
+        lock => lock?,
+    };
+    if matches!(run.status, Status::Completed | Status::Failed) {
+        return Ok(seal::remove(state, root, id)?);
     }
-    let told = story(root, &run.workflow_id, |_, _| {})?.run;
-    Ok((told != *run).then(|| "its state.json tells another state than its journal".to_owned()))
+    let Some(seal) = seal::find(state, root, id)? else { return Ok(()) };
+    if journal_flaw(state, root, run, seal.journal.as_ref())?.is_some() {
+        return Ok(());
+    }
+    let journal = Some(seal::seal_of_journal(&dir.journal())?);
+    Ok(seal::keep(state, &RunSeal { journal, ..seal })?)
 }
 
 /// Returns what a run would execute, a text each.
 fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
     let mut parts = vec![
         format!("the workflow {scope_dir}"),
-        format!("the program {} in {}", settings.claude, settings.cwd),
+        match settings.answerer {
+            Answerer::Claude => format!("the program {} in {}", settings.claude, settings.cwd),
+            Answerer::Scripted => {
+                format!("nothing for prompts, which replies.yaml answers, in {}", settings.cwd)
+            }
+        },
         format!("the permission mode {}", mode(&settings.permission)),
     ];
     if settings.consent.trusts_workflow {
@@ -112,6 +147,16 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
     }
     let plugins = settings.plugins.iter();
     parts.extend(plugins.map(|plugin| format!("the plug-in {}", plugin.command.join(" "))));
+    if !settings.allowed_addresses.is_empty() {
+        let addresses = settings.allowed_addresses.iter().map(ToString::to_string);
+        parts.push(format!("requests to {}", addresses.collect::<Vec<_>>().join(", ")));
+    }
+    if !settings.options.is_empty() {
+        parts.push("options of Claude Code of its own".to_owned());
+    }
+    if settings.live {
+        parts.push("prompts as they are now".to_owned());
+    }
     parts
 }
 

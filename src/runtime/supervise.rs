@@ -11,25 +11,24 @@ use super::companions;
 use super::error::Error;
 use super::graphs::{Graphs, builtins, homes};
 use super::plugins::PlugIns;
+use super::seals;
 use crate::actor::absent::Absent;
 use crate::actor::clock::now;
 use crate::actor::launch::{Launch, supervise};
 use crate::actor::registry::Registry;
 use crate::actor::supervisor::Start;
 use crate::domain::id::RunId;
-use crate::domain::run::{Run, Status};
+use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::plugin::debug::Debug;
 use crate::plugin::external::Place;
 use crate::process::command::Marker;
 use crate::process::companion;
-use crate::store;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::{Root, RunDir};
 use crate::store::pinned::PinnedFiles;
 use crate::store::run_store::RunStore;
-use crate::store::seal;
 use crate::store::user_state::UserState;
 use crate::store::workflow::Directory;
 
@@ -97,9 +96,13 @@ fn open_scope(path: &Path, settings: &Settings) -> Result<Directory, Error> {
         let path = path.to_owned();
         move |error| Error::Io { doing, path, error }
     };
-    let scope = Directory::open(path).map_err(failed("open the workflow's directory", path))?;
+    let scope = Directory::open(path)
+        .map_err(failed("open the workflow's folder; if it was moved, move it back", path))?;
     let cwd = Path::new(&settings.cwd);
-    scope.with_workspace(cwd).map_err(failed("open the directory that the run works in", cwd))
+    scope.with_workspace(cwd).map_err(failed(
+        "open the directory that the run was started in; if it was moved, move it back",
+        cwd,
+    ))
 }
 
 /// Supervises a run until it has ended or holds still. `registry` is the live picture it keeps. Needs
@@ -187,7 +190,7 @@ pub async fn supervised(
         companion::sweep(&marker).await;
     }
     if let Ok(run) = &outcome
-        && let Err(error) = let_go(&user_state, root, run)
+        && let Err(error) = seals::let_go(&user_state, root, run)
     {
         tracing::warn!("{error}");
     }
@@ -199,14 +202,4 @@ pub async fn supervised(
         tracing::warn!("{error}");
     }
     outcome.map_err(|error| Error::Broken { id, error })
-}
-
-/// Seals the journal of a run that can go on; one that is over needs no seal.
-fn let_go(state: &UserState, root: &Root, run: &Run) -> Result<(), store::Error> {
-    let id = &run.workflow_id;
-    if matches!(run.status, Status::Completed | Status::Failed) {
-        return seal::remove(state, root, id);
-    }
-    let journal = seal::seal_of_journal(&root.run(id).journal())?;
-    seal::keep_journal(state, root, id, journal)
 }

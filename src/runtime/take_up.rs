@@ -3,6 +3,9 @@
 //! A graph that was edited since an agent entered it is another program: the run does not begin with it
 //! unless that is asked for, and then only if the agent's node is still there.
 
+use std::path::PathBuf;
+
+use super::answerer::runner_for;
 use super::error::Error;
 use super::graphs::Graphs;
 use super::seals;
@@ -13,7 +16,7 @@ use crate::domain::agent::Agent;
 use crate::domain::graph::State;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::SealedTerms;
-use crate::domain::settings::Settings;
+use crate::domain::settings::{Answerer, Settings};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::read::{Profile, read};
 use crate::language::prompt::step;
@@ -36,7 +39,7 @@ pub fn take_up(
     root: &Root,
     starter: &RunStarter,
 ) -> Result<Prepared, Error> {
-    let Recovered { run, untouched, warnings, .. } = recovered;
+    let Recovered { run, untouched, warnings } = recovered;
     let mut notes = Vec::new();
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
@@ -52,7 +55,13 @@ pub fn take_up(
             pins
         }
         pins => {
-            check_graphs(&run, &live_scope(&run, &settings)?, &graphs)?;
+            let live = live_scope(&run, &settings)?;
+            check_graphs(&run, &live, &graphs)?;
+            check_prompts(&run, &live)?;
+            if settings.answerer == Answerer::Scripted {
+                let place = (root, &run.workflow_id);
+                runner_for(&settings, &live, PathBuf::new(), place, (&starter.state, false))?;
+            }
             let to = (&mut settings, &graphs);
             let copy = store.dir().workflow();
             let migration = seals::migrate((root, &copy), &run, to, pins.as_ref(), starter)?;
@@ -66,7 +75,7 @@ pub fn take_up(
     };
     terms.push(SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) });
     seals::keep(starter, root, &run, (terms, &confirmed))?;
-    store.hold_with(&run.workflow_id, starter.state.key()?);
+    store.set_key(starter.state.key()?);
     let start = Start::again(untouched, settings, &run);
     Ok(Prepared {
         store,
@@ -94,6 +103,17 @@ fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
                 why: invalid.to_string(),
             })?;
         }
+    }
+    Ok(())
+}
+
+/// Whether the states can be read that agents are in: what is taken up stays.
+fn check_prompts(run: &Run, scope: &dyn Source) -> Result<(), Error> {
+    for agent in run.agents.values().filter(|agent| agent.current_state.is_prompt()) {
+        let folder = agent.birth.folder.as_ref();
+        let within = folder.map(|folder| scope.within(folder)).transpose();
+        let within = within.map_err(step::Error::from)?;
+        step::join(&agent.current_state, within.as_deref().unwrap_or(scope))?;
     }
     Ok(())
 }

@@ -29,17 +29,26 @@ const MAX_SHOWN: usize = 400;
 pub struct RunStarter {
     /// What raymond keeps for them.
     pub state: UserState,
-    /// How they say that they trust what they start, if they do.
-    pub confirms: Option<TrustOrigin>,
-    /// The checksum of what they were shown, if they were asked: another thing is not trusted.
-    pub shown: Option<String>,
+    /// Their word for whatever they start, if they gave one.
+    pub confirmation: Option<TrustOrigin>,
+    /// The checksums of what they were shown and said yes to.
+    pub confirmed: BTreeSet<String>,
 }
 
 impl RunStarter {
-    /// Returns how they say that they trust something, which is known by its checksum.
-    #[must_use]
-    pub(super) fn confirmation_of(&self, checksum: &str) -> Option<TrustOrigin> {
-        self.confirms.filter(|_| self.shown.as_deref().is_none_or(|shown| shown == checksum))
+    /// Returns how they said that they trust a folder, which is known by its checksum.
+    pub(super) fn trust_of(&self, checksum: &str) -> Option<TrustOrigin> {
+        let was_asked = self.confirmed.contains(checksum);
+        if was_asked { Some(TrustOrigin::Question) } else { self.confirmation }
+    }
+
+    /// Returns whether they confirmed a run, which is known by its checksum. A word that an environment gives for
+    /// every run would make seals useless.
+    pub(super) fn confirms_run(&self, checksum: &str) -> bool {
+        match self.trust_of(checksum) {
+            Some(TrustOrigin::Question | TrustOrigin::Command | TrustOrigin::Flag) => true,
+            Some(TrustOrigin::Environment) | None => false,
+        }
     }
 }
 
@@ -128,7 +137,7 @@ impl ExaminedFolder {
     /// # Errors
     /// [`Error::NotTrusted`] if they have not said so.
     pub(super) fn admit(&self, settings: &mut Settings, starter: &RunStarter) -> Result<(), Error> {
-        let confirmation = starter.confirmation_of(&self.checksum);
+        let confirmation = starter.trust_of(&self.checksum);
         if let Some(origin) = confirmation.filter(|_| !self.requests.is_empty()) {
             self.remember(&starter.state, origin)?;
         }

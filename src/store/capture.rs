@@ -95,7 +95,7 @@ impl WorkflowCapture {
     fn add(&mut self, path: String, real: &Path, metadata: &Metadata) {
         let size = metadata.len();
         let fits = size <= MAX_FILE && self.total + size <= MAX_TOTAL;
-        match content_of(real).filter(|_| fits && self.files.len() < MAX_FILES) {
+        match (fits && self.files.len() < MAX_FILES).then(|| content_of(real)).flatten() {
             Some(content) => {
                 self.total += content.len() as u64;
                 let is_executable = metadata.permissions().mode() & 0o100 != 0;
@@ -103,6 +103,19 @@ impl WorkflowCapture {
             }
             None => self.left_out += 1,
         }
+    }
+
+    /// Returns what someone should know of the files that are no part of it.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let count = self.left_out;
+        (count > 0).then(|| {
+            format!(
+                "{count} files of the workflow's folder are not part of the run: more than {MAX_FILES} files, {} MiB, or {} MiB of one",
+                MAX_TOTAL >> 20,
+                MAX_FILE >> 20,
+            )
+        })
     }
 
     /// Returns what the files are known by.

@@ -47,7 +47,7 @@ pub enum Error {
         pid: Option<u32>,
     },
     /// A record in the middle of the journal is not what was written.
-    #[error("{}:{line}: record {record} is damaged: {why}; nothing after it can be trusted, so restore the file from a copy, or cut it off before this line and lose what follows", .path.display())]
+    #[error("{}:{line}: record {record} is damaged: {why}; nothing after it can be trusted, so restore the file from a copy; or lose what follows: cut the file off before this line, remove `state.json` and `acknowledged` beside it, and resume the run with --trust", .path.display())]
     Damaged {
         /// The journal.
         path: PathBuf,

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::capture::{WorkflowCapture, content_of};
+use super::capture::{MAX_FILE, content_of};
 use super::source_text::text;
 use super::{Error, files};
 use crate::domain::id::StateName;
@@ -93,26 +93,43 @@ impl PinnedFiles {
             return Ok(None);
         };
         let copy = self.copy.join(below);
-        let shown = || path.display().to_string();
-        let Some(pin) = self.pins.files.get(below) else {
+        if !self.pins.files.contains_key(below) {
             return if path.is_file() {
-                Err(source::Error::NotPinned { path: shown() })
+                Err(source::Error::NotPinned { path: path.display().to_string() })
             } else {
                 Ok(None)
             };
-        };
-        let is_whole = content_of(&copy).is_some_and(|content| checksum(content) == pin.checksum);
-        // A program may load whatever lies beside it.
-        if is_whole && self.is_copy_whole() {
-            return Ok(Some(copy));
         }
-        let error = "the run's copy of this file was changed, so it is not executed; take up the file as it is now with --migrate";
-        Err(source::Error::Unreadable { path: shown(), error: error.to_owned() })
+        self.check_copy().map(|()| Some(copy))
     }
 
+    /// Returns whether the copy has every pinned file as it was, and nothing else: a program may load whatever lies
+    /// there.
     fn is_copy_whole(&self) -> bool {
-        let found = WorkflowCapture::of(&self.copy, Path::new("")).map(|capture| capture.pins());
-        found.is_ok_and(|found| found.files == self.pins.files)
+        let mut expected: BTreeSet<&str> = self.pins.files.keys().map(String::as_str).collect();
+        let mut folders = vec![(self.copy.clone(), String::new())];
+        while let Some((folder, prefix)) = folders.pop() {
+            let Ok(entries) = std::fs::read_dir(&folder) else { return false };
+            for entry in entries {
+                let Ok(name) = entry.map(|entry| entry.file_name()) else { return false };
+                let Some(name) = name.to_str() else { return false };
+                let (path, below) = (folder.join(name), format!("{prefix}{name}"));
+                let Ok(metadata) = path.symlink_metadata() else { return false };
+                if metadata.is_dir() {
+                    folders.push((path, format!("{below}/")));
+                } else if !expected.remove(below.as_str()) || !self.is_copy_of(&path, &below) {
+                    return false;
+                }
+            }
+        }
+        expected.is_empty()
+    }
+
+    /// Returns whether a file of the copy is a plain one with the content that was pinned.
+    fn is_copy_of(&self, path: &Path, below: &str) -> bool {
+        let content = plain_file::read(path, MAX_FILE).ok();
+        let pin = self.pins.files.get(below);
+        pin.zip(content).is_some_and(|(pin, content)| pin.checksum == checksum(content))
     }
 
     /// Checks that every file of the copy is what it was, and that there is no other.
@@ -120,7 +137,7 @@ impl PinnedFiles {
         if self.is_copy_whole() {
             return Ok(());
         }
-        let error = "the run's copy of the workflow was changed, so nothing of it is given to Claude Code; take up the files as they are now with --migrate";
+        let error = "the run's copy of the workflow was changed, so nothing of it is executed or given to Claude Code; take up the files as they are now with --migrate";
         Err(source::Error::Unreadable {
             path: self.copy.display().to_string(),
             error: error.to_owned(),

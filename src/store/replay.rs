@@ -18,10 +18,22 @@ pub(super) struct Replayed {
     pub(super) warnings: Vec<String>,
 }
 
-/// Reads snapshot and journal; changes nothing.
+/// Reads the snapshot, and what the journal has after it; changes nothing.
 pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
     let mut warnings = Vec::new();
-    let mut run = match snapshot::load(&dir.state())? {
+    let snapshot = load_snapshot(dir, &mut warnings)?;
+    replay_after(dir, snapshot, None, warnings)
+}
+
+/// Reads the whole journal. A snapshot that tells another state counts for nothing: no proof covers it.
+pub(super) fn replay_whole(dir: &RunDir) -> Result<Replayed, Error> {
+    let mut warnings = Vec::new();
+    let snapshot = load_snapshot(dir, &mut warnings)?;
+    replay_after(dir, None, snapshot, warnings)
+}
+
+fn load_snapshot(dir: &RunDir, warnings: &mut Vec<String>) -> Result<Option<Run>, Error> {
+    Ok(match snapshot::load(&dir.state())? {
         Found::Run(run) => Some(*run),
         Found::Nothing => None,
         Found::Unreadable(why) => {
@@ -31,10 +43,20 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
             ));
             None
         }
-    };
+    })
+}
+
+/// Reads the records after a state, and compares the states with `compared` where that should be one of them.
+fn replay_after(
+    dir: &RunDir,
+    mut run: Option<Run>,
+    compared: Option<Run>,
+    mut warnings: Vec<String>,
+) -> Result<Replayed, Error> {
     let known = run.as_ref().map_or(0, |run| run.seq);
+    let expected = compared.as_ref().map_or(known, |run| run.seq);
     let promised = acknowledged::read(&dir.journal());
-    let mut untouched = None;
+    let (mut untouched, mut is_same) = (None, true);
     let mut journal = Journal::open(&dir.journal())?;
     let extent = journal.read_all(|seq, line| {
         untouched = if seq == 1 { Some(record::decode(line)?) } else { None };
@@ -47,21 +69,30 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
             None => run = Some(begin(&record).map_err(refused)?.0),
             Some(run) => drop(apply(run, &record).map_err(refused)?),
         }
+        if seq == expected && compared.is_some() {
+            is_same = compared == run;
+        }
         Ok(())
     })?;
     if extent.last > 0 {
         acknowledged::check(&dir.journal(), promised, extent.end)?;
     }
+    if !is_same {
+        warnings.push(format!(
+            "{}: it tells another state than the journal, and is made again from it",
+            dir.state().display()
+        ));
+    }
     match run {
-        Some(run) if run.seq == extent.last => {
+        Some(run) if extent.last > 0 && expected <= extent.last => {
             let Extent { end, torn, .. } = extent;
             Ok(Replayed { run, journal, end, torn, untouched, warnings })
         }
-        Some(run) if extent.last > 0 => Err(Error::Damaged {
+        _ if extent.last > 0 => Err(Error::Damaged {
             path: dir.journal(),
             line: extent.last + 1,
             record: extent.last + 1,
-            why: format!("it is missing, and the snapshot is at record {}", run.seq),
+            why: format!("it is missing, and the snapshot is at record {expected}"),
         }),
         _ => Err(Error::Empty { path: dir.journal() }),
     }

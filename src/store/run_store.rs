@@ -7,15 +7,17 @@ use super::acknowledged::{self, AcknowledgedEnd};
 use super::capture::WorkflowCapture;
 use super::layout::{Root, RunDir};
 use super::lock::{self, Lock};
-use super::replay::replay;
+use super::replay::replay_whole;
 use super::snapshot::{self, Growth};
+use super::user_state::UserState;
 use super::view::no_such_run;
 use super::writer::{Outcome, Target, Writer};
-use super::{Error, files, inbox, pinned, record, stop_request};
+use super::{Error, files, inbox, pinned, record, seal, stop_request};
 use crate::domain::apply::{Refused, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
+use crate::domain::sealed_terms::RunSeal;
 use crate::plain_file;
 use crate::proof::ProofKey;
 
@@ -30,6 +32,17 @@ pub struct RunStore {
     keys: Option<RunKeys>,
 }
 
+/// The parts of a new run besides its first record.
+#[derive(Debug, Default)]
+pub struct NewRun<'a> {
+    /// The workflow's files.
+    pub workflow: Option<&'a WorkflowCapture>,
+    /// The key that its records are proven with, and commands to it; without one it takes none.
+    pub key: Option<ProofKey>,
+    /// Its seal, and where it is kept.
+    pub seal: Option<(&'a UserState, RunSeal)>,
+}
+
 /// The keys of a run that is held for a user.
 #[derive(Debug)]
 struct RunKeys {
@@ -38,15 +51,15 @@ struct RunKeys {
 }
 
 impl RunKeys {
-    fn of(run: &RunId, key: ProofKey) -> Self {
-        Self { records: records_key(&key, run), commands: key }
+    fn of(dir: &RunDir, key: ProofKey) -> Self {
+        Self { records: records_key(&key, dir), commands: key }
     }
 }
 
 /// Returns the key that the records of a run are proven with: a record of another run is none of its own.
 #[must_use]
-pub fn records_key(key: &ProofKey, run: &RunId) -> ProofKey {
-    key.derive(&format!("records of {run}"))
+pub fn records_key(key: &ProofKey, dir: &RunDir) -> ProofKey {
+    key.derive(&format!("records of {}", dir.path().display()))
 }
 
 /// What was recovered from a run directory.
@@ -61,17 +74,12 @@ pub struct Recovered {
 }
 
 impl RunStore {
-    /// Makes the directory of a new run, with its first record in it: as a whole or not at all. With a key its
-    /// records bear proofs, and it takes commands that do; without one it takes none.
+    /// Makes the directory of a new run, with its first record in it: as a whole or not at all. The seal comes first:
+    /// a run without one would have to be confirmed.
     ///
     /// # Errors
     /// [`Error::Exists`] if the id is taken, [`Error::Io`].
-    pub fn create(
-        root: &Root,
-        first: &Record,
-        workflow: Option<&WorkflowCapture>,
-        key: Option<ProofKey>,
-    ) -> Result<(Self, Run), Error> {
+    pub fn create(root: &Root, first: &Record, parts: NewRun<'_>) -> Result<(Self, Run), Error> {
         let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
         let dir = root.run(&run.workflow_id);
         if dir.path().exists() {
@@ -81,9 +89,12 @@ impl RunStore {
         files::hide(root.path())?;
         let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
         let draft = RunDir(root.runs().join(name));
-        let keys = key.map(|key| RunKeys::of(&run.workflow_id, key));
+        let keys = parts.key.map(|key| RunKeys::of(&dir, key));
         let line = encode(first, &draft.journal(), keys.as_ref())?;
-        let made = Self::fill(&draft, &line, &run, workflow).and_then(|(lock, size)| {
+        let made = Self::fill(&draft, &line, &run, parts.workflow).and_then(|(lock, size)| {
+            if let Some((state, seal)) = &parts.seal {
+                seal::keep(state, seal)?;
+            }
             std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
                 ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => {
                     Error::Exists { id: run.workflow_id.clone() }
@@ -156,7 +167,7 @@ impl RunStore {
         for name in meant_for_the_last {
             inbox::remove(&dir.inbox(), &name)?;
         }
-        let replayed = replay(&dir)?;
+        let replayed = replay_whole(&dir)?;
         if replayed.run.workflow_id != *id {
             return Err(Error::Copied { id: id.clone(), of: replayed.run.workflow_id });
         }
@@ -252,10 +263,9 @@ impl RunStore {
         }
     }
 
-    /// Holds the run with a key: takes commands that are proven with it, and proves records. Without one, it takes
-    /// none.
-    pub fn hold_with(&mut self, run: &RunId, key: ProofKey) {
-        self.keys = Some(RunKeys::of(run, key));
+    /// Sets the key: commands that are proven with it are taken, and records are proven.
+    pub fn set_key(&mut self, key: ProofKey) {
+        self.keys = Some(RunKeys::of(&self.dir, key));
     }
 
     /// Returns the commands that wait in the inbox.

@@ -41,22 +41,6 @@ pub fn find(state: &UserState, root: &Root, run: &RunId) -> Result<Option<RunSea
     }
 }
 
-/// Seals the journal of a run that a raymond lets go of.
-///
-/// # Errors
-/// [`Error::Io`], [`Error::Key`].
-pub fn keep_journal(
-    state: &UserState,
-    root: &Root,
-    run: &RunId,
-    journal: SealedJournal,
-) -> Result<(), Error> {
-    match find(state, root, run)? {
-        Some(seal) => keep(state, &RunSeal { journal: Some(journal), ..seal }),
-        None => Ok(()),
-    }
-}
-
 /// Returns what a journal is known by.
 ///
 /// # Errors

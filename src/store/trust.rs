@@ -25,7 +25,10 @@ pub enum TrustOrigin {
     /// By `raymond trust`.
     Command,
     /// By `--trust`.
-    Option,
+    #[serde(rename = "option")]
+    Flag,
+    /// By `RAYMOND_TRUST`.
+    Environment,
 }
 
 impl TrustOrigin {
@@ -35,7 +38,8 @@ impl TrustOrigin {
         match self {
             Self::Question => "answered when a run asked",
             Self::Command => "raymond trust",
-            Self::Option => "--trust",
+            Self::Flag => "--trust",
+            Self::Environment => "RAYMOND_TRUST",
         }
     }
 }
@@ -63,6 +67,8 @@ pub enum FolderTrust {
     Trusted,
     /// It was trusted, and these of its files are not as they were, a text each.
     Lost(Vec<String>),
+    /// It was trusted with another key.
+    OtherKey,
     /// Nobody has said so.
     Never,
 }
@@ -90,9 +96,7 @@ pub fn remember(state: &UserState, trusted: &TrustedFolder) -> Result<(), Error>
 /// [`Error::Key`], [`Error::Io`].
 pub fn find(state: &UserState, folder: &str, files: &WorkflowPins) -> Result<FolderTrust, Error> {
     let known = match state.get::<TrustedFolder>(PURPOSE, &name(folder)) {
-        Err(Error::Unproven { .. }) => {
-            return Ok(FolderTrust::Lost(vec!["your key is another".to_owned()]));
-        }
+        Err(Error::Unproven { .. }) => return Ok(FolderTrust::OtherKey),
         known => known?.filter(|known| known.folder == folder),
     };
     let Some(known) = known else { return Ok(FolderTrust::Never) };
@@ -118,13 +122,14 @@ pub fn forget(state: &UserState, folder: &str) -> Result<bool, Error> {
 /// Returns all trusted folders, by path, and the documents whose proof does not hold.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::Key`], [`Error::Io`].
 pub fn list(state: &UserState) -> Result<(Vec<TrustedFolder>, Vec<Error>), Error> {
     let (mut folders, mut unproven) = (Vec::new(), Vec::new());
     for name in state.names(PURPOSE)? {
         match state.get::<TrustedFolder>(PURPOSE, &name) {
             Ok(found) => folders.extend(found),
-            Err(error) => unproven.push(error),
+            Err(error @ Error::Unproven { .. }) => unproven.push(error),
+            Err(error) => return Err(error),
         }
     }
     folders.sort_by(|a, b| a.folder.cmp(&b.folder));

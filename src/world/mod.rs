@@ -16,6 +16,7 @@ mod append;
 mod clone;
 mod config;
 mod edit;
+mod fetch;
 mod files;
 pub mod gate;
 mod git;

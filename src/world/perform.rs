@@ -9,6 +9,7 @@ use tokio::task::JoinError;
 
 use super::clone::Clone;
 use super::config::{self, CONFIG, INDEX};
+use super::fetch::fetch;
 use super::files;
 use super::git::Git;
 use super::glob::glob;
@@ -19,7 +20,7 @@ use super::paths::{Use, resolve};
 use super::place::Place;
 use super::shared::{Shared, blocking};
 use super::sparing::spare;
-use super::{append, tools, web, work};
+use super::{append, tools, work};
 use crate::domain::home::Home;
 use crate::domain::instance::Fetched;
 use crate::domain::operation::{Class, Operation};
@@ -152,9 +153,7 @@ impl World {
                 let branch = branch.as_deref();
                 Clone { url, dest, branch, depth: *depth }.perform(shared, stem).await
             }
-            Operation::WebFetch { url, allow_failure } => {
-                web::fetch(shared, url, *allow_failure).await
-            }
+            Operation::WebFetch { url, allow_failure } => fetch(shared, url, *allow_failure).await,
             Operation::BashExec { command } => tools::shell(shared, stem, command, again).await,
             Operation::Own { name, parameters, class } => {
                 let work = own(shared, name, parameters);

@@ -1,4 +1,4 @@
-//! Pages of the web: `{status, content, url}`.
+//! The client that fetches pages of the web.
 //!
 //! A page is trusted if one of the certificates that come with raymond, or of this machine's, vouches
 //! for it. Proxies are those of the environment that the world was given. No cookies are kept. Which addresses are
@@ -11,13 +11,11 @@ use std::time::Duration;
 
 use reqwest::redirect::Policy;
 use reqwest::{Client, NoProxy, Proxy, Response, Url};
-use serde_json::{Value, json};
 
 use super::address::masked;
 use super::gate::{AddressGate, RefusedAddress};
 use super::outcome::Trouble;
 use super::place::Place;
-use super::shared::Shared;
 
 /// How long a page may take, with all that leads to it.
 const LONGEST: Duration = Duration::from_mins(1);
@@ -31,42 +29,14 @@ const REDIRECTS: usize = 10;
 /// Who asks.
 const AGENT: &str = concat!("raymond/", env!("CARGO_PKG_VERSION"));
 
-/// Fetches a page. With `allow_failure` there is an answer whatever comes of it: its status is 0 if
-/// nobody answered, and its content null if it could not be read.
-pub(super) async fn fetch(
-    shared: &Shared,
-    given: &str,
-    allow_failure: bool,
-) -> Result<Value, Trouble> {
-    let url = check(given)?;
-    let _permit = shared.permit().await?;
-    let web = shared.web().get_or_try_init(|| client(Arc::clone(&shared.place))).await?;
-    let page = shared.unless_stopped(get(web, url)).await?;
-    let shown = masked(given);
-    match page {
-        Err(GetError::Refused(refused)) => Err(format!("cannot fetch {shown}: {refused}").into()),
-        Err(_) if allow_failure => Ok(json!({"status": 0, "content": null, "url": shown})),
-        Err(error) => Err(format!("cannot fetch {shown}: {error}").into()),
-        Ok((response, body)) => {
-            let status = response.status;
-            // One of 300 and more leads on to where no page is.
-            if (status >= 300 || body.is_err()) && !allow_failure {
-                let why = body.err().unwrap_or_else(|| format!("the server answered {status}"));
-                return Err(format!("cannot fetch {shown}: {why}").into());
-            }
-            Ok(json!({"status": status, "content": body.ok(), "url": response.url}))
-        }
-    }
-}
-
 /// What a page is, but for its content.
-struct Head {
-    status: u16,
-    url: String,
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) url: String,
 }
 
 /// Why there is no answer.
-enum GetError {
+pub(super) enum GetError {
     /// The address is not fetched from.
     Refused(RefusedAddress),
     /// Nobody answered.
@@ -92,7 +62,10 @@ impl From<reqwest::Error> for GetError {
 }
 
 /// Asks for a page, and for the one that it leads on to. Each is judged before it is asked for.
-async fn get(web: &Web, mut url: Url) -> Result<(Head, Result<String, String>), GetError> {
+pub(super) async fn get(
+    web: &Web,
+    mut url: Url,
+) -> Result<(Head, Result<String, String>), GetError> {
     for _ in 0..=REDIRECTS {
         let proxied = web.schemes_by_proxy.iter().any(|&scheme| scheme == url.scheme());
         web.gate.check(&url, proxied).await.map_err(GetError::Refused)?;
@@ -163,7 +136,7 @@ fn charset(kind: &str) -> Option<&'static encoding_rs::Encoding> {
         .and_then(encoding_rs::Encoding::for_label)
 }
 
-fn check(given: &str) -> Result<Url, String> {
+pub(super) fn check(given: &str) -> Result<Url, String> {
     if given.trim().is_empty() {
         return Err("the url is empty: name a page".to_owned());
     }
@@ -184,7 +157,7 @@ pub(super) struct Web {
     schemes_by_proxy: Vec<&'static str>,
 }
 
-async fn client(place: Arc<Place>) -> Result<Web, Trouble> {
+pub(super) async fn client(place: Arc<Place>) -> Result<Web, Trouble> {
     // Certificates are read from the disk.
     let made = tokio::task::spawn_blocking(move || make_client(&place)).await;
     let made = made.map_err(|error| error.to_string()).and_then(|made| made);

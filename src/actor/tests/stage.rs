@@ -34,7 +34,7 @@ use crate::domain::turn::{Reply, StepInput, StepOutcome, TurnId};
 use crate::language::source::Source;
 use crate::proof::ProofKey;
 use crate::store::layout::Root;
-use crate::store::run_store::RunStore;
+use crate::store::run_store::{NewRun, RunStore};
 use crate::store::view;
 
 /// Far more than any of these runs takes; one that hangs fails here.
@@ -225,7 +225,8 @@ impl Stage {
         let first = Record { seq: 1, at: Timestamp(1_768_487_422_123), event };
         let key = Some(ProofKey::new("test"));
         let (store, run) =
-            RunStore::create(&self.root, &first, None, key).expect("a run directory");
+            RunStore::create(&self.root, &first, NewRun { key, ..NewRun::default() })
+                .expect("a run directory");
         (store, run, Box::new(first))
     }
 

@@ -143,7 +143,8 @@ impl Reader<'_> {
         let content = format!("${{{}.content}}", self.origin_path(given)?);
         let dest = given.node("dest")?.json();
         let parameters = Template::parse(&json!({ "content": content, "dest": dest })).ok()?;
-        Some(Work { kind: given.kind.to_owned(), own: None, parameters })
+        let (kind, subject) = (given.kind.to_owned(), given.subject());
+        Some(Work { kind, own: None, parameters, at: given.at, subject })
     }
 
     /// `run_command` is how later graphs write `bash_exec`.

@@ -166,7 +166,13 @@ impl Reader<'_> {
 /// The operation of a type; what is left out is not a parameter of it.
 pub(super) fn work(given: &Parameters<'_>, kind: &str, left_out: &[&str]) -> Option<Work> {
     let parameters = given.all_but(left_out)?;
-    Some(Work { kind: kind.to_owned(), own: given.own, parameters })
+    Some(Work {
+        kind: kind.to_owned(),
+        own: given.own,
+        parameters,
+        at: given.at,
+        subject: given.subject(),
+    })
 }
 
 fn count(given: &mut Parameters<'_>, compare: Compare, number: &str) -> Option<Test> {

@@ -11,6 +11,9 @@ use super::vocabulary::{Parameter, Role, Takes, comes_with};
 use crate::domain::operation::Class;
 use crate::language::expression::{Expression, Template};
 
+/// The parameters that tell what an operation is about, the most telling first.
+const SUBJECTS: [&str; 5] = ["command", "url", "repo_path", "id", "module"];
+
 /// A parameter that is what it should be.
 enum Given {
     Template(Template),
@@ -41,6 +44,15 @@ impl<'t> Parameters<'t> {
     /// The text as it is written; empty if it is none.
     pub(super) fn written(&self, name: &str) -> &'t str {
         self.node(name).and_then(Node::text).map_or("", |text| &text.text)
+    }
+
+    /// Returns the parameter that tells what an operation is about, as it is written.
+    pub(super) fn subject(&self) -> String {
+        let found = SUBJECTS.iter().find_map(|name| self.nodes.get(name));
+        found.map_or_else(String::new, |node| match node.json() {
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
     }
 
     pub(super) fn template(&mut self, name: &str) -> Option<Template> {

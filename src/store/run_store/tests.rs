@@ -37,7 +37,8 @@ fn pause(seq: u64) -> Record {
 fn stored(records: u64) -> (tempfile::TempDir, Root) {
     let place = tempfile::tempdir().expect("a directory");
     let root = Root::new(place.path());
-    let (mut store, mut run) = RunStore::create(&root, &first(), None, None).expect("created");
+    let (mut store, mut run) =
+        RunStore::create(&root, &first(), NewRun::default()).expect("created");
     store.start_writer(|_| {}).expect("started");
     for seq in 2..=records {
         apply(&mut run, &pause(seq)).expect("applied");
@@ -110,7 +111,8 @@ fn a_run_is_recovered_as_it_was() {
 #[test]
 fn an_id_is_taken_once_and_a_run_is_held_once() {
     let (_place, root) = stored(1);
-    let taken = RunStore::create(&root, &first(), None, None).expect_err("taken").to_string();
+    let taken =
+        RunStore::create(&root, &first(), NewRun::default()).expect_err("taken").to_string();
     assert!(taken.contains("there is a run r already"), "{taken}");
     let _held = opened(&root);
     let held = RunStore::open(&root, &id()).expect_err("held").to_string();
@@ -215,7 +217,7 @@ fn a_run_that_cannot_be_made_leaves_nothing() {
     std::fs::create_dir_all(root.runs()).expect("made");
     std::os::unix::fs::symlink("nowhere", in_the_way.path()).expect("linked");
     let message =
-        RunStore::create(&root, &first(), None, None).expect_err("in the way").to_string();
+        RunStore::create(&root, &first(), NewRun::default()).expect_err("in the way").to_string();
     assert!(message.contains("cannot make the directory"), "{message}");
     let left: Vec<_> = std::fs::read_dir(root.runs()).expect("read").collect();
     assert_eq!(left.len(), 1, "only what was in the way: {left:?}");
@@ -226,7 +228,7 @@ fn git_does_not_show_a_directory_that_is_called_as_usual() {
     let place = tempfile::tempdir().expect("a directory");
     for (name, hidden) in [(".raymond", true), ("mine", false)] {
         let root = Root::new(place.path().join(name));
-        RunStore::create(&root, &first(), None, None).expect("created");
+        RunStore::create(&root, &first(), NewRun::default()).expect("created");
         let ignored = root.path().join(".gitignore");
         assert_eq!(std::fs::read(&ignored).ok(), hidden.then(|| b"*\n".to_vec()), "{name}");
         files::hide(root.path()).expect("it is hidden already");
@@ -234,14 +236,14 @@ fn git_does_not_show_a_directory_that_is_called_as_usual() {
         if hidden {
             std::fs::write(&ignored, "debug\n").expect("written");
         }
-        RunStore::create(&root, &first(), None, None).expect("created");
+        RunStore::create(&root, &first(), NewRun::default()).expect("created");
         assert_eq!(std::fs::read(&ignored).ok(), hidden.then(|| b"debug\n".to_vec()), "{name}");
     }
 }
 
 /// The state of the run as it is read, or the error that says why it is not.
 fn read(root: &Root) -> Result<(Run, Vec<String>), Error> {
-    replay(&root.run(&id())).map(|replayed| (replayed.run, replayed.warnings))
+    crate::store::replay::replay(&root.run(&id())).map(|replayed| (replayed.run, replayed.warnings))
 }
 
 #[test]

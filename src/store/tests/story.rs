@@ -12,7 +12,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::transition::{Tag, Transition};
 use crate::store::layout::{Root, RunDir};
 use crate::store::record::encode;
-use crate::store::run_store::{Recovered, RunStore};
+use crate::store::run_store::{NewRun, Recovered, RunStore};
 use crate::store::snapshot::with_checksum;
 
 /// A run as it should be.
@@ -78,7 +78,8 @@ impl Story {
     pub(super) fn place(&self) -> Place {
         let temporary = tempfile::tempdir().expect("a directory");
         let root = Root::new(temporary.path());
-        let (store, run) = RunStore::create(&root, &self.first, None, None).expect("created");
+        let (store, run) =
+            RunStore::create(&root, &self.first, NewRun::default()).expect("created");
         let dir = store.dir().clone();
         Place { _temporary: temporary, id: run.workflow_id, root, dir }
     }

@@ -18,16 +18,8 @@ fn folder_that_asks_for_more_than_prompts_starts_nothing_and_is_told_what() {
     let clone = graph(&json!({"type": "clone_repo", "url": "http://127.0.0.1:1/x", "dest": "d"}));
     let page = graph(&json!({"type": "web_fetch", "url": "http://127.0.0.1:1/", "store_as": "p"}));
     let table: [(&str, &str, &str); 7] = [
-        (
-            "other.yaml",
-            &command,
-            "other.yaml:1:1: runs commands: the node `start`: bash_exec: touch pwned",
-        ),
-        (
-            "sub/x.yaml",
-            &clone,
-            "sub/x.yaml:1:1: reaches other machines: the node `start`: clone_repo: http://",
-        ),
+        ("other.yaml", &command, "runs commands: the node `start`: bash_exec: touch pwned"),
+        ("sub/x.yaml", &clone, "reaches other machines: the node `start`: clone_repo: http://"),
         (
             "x.yaml",
             &page,
@@ -140,6 +132,8 @@ fn file_that_changes_while_the_question_stands_is_not_what_was_trusted() {
     let evil = graph(&json!({"type": "bash_exec", "command": "touch pwned"}));
     std::fs::write(test.flow().join("flow.yaml"), evil).expect("written");
     screen.keys("yes\r");
+    screen.wait_for(&["touch pwned", "Type yes"]);
+    screen.keys("no\r");
     assert_eq!(screen.left(), Some(77));
     assert!(!test.flow().join("pwned").exists());
     test.run(&["flow.yaml", "--id", "u"]).code(77);
@@ -213,4 +207,19 @@ fn process_that_hides_whose_it_is_does_not_speak_for_a_person() {
     test.run(&["flow.yaml", "--trust"]).ok();
     let read = |name: &str| std::fs::read_to_string(test.flow().join(name)).expect("written");
     assert_eq!(read("code").trim(), "77", "{}", read("said"));
+}
+
+#[test]
+fn word_of_the_environment_is_read_strictly_and_confirms_no_run() {
+    let command = graph(&json!({"type": "bash_exec", "command": "touch ran"}));
+    let test = folder(&[("flow.yaml", &command)]);
+    let with = |word: &str| {
+        let run = format!("RAYMOND_TRUST={word} \"$0\" run flow.yaml --id {word}");
+        test.shell(&run).wait()
+    };
+    with("off").code(77);
+    with("junk").code(64).stderr_has("write true or false");
+    with("on").ok();
+    let listed = test.raymond(&["trust", "--list", "--json"]).ok().json();
+    assert_eq!(listed[0]["origin"], "environment");
 }

@@ -75,7 +75,7 @@ fn an_adopted_turn_of_a_passage_without_it_is_not_counted_twice() {
     // The raymond that wrote such passages sealed nothing, so the person who goes on vouches for the run.
     std::fs::remove_dir_all(test.root().join("home/.local/state/raymond/runs")).expect("removed");
     test.release("go");
-    test.again(&[]).ok();
+    test.again(&["--trust"]).ok();
     let step = &test.events("step_finished")[1];
     let cost = step["cost_usd"].as_f64().expect("a number");
     assert!((cost - 0.75).abs() < 1e-9 && step["usage"].is_null(), "{step}");

@@ -2,6 +2,7 @@
 
 use crate::domain::operation::Class;
 use crate::language::expression::{Expression, Template};
+use crate::language::place::Place;
 
 /// A precondition: it holds or not, and changes nothing.
 #[derive(Debug, Clone)]
@@ -89,4 +90,8 @@ pub struct Work {
     pub own: Option<Class>,
     /// Its parameters, a map.
     pub parameters: Template,
+    /// The place of its type.
+    pub at: Place,
+    /// The parameter that tells what it is about, as it is written; empty if it has none.
+    pub subject: String,
 }

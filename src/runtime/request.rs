@@ -1,0 +1,14 @@
+//! The request for a new run, besides its settings.
+
+use crate::domain::id::RunId;
+
+/// What is said about a new run besides its settings.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Its id; one is chosen if absent.
+    pub id: Option<RunId>,
+    /// The text for `{{input}}` in its first state.
+    pub input: Option<String>,
+    /// The text of the program it begins with, if that was kept; that of its file if absent.
+    pub program: Option<String>,
+}

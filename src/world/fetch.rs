@@ -1,0 +1,38 @@
+//! The operation that fetches a page of the web: `{status, content, url}`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::address::masked;
+use super::outcome::Trouble;
+use super::shared::Shared;
+use super::web::{GetError, check, client, get};
+
+/// Fetches a page. With `allow_failure` there is an answer whatever comes of it: its status is 0 if
+/// nobody answered, and its content null if it could not be read.
+pub(super) async fn fetch(
+    shared: &Shared,
+    given: &str,
+    allow_failure: bool,
+) -> Result<Value, Trouble> {
+    let url = check(given)?;
+    let _permit = shared.permit().await?;
+    let web = shared.web().get_or_try_init(|| client(Arc::clone(&shared.place))).await?;
+    let page = shared.unless_stopped(get(web, url)).await?;
+    let shown = masked(given);
+    match page {
+        Err(GetError::Refused(refused)) => Err(format!("cannot fetch {shown}: {refused}").into()),
+        Err(_) if allow_failure => Ok(json!({"status": 0, "content": null, "url": shown})),
+        Err(error) => Err(format!("cannot fetch {shown}: {error}").into()),
+        Ok((response, body)) => {
+            let status = response.status;
+            // One of 300 and more leads on to where no page is.
+            if (status >= 300 || body.is_err()) && !allow_failure {
+                let why = body.err().unwrap_or_else(|| format!("the server answered {status}"));
+                return Err(format!("cannot fetch {shown}: {why}").into());
+            }
+            Ok(json!({"status": status, "content": body.ok(), "url": response.url}))
+        }
+    }
+}

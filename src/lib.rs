@@ -22,6 +22,11 @@
 //! it into an event, [`domain::apply`] applies that to the run, [`store::writer`] makes it durable,
 //! and then the supervisor performs the effects and publishes the record.
 //!
+//! Before a run starts, [`language::privileges`] lists what its files ask for and [`runtime::trust`] asks for trust;
+//! [`store::capture`] pins the files. When it is resumed, [`runtime::seals`] compares its directory with the seal that
+//! [`store::seal`] keeps, and each step that ran bears a [`proof`]. An operation that nobody trusts is refused where
+//! it would be performed.
+//!
 //! An agent in a graph takes the same way with another middle: [`language::graph::read`] makes a
 //! [program](language::graph::program) of the file, and [`language::graph::machine`] walks it until it needs
 //! something. What only looks is asked of [`world`] at once; before what changes it, a question or a turn,

@@ -1,4 +1,4 @@
-//! Proofs that something was written by who holds the user's key: keyed checksums.
+//! Message authentication codes (HMAC-SHA-256) with the user's key, called proofs.
 //!
 //! Agents can write where raymond keeps its runs. What they write there bears no proof.
 
@@ -17,6 +17,31 @@ pub struct ProofKey(String);
 impl std::fmt::Debug for ProofKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ProofKey")
+    }
+}
+
+/// What the steps of a run are proven with: that a turn began, and what an operation came to. Without a key, all
+/// is believed.
+#[derive(Debug, Clone, Default)]
+pub struct StepProofs {
+    /// A key for this run alone.
+    pub key: Option<ProofKey>,
+    /// Whether steps without a proof are believed, because the user confirmed the run.
+    pub believes_unproven: bool,
+}
+
+impl StepProofs {
+    /// Returns the proof of a content; empty without a key.
+    #[must_use]
+    pub fn proof(&self, purpose: &str, content: &[u8]) -> String {
+        self.key.as_ref().map_or_else(String::new, |key| key.proof(purpose, content))
+    }
+
+    /// Returns whether a content is believed.
+    #[must_use]
+    pub fn believe(&self, purpose: &str, content: &[u8], proof: &str) -> bool {
+        let key = self.key.as_ref().filter(|_| !self.believes_unproven);
+        key.is_none_or(|key| key.holds(purpose, content, proof))
     }
 }
 

@@ -182,6 +182,7 @@ fn of_runtime(error: &runtime::Error) -> Exit {
         | Error::NodeGone { .. }
         | Error::Manifest { .. }
         | Error::Replies(_)
+        | Error::NoCopy { .. }
         | Error::NoScript { .. } => Exit::Invalid,
         Error::NoClaude { .. } | Error::NotAProgram { .. } | Error::NoPlugIn { .. } => {
             Exit::Unavailable

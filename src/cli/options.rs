@@ -150,7 +150,7 @@ pub struct Consent {
     #[arg(long, visible_alias = "trust-workflow")]
     pub trust: bool,
 
-    /// Trust the workflow's folder, as RAYMOND_TRUST says; a run that is not as it was left needs --trust
+    /// Trust the workflow's folder, as `RAYMOND_TRUST` says; a run that is not as it was left needs --trust
     #[arg(long, hide = true, env = "RAYMOND_TRUST", value_parser = parse_switch)]
     pub trust_by_environment: bool,
 

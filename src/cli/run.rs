@@ -79,8 +79,8 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
     let (store, mut recovered) = RunStore::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
     if matches!(recovered.run.status, Status::Completed | Status::Failed) {
-        if let Some(flaw) = seals::flaw_of_ended(&place::user_state()?, root, &recovered.run)? {
-            output::warn(&format!("what follows may be forged: {flaw}"));
+        if !options.consent.trust {
+            seals::check_ended(&place::user_state()?, root, &recovered.run)?;
         }
         store.keep(&recovered.run)?;
         Dataspace::of(root).ended(id)?;

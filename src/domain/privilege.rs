@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(own.privilege(), None);
         for name in CONFINED {
             let keys = ["path", "content", "dest", "id", "pattern", "repo_path", "tool", "url"];
-            let mut all = json!({"type": name, "spec": {}});
+            let mut all = json!({"type": name, "spec": {}, "fields": {}, "value": {}});
             for key in keys {
                 all[key] = json!("x");
             }

@@ -31,6 +31,8 @@ pub struct SealedJournal {
 pub enum JournalFlaw {
     /// The part that was there when a raymond let go of the run is not what it was.
     ChangedSealedPart,
+    /// It is the journal of another run of this name.
+    OtherRun,
     /// This record behind it is the first without a proof that a raymond of the user wrote it.
     UnprovenRecord(u64),
 }
@@ -39,6 +41,7 @@ impl std::fmt::Display for JournalFlaw {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::ChangedSealedPart => f.write_str("its journal was changed after it had stopped"),
+            Self::OtherRun => f.write_str("its journal is that of another run of this name"),
             Self::UnprovenRecord(record) => {
                 write!(
                     f,
@@ -58,6 +61,9 @@ pub struct RunSeal {
     pub directory: String,
     /// The workflow's folder.
     pub scope_dir: String,
+    /// The run's first session, which no other run of this name has; empty in the seal of an older raymond.
+    #[serde(default)]
+    pub birth: String,
     /// The terms that may be found: those before a run goes on with others, and the others.
     pub terms: Vec<SealedTerms>,
     /// Its journal as it was when a raymond last let go of it in order. What is appended later bears proofs.
@@ -145,6 +151,7 @@ mod tests {
             run: RunId::parse("r").expect("a run"),
             directory: "/d".to_owned(),
             scope_dir: "/w".to_owned(),
+            birth: String::new(),
             terms: vec![terms(|_| ()), terms(|settings| settings.strict = true)],
             journal: None,
         };

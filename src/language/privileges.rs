@@ -298,7 +298,7 @@ mod tests {
             ".claude/settings.json:1:1 ClaudeSettings Claude Code reads this file where it works beside it",
             "START.md:2:17 Permissions `allowed_tools`: `Bash(rm:*)` would run unasked, which the run was not started with; allow it with --allow-tools 'Bash(rm:*)'",
             "raymond.yaml:3:1 PlugIns python3 /w/budget.py",
-            "sub/g.yaml:12:19 Commands the node `build`: bash_exec: make ${item}",
+            "sub/g.yaml:12:21 Commands the node `build`: bash_exec: make ${item}",
             "sub/g.yaml:13:17 Network the node `build`: web_fetch: https://example.org/x",
         ];
         assert_eq!(found, expected);
@@ -309,13 +309,13 @@ mod tests {
         let mask = "      - { type: set_state, field: computed.x, value: { type: bash_exec, command: \"echo hi\" } }\n      - type: foreach";
         let graph = GRAPH.replacen("      - type: foreach", mask, 1);
         let found = found(&[("g.yaml", &graph)]);
-        assert_eq!(found[0], "g.yaml:13:19 Commands the node `build`: bash_exec: make ${item}");
+        assert_eq!(found[0], "g.yaml:13:21 Commands the node `build`: bash_exec: make ${item}");
     }
 
     #[test]
     fn a_graph_that_cannot_be_read_yet_is_judged_by_its_types() {
         let broken = GRAPH.replace("on_failure: done", "on_failure: gone");
-        let expected = ["g.yaml:12:19 Commands bash_exec", "g.yaml:13:17 Network web_fetch"];
+        let expected = ["g.yaml:12:21 Commands bash_exec", "g.yaml:13:17 Network web_fetch"];
         assert_eq!(found(&[("g.yaml", &broken)]), expected);
         let escaped = broken.replace("type: bash_exec", "type: \"\\x62ash_exec\"");
         assert_eq!(found(&[("g.yaml", &escaped)]).len(), 2);

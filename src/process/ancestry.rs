@@ -1,6 +1,7 @@
 //! Finds the agent in whose turn this process runs: by its ancestors, not only by its own environment,
 //! which a command can set as it likes.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// An agent of a run.
@@ -17,6 +18,8 @@ pub struct ActingAgent {
 struct ProcessMarks {
     /// Whether it is raymond, which starts agents of its own.
     is_raymond: bool,
+    /// Whether it has raymond's name, at any path.
+    is_named_raymond: bool,
     agent: Option<ActingAgent>,
 }
 
@@ -30,7 +33,7 @@ pub fn acting_agent(own: impl Fn(&str) -> Option<String>) -> Option<ActingAgent>
 /// environment has no other mark: it is given to the raymond that takes orphans.
 #[must_use]
 pub fn has_raymond_above() -> bool {
-    ancestors().iter().any(|process| process.is_raymond)
+    ancestors().iter().any(|process| process.is_raymond || process.is_named_raymond)
 }
 
 /// Returns the ancestors of this process, the nearest first.
@@ -66,7 +69,9 @@ fn marks_of(pid: u32, own: Option<&Path>) -> ProcessMarks {
         let found = environ.split(|&byte| byte == 0).find(|one| one.starts_with(prefix.as_bytes()));
         found.map(|one| String::from_utf8_lossy(&one[prefix.len()..]).into_owned())
     };
-    ProcessMarks { is_raymond: exe.is_some() && exe.as_deref() == own, agent: marked(variable) }
+    let is_named_raymond = exe.as_deref().and_then(Path::file_name) == Some(OsStr::new("raymond"));
+    let is_raymond = exe.is_some() && exe.as_deref() == own;
+    ProcessMarks { is_raymond, is_named_raymond, agent: marked(variable) }
 }
 
 /// Returns the path of a program that may have been replaced since it was started.
@@ -89,12 +94,12 @@ mod tests {
     }
 
     fn process(name: Option<&str>) -> ProcessMarks {
-        ProcessMarks { is_raymond: false, agent: name.map(agent) }
+        ProcessMarks { agent: name.map(agent), ..ProcessMarks::default() }
     }
 
     #[test]
     fn agent_is_that_of_the_process_that_the_nearest_raymond_started() {
-        let raymond = ProcessMarks { is_raymond: true, agent: Some(agent("outer")) };
+        let raymond = ProcessMarks { is_raymond: true, ..process(Some("outer")) };
         let shell = process(Some("pretended"));
         let claude = process(Some("main.1"));
         let chain = [shell.clone(), claude.clone(), raymond.clone(), process(Some("outer"))];

@@ -32,7 +32,6 @@ use super::pool::Pool;
 use super::stops::Stops;
 use super::stream::Stream;
 use super::transcript::TurnFiles;
-use super::turn_proof::TurnProofs;
 use super::worker::{Rest, Worker};
 use super::write_watch::WriteWatches;
 use crate::domain::capacity;
@@ -40,6 +39,7 @@ use crate::domain::id::{AgentId, SessionId};
 use crate::domain::program_version::version_warning;
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{Failure, StepInput, StepOutcome, TurnId};
+use crate::proof::StepProofs;
 
 /// How long the last processes of a run may take to end before they are ended.
 const LAST_REST: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ pub struct Claude {
     /// The names of the variables that processes inherit.
     pub(super) inherited: BTreeSet<String>,
     pub(super) steps: PathBuf,
-    pub(super) proofs: TurnProofs,
+    pub(super) proofs: StepProofs,
     pub(super) copy_check: CopyCheck,
     pub(super) marker: Marker,
     pub(super) pool: Rc<Pool>,
@@ -112,7 +112,7 @@ impl Claude {
             settings,
             homes,
             steps,
-            proofs: TurnProofs::default(),
+            proofs: StepProofs::default(),
             copy_check: CopyCheck::default(),
             marker,
             pool: Rc::new(Pool::new(capacity)),
@@ -142,7 +142,7 @@ impl Claude {
 
     /// Returns the same with proofs of its turns, and with a check of the files that it is given.
     #[must_use]
-    pub fn with_checks(self, proofs: TurnProofs, copy_check: CopyCheck) -> Self {
+    pub fn with_checks(self, proofs: StepProofs, copy_check: CopyCheck) -> Self {
         Self { proofs, copy_check, ..self }
     }
 

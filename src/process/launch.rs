@@ -17,7 +17,6 @@ use super::owned::{Process, Start};
 use super::pool::Slot;
 use super::startup::startup_flags;
 use super::transcript::ProcessFiles;
-use super::turn_proof::TurnProofs;
 use super::worker::Worker;
 use crate::domain::home::Home;
 use crate::domain::id::{AgentId, SessionId};
@@ -26,6 +25,7 @@ use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::session::Session;
 use crate::domain::turn::{Cause, Failure};
 use crate::fault::point;
+use crate::proof::StepProofs;
 
 /// The system's number for a file that is not a program it can run, `ENOEXEC`.
 const NOT_A_PROGRAM: i32 = 8;
@@ -213,7 +213,7 @@ fn not_set(name: &str) -> String {
 
 fn start_with(
     files: &ProcessFiles,
-    proofs: &TurnProofs,
+    proofs: &StepProofs,
     prompt: Option<&str>,
     start: Start,
 ) -> Result<Process, Unstarted> {

@@ -138,7 +138,7 @@ mod tests {
     use crate::domain::id::MessageId;
     use crate::domain::passage::Passage;
     use crate::domain::usage::Spent;
-    use crate::process::turn_proof::TurnProofs;
+    use crate::proof::StepProofs;
 
     fn turn(agent: &AgentId, step: u64, turn: u32) -> TurnId {
         TurnId { agent: agent.clone(), step, turn }
@@ -182,7 +182,7 @@ mod tests {
             spent: Spent::default(),
             message: MessageId::new("m"),
         };
-        TurnFiles::of(steps.path(), &second).note(&passage, &TurnProofs::default()).expect("noted");
+        TurnFiles::of(steps.path(), &second).note(&passage, &StepProofs::default()).expect("noted");
         let mut onlooker = Onlooker::of(steps.path(), &second, 0);
         assert!(!onlooker.look().expect("read"));
         stream.write_all(tool("Bash").as_bytes()).expect("written");

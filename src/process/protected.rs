@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 /// The folders of a user's runs, and of what raymond keeps for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtectedFolders {
-    /// The directory of all runs.
+    /// The directory of the runs, the facts and the worktrees.
     pub all_runs: PathBuf,
     /// Where the user's key lies.
     pub user_state: PathBuf,
 }
 
 impl ProtectedFolders {
-    /// Returns the rules. Worktrees lie in the directory of all runs too, and agents work in them.
+    /// Returns the rules. They leave out the worktrees, in which agents work.
     #[must_use]
     pub fn deny_rules(&self) -> Vec<String> {
         let runs = rule_path(&self.all_runs);

@@ -1,7 +1,7 @@
 //! The files of turns and of the processes that serve them, and how a stream is followed.
 //!
 //! `steps/main-3-0.jsonl` is the stream of a process, named after its first turn; a further turn has
-//! a `.turn`, which says where in which stream it stands. The child has its files open itself; the
+//! a `.turn`, which says where in which stream it stands. `.started` proves that raymond started the process. The child has its files open itself; the
 //! runtime only follows, so neither end needs the other to live.
 
 use std::cell::RefCell;
@@ -11,11 +11,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::stream::{Stream, TooLong};
-use super::turn_proof::TurnProofs;
 use crate::domain::passage::Passage;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
 use crate::plain_file;
+use crate::proof::StepProofs;
 
 /// The longest file of where a turn stands, in bytes.
 const MAX_PASSAGE: u64 = 1024 * 1024;
@@ -39,7 +39,7 @@ pub struct TurnFiles {
     /// Where the turn stands in the stream of another.
     pub passage: PathBuf,
     /// The proof that raymond started the process whose first turn it is.
-    begun: PathBuf,
+    started: PathBuf,
     /// The mark of a turn that was asked while the disk was full. It is empty, because that needs no room.
     unkept: PathBuf,
 }
@@ -50,7 +50,7 @@ pub struct ProcessFiles {
     /// Their name: that of its first turn.
     pub name: String,
     /// The proof that raymond started it.
-    begun: PathBuf,
+    started: PathBuf,
     /// What it reads, if it is not told things.
     pub prompt: PathBuf,
     /// What it writes.
@@ -79,7 +79,7 @@ impl TurnFiles {
             stem: turn.stem(),
             stream: file("jsonl"),
             passage: file("turn"),
-            begun: file("begun"),
+            started: file("started"),
             unkept: file("unkept"),
         }
     }
@@ -104,17 +104,13 @@ impl TurnFiles {
 
     /// Returns whether raymond began the turn, whose files are there. A passage without a proof counts for nothing,
     /// so it is removed where the turn began otherwise.
-    pub(super) fn are_proven(&self, proofs: &TurnProofs) -> bool {
+    pub(super) fn are_proven(&self, proofs: &StepProofs) -> bool {
         let passage = self.read_passage();
-        let is_passage_proven = passage.and_then(|stored| proofs.hold_passage(&self.stem, &stored));
-        if is_passage_proven == Some(true) {
+        if passage.as_ref().is_some_and(|stored| proofs.believe_passage(&self.stem, stored)) {
             return true;
         }
-        let is_start_proven = proofs.hold_start(&self.stem, &self.begun);
-        if is_start_proven && is_passage_proven == Some(false) {
-            return std::fs::remove_file(&self.passage).is_ok();
-        }
-        is_start_proven
+        let has_started = proofs.believe_start(&self.stem, &self.started);
+        has_started && (passage.is_none() || std::fs::remove_file(&self.passage).is_ok())
     }
 
     /// Keeps where the turn stands, with a proof that it was asked.
@@ -124,7 +120,7 @@ impl TurnFiles {
     pub fn note(
         &self,
         passage: &Passage,
-        proofs: &TurnProofs,
+        proofs: &StepProofs,
     ) -> Result<(), (PathBuf, std::io::Error)> {
         let written = proofs
             .stored_passage(&self.stem, passage)
@@ -153,7 +149,7 @@ impl ProcessFiles {
         let file = |ending: &str| steps.join(format!("{name}.{ending}"));
         Self {
             name: name.to_owned(),
-            begun: file("begun"),
+            started: file("started"),
             prompt: file("prompt"),
             stream: file("jsonl"),
             stderr: None,
@@ -172,9 +168,9 @@ impl ProcessFiles {
     ///
     /// # Errors
     /// The file, and what the system said.
-    pub(super) fn prove_start(&self, proofs: &TurnProofs) -> Result<(), (PathBuf, std::io::Error)> {
-        let proven = proofs.prove_start(&self.name, &self.begun);
-        proven.map_err(|error| (self.begun.clone(), error))
+    pub(super) fn prove_start(&self, proofs: &StepProofs) -> Result<(), (PathBuf, std::io::Error)> {
+        let proven = proofs.prove_start(&self.name, &self.started);
+        proven.map_err(|error| (self.started.clone(), error))
     }
 
     /// Makes the files for a child that is about to start. The stream comes last, because where it is

@@ -18,13 +18,12 @@ use crate::process::command::{Marker, locate};
 use crate::process::copy_check::CopyCheck;
 use crate::process::option_flags::WorkflowFolders;
 use crate::process::protected::ProtectedFolders;
-use crate::process::turn_proof::TurnProofs;
+use crate::proof::StepProofs;
 use crate::store::layout::Root;
 use crate::store::user_state::UserState;
 use crate::store::workflow::Directory;
 
-/// Who answers, under a run's settings; the files of its turns go into `steps`. Turns that are there and bear no
-/// proof are believed if the user vouches for them.
+/// Who answers, under a run's settings; the files of its turns go into `steps`.
 ///
 /// # Errors
 /// [`Error`] if there is no such program, or no script.
@@ -33,7 +32,7 @@ pub fn runner_for(
     scope: &Directory,
     steps: PathBuf,
     (root, run): (&Root, &RunId),
-    (state, believes_unproven): (&UserState, bool),
+    (state, proofs): (&UserState, StepProofs),
 ) -> Result<Rc<dyn StepRunner>, Error> {
     match settings.answerer {
         Answerer::Scripted => {
@@ -65,8 +64,6 @@ pub fn runner_for(
             let (pinned, live) = (scope.root().to_owned(), scope.live_root());
             let claude =
                 claude.with_folders(WorkflowFolders { pinned, live, protected: Some(protected) });
-            let key = state.key()?.derive(&format!("turns of {run}"));
-            let proofs = TurnProofs { key: Some(key), believes_unproven };
             let scope = scope.clone();
             let check = CopyCheck::new(move || scope.check_copy().map_err(|why| why.to_string()));
             Ok(Rc::new(claude.with_inherited(names.collect()).with_checks(proofs, check)))

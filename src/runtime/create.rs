@@ -23,6 +23,7 @@ use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
 use crate::process::command::Marker;
+use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::run_store::{NewRun, RunStore};
@@ -61,7 +62,7 @@ pub fn create(
             scope,
             PathBuf::new(),
             (root, &workflow_id),
-            (&starter.state, false),
+            (&starter.state, StepProofs::default()),
         )?;
     }
     companions::check(
@@ -70,7 +71,9 @@ pub fn create(
     )?;
     warnings.extend(examined.capture.warning());
     let pins = examined.capture.pins();
+    let session = SessionId::new(&Uuid::new_v4().to_string());
     let seal = RunSeal {
+        birth: session.as_str().to_owned(),
         run: workflow_id.clone(),
         directory: root.path().display().to_string(),
         scope_dir: directory(scope.root())?,
@@ -84,7 +87,7 @@ pub fn create(
         entry: entry.clone(),
         terms,
         definition,
-        session: SessionId::new(&Uuid::new_v4().to_string()),
+        session,
         variables,
         settings,
     };

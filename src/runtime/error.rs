@@ -114,6 +114,12 @@ pub enum Error {
         /// The checksum of what its directory tells.
         checksum: String,
     },
+    /// The run's copy of its workflow is gone.
+    #[error("{}: the run's copy of its workflow is not there; take up the workflow's files as they are now with --migrate", .path.display())]
+    NoCopy {
+        /// Where it should be.
+        path: PathBuf,
+    },
     /// The workflow's folder changes while a run of it is started.
     #[error("{folder}: the folder has changed while the run was being started; start it again")]
     Unsteady {

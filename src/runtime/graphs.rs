@@ -16,6 +16,7 @@ use crate::language::graph::vocabulary::{Own, Role, Taken, Vocabulary};
 use crate::process::command::Marker;
 use crate::process::environment::{NamedVariables, passed_on};
 use crate::process::home::Homes;
+use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::Root;
 use crate::store::workflow::Directory;
@@ -78,7 +79,7 @@ impl Graphs {
     pub(super) fn world(
         &self,
         homes: Homes,
-        steps: PathBuf,
+        steps: (PathBuf, StepProofs),
         marker: Marker,
         space: Dataspace,
         (settings, scope): (&Settings, &Directory),
@@ -92,7 +93,7 @@ impl Graphs {
 
 fn world(
     homes: Homes,
-    steps: PathBuf,
+    (steps, proofs): (PathBuf, StepProofs),
     marker: Marker,
     own: Registry,
     settings: &Settings,
@@ -100,7 +101,7 @@ fn world(
     let environment = passed_on(std::env::vars_os(), &NamedVariables::of(&settings.options));
     let allowed_addresses = settings.allowed_addresses.clone();
     let lookup = NameLookup::default();
-    World::new(Place { homes, environment, steps, marker, allowed_addresses, lookup, own })
+    World::new(Place { homes, environment, steps, proofs, marker, allowed_addresses, lookup, own })
 }
 
 /// The homes of a run's agents.
@@ -113,7 +114,8 @@ pub fn homes(root: &Root, id: &RunId, settings: &Settings) -> Homes {
 #[must_use]
 pub fn world_of(root: &Root, id: &RunId, settings: &Settings) -> World {
     let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
-    world(homes(root, id, settings), root.run(id).steps(), marker, Registry::default(), settings)
+    let steps = (root.run(id).steps(), StepProofs::default());
+    world(homes(root, id, settings), steps, marker, Registry::default(), settings)
 }
 
 /// What graphs know of their surroundings.

@@ -16,13 +16,14 @@ use crate::language::checksum::checksum;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::Root;
 use crate::store::pinned::kept_text;
-use crate::store::run_store::records_key;
 use crate::store::user_state::UserState;
 use crate::store::{self, lock, proven_journal, seal};
 
 /// What a person has confirmed of a run's directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Confirmed {
+    /// The run's first session.
+    pub(super) birth: String,
     /// The journal that needs no proof of its own.
     pub(super) journal: Option<SealedJournal>,
     /// Whether they confirmed just now all that lies there.
@@ -40,6 +41,7 @@ pub(super) fn keep(
         run: run.workflow_id.clone(),
         directory: root.path().display().to_string(),
         scope_dir: run.scope_dir.clone(),
+        birth: confirmed.birth.clone(),
         terms,
         journal: confirmed.journal.clone(),
     };
@@ -53,9 +55,10 @@ pub(super) fn keep(
 pub(super) fn check(
     starter: &RunStarter,
     root: &Root,
-    run: &Run,
+    (run, birth): (&Run, &str),
     found: &SealedTerms,
 ) -> Result<Confirmed, Error> {
+    let birth = birth.to_owned();
     let journal = seal::seal_of_journal(&root.run(&run.workflow_id).journal())?;
     let shown = serde_json::to_vec(&(&run.scope_dir, found, &journal));
     let checksum = checksum(shown.unwrap_or_default());
@@ -63,17 +66,17 @@ pub(super) fn check(
     let differences = match &seal {
         Some(seal) => {
             let mut differences = seal.differences(&run.scope_dir, found);
-            let flaw = journal_flaw(&starter.state, root, run, seal.journal.as_ref())?;
+            let flaw = journal_flaw(&starter.state, root, run, Some(seal))?;
             differences.extend(flaw.map(|flaw| flaw.to_string()));
             differences
         }
         None => vec!["there is no seal of it: it was copied or moved here, another account or an older raymond started it, or your key is new".to_owned()],
     };
     if differences.is_empty() {
-        return Ok(Confirmed { journal: seal.and_then(|seal| seal.journal), is_new: false });
+        return Ok(Confirmed { birth, journal: seal.and_then(|seal| seal.journal), is_new: false });
     }
     if starter.confirms_run(&checksum) {
-        return Ok(Confirmed { journal: Some(journal), is_new: true });
+        return Ok(Confirmed { birth, journal: Some(journal), is_new: true });
     }
     let (run, would) = (run.workflow_id.clone(), execution(&run.scope_dir, &run.settings));
     Err(Error::NotConfirmed { run, differences, would, checksum })
@@ -84,28 +87,30 @@ fn journal_flaw(
     state: &UserState,
     root: &Root,
     run: &Run,
-    sealed: Option<&SealedJournal>,
+    seal: Option<&RunSeal>,
 ) -> Result<Option<JournalFlaw>, Error> {
-    let dir = root.run(&run.workflow_id);
-    let key = records_key(&state.key()?, &dir);
-    Ok(proven_journal::flaw(&dir.journal(), sealed, &key)?)
+    Ok(proven_journal::flaw(&root.run(&run.workflow_id), seal, &state.key()?)?)
 }
 
-/// Returns what nobody vouches for in the journal of a run that is over.
+/// Checks that a run which is over ended as its directory tells.
 ///
 /// # Errors
-/// [`Error::Store`].
-pub fn flaw_of_ended(
-    state: &UserState,
-    root: &Root,
-    run: &Run,
-) -> Result<Option<JournalFlaw>, Error> {
+/// [`Error::NotConfirmed`].
+pub fn check_ended(state: &UserState, root: &Root, run: &Run) -> Result<(), Error> {
     let seal = seal::find(state, root, &run.workflow_id)?;
-    journal_flaw(state, root, run, seal.and_then(|seal| seal.journal).as_ref())
+    match journal_flaw(state, root, run, seal.as_ref())? {
+        None => Ok(()),
+        Some(flaw) => Err(Error::NotConfirmed {
+            run: run.workflow_id.clone(),
+            differences: vec![flaw.to_string()],
+            would: vec!["nothing: it is over, and what it came to may be forged".to_owned()],
+            checksum: String::new(),
+        }),
+    }
 }
 
 /// Seals the journal of a run that a raymond has let go of, unless another holds it by now, or something was
-/// written into it that bears no proof; one that is over needs no seal.
+/// written into it that bears no proof. One that is over needs none, if each record bears a proof.
 pub(super) fn let_go(state: &UserState, root: &Root, run: &Run) -> Result<(), Error> {
     let id = &run.workflow_id;
     let dir = root.run(id);
@@ -113,11 +118,12 @@ pub(super) fn let_go(state: &UserState, root: &Root, run: &Run) -> Result<(), Er
         Err(store::Error::Held { .. }) => return Ok(()),
         lock => lock?,
     };
-    if matches!(run.status, Status::Completed | Status::Failed) {
+    let is_over = matches!(run.status, Status::Completed | Status::Failed);
+    if is_over && journal_flaw(state, root, run, None)?.is_none() {
         return Ok(seal::remove(state, root, id)?);
     }
     let Some(seal) = seal::find(state, root, id)? else { return Ok(()) };
-    if journal_flaw(state, root, run, seal.journal.as_ref())?.is_some() {
+    if journal_flaw(state, root, run, Some(&seal))?.is_some() {
         return Ok(());
     }
     let journal = Some(seal::seal_of_journal(&dir.journal())?);

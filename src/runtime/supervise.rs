@@ -86,7 +86,11 @@ pub(super) fn pinned_scope(
     pins: WorkflowPins,
 ) -> Result<Directory, Error> {
     let live = Path::new(&run.scope_dir);
-    let scope = open_scope(&dir.workflow(), settings)?.shown_as(live);
+    let copy = dir.workflow();
+    if !copy.is_dir() {
+        return Err(Error::NoCopy { path: copy });
+    }
+    let scope = open_scope(&copy, settings)?.shown_as(live);
     let pinned = PinnedFiles::new(pins, scope.root(), live, settings.live);
     Ok(scope.pinned(pinned))
 }
@@ -122,13 +126,14 @@ pub async fn supervised(
     let settings = start.settings(&run).clone();
     let scope = pinned_scope(&run, &settings, store.dir(), pins)?;
     let steps = store.dir().steps();
+    let proofs = store.step_proofs(believes_unproven_turns);
     let homes = homes(root, &run.workflow_id, &settings);
     let runner = match runner_for(
         &settings,
         &scope,
         steps.clone(),
         (root, &run.workflow_id),
-        (&user_state, believes_unproven_turns),
+        (&user_state, proofs.clone()),
     ) {
         Ok(runner) => runner,
         Err(error) if asks_nobody_yet(&run) => Rc::new(Absent(error.to_string())),
@@ -148,7 +153,7 @@ pub async fn supervised(
     let steps = store.dir().steps();
     let performer = {
         let space = Dataspace::of(root).with_key(&user_state.key()?);
-        graphs.world(homes, steps, marker.clone(), space, (&settings, &scope))
+        graphs.world(homes, (steps, proofs), marker.clone(), space, (&settings, &scope))
     };
     let has_programs = !settings.plugins.is_empty();
     if has_programs || !run.settings.plugins.is_empty() {

@@ -21,6 +21,7 @@ use crate::language::diagnostic::Diagnostic;
 use crate::language::graph::read::{Profile, read};
 use crate::language::prompt::step;
 use crate::language::source::Source;
+use crate::proof::StepProofs;
 use crate::store::layout::Root;
 use crate::store::pinned;
 use crate::store::run_store::{Recovered, RunStore};
@@ -43,7 +44,7 @@ pub fn take_up(
     let mut notes = Vec::new();
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
-    let confirmed = seals::check(starter, root, &run, &found)?;
+    let confirmed = seals::check(starter, root, (&run, store.birth()), &found)?;
     check_answers(&run, &settings)?;
     let mut terms = vec![found];
     let pins = match pins {
@@ -51,6 +52,7 @@ pub fn take_up(
             // What is pinned was taken up on purpose, also where an agent began with another text of it.
             graphs.migrate = true;
             let scope = pinned_scope(&run, &settings, store.dir(), pins.clone())?;
+            scope.check_copy().map_err(step::Error::from)?;
             check_graphs(&run, &scope, &graphs)?;
             pins
         }
@@ -60,7 +62,13 @@ pub fn take_up(
             check_prompts(&run, &live)?;
             if settings.answerer == Answerer::Scripted {
                 let place = (root, &run.workflow_id);
-                runner_for(&settings, &live, PathBuf::new(), place, (&starter.state, false))?;
+                runner_for(
+                    &settings,
+                    &live,
+                    PathBuf::new(),
+                    place,
+                    (&starter.state, StepProofs::default()),
+                )?;
             }
             let to = (&mut settings, &graphs);
             let copy = store.dir().workflow();

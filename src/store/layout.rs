@@ -1,7 +1,7 @@
 //! Where everything is.
 //!
 //! ```text
-//! .raymond/runs/<run id>/   state.json  journal.jsonl  lock  steps/  inbox/  output.log
+//! .raymond/runs/<run id>/   state.json  journal.jsonl  acknowledged  lock  steps/  inbox/  results/  workflow/  workflow.json  output.log
 //!                           workflow/  workflow.json
 //! .raymond/debug/
 //! .raymond/dataspace/

@@ -320,6 +320,14 @@ mod tests {
         let scene = Scene::new(&[("A.md", "one")]);
         let pins = scene.pins();
         let directory = scene.directory(&pins, false);
+        directory.check_copy().expect("whole");
+        for planted in ["__pycache__/helper.pyc", "node_modules/x/index.js", "more"] {
+            let path = scene.place.path().join("copy").join(planted);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            std::fs::write(&path, "evil").expect("planted");
+            directory.check_copy().expect_err(planted);
+            std::fs::remove_file(&path).expect("removed");
+        }
         let copied = scene.place.path().join("copy/A.md");
         std::fs::remove_file(&copied).expect("removed");
         std::fs::write(&copied, "evil").expect("written");

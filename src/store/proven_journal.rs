@@ -1,13 +1,14 @@
 //! The proof of a whole journal: a part of it is sealed, and each record behind that bears a proof.
 
-use std::path::Path;
-
 use sha2::{Digest, Sha256};
 
 use super::Error;
 use super::journal::Journal;
-use super::record::is_proven;
-use crate::domain::sealed_terms::{JournalFlaw, SealedJournal};
+use super::layout::RunDir;
+use super::record::{decode, is_proven};
+use super::replay::birth;
+use super::run_store::records_key;
+use crate::domain::sealed_terms::{JournalFlaw, RunSeal};
 use crate::language::checksum::hexadecimal;
 use crate::proof::ProofKey;
 
@@ -16,19 +17,27 @@ use crate::proof::ProofKey;
 /// # Errors
 /// [`Error::Damaged`], [`Error::Io`].
 pub fn flaw(
-    journal: &Path,
-    sealed: Option<&SealedJournal>,
+    dir: &RunDir,
+    seal: Option<&RunSeal>,
     key: &ProofKey,
 ) -> Result<Option<JournalFlaw>, Error> {
+    let sealed = seal.and_then(|seal| seal.journal.as_ref());
+    let expected = seal.map(|seal| seal.birth.as_str()).filter(|birth| !birth.is_empty());
+    let (mut records_key, mut is_this_run) = (records_key(key, dir, ""), true);
     let sealed_length = sealed.map_or(0, |sealed| sealed.length);
     let (mut hash, mut position, mut sealed_end, mut unproven) = (Sha256::new(), 0, 0, None);
-    Journal::open(journal)?.read_all(|seq, line| {
+    Journal::open(&dir.journal())?.read_all(|seq, line| {
+        if seq == 1 {
+            let first = decode(line)?;
+            is_this_run = expected.is_none_or(|expected| expected == birth(&first));
+            records_key = super::run_store::records_key(key, dir, birth(&first));
+        }
         let end = position + line.len() as u64 + 1;
         if position < sealed_length {
             hash.update(line);
             hash.update("\n");
             sealed_end = end;
-        } else if unproven.is_none() && !is_proven(line, key) {
+        } else if unproven.is_none() && !is_proven(line, &records_key) {
             unproven = Some(JournalFlaw::UnprovenRecord(seq));
         }
         position = end;
@@ -37,13 +46,19 @@ pub fn flaw(
     let is_whole = sealed.is_none_or(|sealed| {
         sealed_end == sealed.length && hexadecimal(&hash.finalize()) == sealed.checksum
     });
-    Ok(if is_whole { unproven } else { Some(JournalFlaw::ChangedSealedPart) })
+    Ok(match (is_this_run, is_whole) {
+        (false, _) => Some(JournalFlaw::OtherRun),
+        (true, false) => Some(JournalFlaw::ChangedSealedPart),
+        (true, true) => unproven,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::domain::event::{Command, Event, Record};
+    use crate::domain::id::RunId;
+    use crate::domain::sealed_terms::SealedJournal;
     use crate::domain::time::Timestamp;
     use crate::store::record::encode_before;
     use crate::store::seal::seal_of_journal;
@@ -57,10 +72,20 @@ mod tests {
     #[test]
     fn sealed_part_must_be_the_same_and_what_follows_must_be_proven() {
         let place = tempfile::tempdir().expect("a directory");
-        let path = place.path().join("journal.jsonl");
-        let (key, other) = (ProofKey::new("k"), ProofKey::new("l"));
+        let dir = RunDir(place.path().to_owned());
+        let path = dir.journal();
+        let user = ProofKey::new("u");
+        let (key, other) = (records_key(&user, &dir, ""), records_key(&user, &dir, "another run"));
         let write = |lines: &[String]| std::fs::write(&path, lines.concat()).expect("written");
-        let found = |sealed| flaw(&path, sealed, &key).expect("read");
+        let seal = |birth: &str, journal: Option<&SealedJournal>| RunSeal {
+            run: RunId::parse("r").expect("a run"),
+            directory: String::new(),
+            scope_dir: String::new(),
+            birth: birth.to_owned(),
+            terms: Vec::new(),
+            journal: journal.cloned(),
+        };
+        let found = |sealed| flaw(&dir, Some(&seal("", sealed)), &user).expect("read");
         let old = [line(1, None), line(2, Some(&other))];
         write(&old);
         assert_eq!(found(None), Some(JournalFlaw::UnprovenRecord(1)));
@@ -74,6 +99,8 @@ mod tests {
         write(&[line(1, Some(&key)), line(2, Some(&key)), line(3, Some(&key))]);
         assert_eq!(found(None), None);
         assert_eq!(found(Some(&sealed)), Some(JournalFlaw::ChangedSealedPart));
+        let other = flaw(&dir, Some(&seal("birth", None)), &user).expect("read");
+        assert_eq!(other, Some(JournalFlaw::OtherRun));
         write(&old[..1]);
         assert_eq!(found(Some(&sealed)), Some(JournalFlaw::ChangedSealedPart));
     }

@@ -5,7 +5,7 @@ use super::layout::RunDir;
 use super::snapshot::{self, Found};
 use super::{Error, acknowledged, record};
 use crate::domain::apply::{Refused, apply, begin};
-use crate::domain::event::Record;
+use crate::domain::event::{Event, Record};
 use crate::domain::run::Run;
 
 /// A run as its directory tells it.
@@ -16,6 +16,16 @@ pub(super) struct Replayed {
     pub(super) torn: u64,
     pub(super) untouched: Option<Record>,
     pub(super) warnings: Vec<String>,
+    /// The first session of the run, which no other run has.
+    pub(super) birth: String,
+}
+
+/// Returns the first session of a run, by its first record.
+pub(super) fn birth(first: &Record) -> &str {
+    match &first.event {
+        Event::RunStarted(started) => started.session.as_str(),
+        _ => "",
+    }
 }
 
 /// Reads the snapshot, and what the journal has after it; changes nothing.
@@ -29,7 +39,7 @@ pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
 pub(super) fn replay_whole(dir: &RunDir) -> Result<Replayed, Error> {
     let mut warnings = Vec::new();
     let snapshot = load_snapshot(dir, &mut warnings)?;
-    replay_after(dir, None, snapshot, warnings)
+    replay_after(dir, None, snapshot.as_ref(), warnings)
 }
 
 fn load_snapshot(dir: &RunDir, warnings: &mut Vec<String>) -> Result<Option<Run>, Error> {
@@ -50,16 +60,19 @@ fn load_snapshot(dir: &RunDir, warnings: &mut Vec<String>) -> Result<Option<Run>
 fn replay_after(
     dir: &RunDir,
     mut run: Option<Run>,
-    compared: Option<Run>,
+    compared: Option<&Run>,
     mut warnings: Vec<String>,
 ) -> Result<Replayed, Error> {
     let known = run.as_ref().map_or(0, |run| run.seq);
-    let expected = compared.as_ref().map_or(known, |run| run.seq);
+    let expected = compared.map_or(known, |run| run.seq);
     let promised = acknowledged::read(&dir.journal());
-    let (mut untouched, mut is_same) = (None, true);
+    let (mut untouched, mut is_same, mut first_session) = (None, true, String::new());
     let mut journal = Journal::open(&dir.journal())?;
     let extent = journal.read_all(|seq, line| {
         untouched = if seq == 1 { Some(record::decode(line)?) } else { None };
+        if let Some(first) = &untouched {
+            birth(first).clone_into(&mut first_session);
+        }
         if seq <= known {
             return Ok(());
         }
@@ -70,7 +83,7 @@ fn replay_after(
             Some(run) => drop(apply(run, &record).map_err(refused)?),
         }
         if seq == expected && compared.is_some() {
-            is_same = compared == run;
+            is_same = compared == run.as_ref();
         }
         Ok(())
     })?;
@@ -86,7 +99,7 @@ fn replay_after(
     match run {
         Some(run) if extent.last > 0 && expected <= extent.last => {
             let Extent { end, torn, .. } = extent;
-            Ok(Replayed { run, journal, end, torn, untouched, warnings })
+            Ok(Replayed { run, journal, end, torn, untouched, warnings, birth: first_session })
         }
         _ if extent.last > 0 => Err(Error::Damaged {
             path: dir.journal(),

@@ -7,7 +7,7 @@ use super::acknowledged::{self, AcknowledgedEnd};
 use super::capture::WorkflowCapture;
 use super::layout::{Root, RunDir};
 use super::lock::{self, Lock};
-use super::replay::replay_whole;
+use super::replay::{self, replay_whole};
 use super::snapshot::{self, Growth};
 use super::user_state::UserState;
 use super::view::no_such_run;
@@ -19,7 +19,7 @@ use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::RunSeal;
 use crate::plain_file;
-use crate::proof::ProofKey;
+use crate::proof::{ProofKey, StepProofs};
 
 /// A run directory that this process holds.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct RunStore {
     _lock: Lock,
     growth: Growth,
     writer: Option<Writer>,
+    /// The first session of the run.
+    birth: String,
     /// What commands in the inbox are proven with, and records.
     keys: Option<RunKeys>,
 }
@@ -48,18 +50,21 @@ pub struct NewRun<'a> {
 struct RunKeys {
     commands: ProofKey,
     records: ProofKey,
+    steps: ProofKey,
 }
 
 impl RunKeys {
-    fn of(dir: &RunDir, key: ProofKey) -> Self {
-        Self { records: records_key(&key, dir), commands: key }
+    fn of(dir: &RunDir, birth: &str, key: ProofKey) -> Self {
+        let run = key.derive(&format!("run {birth} in {}", dir.path().display()));
+        Self { records: run.derive("records"), steps: run.derive("steps"), commands: key }
     }
 }
 
-/// Returns the key that the records of a run are proven with: a record of another run is none of its own.
+/// Returns the key that the records of a run are proven with. A record of another run is none of its own, also of one
+/// with the same name: `birth` is the first session of this one.
 #[must_use]
-pub fn records_key(key: &ProofKey, dir: &RunDir) -> ProofKey {
-    key.derive(&format!("records of {}", dir.path().display()))
+pub(super) fn records_key(key: &ProofKey, dir: &RunDir, birth: &str) -> ProofKey {
+    RunKeys::of(dir, birth, key.clone()).records
 }
 
 /// What was recovered from a run directory.
@@ -81,6 +86,7 @@ impl RunStore {
     /// [`Error::Exists`] if the id is taken, [`Error::Io`].
     pub fn create(root: &Root, first: &Record, parts: NewRun<'_>) -> Result<(Self, Run), Error> {
         let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
+        let birth = replay::birth(first).to_owned();
         let dir = root.run(&run.workflow_id);
         if dir.path().exists() {
             return Err(Error::Exists { id: run.workflow_id });
@@ -89,7 +95,7 @@ impl RunStore {
         files::hide(root.path())?;
         let name = format!(".{}.{}.new", run.workflow_id, std::process::id());
         let draft = RunDir(root.runs().join(name));
-        let keys = parts.key.map(|key| RunKeys::of(&dir, key));
+        let keys = parts.key.map(|key| RunKeys::of(&dir, &birth, key));
         let line = encode(first, &draft.journal(), keys.as_ref())?;
         let made = Self::fill(&draft, &line, &run, parts.workflow).and_then(|(lock, size)| {
             if let Some((state, seal)) = &parts.seal {
@@ -108,7 +114,7 @@ impl RunStore {
         })?;
         files::sync_dir(&root.runs())?;
         let growth = Growth::after_snapshot(size);
-        Ok((Self { dir, _lock: lock, growth, writer: None, keys }, run))
+        Ok((Self { dir, _lock: lock, growth, writer: None, birth, keys }, run))
     }
 
     /// Writes what the directory of a new run holds; gives its lock and the size of its snapshot.
@@ -189,7 +195,7 @@ impl RunStore {
         let untouched = replayed.untouched.filter(|_| no_turn_began);
         let growth = Growth::after_snapshot(state_json(&replayed.run, 0).len());
         Ok((
-            Self { dir, _lock: lock, growth, writer: None, keys: None },
+            Self { dir, _lock: lock, growth, writer: None, birth: replayed.birth, keys: None },
             Recovered { run: replayed.run, untouched, warnings },
         ))
     }
@@ -265,7 +271,19 @@ impl RunStore {
 
     /// Sets the key: commands that are proven with it are taken, and records are proven.
     pub fn set_key(&mut self, key: ProofKey) {
-        self.keys = Some(RunKeys::of(&self.dir, key));
+        self.keys = Some(RunKeys::of(&self.dir, &self.birth, key));
+    }
+
+    /// Returns the run's first session, which no other run has.
+    #[must_use]
+    pub fn birth(&self) -> &str {
+        &self.birth
+    }
+
+    /// Returns what the run's steps are proven with.
+    #[must_use]
+    pub fn step_proofs(&self, believes_unproven: bool) -> StepProofs {
+        StepProofs { key: self.keys.as_ref().map(|keys| keys.steps.clone()), believes_unproven }
     }
 
     /// Returns the commands that wait in the inbox.

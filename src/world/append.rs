@@ -19,6 +19,8 @@ use sha2::{Digest, Sha256};
 use super::files::{LONGEST, replace, sync_directory};
 use super::note::{Note, Told};
 use super::outcome::Trouble;
+use crate::plain_file;
+use crate::proof::StepProofs;
 
 /// What is about to be added.
 #[derive(Debug, Serialize, Deserialize)]
@@ -28,6 +30,18 @@ struct Intent {
     end: u64,
     content: String,
 }
+
+/// An intent and the proof that raymond noted it.
+#[derive(Debug, Serialize, Deserialize)]
+struct ProvenIntent {
+    #[serde(flatten)]
+    intent: Intent,
+    #[serde(default)]
+    proof: String,
+}
+
+/// The kind of the proof of an intent.
+const INTENT: &str = "intent";
 
 /// What became of something that was to be added.
 #[derive(Debug, PartialEq)]
@@ -40,13 +54,13 @@ enum Redone {
 pub(super) fn append(
     path: &Path,
     content: &str,
-    steps: &Path,
+    (steps, proofs): (&Path, &StepProofs),
     note: &Note,
     again: bool,
 ) -> Result<Value, Trouble> {
     let intents = intent_file(steps, path);
-    if let Some(intent) = read_intent(&intents)? {
-        complete(&intent, steps)?;
+    if let Some(intent) = read_intent(&intents, path, proofs)? {
+        complete(&intent, (steps, proofs))?;
     }
     if again {
         match note.told()? {
@@ -66,7 +80,7 @@ pub(super) fn append(
         end,
         content: content.to_owned(),
     };
-    let noted = serde_json::to_vec(&intent).map_err(|error| error.to_string())?;
+    let noted = stored(intent, proofs).map_err(|error| error.to_string())?;
     replace(&intents, &noted, note.stem()).map_err(failed)?;
     let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
     if let Err(error) = written {
@@ -93,8 +107,8 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 /// Completes what an operation that died had begun, and notes what became of it.
-fn complete(intent: &Intent, steps: &Path) -> Result<(), String> {
-    let note = Note::of(steps, &intent.stem);
+fn complete(intent: &Intent, (steps, proofs): (&Path, &StepProofs)) -> Result<(), String> {
+    let note = Note::of(steps, proofs, &intent.stem);
     if note.told()? != Told::Nothing {
         return Ok(());
     }
@@ -127,16 +141,26 @@ fn redo(intent: &Intent) -> std::io::Result<Redone> {
     Ok(Redone::Written)
 }
 
-fn read_intent(path: &Path) -> Result<Option<Intent>, String> {
-    let failed =
-        |error: &dyn std::fmt::Display| format!("cannot read the note {}: {error}", path.display());
-    if !path.exists() {
-        return Ok(None);
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| failed(&error))?;
-    file.take(8 * LONGEST).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-    serde_json::from_slice(&bytes).map(Some).map_err(|error| failed(&error))
+/// Returns an intent with its proof, as it is stored.
+fn stored(intent: Intent, proofs: &StepProofs) -> serde_json::Result<Vec<u8>> {
+    let proof = proofs.proof(INTENT, &serde_json::to_vec(&intent)?);
+    serde_json::to_vec(&ProvenIntent { intent, proof })
+}
+
+/// Reads the last intent for a file. One that names another file, or that nobody proves, is none.
+fn read_intent(stored: &Path, path: &Path, proofs: &StepProofs) -> Result<Option<Intent>, String> {
+    let failed = |error: &dyn std::fmt::Display| {
+        format!("cannot read the note {}: {error}", stored.display())
+    };
+    let bytes = match plain_file::read(stored, 8 * LONGEST) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(|error| failed(&error))?,
+    };
+    let ProvenIntent { intent, proof } =
+        serde_json::from_slice(&bytes).map_err(|error| failed(&error))?;
+    let content = serde_json::to_vec(&intent).map_err(|error| failed(&error))?;
+    let is_ours = intent.path == path && proofs.believe(INTENT, &content, &proof);
+    Ok(is_ours.then_some(intent))
 }
 
 /// Where the last intent for a file is noted.
@@ -157,9 +181,14 @@ fn lost(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proof::ProofKey;
 
     struct Ground {
         place: tempfile::TempDir,
+    }
+
+    fn proofs() -> StepProofs {
+        StepProofs { key: Some(ProofKey::new("k")), believes_unproven: false }
     }
 
     impl Ground {
@@ -176,8 +205,9 @@ mod tests {
         }
 
         fn add(&self, stem: &str, content: &str, again: bool) -> Result<Value, Trouble> {
-            let note = Note::of(&self.steps(), stem);
-            append(&self.file(), content, &self.steps(), &note, again)
+            let (steps, proofs) = (self.steps(), proofs());
+            let note = Note::of(&steps, &proofs, stem);
+            append(&self.file(), content, (&steps, &proofs), &note, again)
         }
 
         fn text(&self) -> String {
@@ -189,7 +219,7 @@ mod tests {
             let end = std::fs::metadata(self.file()).map_or(0, |file| file.len());
             let path = self.file();
             let intent = Intent { stem: stem.into(), path, end, content: content.to_owned() };
-            let noted = serde_json::to_vec(&intent).expect("json");
+            let noted = stored(intent, &proofs()).expect("json");
             replace(&intent_file(&self.steps(), &self.file()), &noted, stem).expect("noted");
             let mut file = open(&self.file()).expect("opened");
             file.write_all(&content.as_bytes()[..written]).expect("written");
@@ -240,6 +270,26 @@ mod tests {
         }
         ground.add("a", "one\n", false).expect("the policy had it begin anew");
         assert_eq!(ground.text(), "theirs\none\n");
+    }
+
+    #[test]
+    fn intent_that_others_planted_is_not_completed() {
+        let ground = Ground::new();
+        let victim = ground.place.path().join("victim");
+        std::fs::write(&victim, "").expect("written");
+        for (path, proofs) in [(&victim, proofs()), (&ground.file(), StepProofs::default())] {
+            let intent =
+                Intent { stem: "z".into(), path: path.clone(), end: 0, content: "evil\n".into() };
+            let noted = stored(intent, &proofs).expect("json");
+            replace(&intent_file(&ground.steps(), &ground.file()), &noted, "z").expect("noted");
+            ground.add("a", "one\n", false).expect("added");
+        }
+        assert_eq!(std::fs::read_to_string(&victim).expect("there"), "");
+        assert_eq!(ground.text(), "one\none\n");
+        let intents = intent_file(&ground.steps(), &ground.file());
+        std::fs::remove_file(&intents).expect("removed");
+        plain_file::make_fifo(&intents);
+        ground.add("b", "two\n", false).expect_err("nobody waits for a FIFO");
     }
 
     #[test]

@@ -6,9 +6,12 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::files::replace;
 use crate::domain::operation::Done;
 use crate::plain_file;
+use crate::proof::StepProofs;
 
 /// The longest note, in bytes: what an operation came to can be as long as a page or a file.
 const MAX_LENGTH: u64 = 256 * 1024 * 1024;
@@ -18,7 +21,18 @@ const MAX_LENGTH: u64 = 256 * 1024 * 1024;
 pub(super) struct Note {
     steps: PathBuf,
     stem: String,
+    proofs: StepProofs,
 }
+
+/// An outcome and the proof that raymond noted it.
+#[derive(Debug, Serialize, Deserialize)]
+struct ProvenOutcome {
+    outcome: Done,
+    proof: String,
+}
+
+/// The kind of the proof of an outcome.
+const OUTCOME: &str = "outcome";
 
 /// What the notes tell of an operation.
 #[derive(Debug, PartialEq)]
@@ -32,8 +46,8 @@ pub(super) enum Told {
 }
 
 impl Note {
-    pub(super) fn of(steps: &Path, stem: &str) -> Self {
-        Self { steps: steps.to_owned(), stem: stem.to_owned() }
+    pub(super) fn of(steps: &Path, proofs: &StepProofs, stem: &str) -> Self {
+        Self { steps: steps.to_owned(), stem: stem.to_owned(), proofs: proofs.clone() }
     }
 
     /// The name of the operation.
@@ -45,10 +59,9 @@ impl Note {
     pub(super) fn told(&self) -> Result<Told, String> {
         let done = self.path("done");
         match plain_file::read(&done, MAX_LENGTH) {
-            Ok(bytes) => match serde_json::from_slice(&bytes) {
-                Ok(outcome) => Ok(Told::Done(outcome)),
-                Err(error) => Err(format!("cannot read the note {}: {error}", done.display())),
-            },
+            Ok(bytes) => self
+                .outcome(&bytes)
+                .map_err(|error| format!("cannot read the note {}: {error}", done.display())),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Ok(if plain_file::is_there(&self.path("begun")) {
                     Told::Begun
@@ -58,6 +71,17 @@ impl Note {
             }
             Err(error) => Err(format!("cannot read the note {}: {error}", done.display())),
         }
+    }
+
+    /// Reads an outcome; one that nobody proves tells only that the operation began.
+    fn outcome(&self, bytes: &[u8]) -> serde_json::Result<Told> {
+        let (outcome, proof) = match serde_json::from_slice(bytes) {
+            Ok(ProvenOutcome { outcome, proof }) => (outcome, proof),
+            Err(_) => (serde_json::from_slice::<Done>(bytes)?, String::new()),
+        };
+        let content = serde_json::to_vec(&(&self.stem, &outcome))?;
+        let is_believed = self.proofs.believe(OUTCOME, &content, &proof);
+        Ok(if is_believed { Told::Done(outcome) } else { Told::Begun })
     }
 
     /// It is about to begin: an end that was noted before is that of another try.
@@ -74,8 +98,11 @@ impl Note {
 
     /// It has come to this.
     pub(super) fn end(&self, outcome: &Done) -> Result<(), String> {
-        let outcome = serde_json::to_vec(outcome).map_err(|error| error.to_string())?;
-        self.put("done", &outcome)
+        let written = serde_json::to_vec(&(&self.stem, outcome)).and_then(|content| {
+            let proof = self.proofs.proof(OUTCOME, &content);
+            serde_json::to_vec(&ProvenOutcome { outcome: outcome.clone(), proof })
+        });
+        self.put("done", &written.map_err(|error| error.to_string())?)
     }
 
     fn put(&self, what: &str, content: &[u8]) -> Result<(), String> {
@@ -102,21 +129,45 @@ impl Note {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proof::ProofKey;
 
     #[test]
     fn they_tell_how_far_an_operation_came() {
         let place = tempfile::tempdir().expect("a directory");
-        let note = Note::of(&place.path().join("steps"), "main.1");
+        let note = Note::of(&place.path().join("steps"), &StepProofs::default(), "main.1");
         assert_eq!(note.told(), Ok(Told::Nothing));
         note.begin().expect("noted");
         assert_eq!(note.told(), Ok(Told::Begun));
         note.end(&Err("no".to_owned())).expect("noted");
         assert_eq!(note.told(), Ok(Told::Done(Err("no".to_owned()))));
-        assert_eq!(Note::of(note.steps.as_path(), "main.2").told(), Ok(Told::Nothing));
+        assert_eq!(
+            Note::of(note.steps.as_path(), &StepProofs::default(), "main.2").told(),
+            Ok(Told::Nothing)
+        );
         note.begin().expect("noted");
         assert_eq!(note.told(), Ok(Told::Begun), "that was another try's end");
         std::fs::write(note.path("done"), "{").expect("written");
         let why = note.told().expect_err("it is broken");
         assert!(why.contains("cannot read the note") && why.contains("main.1.done"), "{why}");
+    }
+
+    #[test]
+    fn outcome_without_a_proof_tells_only_that_it_began() {
+        let place = tempfile::tempdir().expect("a directory");
+        let with = |key: &str, stem: &str| {
+            let proofs = StepProofs { key: Some(ProofKey::new(key)), believes_unproven: false };
+            Note::of(place.path(), &proofs, stem)
+        };
+        let note = with("k", "main.1");
+        let done: Done = Ok("passed".into());
+        note.end(&done).expect("noted");
+        assert_eq!(note.told(), Ok(Told::Done(done.clone())));
+        assert_eq!(with("l", "main.1").told(), Ok(Told::Begun));
+        std::fs::copy(note.path("done"), place.path().join("main.2.done")).expect("copied");
+        assert_eq!(with("k", "main.2").told(), Ok(Told::Begun), "of another operation");
+        std::fs::write(note.path("done"), r#"{"Ok":"passed"}"#).expect("written");
+        assert_eq!(note.told(), Ok(Told::Begun));
+        let vouched = StepProofs { believes_unproven: true, ..note.proofs.clone() };
+        assert_eq!(Note::of(place.path(), &vouched, "main.1").told(), Ok(Told::Done(done)));
     }
 }

@@ -17,7 +17,7 @@ pub(super) async fn once(
     what: &str,
     work: impl Future<Output = Result<Value, Trouble>>,
 ) -> Result<Value, Trouble> {
-    let note = Note::of(&shared.place.steps, stem);
+    let note = Note::of(&shared.place.steps, &shared.place.proofs, stem);
     let begun = note.clone();
     let told = blocking(shared, move |_| {
         let told = if again { begun.told()? } else { Told::Nothing };

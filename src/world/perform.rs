@@ -169,8 +169,9 @@ impl World {
                 let (content, stem) = (content.clone(), stem.to_owned());
                 let work = move |shared: &Shared| {
                     let _turn = turn;
-                    let steps = &shared.place.steps;
-                    append::append(&path, &content, steps, &Note::of(steps, &stem), again)
+                    let Place { steps, proofs, .. } = &*shared.place;
+                    let note = Note::of(steps, proofs, &stem);
+                    append::append(&path, &content, (steps, proofs), &note, again)
                 };
                 blocking(shared, work).await?
             }

@@ -8,6 +8,7 @@ use super::registry::Registry;
 use crate::domain::allowed_address::AllowedAddress;
 use crate::process::command::Marker;
 use crate::process::home::Homes;
+use crate::proof::StepProofs;
 
 /// What a [`World`](super::perform::World) is made from.
 #[derive(Debug, Clone)]
@@ -19,6 +20,8 @@ pub struct Place {
     pub environment: Vec<(OsString, OsString)>,
     /// The run's directory for files of single steps, where the notes of operations are kept.
     pub steps: PathBuf,
+    /// What the notes are proven with.
+    pub proofs: StepProofs,
     /// What its programs are found by.
     pub marker: Marker,
     /// What pages may be fetched from besides the public internet.

@@ -24,6 +24,7 @@ use crate::domain::id::RunId;
 use crate::domain::operation::{Done, Operation};
 use crate::process::command::Marker;
 use crate::process::home::Homes;
+use crate::proof::StepProofs;
 
 /// A workspace with its world.
 struct Ground {
@@ -123,6 +124,7 @@ fn place_with(base: &Path, homes: Homes, own: Registry, variables: &[(&str, &str
         environment: variables
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect(),
+        proofs: StepProofs::default(),
         steps: base.join("steps"),
         marker: Marker { run: RunId::parse("world").expect("an id"), dir: base.to_owned() },
         allowed_addresses: vec!["127.0.0.1".parse().expect("an address")],

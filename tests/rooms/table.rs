@@ -133,7 +133,7 @@ const TABLE: &[Row] = &[
     // What graphs ask for: files, git, the web; programs are started by the room that owns that.
     Row {
         room: "world",
-        rooms: &["domain", "fault", "plain_file", "process"],
+        rooms: &["domain", "fault", "plain_file", "process", "proof"],
         crates: &[
             "encoding_rs",
             "globset",
@@ -189,7 +189,7 @@ const TABLE: &[Row] = &[
     // Puts the others together; nothing of it prints.
     Row {
         room: "runtime",
-        rooms: &["domain", "language", "store", "process", "world", "actor", "plugin"],
+        rooms: &["domain", "language", "proof", "store", "process", "world", "actor", "plugin"],
         crates: &[
             "actix",
             "jiff",

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::*;
 use crate::domain::operation::Class;
 use crate::process::{leftover, program};
+use crate::proof::StepProofs;
 use crate::world::note::Note;
 
 fn shell(command: &str) -> Value {
@@ -44,7 +45,9 @@ async fn a_command_that_has_ended_is_not_run_again() {
 #[tokio::test]
 async fn of_a_command_that_was_begun_nobody_knows() {
     let ground = Ground::new();
-    Note::of(&ground.base().join("steps"), "main.1").begin().expect("noted");
+    Note::of(&ground.base().join("steps"), &StepProofs::default(), "main.1")
+        .begin()
+        .expect("noted");
     let lost = ground.perform("main.1", shell("echo run >> runs"), true).await;
     let Performed::Lost(why) = lost else { panic!("{lost:?}") };
     assert!(why.starts_with("WF502 the command `echo run >> runs` had begun when"), "{why}");

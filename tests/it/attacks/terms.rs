@@ -186,3 +186,29 @@ fn run_that_was_confirmed_needs_no_second_confirmation() {
     live.kill9();
     test.again(&[]).ok().ended("main", "ok");
 }
+
+#[test]
+fn end_that_was_forged_is_not_told() {
+    let test = killed();
+    test.again(&[]).ok().ended("main", "ok");
+    test.again(&[]).ok().stdout_has("ok");
+    forge(&test, "\"ok\"", "\"approved\"");
+    let outcome = test.again(&[]);
+    outcome.code(77).stderr_has("bears no proof").stdout_lacks("approved");
+    test.again(&["--trust"]).ok().stdout_has("approved");
+}
+
+#[test]
+fn records_and_turns_of_an_earlier_run_of_the_same_name_are_not_believed() {
+    let earlier = killed();
+    let kept = std::fs::read_to_string(earlier.journal_file()).expect("a journal");
+    std::fs::remove_dir_all(earlier.run_dir()).expect("removed");
+    let mut live = earlier.spawn(&["START.md"]);
+    live.wait_calls(2);
+    live.kill9();
+    std::fs::write(earlier.journal_file(), kept).expect("put back");
+    for other in ["state.json", "acknowledged"] {
+        let _ = std::fs::remove_file(earlier.run_dir().join(other));
+    }
+    earlier.again(&[]).code(77);
+}

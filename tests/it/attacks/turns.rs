@@ -41,7 +41,7 @@ fn turn_that_is_said_to_stand_in_another_stream_is_not_believed() {
     let live = planted(&test, "planted.jsonl");
     let passage = json!({
         "process": "planted", "from": 0, "message": "00000000-0000-4000-8000-000000000000",
-        "cost_usd": 0.0, "usage": {},
+        "spent_usd": 0.0, "proof": 5,
     });
     let path = test.run_dir().join("steps/main-2-0.turn");
     std::fs::write(path, passage.to_string()).expect("written");

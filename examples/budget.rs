@@ -7,9 +7,9 @@
 
 use actix::{Actor, Context, Handler};
 use raymond::domain::money::Usd;
-use raymond::domain::settings::Answerer;
-use raymond::runtime::{Error, Outcome};
-use raymond::{Consult, Published, Question, Runtime, Scope, Verdict};
+use raymond::domain::settings::AnswererKind;
+use raymond::runtime::{Error, RunOutcome};
+use raymond::{Consult, ConsultVerdict, Consultation, Published, Runtime, StopScope};
 
 /// What each agent may spend.
 struct Budget {
@@ -28,25 +28,27 @@ impl Handler<Published> for Budget {
 }
 
 impl Handler<Consult> for Budget {
-    type Result = Verdict;
+    type Result = ConsultVerdict;
 
-    fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> Verdict {
+    fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> ConsultVerdict {
         match question {
-            Question::Start(start) if start.spent.agent_cost_usd >= self.each => Verdict::Stop {
-                reason: format!("{} of {} spent", start.spent.agent_cost_usd, self.each),
-                scope: Scope::Agent,
-            },
-            _ => Verdict::Proceed,
+            Consultation::Start(start) if start.spent.agent_cost_usd >= self.each => {
+                ConsultVerdict::Stop {
+                    reason: format!("{} of {} spent", start.spent.agent_cost_usd, self.each),
+                    scope: StopScope::Agent,
+                }
+            }
+            _ => ConsultVerdict::Proceed,
         }
     }
 }
 
 /// Runs a workflow with the plug-in; without it, nothing may start, so it is required.
-pub(crate) fn run(workflow: &str, dir: &str, each: Usd) -> Result<Outcome, Error> {
+pub(crate) fn run(workflow: &str, dir: &str, each: Usd) -> Result<RunOutcome, Error> {
     Runtime::builder()
         .workflow(workflow)
         .dir(dir)
-        .configure(|settings| settings.answerer = Answerer::Scripted)
+        .configure(|settings| settings.answerer = AnswererKind::Scripted)
         .required(true)
         .adviser("budget", Budget { each })
         .run_here()

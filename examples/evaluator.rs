@@ -9,10 +9,10 @@ use std::collections::HashMap;
 
 use actix::{Actor, Context, Handler};
 use raymond::domain::id::{AgentId, StateName};
-use raymond::domain::settings::Answerer;
+use raymond::domain::settings::AnswererKind;
 use raymond::domain::transition::{Transition, Variables};
-use raymond::runtime::{Error, Outcome};
-use raymond::{Consult, Published, Question, Runtime, Verdict};
+use raymond::runtime::{Error, RunOutcome};
+use raymond::{Consult, ConsultVerdict, Consultation, Published, Runtime};
 
 /// How long a result has to be, and where an agent goes to make it longer.
 struct Evaluator {
@@ -32,20 +32,22 @@ impl Handler<Published> for Evaluator {
 }
 
 impl Handler<Consult> for Evaluator {
-    type Result = Verdict;
+    type Result = ConsultVerdict;
 
-    fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> Verdict {
-        let Question::Transition(asked) = question else { return Verdict::Proceed };
-        let Transition::Result { payload, .. } = &asked.transition else { return Verdict::Proceed };
+    fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> ConsultVerdict {
+        let Consultation::Transition(asked) = question else { return ConsultVerdict::Proceed };
+        let Transition::Result { payload, .. } = &asked.transition else {
+            return ConsultVerdict::Proceed;
+        };
         let times = self.sent_back.entry(asked.turn.agent).or_default();
         if payload.chars().count() >= self.least || *times == 3 {
-            return Verdict::Proceed;
+            return ConsultVerdict::Proceed;
         }
         *times += 1;
         let reason = format!("{} characters are not enough", payload.chars().count());
         let target = self.back_to.clone();
         let transition = Transition::Goto { target, variables: Variables::new() };
-        Verdict::Override { transition, reason }
+        ConsultVerdict::Override { transition, reason }
     }
 }
 
@@ -54,11 +56,11 @@ pub(crate) fn run(
     dir: &str,
     back_to: StateName,
     least: usize,
-) -> Result<Outcome, Error> {
+) -> Result<RunOutcome, Error> {
     Runtime::builder()
         .workflow(workflow)
         .dir(dir)
-        .configure(|settings| settings.answerer = Answerer::Scripted)
+        .configure(|settings| settings.answerer = AnswererKind::Scripted)
         .adviser("evaluator", Evaluator { least, back_to, sent_back: HashMap::new() })
         .run_here()
 }

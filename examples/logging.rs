@@ -7,9 +7,9 @@
 use std::io::Write;
 
 use actix::{Actor, Context, Handler};
-use raymond::domain::settings::Answerer;
+use raymond::domain::settings::AnswererKind;
 use raymond::plugin::sentence::sentence;
-use raymond::runtime::{Error, Outcome};
+use raymond::runtime::{Error, RunOutcome};
 use raymond::{Published, Runtime};
 
 /// Writes to anything that can be written to.
@@ -43,11 +43,11 @@ pub(crate) fn run(
     workflow: &str,
     dir: &str,
     to: impl Write + Unpin + Send + 'static,
-) -> Result<Outcome, Error> {
+) -> Result<RunOutcome, Error> {
     Runtime::builder()
         .workflow(workflow)
         .dir(dir)
-        .configure(|settings| settings.answerer = Answerer::Scripted)
+        .configure(|settings| settings.answerer = AnswererKind::Scripted)
         .observer("log", Log { to })
         .run_here()
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use raymond::domain::id::AgentId;
-use raymond::runtime::{Error, Outcome};
-use raymond::{Class, Done, Runtime};
+use raymond::runtime::{Error, RunOutcome};
+use raymond::{OperationResult, RecoveryClass, Runtime};
 use serde_json::{Map, Value, json};
 
 /// What there is, and how many orders there were.
@@ -21,12 +21,12 @@ pub(crate) struct Warehouse {
 }
 
 impl Warehouse {
-    fn has(&self, parameters: &Map<String, Value>) -> Done {
+    fn has(&self, parameters: &Map<String, Value>) -> OperationResult {
         let (item, count) = wanted(parameters)?;
         Ok(json!(self.stock.get(item).is_some_and(|&there| there >= count)))
     }
 
-    fn reserve(&mut self, parameters: &Map<String, Value>) -> Done {
+    fn reserve(&mut self, parameters: &Map<String, Value>) -> OperationResult {
         let (item, count) = wanted(parameters)?;
         let there = self.stock.get_mut(item).ok_or_else(|| format!("there is no {item}"))?;
         *there = there.checked_sub(count).ok_or_else(|| format!("there are only {there}"))?;
@@ -47,7 +47,7 @@ pub(crate) fn run(
     workflow: &str,
     dir: &str,
     warehouse: &Arc<Mutex<Warehouse>>,
-) -> Result<Outcome, Error> {
+) -> Result<RunOutcome, Error> {
     let (looks, orders) = (Arc::clone(warehouse), Arc::clone(warehouse));
     Runtime::builder()
         .workflow(workflow)
@@ -56,10 +56,17 @@ pub(crate) fn run(
             let answer = looks.lock().unwrap_or_else(PoisonError::into_inner).has(&parameters);
             async move { answer }
         })
-        .consequence("reserve", &["item"], &["count"], Class::Uncertain, move |parameters| {
-            let done = orders.lock().unwrap_or_else(PoisonError::into_inner).reserve(&parameters);
-            async move { done }
-        })
+        .consequence(
+            "reserve",
+            &["item"],
+            &["count"],
+            RecoveryClass::Uncertain,
+            move |parameters| {
+                let done =
+                    orders.lock().unwrap_or_else(PoisonError::into_inner).reserve(&parameters);
+                async move { done }
+            },
+        )
         .run_here()
 }
 

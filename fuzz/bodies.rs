@@ -7,16 +7,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use raymond::domain::event::Command;
+use raymond::domain::event::RunCommand;
 use raymond::language::diagnostic::Diagnostic;
-use raymond::language::expression::{Expression, Fuel, Scope, Template};
-use raymond::language::graph::read::{Profile, read as read_graph};
-use raymond::language::graph::vocabulary::Vocabulary;
+use raymond::language::expression::{Expression, Fuel, Scope, ValueTemplate};
+use raymond::language::graph::read::{GraphProfile, read as read_graph};
+use raymond::language::graph::vocabulary::GraphVocabulary;
 use raymond::language::program::read::read as read_program;
 use raymond::language::prompt::document;
-use raymond::language::replies::{self, Replies};
+use raymond::language::replies::{self, ScriptedReplies};
 use raymond::language::{tag, template, yaml};
-use raymond::process::stream::Stream;
+use raymond::process::stream::StreamParser;
 use raymond::store::record;
 use serde_json::Value;
 
@@ -91,15 +91,15 @@ pub(crate) fn frontmatter(bytes: &[u8]) {
 
 /// A graph is read, or has an error that says why and where; twice the same.
 pub(crate) fn graph(bytes: &[u8]) {
-    static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::new);
+    static VOCABULARY: LazyLock<GraphVocabulary> = LazyLock::new(GraphVocabulary::new);
     let text = text(bytes);
     let source =
         BTreeMap::from([("lib/git.md".to_owned(), "# Git\n\n## Clone\n\nIt.\n".to_owned())]);
     let read = |profile| read_graph("g.yaml", None, &text, &VOCABULARY, &source, profile);
-    let reading = read(Profile::Lenient);
+    let reading = read(GraphProfile::Lenient);
     assert_judged(reading.program.is_some(), &reading.diagnostics, &text);
-    assert_eq!(read(Profile::Lenient).diagnostics, reading.diagnostics, "the same again");
-    let strict = read(Profile::Seed);
+    assert_eq!(read(GraphProfile::Lenient).diagnostics, reading.diagnostics, "the same again");
+    let strict = read(GraphProfile::Seed);
     assert_judged(strict.program.is_some(), &strict.diagnostics, &text);
     assert!(strict.program.is_none() || reading.program.is_some(), "strict, but not lenient");
 }
@@ -141,7 +141,7 @@ pub(crate) fn expression(bytes: &[u8]) {
             assert!(flaw.offset <= text.len() && !flaw.message.is_empty(), "{flaw:?}");
         }
     }
-    match Template::parse(&Value::String(text.to_string())) {
+    match ValueTemplate::parse(&Value::String(text.to_string())) {
         Ok(read) => drop(read.fill(&names, &mut { bounds })),
         Err((flaw, _)) => assert!(flaw.offset <= text.len(), "{flaw:?}"),
     }
@@ -151,7 +151,7 @@ pub(crate) fn expression(bytes: &[u8]) {
 pub(crate) fn replies(bytes: &[u8]) {
     let text = text(bytes);
     let states = replies::states(&text);
-    match Replies::parse("replies.yaml", &text) {
+    match ScriptedReplies::parse("replies.yaml", &text) {
         Ok(_) => assert!(states.iter().all(|(_, at)| at.line >= 1 && at.column >= 1), "{states:?}"),
         Err(replies::Error::Invalid { error, .. }) => assert_in_text(&error, &text),
         Err(error) => panic!("no error of reading: {error}"),
@@ -179,16 +179,17 @@ pub(crate) fn journal_record(bytes: &[u8]) {
 
 /// A command that is understood is written and read back as the same.
 pub(crate) fn inbox_entry(bytes: &[u8]) {
-    let Ok(command) = serde_json::from_slice::<Command>(bytes) else { return };
+    let Ok(command) = serde_json::from_slice::<RunCommand>(bytes) else { return };
     let written = serde_json::to_vec(&command).expect("what was read can be written");
-    let again: Command = serde_json::from_slice(&written).expect("what was written is a command");
+    let again: RunCommand =
+        serde_json::from_slice(&written).expect("what was written is a command");
     assert_eq!(again, command);
 }
 
 /// How the bytes come changes nothing, and no total is below nothing.
 pub(crate) fn stream(bytes: &[u8]) {
     let read = |size: usize| {
-        let mut stream = Stream::default();
+        let mut stream = StreamParser::default();
         for chunk in bytes.chunks(size.max(1)) {
             stream.feed(chunk).expect("no line is that long");
         }
@@ -197,7 +198,7 @@ pub(crate) fn stream(bytes: &[u8]) {
     };
     let whole = read(bytes.len());
     let parts = read(1 + bytes.len() % 61);
-    let seen = |stream: &Stream| {
+    let seen = |stream: &StreamParser| {
         let told = (stream.events, stream.results, stream.garbage.clone(), stream.result.clone());
         (told, stream.taken().clone(), stream.remainder(), stream.has_unknown_cost())
     };

@@ -100,7 +100,7 @@ pub mod store;
 pub mod world;
 
 pub use actor::message::{Consult, Published};
-pub use domain::consult::{Question, Scope, Verdict};
-pub use domain::operation::{Class, Done};
+pub use domain::consult::{ConsultVerdict, Consultation, StopScope};
+pub use domain::operation::{OperationResult, RecoveryClass};
 pub use runtime::Runtime;
 pub use world::registry::OwnType;

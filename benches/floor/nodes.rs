@@ -11,14 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use raymond::domain::graph::State;
+use raymond::domain::graph::GraphState;
 use raymond::domain::id::StateName;
 use raymond::domain::time::Timestamp;
-use raymond::domain::walk::Then;
-use raymond::language::graph::machine::{Around, Machine, Need};
-use raymond::language::graph::program::Program;
-use raymond::language::graph::read::{Profile, read};
-use raymond::language::graph::vocabulary::Vocabulary;
+use raymond::domain::walk::GraphNext;
+use raymond::language::graph::machine::{GraphEnvironment, GraphInterpreter, GraphYield};
+use raymond::language::graph::program::Graph;
+use raymond::language::graph::read::{GraphProfile, read};
+use raymond::language::graph::vocabulary::GraphVocabulary;
 
 use crate::Fallible;
 use crate::goals::{Bound, Goals};
@@ -108,22 +108,22 @@ fn keep(folder: &Path, Journal(lines): &Journal) -> Fallible<Duration> {
 }
 
 /// Walks to the end, and keeps nothing.
-fn walk(program: &Program) -> Fallible<Duration> {
-    let around = Around {
+fn walk(program: &Graph) -> Fallible<Duration> {
+    let around = GraphEnvironment {
         file: StateName::parse(FILE)?,
         folder: None,
         builtins: serde_json::Map::new(),
         variables: std::collections::BTreeMap::new(),
     };
     let started = Instant::now();
-    let mut machine = Machine::begin(program, &around);
+    let mut machine = GraphInterpreter::begin(program, &around);
     let mut state = begin(program);
     loop {
-        let Need::Record(then) = machine.next(None, Timestamp(0)) else {
+        let GraphYield::Record(then) = machine.next(None, Timestamp(0)) else {
             return Err("a node needs the world".into());
         };
         let walk = machine.finish(then);
-        if let Then::End { .. } = walk.then {
+        if let GraphNext::End { .. } = walk.then {
             black_box(&walk);
             return Ok(started.elapsed());
         }
@@ -132,25 +132,25 @@ fn walk(program: &Program) -> Fallible<Duration> {
         }
         state.executed += u64::try_from(walk.visits.len())?;
         state.current_node = Arc::clone(&walk.node);
-        machine = Machine::go_on(program, &around, state.clone());
+        machine = GraphInterpreter::go_on(program, &around, state.clone());
     }
 }
 
-fn begin(program: &Program) -> State {
-    State {
+fn begin(program: &Graph) -> GraphState {
+    GraphState {
         program: program.hash.as_str().into(),
         current_node: Arc::clone(&program.start),
         previous_node: None,
         executed: 0,
         fields: program.initial.clone(),
         checkpoints: std::collections::BTreeMap::new(),
-        cursor: raymond::domain::graph::Cursor::default(),
+        cursor: raymond::domain::graph::NodeCursor::default(),
     }
 }
 
-fn program(text: &str) -> Fallible<Program> {
+fn program(text: &str) -> Fallible<Graph> {
     let files = std::collections::BTreeMap::<String, String>::new();
-    let reading = read(FILE, None, text, &Vocabulary::new(), &files, Profile::Lenient);
+    let reading = read(FILE, None, text, &GraphVocabulary::new(), &files, GraphProfile::Lenient);
     reading.program.ok_or_else(|| format!("{:?}", reading.diagnostics).into())
 }
 

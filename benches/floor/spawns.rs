@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use raymond::process::owned::{Process, Start};
-use raymond::process::transcript::Opened;
+use raymond::process::owned::{WorkerProcess, WorkerSpec};
+use raymond::process::transcript::OpenProcessFiles;
 
 use crate::Fallible;
 use crate::goals::{Bound, Goals};
@@ -84,19 +84,19 @@ fn start_others(megabytes: usize, count: usize) -> Fallible<f64> {
 }
 
 async fn start_and_wait() -> std::io::Result<()> {
-    let files = Opened {
+    let files = OpenProcessFiles {
         stdin: Some(File::open("/dev/null")?),
         stdout: File::create("/dev/null")?,
         stderr: File::create("/dev/null")?,
     };
     let name = |name: &str| (name.to_owned(), String::new());
-    let start = Start {
+    let start = WorkerSpec {
         program: FAKE.into(),
         arguments: vec!["--version".to_owned()],
         cwd: ".".into(),
         in_tree: false,
         environment: ["FLOOR_A", "FLOOR_B", "FLOOR_C", "FLOOR_D", "FLOOR_E"].map(name).to_vec(),
     };
-    Process::start(start, files)?.exited().await;
+    WorkerProcess::start(start, files)?.exited().await;
     Ok(())
 }

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use raymond::process::stream::Stream;
-use raymond::process::transcript::Follower;
+use raymond::process::stream::StreamParser;
+use raymond::process::transcript::StreamFollower;
 
 use crate::Fallible;
 use crate::goals::{Bound, Goals};
@@ -117,8 +117,8 @@ fn say(place: &Place, bytes: usize) -> Fallible<Said> {
 }
 
 fn read(path: &Path) -> Fallible<u64> {
-    let mut stream = Stream::default();
-    let mut follower = Follower::open(path, 0)?;
+    let mut stream = StreamParser::default();
+    let mut follower = StreamFollower::open(path, 0)?;
     while follower.read(&mut stream)? {}
     stream.end();
     Ok(stream.events)

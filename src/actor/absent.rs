@@ -2,16 +2,20 @@
 
 use std::rc::Rc;
 
-use super::runner::{Local, Notices, StepRunner, Stop};
-use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome, TurnId};
+use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
+use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure, TurnId};
 
 /// Nobody, and why.
 #[derive(Debug)]
-pub struct Absent(pub String);
+pub struct UnavailableRunner(pub String);
 
-impl StepRunner for Absent {
-    fn run(self: Rc<Self>, _input: StepInput, _notices: Notices) -> Local<StepOutcome> {
-        let failure = Failure::new(Cause::Unavailable, self.0.clone());
+impl StepRunner for UnavailableRunner {
+    fn run(
+        self: Rc<Self>,
+        _input: StepInput,
+        _notices: TurnNoticeHandler,
+    ) -> LocalFuture<StepOutcome> {
+        let failure = TurnFailure::new(FailureCause::Unavailable, self.0.clone());
         Box::pin(std::future::ready(StepOutcome::Failed(failure)))
     }
 
@@ -23,9 +27,9 @@ impl StepRunner for Absent {
         1
     }
 
-    fn stop_all(&self, _how: Stop) {}
+    fn stop_all(&self, _how: StopLevel) {}
 
-    fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> Local<usize> {
+    fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> LocalFuture<usize> {
         Box::pin(std::future::ready(0))
     }
 }

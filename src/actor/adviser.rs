@@ -14,7 +14,7 @@ use actix::{MailboxError, Recipient};
 use tokio::time::{Instant, timeout_at};
 
 use super::message::Consult;
-use crate::domain::consult::{Opinion, Question, Scope, Verdict};
+use crate::domain::consult::{ConsultVerdict, Consultation, PluginVerdict, StopScope};
 use crate::domain::plugin::DEADLINE_MS;
 use crate::domain::time::span;
 
@@ -26,7 +26,7 @@ const A_LIFETIME: Duration = Duration::from_hours(24 * 365 * 30);
 
 /// A plug-in that has a say.
 #[derive(Clone)]
-pub struct Adviser {
+pub struct PluginInterceptor {
     name: String,
     recipient: Recipient<Consult>,
     deadline: Duration,
@@ -34,7 +34,7 @@ pub struct Adviser {
     silent: Rc<Cell<bool>>,
 }
 
-impl Adviser {
+impl PluginInterceptor {
     /// A plug-in of that name, which is waited for no longer than `deadline`; where it is `required`,
     /// the run pauses when it does not answer.
     #[must_use]
@@ -53,8 +53,8 @@ impl Adviser {
     }
 
     /// What it says, when it has said it or when its deadline is over.
-    async fn verdict(&self, asked: Option<Asked>) -> Verdict {
-        let Some(Asked { mut request, until }) = asked else {
+    async fn verdict(&self, asked: Option<ConsultRequest>) -> ConsultVerdict {
+        let Some(ConsultRequest { mut request, until }) = asked else {
             return self.without_an_answer("has not answered the last question yet");
         };
         match timeout_at(until, &mut request).await {
@@ -88,25 +88,31 @@ impl Adviser {
         }
     }
 
-    fn without_an_answer(&self, why: &str) -> Verdict {
+    fn without_an_answer(&self, why: &str) -> ConsultVerdict {
         if self.required {
-            Verdict::Stop { reason: format!("it is required, and {why}"), scope: Scope::Run }
+            ConsultVerdict::Stop {
+                reason: format!("it is required, and {why}"),
+                scope: StopScope::Run,
+            }
         } else {
-            Verdict::Proceed
+            ConsultVerdict::Proceed
         }
     }
 }
 
 /// A question that was asked.
-struct Asked {
+struct ConsultRequest {
     request: Pin<Box<RecipientRequest<Consult>>>,
     until: Instant,
 }
 
 /// Asks all of them, and gives what they say.
-pub async fn consult(advisers: &[Adviser], question: &Question) -> Vec<Opinion> {
-    let ask = |adviser: &Adviser| {
-        (!adviser.silent.get()).then(|| Asked {
+pub async fn consult(
+    advisers: &[PluginInterceptor],
+    question: &Consultation,
+) -> Vec<PluginVerdict> {
+    let ask = |adviser: &PluginInterceptor| {
+        (!adviser.silent.get()).then(|| ConsultRequest {
             request: Box::pin(adviser.recipient.send(Consult(question.clone()))),
             until: adviser.until(Instant::now()),
         })
@@ -115,7 +121,7 @@ pub async fn consult(advisers: &[Adviser], question: &Question) -> Vec<Opinion> 
     let mut opinions = Vec::with_capacity(advisers.len());
     for (adviser, asked) in advisers.iter().zip(asked) {
         let verdict = adviser.verdict(asked).await;
-        opinions.push(Opinion { by: adviser.name.clone(), verdict });
+        opinions.push(PluginVerdict { by: adviser.name.clone(), verdict });
     }
     opinions
 }

@@ -16,33 +16,39 @@ use std::sync::Arc;
 
 use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, SpawnHandle};
 
-use super::context::Context;
-use super::message::{Admitted, AgentDown, Assignment, Proceed, Retire, TurnEnded, TurnReported};
-use super::process::Process;
-use crate::domain::consult::Spent;
-use crate::domain::decide::{Judgement, Report};
-use crate::domain::evaluation::Proposal;
+use super::context::RunContext;
+use super::message::{
+    AgentDown, DispatchTurn, TerminateAgent, TurnAssignment, TurnEnded, TurnPermit, TurnReported,
+};
+use super::process::TurnActor;
+use crate::domain::consult::SpendingTotals;
+use crate::domain::decide::{TurnJudgement, TurnReport};
+use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fan_out::ForkRules;
-use crate::domain::home::Home;
+use crate::domain::home::WorkingDir;
 use crate::domain::id::{AgentId, Folder, StateName};
-use crate::domain::policy::Policy;
-use crate::domain::turn::{Cause, Failure, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use crate::domain::policy::TransitionPolicy;
+use crate::domain::turn::{
+    FailureCause, STEP_VERSION, StepInput, StepOutcome, TurnFailure, TurnId,
+};
 use crate::domain::turn_options::OnDenied;
 use crate::language::output::OutputContract;
 use crate::language::prompt::evaluator::Evaluator;
-use crate::language::prompt::step::{self, Ask, Position, RESULTS_FILE, Unfilled};
+use crate::language::prompt::step::{
+    self, PreparedPrompt, PromptContext, RESULTS_FILE, UnfilledPlaceholder,
+};
 
 /// A live agent.
-pub struct Agent {
+pub struct AgentActor {
     id: AgentId,
-    context: Rc<Context>,
-    work: Work,
+    context: Rc<RunContext>,
+    work: AgentWork,
     /// The turn it has reported last, which nobody needs a second time.
     reported: Option<TurnId>,
 }
 
 /// What an agent is at.
-enum Work {
+enum AgentWork {
     Idle,
     /// It begins with what it was told to do.
     Beginning(TurnId),
@@ -58,56 +64,56 @@ enum Work {
     },
     Asking {
         turn: TurnId,
-        terms: Box<Terms>,
-        _process: Addr<Process>,
+        terms: Box<TurnContext>,
+        _process: Addr<TurnActor>,
     },
 }
 
 /// By what a reply is judged, and what was spent before it.
 #[derive(Clone)]
-struct Terms {
-    policy: Policy,
+struct TurnContext {
+    policy: TransitionPolicy,
     output: Option<OutputContract>,
     evaluator: Option<Evaluator>,
-    proposal: Option<Box<Proposal>>,
+    proposal: Option<Box<TransitionProposal>>,
     state: StateName,
-    spent: Spent,
+    spent: SpendingTotals,
     folder: Option<Folder>,
-    home: Home,
+    home: WorkingDir,
     forks: ForkRules,
     on_denied: OnDenied,
     /// The task it was, and where the agent stood.
-    task: Option<Box<Assignment>>,
+    task: Option<Box<TurnAssignment>>,
     /// The commit its worktree begins at, where that is known.
     base: Option<String>,
 }
 
-impl Terms {
+impl TurnContext {
     /// Where the agent stood in a graph, if this was a turn of one of its nodes.
-    fn walks(&self) -> Option<&Assignment> {
+    fn walks(&self) -> Option<&TurnAssignment> {
         self.task.as_deref().filter(|assignment| assignment.graph.is_some())
     }
 }
 
-impl Agent {
+impl AgentActor {
     /// An actor for an agent that has nothing to do yet.
     #[must_use]
-    pub fn launch(id: AgentId, context: Rc<Context>) -> Addr<Self> {
-        Self { id, context, work: Work::Idle, reported: None }.start()
+    pub fn launch(id: AgentId, context: Rc<RunContext>) -> Addr<Self> {
+        Self { id, context, work: AgentWork::Idle, reported: None }.start()
     }
 
-    fn report(&mut self, report: Report) {
-        self.work = Work::Idle;
+    fn report(&mut self, report: TurnReport) {
+        self.work = AgentWork::Idle;
         let is_due_again = matches!(
             report.judgement,
-            Judgement::NotStarted | Judgement::Failed(_) | Judgement::Arrived(_)
+            TurnJudgement::NotStarted | TurnJudgement::Failed(_) | TurnJudgement::Arrived(_)
         );
         self.reported = (!is_due_again).then(|| report.turn.clone());
         self.context.supervisor.reports.do_send(TurnReported(report));
     }
 
-    fn position(&self, assignment: &Assignment) -> Position {
-        Position {
+    fn position(&self, assignment: &TurnAssignment) -> PromptContext {
+        PromptContext {
             workflow: self.context.workflow.clone(),
             agent: self.id.clone(),
             state: assignment.state.clone(),
@@ -119,24 +125,24 @@ impl Agent {
 
     /// Reads what the state, or its evaluator, asks for, and starts the turn if nobody has anything
     /// against it.
-    fn ask(&mut self, assignment: Assignment, admitted: &Admitted, ctx: &mut Ctx<Self>) {
+    fn ask(&mut self, assignment: TurnAssignment, admitted: &TurnPermit, ctx: &mut Ctx<Self>) {
         if let Err(error) = self.keep_results(&assignment) {
-            let failure = Failure::new(Cause::Storage, error.to_string());
-            return self.report(Report::failed(assignment.turn, failure));
+            let failure = TurnFailure::new(FailureCause::Storage, error.to_string());
+            return self.report(TurnReport::failed(assignment.turn, failure));
         }
         let read = self.read(&assignment);
         let ask = match read {
             Ok(ask) => ask,
             Err(error) => {
-                let failure = Failure::new(Cause::Workflow, error.to_string());
-                return self.report(Report::failed(assignment.turn, failure));
+                let failure = TurnFailure::new(FailureCause::Workflow, error.to_string());
+                return self.report(TurnReport::failed(assignment.turn, failure));
             }
         };
         if let Some(join) = ask.join.filter(|_| assignment.comes_to_join()) {
-            let judgement = Judgement::Arrived(Box::new(join));
-            return self.report(Report { judgement, ..Report::empty(assignment.turn) });
+            let judgement = TurnJudgement::Arrived(Box::new(join));
+            return self.report(TurnReport { judgement, ..TurnReport::empty(assignment.turn) });
         }
-        for Unfilled { name, place } in self.context.news_of(ask.unfilled) {
+        for UnfilledPlaceholder { name, place } in self.context.news_of(ask.unfilled) {
             tracing::warn!(agent = %self.id, "{place}: nothing fills {{{{{name}}}}}, it stays as it is; give it with --var {name}=TEXT, or as an attribute of the tag that leads here");
         }
         let file = ask.values.get(RESULTS_FILE).filter(|_| assignment.results.is_some());
@@ -148,11 +154,11 @@ impl Agent {
         let options = match self.permitted_options(&assignment, ask.options, &ask.option_site) {
             Ok(options) => options,
             Err(why) => {
-                let failure = Failure::new(Cause::Workflow, why);
-                return self.report(Report::failed(assignment.turn, failure));
+                let failure = TurnFailure::new(FailureCause::Workflow, why);
+                return self.report(TurnReport::failed(assignment.turn, failure));
             }
         };
-        let terms = Terms {
+        let terms = TurnContext {
             policy: ask.policy,
             output: ask.output,
             evaluator: ask.evaluator,
@@ -191,7 +197,7 @@ impl Agent {
     }
 
     /// What the turn that is due asks.
-    fn read(&self, assignment: &Assignment) -> Result<Ask, step::Error> {
+    fn read(&self, assignment: &TurnAssignment) -> Result<PreparedPrompt, step::Error> {
         let position = self.position(assignment);
         if let Some(task) = &assignment.task {
             return step::task(&position, task);
@@ -204,32 +210,32 @@ impl Agent {
     }
 
     /// Starts a turn once the directory is there that it runs in.
-    fn start(&mut self, input: StepInput, terms: Terms, ctx: &mut Ctx<Self>) {
+    fn start(&mut self, input: StepInput, terms: TurnContext, ctx: &mut Ctx<Self>) {
         match input.home.tree.clone() {
             Some(tree) => self.start_in_worktree(tree, input, terms, ctx),
             None => self.launch_turn(input, terms, ctx),
         }
     }
 
-    fn launch_turn(&mut self, input: StepInput, terms: Terms, ctx: &mut Ctx<Self>) {
+    fn launch_turn(&mut self, input: StepInput, terms: TurnContext, ctx: &mut Ctx<Self>) {
         let turn = input.turn.clone();
         let own = ctx.address().recipient();
-        let process = Process::launch(input, Rc::clone(&self.context), own);
-        self.work = Work::Asking { turn, terms: Box::new(terms), _process: process };
+        let process = TurnActor::launch(input, Rc::clone(&self.context), own);
+        self.work = AgentWork::Asking { turn, terms: Box::new(terms), _process: process };
     }
 
     fn turn(&self) -> Option<TurnId> {
         match &self.work {
-            Work::Idle => None,
-            Work::Beginning(turn)
-            | Work::Consulting { turn, .. }
-            | Work::Walking { turn, .. }
-            | Work::Asking { turn, .. } => Some(turn.clone()),
+            AgentWork::Idle => None,
+            AgentWork::Beginning(turn)
+            | AgentWork::Consulting { turn, .. }
+            | AgentWork::Walking { turn, .. }
+            | AgentWork::Asking { turn, .. } => Some(turn.clone()),
         }
     }
 }
 
-impl Actor for Agent {
+impl Actor for AgentActor {
     type Context = Ctx<Self>;
 
     fn stopped(&mut self, _: &mut Self::Context) {
@@ -242,76 +248,80 @@ impl Actor for Agent {
     }
 }
 
-impl Handler<Proceed> for Agent {
+impl Handler<DispatchTurn> for AgentActor {
     type Result = ();
 
     /// To be told of the turn that runs already, or is over, changes nothing. A permit for one that is over
     /// goes back.
-    fn handle(&mut self, Proceed(assignment, admitted): Proceed, ctx: &mut Self::Context) {
-        if let Work::Consulting { turn, .. }
-        | Work::Walking { turn, .. }
-        | Work::Asking { turn, .. } = &self.work
+    fn handle(
+        &mut self,
+        DispatchTurn(assignment, admitted): DispatchTurn,
+        ctx: &mut Self::Context,
+    ) {
+        if let AgentWork::Consulting { turn, .. }
+        | AgentWork::Walking { turn, .. }
+        | AgentWork::Asking { turn, .. } = &self.work
             && *turn == assignment.turn
         {
             return;
         }
         if self.reported.as_ref() == Some(&assignment.turn) {
             if admitted.is_some() {
-                let nothing = Report::empty(assignment.turn);
+                let nothing = TurnReport::empty(assignment.turn);
                 self.context.supervisor.reports.do_send(TurnReported(nothing));
             }
             return;
         }
-        self.work = Work::Beginning(assignment.turn.clone());
+        self.work = AgentWork::Beginning(assignment.turn.clone());
         if let Some(admitted) = admitted {
             return self.ask(assignment, &admitted, ctx);
         }
         if let Some(errand) = assignment.errand.clone() {
-            let Assignment { turn, home, again, .. } = assignment;
+            let TurnAssignment { turn, home, again, .. } = assignment;
             return self.run_errand(turn, home, errand, again, ctx);
         }
         if assignment.walks {
             let heard = assignment.heard.clone().map(|heard| *heard);
-            let report = Report::empty(assignment.turn.clone());
+            let report = TurnReport::empty(assignment.turn.clone());
             return self.walk(assignment, heard, report, ctx);
         }
         if !self.arrives(&assignment) {
-            self.work = Work::Idle;
+            self.work = AgentWork::Idle;
         }
     }
 }
 
-impl Handler<TurnEnded> for Agent {
+impl Handler<TurnEnded> for AgentActor {
     type Result = ();
 
     fn handle(&mut self, ended: TurnEnded, ctx: &mut Self::Context) {
-        let Work::Asking { turn, terms, .. } = &self.work else { return };
+        let AgentWork::Asking { turn, terms, .. } = &self.work else { return };
         if *turn != ended.turn {
             return;
         }
         let terms = terms.clone();
         match ended.outcome {
-            StepOutcome::Failed(failure) => self.report(Report::failed(ended.turn, failure)),
+            StepOutcome::Failed(failure) => self.report(TurnReport::failed(ended.turn, failure)),
             StepOutcome::Replied(reply) => {
-                if let Some(failure) = Failure::of_refused_tools(&reply, terms.on_denied) {
-                    return self.report(Report::failed(ended.turn, failure));
+                if let Some(failure) = TurnFailure::of_refused_tools(&reply, terms.on_denied) {
+                    return self.report(TurnReport::failed(ended.turn, failure));
                 }
-                let report = Report {
+                let report = TurnReport {
                     cost: reply.cost,
                     usage: reply.usage.clone(),
                     refused_tools: reply.refused_tools.clone(),
                     duration_ms: reply.duration_ms,
                     message: reply.message.clone(),
-                    ..Report::empty(ended.turn)
+                    ..TurnReport::empty(ended.turn)
                 };
                 let Some(assignment) = terms.walks() else {
                     let judgement = self.judge(&terms, &reply);
-                    return self.consult_after(Report { judgement, ..report }, &terms, ctx);
+                    return self.consult_after(TurnReport { judgement, ..report }, &terms, ctx);
                 };
                 match self.heard(&terms, &reply) {
                     Ok(heard) => self.walk(assignment.clone(), Some(heard), report, ctx),
                     Err(judgement) => {
-                        self.report(Report { judgement: *judgement, ..report });
+                        self.report(TurnReport { judgement: *judgement, ..report });
                     }
                 }
             }
@@ -319,10 +329,10 @@ impl Handler<TurnEnded> for Agent {
     }
 }
 
-impl Handler<Retire> for Agent {
+impl Handler<TerminateAgent> for AgentActor {
     type Result = ();
 
-    fn handle(&mut self, _: Retire, ctx: &mut Self::Context) {
+    fn handle(&mut self, _: TerminateAgent, ctx: &mut Self::Context) {
         ctx.stop();
     }
 }

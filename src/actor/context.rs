@@ -9,24 +9,24 @@ use std::sync::Arc;
 use actix::Recipient;
 use serde_json::{Map, Value};
 
-use super::adviser::Adviser;
-use super::definitions::Definitions;
-use super::message::{AgentDown, ErrandDone, Throttled, TurnReported};
-use super::performer::Performer;
-use super::programs::Programs;
-use super::registry::Registry;
+use super::adviser::PluginInterceptor;
+use super::definitions::ProgramCache;
+use super::message::{ActivityDone, AgentDown, ApiThrottled, TurnReported};
+use super::performer::ActivityExecutor;
+use super::programs::GraphCache;
+use super::registry::AgentRegistry;
 use super::runner::StepRunner;
-use crate::domain::fan_out::Forking;
+use crate::domain::fan_out::ForkSettings;
 use crate::domain::id::{Folder, RunId};
 use crate::domain::model::ModelName;
 use crate::domain::transition::Variables;
 use crate::domain::turn_options::{OnDenied, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
-use crate::language::prompt::step::Unfilled;
-use crate::language::source::{self, Source};
+use crate::language::prompt::step::UnfilledPlaceholder;
+use crate::language::source::{self, WorkflowSource};
 
 /// The surroundings of an agent.
-pub struct Context {
+pub struct RunContext {
     /// The run.
     pub workflow: RunId,
     /// Values for placeholders of every state.
@@ -40,32 +40,32 @@ pub struct Context {
     /// The consequence of a refused tool, where the state does not say.
     pub on_denied: OnDenied,
     /// The workflow's files.
-    pub source: Arc<dyn Source>,
+    pub source: Arc<dyn WorkflowSource>,
     /// Who answers.
     pub runner: Rc<dyn StepRunner>,
     /// Who performs the operations of graphs.
-    pub performer: Rc<dyn Performer>,
+    pub performer: Rc<dyn ActivityExecutor>,
     /// The graphs.
-    pub programs: Programs,
+    pub programs: GraphCache,
     /// The programs.
-    pub definitions: Definitions,
+    pub definitions: ProgramCache,
     /// What graphs know of their surroundings: `PWD`, `HOME`.
     pub builtins: Map<String, Value>,
     /// The live picture.
-    pub registry: Arc<Registry>,
+    pub registry: Arc<AgentRegistry>,
     /// The plug-ins that have a say.
-    pub advisers: Vec<Adviser>,
+    pub advisers: Vec<PluginInterceptor>,
     /// The directory of the files with what joins have brought.
     pub results: PathBuf,
     /// How agents are forked.
-    pub forking: Forking,
+    pub forking: ForkSettings,
     /// Who is reported to.
-    pub supervisor: Superior,
+    pub supervisor: SupervisorHandle,
     /// The unfilled placeholders that someone has been warned of.
-    pub warned: RefCell<HashSet<Unfilled>>,
+    pub warned: RefCell<HashSet<UnfilledPlaceholder>>,
 }
 
-impl Context {
+impl RunContext {
     /// The files an agent sees: the workflow's, or those of a folder below.
     ///
     /// # Errors
@@ -73,25 +73,25 @@ impl Context {
     pub(super) fn source_of(
         &self,
         folder: Option<&Folder>,
-    ) -> Result<Arc<dyn Source>, source::Error> {
+    ) -> Result<Arc<dyn WorkflowSource>, source::Error> {
         folder.map_or_else(|| Ok(Arc::clone(&self.source)), |folder| self.source.within(folder))
     }
 
     /// Those of the unfilled placeholders that nobody has been warned of yet.
-    pub(super) fn news_of(&self, unfilled: Vec<Unfilled>) -> Vec<Unfilled> {
+    pub(super) fn news_of(&self, unfilled: Vec<UnfilledPlaceholder>) -> Vec<UnfilledPlaceholder> {
         let mut warned = self.warned.borrow_mut();
         unfilled.into_iter().filter(|one| warned.insert(one.clone())).collect()
     }
 }
 
 /// The supervisor as an agent sees it: what it can be told, and nothing else.
-pub struct Superior {
+pub struct SupervisorHandle {
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
     /// Learns what came of errands.
-    pub errands: Recipient<ErrandDone>,
+    pub errands: Recipient<ActivityDone>,
     /// Learns what the API asks for.
-    pub throttles: Recipient<Throttled>,
+    pub throttles: Recipient<ApiThrottled>,
     /// Notices deaths.
     pub deaths: Recipient<AgentDown>,
 }

@@ -6,15 +6,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::domain::id::StateName;
-use crate::language::program::definition::Definition;
+use crate::language::program::definition::Program;
 use crate::language::program::read::read;
-use crate::language::source::Source;
+use crate::language::source::WorkflowSource;
 
 /// The programs that have been read, by the checksum of their text.
 #[derive(Debug, Default)]
-pub struct Definitions(RefCell<HashMap<Arc<str>, Rc<Definition>>>);
+pub struct ProgramCache(RefCell<HashMap<Arc<str>, Rc<Program>>>);
 
-impl Definitions {
+impl ProgramCache {
     /// The program of a text that was kept.
     ///
     /// # Errors
@@ -24,8 +24,8 @@ impl Definitions {
         hash: &Arc<str>,
         file: &StateName,
         text: &str,
-        source: &dyn Source,
-    ) -> Result<Rc<Definition>, String> {
+        source: &dyn WorkflowSource,
+    ) -> Result<Rc<Program>, String> {
         if let Some(known) = self.0.borrow().get(hash) {
             return Ok(Rc::clone(known));
         }
@@ -40,8 +40,8 @@ impl Definitions {
         &self,
         file: &StateName,
         text: &str,
-        source: &dyn Source,
-    ) -> Result<Rc<Definition>, String> {
+        source: &dyn WorkflowSource,
+    ) -> Result<Rc<Program>, String> {
         let reading = read(&source.path(file), text, source);
         let program = reading.program.ok_or_else(|| {
             let errors = reading.diagnostics.iter().filter(|one| one.is_error());

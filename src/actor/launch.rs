@@ -8,52 +8,52 @@ use actix::{Actor, AsyncContext};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot};
 
-use super::adviser::Adviser;
-use super::context::{Context, Superior};
-use super::definitions::Definitions;
-use super::message::{Interrupt, Journaled};
+use super::adviser::PluginInterceptor;
+use super::context::{RunContext, SupervisorHandle};
+use super::definitions::ProgramCache;
+use super::message::{InterruptRun, JournalReported};
 use super::observer::Observer;
-use super::performer::Performer;
-use super::programs::Programs;
-use super::registry::Registry;
-use super::runner::{StepRunner, Stop};
-use super::stay::Stay;
-use super::supervisor::{Parts, Start, Supervisor};
+use super::performer::ActivityExecutor;
+use super::programs::GraphCache;
+use super::registry::AgentRegistry;
+use super::runner::{StepRunner, StopLevel};
+use super::stay::KeepAlive;
+use super::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
 use crate::domain::agent::Agent;
 use crate::domain::run::Run;
-use crate::domain::throttle::Throttle;
+use crate::domain::throttle::TurnThrottle;
 use crate::domain::widening::PermissionCeiling;
-use crate::language::source::Source;
+use crate::language::source::WorkflowSource;
 use crate::store;
 use crate::store::run_store::RunStore;
-use crate::store::writer::Outcome;
+use crate::store::writer::WriteOutcome;
 
 /// A run and what it runs with.
-pub struct Launch {
+pub struct RunLaunch {
     /// Its directory.
     pub store: RunStore,
     /// Its state.
     pub run: Run,
     /// How it begins.
-    pub start: Start,
+    pub start: SupervisorStart,
     /// The workflow's files.
-    pub source: Arc<dyn Source>,
+    pub source: Arc<dyn WorkflowSource>,
     /// Who answers.
     pub runner: Rc<dyn StepRunner>,
     /// Who performs the operations of graphs.
-    pub performer: Rc<dyn Performer>,
+    pub performer: Rc<dyn ActivityExecutor>,
     /// The graphs.
-    pub programs: Programs,
+    pub programs: GraphCache,
     /// What graphs know of their surroundings.
     pub builtins: Map<String, Value>,
     /// Whether it stays up while questions wait.
-    pub stays: Stay,
+    pub stays: KeepAlive,
     /// The live picture it keeps.
-    pub registry: Arc<Registry>,
+    pub registry: Arc<AgentRegistry>,
     /// Who is told of every record.
     pub observers: Vec<Observer>,
     /// The plug-ins that have a say.
-    pub advisers: Vec<Adviser>,
+    pub advisers: Vec<PluginInterceptor>,
 }
 
 /// Supervises a run until it is over or holds still. Each message on `interrupts` is a signal of
@@ -62,16 +62,16 @@ pub struct Launch {
 /// # Errors
 /// [`store::Error`] if its directory cannot be written; no process of it is left then either.
 pub async fn supervise(
-    launch: Launch,
+    launch: RunLaunch,
     interrupts: &mut mpsc::UnboundedReceiver<()>,
 ) -> Result<Run, store::Error> {
-    let Launch { mut store, run, start, source, runner, registry, observers, advisers, .. } =
+    let RunLaunch { mut store, run, start, source, runner, registry, observers, advisers, .. } =
         launch;
-    let Launch { performer, programs, builtins, stays, .. } = launch;
+    let RunLaunch { performer, programs, builtins, stays, .. } = launch;
     let begun = runner.begun(run.agents.values().map(Agent::turn_id).collect());
     Rc::clone(&runner).sweep(begun.clone()).await;
     let settings = start.settings(&run).clone();
-    let throttle = Throttle::new(runner.capacity());
+    let throttle = TurnThrottle::new(runner.capacity());
     let (tell, mut journaled) = mpsc::unbounded_channel();
     store.start_writer(move |outcome| {
         let _ = tell.send(outcome);
@@ -81,7 +81,7 @@ pub async fn supervise(
     let (done, mut over) = oneshot::channel();
     let shared = Rc::clone(&runner);
     let supervisor = Supervisor::create(move |ctx| {
-        let context = Rc::new(Context {
+        let context = Rc::new(RunContext {
             workflow: run.workflow_id.clone(),
             ceiling: PermissionCeiling::of(&settings),
             options: settings.options,
@@ -92,21 +92,21 @@ pub async fn supervise(
             runner: shared,
             performer,
             programs,
-            definitions: Definitions::default(),
+            definitions: ProgramCache::default(),
             builtins,
             registry,
             warned: RefCell::default(),
             advisers,
             results,
             forking: settings.forking,
-            supervisor: Superior {
+            supervisor: SupervisorHandle {
                 reports: ctx.address().recipient(),
                 errands: ctx.address().recipient(),
                 throttles: ctx.address().recipient(),
                 deaths: ctx.address().recipient(),
             },
         });
-        Supervisor::new(Parts {
+        Supervisor::new(SupervisorArgs {
             run,
             store,
             start,
@@ -124,9 +124,9 @@ pub async fn supervise(
             outcome = &mut over => break outcome,
             told = journaled.recv(), if journal_lives => {
                 journal_lives = told.is_some();
-                supervisor.do_send(Journaled(told.unwrap_or(Outcome::Failed)));
+                supervisor.do_send(JournalReported(told.unwrap_or(WriteOutcome::Failed)));
             }
-            Some(()) = interrupts.recv() => supervisor.do_send(Interrupt),
+            Some(()) = interrupts.recv() => supervisor.do_send(InterruptRun),
         }
     };
     let error = match outcome {
@@ -137,7 +137,7 @@ pub async fn supervise(
             why: "the supervisor itself failed; run it again to go on".to_owned(),
         },
     };
-    runner.stop_all(Stop::Now);
+    runner.stop_all(StopLevel::Now);
     runner.sweep(Vec::new()).await;
     Err(error)
 }

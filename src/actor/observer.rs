@@ -12,14 +12,14 @@ use super::message::Published;
 pub struct Observer {
     name: String,
     recipient: Recipient<Published>,
-    kind: Kind,
+    kind: ObserverKind,
     missed: u64,
     gone: bool,
 }
 
 /// What becomes of records that it has no room for, and of the run when it is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObserverKind {
     /// It comes with raymond: it is told everything, however long that takes.
     Own,
     /// It is a plug-in: it misses what it has no room for.
@@ -32,7 +32,11 @@ pub enum Kind {
 impl Observer {
     /// An observer of that name.
     #[must_use]
-    pub fn new(name: impl Into<String>, recipient: Recipient<Published>, kind: Kind) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        recipient: Recipient<Published>,
+        kind: ObserverKind,
+    ) -> Self {
         Self { name: name.into(), recipient, kind, missed: 0, gone: false }
     }
 
@@ -47,7 +51,7 @@ impl Observer {
         if self.gone {
             return false;
         }
-        let Kind::PlugIn { required } = self.kind else {
+        let ObserverKind::PlugIn { required } = self.kind else {
             self.recipient.do_send(published.clone());
             return false;
         };
@@ -89,7 +93,7 @@ mod tests {
     use actix::{Actor, Arbiter, Context, Handler};
 
     use super::*;
-    use crate::domain::event::{Command, Event, Record};
+    use crate::domain::event::{Event, Record, RunCommand};
     use crate::domain::money::Usd;
     use crate::domain::time::Timestamp;
 
@@ -115,7 +119,7 @@ mod tests {
     }
 
     fn published(seq: u64) -> Published {
-        let event = Event::CommandReceived { id: String::new(), command: Command::Stop };
+        let event = Event::CommandReceived { id: String::new(), command: RunCommand::Stop };
         let record = Arc::new(Record { seq, at: Timestamp(0), event });
         Published { record, line: "".into(), agent: None, total_cost: Usd::ZERO, missed: 0 }
     }
@@ -133,7 +137,7 @@ mod tests {
                 ctx.set_mailbox_capacity(1);
                 slow
             });
-            let kind = Kind::PlugIn { required: true };
+            let kind = ObserverKind::PlugIn { required: true };
             let mut observer = Observer::new("slow", address.recipient(), kind);
             assert!(!observer.tell(&published(1)), "it has begun");
             is_busy.recv().expect("it is at its first record");

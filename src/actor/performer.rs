@@ -5,20 +5,20 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::runner::Local;
-use crate::domain::fact::{FactChange, Facts};
-use crate::domain::home::Home;
+use super::runner::LocalFuture;
+use crate::domain::fact::{FactChange, KnownFacts};
+use crate::domain::home::WorkingDir;
 use crate::domain::id::AgentId;
-use crate::domain::instance::{Errand, Fetched};
+use crate::domain::instance::{Activity, ActivityResult};
 use crate::domain::operation::Operation;
 use crate::domain::turn::TurnId;
-pub use crate::world::outcome::Performed;
+pub use crate::world::outcome::OperationOutcome;
 
 /// What came of an errand.
 #[derive(Debug)]
-pub enum Errands {
+pub enum ActivityOutcome {
     /// What was fetched, or why the program cannot have it.
-    Done(Result<Fetched, String>),
+    Done(Result<ActivityResult, String>),
     /// It was ended, and is still due.
     Ended,
     /// The disk does not do what it should, and it is still due.
@@ -27,7 +27,7 @@ pub enum Errands {
 
 /// What came of looking at an agent's directory, or of making it.
 #[derive(Debug)]
-pub enum Found<T> {
+pub enum LookupOutcome<T> {
     /// It is there, or why it is not, and what to do.
     Done(Result<T, String>),
     /// It was ended, and is still due.
@@ -35,42 +35,52 @@ pub enum Found<T> {
 }
 
 /// Performs operations, each in the home of its agent.
-pub trait Performer {
+pub trait ActivityExecutor {
     /// Performs an operation; `name` is the same for the same one after a
     /// crash, and `again` says that it may have been begun before.
     fn perform(
         self: Rc<Self>,
         name: String,
-        home: Home,
+        home: WorkingDir,
         operation: Operation,
         again: bool,
-    ) -> Local<Performed>;
+    ) -> LocalFuture<OperationOutcome>;
 
     /// Does an errand of a program; the step is the same for the same one after a crash, and `again`
     /// says that it may have been begun before.
     fn fetch(
         self: Rc<Self>,
         step: TurnId,
-        home: Home,
-        errand: Errand,
+        home: WorkingDir,
+        errand: Activity,
         again: bool,
-    ) -> Local<Errands>;
+    ) -> LocalFuture<ActivityOutcome>;
 
     /// The text of a file in an agent's home, of no more than so many bytes.
-    fn text(self: Rc<Self>, home: Home, file: String, most: u64) -> Local<Found<String>>;
+    fn text(
+        self: Rc<Self>,
+        home: WorkingDir,
+        file: String,
+        most: u64,
+    ) -> LocalFuture<LookupOutcome<String>>;
 
     /// Whether there is such a directory.
-    fn directory(self: Rc<Self>, home: Home) -> Local<Found<()>>;
+    fn directory(self: Rc<Self>, home: WorkingDir) -> LocalFuture<LookupOutcome<()>>;
 
     /// The commit an agent's home is at, where the worktrees of its children begin.
-    fn commit(self: Rc<Self>, name: String, home: Home) -> Local<Found<String>>;
+    fn commit(self: Rc<Self>, name: String, home: WorkingDir)
+    -> LocalFuture<LookupOutcome<String>>;
 
     /// Sees to it that an agent's worktree is there. It is made at `base`, or else at the commit that
     /// the agent's parent is at.
-    fn worktree(self: Rc<Self>, agent: AgentId, base: Option<String>) -> Local<Found<()>>;
+    fn worktree(
+        self: Rc<Self>,
+        agent: AgentId,
+        base: Option<String>,
+    ) -> LocalFuture<LookupOutcome<()>>;
 
     /// The path of an agent's home, for a graph that asks where it is.
-    fn whereabouts(&self, _home: &Home) -> Option<String> {
+    fn whereabouts(&self, _home: &WorkingDir) -> Option<String> {
         None
     }
 
@@ -78,7 +88,11 @@ pub trait Performer {
     ///
     /// # Errors
     /// Why they cannot be seen.
-    fn news(&self, labels: &BTreeSet<String>, known: &Facts) -> Result<Vec<FactChange>, String>;
+    fn news(
+        &self,
+        labels: &BTreeSet<String>,
+        known: &KnownFacts,
+    ) -> Result<Vec<FactChange>, String>;
 
     /// Ends what runs.
     fn stop(&self);

@@ -7,25 +7,25 @@ use actix::{
 };
 
 use super::clock::now;
-use super::context::Context;
-use super::message::{Throttled, TurnEnded};
-use super::runner::Notice;
+use super::context::RunContext;
+use super::message::{ApiThrottled, TurnEnded};
+use super::runner::TurnNotice;
 use crate::domain::refusal::notice as notice_of;
-use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome};
+use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure};
 
 /// A running turn.
-pub struct Process {
+pub struct TurnActor {
     input: StepInput,
-    context: Rc<Context>,
+    context: Rc<RunContext>,
     agent: Recipient<TurnEnded>,
 }
 
-impl Process {
+impl TurnActor {
     /// Starts a turn for an agent, which is told when it has ended.
     #[must_use]
     pub fn launch(
         input: StepInput,
-        context: Rc<Context>,
+        context: Rc<RunContext>,
         agent: Recipient<TurnEnded>,
     ) -> Addr<Self> {
         Self { input, context, agent }.start()
@@ -36,7 +36,7 @@ impl Process {
     }
 }
 
-impl Actor for Process {
+impl Actor for TurnActor {
     type Context = Ctx<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -44,14 +44,14 @@ impl Actor for Process {
         self.context.registry.running(&agent, now());
         let registry = std::sync::Arc::clone(&self.context.registry);
         let context = Rc::clone(&self.context);
-        let notices = Box::new(move |notice: Notice<'_>| match notice {
-            Notice::Active(seen) => registry.active(&agent, seen),
-            Notice::Refused(refusal) => {
+        let notices = Box::new(move |notice: TurnNotice<'_>| match notice {
+            TurnNotice::Active(seen) => registry.active(&agent, seen),
+            TurnNotice::Refused(refusal) => {
                 let refused = notice_of(refusal);
                 tracing::warn!(agent = %agent, "{refused}");
                 registry.active(&agent, &refused);
             }
-            Notice::Throttled => context.supervisor.throttles.do_send(Throttled),
+            TurnNotice::Throttled => context.supervisor.throttles.do_send(ApiThrottled),
         });
         let turn = Rc::clone(&self.context.runner).run(self.input.clone(), notices);
         ctx.spawn(turn.into_actor(self).map(|outcome, this, ctx| {
@@ -63,7 +63,7 @@ impl Actor for Process {
     fn stopped(&mut self, _: &mut Self::Context) {
         if std::thread::panicking() {
             let message = "the runtime failed while it followed this turn";
-            self.tell(StepOutcome::Failed(Failure::new(Cause::Panic, message)));
+            self.tell(StepOutcome::Failed(TurnFailure::new(FailureCause::Panic, message)));
         }
     }
 }

@@ -8,28 +8,28 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::domain::id::{Folder, StateName};
-use crate::language::graph::program::Program;
-use crate::language::graph::read::{Profile, read};
-use crate::language::graph::vocabulary::Vocabulary;
-use crate::language::source::Source;
+use crate::language::graph::program::Graph;
+use crate::language::graph::read::{GraphProfile, read};
+use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::source::WorkflowSource;
 
 /// The graphs that have been read, by folder and file.
-type Read = HashMap<(Option<Folder>, StateName), Rc<Program>>;
+type GraphsByFile = HashMap<(Option<Folder>, StateName), Rc<Graph>>;
 
 /// The graphs of a run.
 #[derive(Debug, Default)]
-pub struct Programs {
+pub struct GraphCache {
     /// The types its nodes may use.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: GraphVocabulary,
     /// Whether a graph that was edited since an agent entered it is taken as it is now.
     pub migrate: bool,
-    read: RefCell<Read>,
+    read: RefCell<GraphsByFile>,
 }
 
-impl Programs {
+impl GraphCache {
     /// Graphs with these types.
     #[must_use]
-    pub fn new(vocabulary: Vocabulary, migrate: bool) -> Self {
+    pub fn new(vocabulary: GraphVocabulary, migrate: bool) -> Self {
         Self { vocabulary, migrate, read: RefCell::default() }
     }
 
@@ -41,15 +41,15 @@ impl Programs {
         &self,
         folder: Option<&Folder>,
         file: &StateName,
-        source: &dyn Source,
-    ) -> Result<Rc<Program>, String> {
+        source: &dyn WorkflowSource,
+    ) -> Result<Rc<Graph>, String> {
         let key = (folder.cloned(), file.clone());
         if let Some(program) = self.read.borrow().get(&key) {
             return Ok(Rc::clone(program));
         }
         let text = source.read(file).map_err(|error| error.to_string())?;
         let path = source.path(file);
-        let reading = read(&path, None, &text, &self.vocabulary, source, Profile::Lenient);
+        let reading = read(&path, None, &text, &self.vocabulary, source, GraphProfile::Lenient);
         let program = reading.program.ok_or_else(|| {
             let errors = reading.diagnostics.iter().filter(|one| one.is_error());
             errors.map(ToString::to_string).collect::<Vec<_>>().join("\n")

@@ -22,14 +22,14 @@ pub struct AgentView {
     /// How many returns it has pending.
     pub stack: usize,
     /// What it does.
-    pub phase: Phase,
+    pub phase: AgentStatus,
     /// What its turns have cost.
     pub cost: Usd,
 }
 
 /// What an agent does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Phase {
+pub enum AgentStatus {
     /// It waits for one of the run's permits.
     Waiting,
     /// It waits before a turn is run again.
@@ -92,13 +92,13 @@ impl AgentView {
             state: agent.place(),
             session: agent.session.id.clone(),
             stack: agent.stack.len(),
-            phase: Phase::of(agent),
+            phase: AgentStatus::of(agent),
             cost: agent.cost_usd,
         }
     }
 }
 
-impl Phase {
+impl AgentStatus {
     /// What an agent does whose turn does not run.
     fn of(agent: &Agent) -> Self {
         if let Some(asked) = &agent.asked {
@@ -131,9 +131,9 @@ impl Phase {
 
 /// All live agents of a run.
 #[derive(Debug, Default)]
-pub struct Registry(DashMap<AgentId, AgentView>);
+pub struct AgentRegistry(DashMap<AgentId, AgentView>);
 
-impl Registry {
+impl AgentRegistry {
     /// Shows an agent as it is now.
     pub fn show(&self, view: AgentView) {
         self.0.insert(view.id.clone(), view);
@@ -147,14 +147,14 @@ impl Registry {
     /// Shows that an agent's turn runs.
     pub fn running(&self, agent: &AgentId, since: Timestamp) {
         if let Some(mut view) = self.0.get_mut(agent) {
-            view.phase = Phase::Running { since, activity: String::new() };
+            view.phase = AgentStatus::Running { since, activity: String::new() };
         }
     }
 
     /// Shows what a running turn was seen doing.
     pub fn active(&self, agent: &AgentId, seen: &str) {
         if let Some(mut view) = self.0.get_mut(agent)
-            && let Phase::Running { activity, .. } = &mut view.phase
+            && let AgentStatus::Running { activity, .. } = &mut view.phase
             && activity != seen
         {
             seen.clone_into(activity);
@@ -177,7 +177,7 @@ impl Registry {
     #[must_use]
     pub fn views(&self) -> Vec<AgentView> {
         let mut views: Vec<AgentView> = self.0.iter().map(|entry| entry.value().clone()).collect();
-        let idle = |view: &AgentView| !matches!(view.phase, Phase::Running { .. });
+        let idle = |view: &AgentView| !matches!(view.phase, AgentStatus::Running { .. });
         views.sort_by(|a, b| idle(a).cmp(&idle(b)).then_with(|| a.id.cmp(&b.id)));
         views
     }

@@ -9,20 +9,24 @@ use std::rc::Rc;
 
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::turn::{StepInput, StepOutcome, TurnId};
-use crate::process::claude::Claude;
-pub use crate::process::follow::Stop;
-pub use crate::process::notice::Notice;
+use crate::process::claude::ClaudeRunner;
+pub use crate::process::follow::StopLevel;
+pub use crate::process::notice::TurnNotice;
 
 /// A future that stays on its thread.
-pub type Local<T> = Pin<Box<dyn Future<Output = T>>>;
+pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
 /// Is told what a turn is seen doing.
-pub type Notices = Box<dyn Fn(Notice<'_>)>;
+pub type TurnNoticeHandler = Box<dyn Fn(TurnNotice<'_>)>;
 
 /// Runs turns.
 pub trait StepRunner {
     /// Runs a turn, or attaches to one that runs, or gives the outcome of one that has ended.
-    fn run(self: Rc<Self>, input: StepInput, notices: Notices) -> Local<StepOutcome>;
+    fn run(
+        self: Rc<Self>,
+        input: StepInput,
+        notices: TurnNoticeHandler,
+    ) -> LocalFuture<StepOutcome>;
 
     /// Those of the turns that were begun before: they run already, or have ended.
     fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId>;
@@ -51,50 +55,54 @@ pub trait StepRunner {
     fn stop(&self, _agent: &AgentId) {}
 
     /// Tells all running turns to stop, and those that are yet to start not to.
-    fn stop_all(&self, how: Stop);
+    fn stop_all(&self, how: StopLevel);
 
     /// Ends whatever is left running of the run, but for the turns to `keep`.
-    fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> Local<usize>;
+    fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> LocalFuture<usize>;
 }
 
-impl StepRunner for Claude {
-    fn run(self: Rc<Self>, input: StepInput, notices: Notices) -> Local<StepOutcome> {
-        Box::pin(async move { Claude::run(&self, &input, notices).await })
+impl StepRunner for ClaudeRunner {
+    fn run(
+        self: Rc<Self>,
+        input: StepInput,
+        notices: TurnNoticeHandler,
+    ) -> LocalFuture<StepOutcome> {
+        Box::pin(async move { ClaudeRunner::run(&self, &input, notices).await })
     }
 
     fn capacity(&self) -> usize {
-        Claude::capacity(self)
+        ClaudeRunner::capacity(self)
     }
 
     fn fits(&self) -> usize {
-        Claude::fits(self)
+        ClaudeRunner::fits(self)
     }
 
     fn keep(&self, agent: &AgentId, wanted: &dyn Fn(&SessionId) -> bool) {
-        Claude::keep(self, agent, wanted);
+        ClaudeRunner::keep(self, agent, wanted);
     }
 
     fn offer(&self) -> Option<SessionId> {
-        Claude::offer(self)
+        ClaudeRunner::offer(self)
     }
 
     fn promise(&self, session: &SessionId) {
-        Claude::promise(self, session);
+        ClaudeRunner::promise(self, session);
     }
 
     fn begun(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
-        Claude::begun(self, turns)
+        ClaudeRunner::begun(self, turns)
     }
 
     fn stop(&self, agent: &AgentId) {
-        Claude::stop(self, agent);
+        ClaudeRunner::stop(self, agent);
     }
 
-    fn stop_all(&self, how: Stop) {
-        Claude::stop_all(self, how);
+    fn stop_all(&self, how: StopLevel) {
+        ClaudeRunner::stop_all(self, how);
     }
 
-    fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> Local<usize> {
-        Box::pin(async move { Claude::sweep(&self, &keep).await })
+    fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> LocalFuture<usize> {
+        Box::pin(async move { ClaudeRunner::sweep(&self, &keep).await })
     }
 }

@@ -5,36 +5,36 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::runner::{Local, Notice, Notices, StepRunner, Stop};
+use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
 use crate::domain::capacity;
 use crate::domain::id::AgentId;
 use crate::domain::settings::MaxProcs;
-use crate::domain::turn::{Cause, Failure, Reply, StepInput, StepOutcome, TurnId};
+use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure, TurnId, TurnReply};
 use crate::language::output::placeholder;
-use crate::language::replies::Replies;
+use crate::language::replies::ScriptedReplies;
 use crate::language::template;
 use crate::process::machine;
-use crate::process::stops::Stops;
+use crate::process::stops::CancellationTokens;
 
 /// A script, as a run uses it.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedRunner {
     path: String,
-    replies: Replies,
+    replies: ScriptedReplies,
     capacity: usize,
-    stops: Stops,
+    stops: CancellationTokens,
 }
 
-impl Scripted {
+impl ScriptedRunner {
     /// The replies of a workflow; `path` is named when they run out, and so many turns may run at
     /// the same time.
     #[must_use]
-    pub fn new(path: String, replies: Replies, max_procs: MaxProcs) -> Self {
+    pub fn new(path: String, replies: ScriptedReplies, max_procs: MaxProcs) -> Self {
         let capacity = match max_procs {
             MaxProcs::Auto => capacity::processes(machine::cores(), None),
             MaxProcs::Count(count) => count,
         };
-        Self { path, replies, capacity, stops: Stops::default() }
+        Self { path, replies, capacity, stops: CancellationTokens::default() }
     }
 
     async fn answer(&self, input: &StepInput) -> StepOutcome {
@@ -42,7 +42,10 @@ impl Scripted {
         let scripted = match self.replies.reply(&self.path, folder, &input.state, input.visit) {
             Ok(scripted) => scripted,
             Err(error) => {
-                return StepOutcome::Failed(Failure::new(Cause::Workflow, error.to_string()));
+                return StepOutcome::Failed(TurnFailure::new(
+                    FailureCause::Workflow,
+                    error.to_string(),
+                ));
             }
         };
         let mut stop = self.stops.of_turn(&input.turn.agent);
@@ -50,31 +53,35 @@ impl Scripted {
             () = tokio::time::sleep(Duration::from_millis(scripted.delay_ms)), if scripted.delay_ms > 0 => {}
             () = told_to_stop(&mut stop, input.limits.shutdown_ms), if scripted.delay_ms > 0 => {
                 let message = "the turn was ended because the run was told to stop";
-                return StepOutcome::Failed(Failure::new(Cause::Interrupted, message));
+                return StepOutcome::Failed(TurnFailure::new(FailureCause::Interrupted, message));
             }
             () = std::future::ready(()), if scripted.delay_ms == 0 => {}
         }
         let filled = template::fill(&scripted.text, |name| placeholder(&input.values, name));
-        StepOutcome::Replied(Reply {
+        StepOutcome::Replied(TurnReply {
             text: filled.text,
             cost: scripted.cost,
             duration_ms: scripted.delay_ms,
-            ..Reply::default()
+            ..TurnReply::default()
         })
     }
 }
 
 /// Waits until the turn is to end: at once, or when its grace is over.
-async fn told_to_stop(stop: &mut watch::Receiver<Stop>, grace_ms: u64) {
-    let _ = stop.wait_for(|&told| told != Stop::No).await;
+async fn told_to_stop(stop: &mut watch::Receiver<StopLevel>, grace_ms: u64) {
+    let _ = stop.wait_for(|&told| told != StopLevel::No).await;
     let grace = Duration::from_millis(grace_ms);
-    let _ = tokio::time::timeout(grace, stop.wait_for(|&told| told > Stop::Patiently)).await;
+    let _ = tokio::time::timeout(grace, stop.wait_for(|&told| told > StopLevel::Patiently)).await;
 }
 
-impl StepRunner for Scripted {
-    fn run(self: Rc<Self>, input: StepInput, notices: Notices) -> Local<StepOutcome> {
+impl StepRunner for ScriptedRunner {
+    fn run(
+        self: Rc<Self>,
+        input: StepInput,
+        notices: TurnNoticeHandler,
+    ) -> LocalFuture<StepOutcome> {
         Box::pin(async move {
-            notices(Notice::Active("scripted"));
+            notices(TurnNotice::Active("scripted"));
             let outcome = self.answer(&input).await;
             self.stops.forget(&input.turn.agent);
             outcome
@@ -93,11 +100,11 @@ impl StepRunner for Scripted {
         self.stops.stop(agent);
     }
 
-    fn stop_all(&self, how: Stop) {
+    fn stop_all(&self, how: StopLevel) {
         self.stops.stop_all(how);
     }
 
-    fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> Local<usize> {
+    fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> LocalFuture<usize> {
         Box::pin(std::future::ready(0))
     }
 }

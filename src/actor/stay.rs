@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// For what a run stays up: for signals and times if nothing is said, not for questions.
 #[derive(Debug, Clone)]
-pub struct Stay {
+pub struct KeepAlive {
     questions: Arc<AtomicBool>,
     signals: bool,
 }
 
-impl Default for Stay {
+impl Default for KeepAlive {
     fn default() -> Self {
         Self { questions: Arc::default(), signals: true }
     }
 }
 
-impl Stay {
+impl KeepAlive {
     /// For questions too, until this is taken back.
     #[must_use]
     pub fn up() -> Self {

@@ -21,58 +21,58 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
-use self::alarms::Alarms;
-use super::agent::Agent;
+use self::alarms::AgentTimers;
+use super::agent::AgentActor;
 use super::clock::now;
-use super::context::Context;
-use super::message::{Journaled, Published};
+use super::context::RunContext;
+use super::message::{JournalReported, Published};
 use super::observer::Observer;
 use super::registry::AgentView;
-use super::stay::Stay;
-use crate::domain::admission::Admission;
+use super::stay::KeepAlive;
+use crate::domain::admission::AdmissionQueue;
 use crate::domain::apply::apply;
 use crate::domain::effect::Effect;
 use crate::domain::event::{Event, Record};
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
-use crate::domain::run::{Pause, Run};
+use crate::domain::run::{PauseReason, Run};
 use crate::domain::settings::{OnBudget, Settings};
-use crate::domain::throttle::Throttle;
+use crate::domain::throttle::TurnThrottle;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
 use crate::store;
 use crate::store::run_store::RunStore;
-use crate::store::writer::Outcome;
+use crate::store::writer::WriteOutcome;
 
 /// The owner of a run.
 pub struct Supervisor {
     run: Run,
     store: RunStore,
-    start: Start,
-    context: Rc<Context>,
-    agents: HashMap<AgentId, Addr<Agent>>,
-    admission: Admission,
+    start: SupervisorStart,
+    context: Rc<RunContext>,
+    agents: HashMap<AgentId, Addr<AgentActor>>,
+    admission: AdmissionQueue,
     /// The agents that walk graphs, or whose programs have something done, for which nobody needs a permit.
     walking: HashSet<AgentId>,
     /// The agents whose operation may have been begun before.
     again: HashSet<AgentId>,
     /// The agents that records on their way to the disk owe a turn, and how often.
     owed: HashMap<AgentId, usize>,
-    alarms: Alarms,
+    alarms: AgentTimers,
     /// Whether it stays up while questions wait.
-    stays: Stay,
-    throttle: Throttle,
+    stays: KeepAlive,
+    throttle: TurnThrottle,
     looks_again: bool,
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingRecord>,
     commands: HashSet<String>,
-    ending: Ending,
+    ending: ShutdownPhase,
     observers: Vec<Observer>,
     done: Option<oneshot::Sender<Result<Run, store::Error>>>,
 }
 
 /// What a supervisor begins with.
 #[derive(Debug)]
-pub enum Start {
+pub enum SupervisorStart {
     /// A run whose first record is in its journal already.
     New(Box<Record>),
     /// A run that was there before, and the settings under which it goes on.
@@ -81,7 +81,7 @@ pub enum Start {
     Begun,
 }
 
-impl Start {
+impl SupervisorStart {
     /// How a run goes on under these settings: from its first record, if no turn of it has begun and
     /// they are the same.
     #[must_use]
@@ -103,21 +103,21 @@ impl Start {
 }
 
 /// What a supervisor is made of.
-pub struct Parts {
+pub struct SupervisorArgs {
     /// The run.
     pub run: Run,
     /// Its directory; the journal's thread is running.
     pub store: RunStore,
     /// How it begins.
-    pub start: Start,
+    pub start: SupervisorStart,
     /// The turns that were begun before.
     pub begun: Vec<TurnId>,
     /// How many turns may run at the same time.
-    pub throttle: Throttle,
+    pub throttle: TurnThrottle,
     /// What its agents share.
-    pub context: Rc<Context>,
+    pub context: Rc<RunContext>,
     /// Whether it stays up while questions wait.
-    pub stays: Stay,
+    pub stays: KeepAlive,
     /// Who is told of every record.
     pub observers: Vec<Observer>,
     /// Who is told of the end.
@@ -125,7 +125,7 @@ pub struct Parts {
 }
 
 /// A record that has been handed to the journal, and what is owed when it is durable.
-struct Pending {
+struct PendingRecord {
     record: Record,
     line: String,
     effects: Vec<Effect>,
@@ -134,13 +134,13 @@ struct Pending {
 }
 
 /// How far a run is on its way to hold still.
-enum Ending {
+enum ShutdownPhase {
     /// It goes on.
     No,
     /// No turn may start; running ones come to their end.
     Holding {
         /// What to record then; absent if it is recorded already.
-        pause: Option<Pause>,
+        pause: Option<PauseReason>,
         /// Whether running turns have been told to come to their end.
         told: bool,
     },
@@ -151,9 +151,10 @@ enum Ending {
 impl Supervisor {
     /// A supervisor for a run; it begins when it is started.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
-        let Parts { run, store, start, begun, throttle, context, stays, observers, done } = parts;
-        let mut admission = Admission::default();
+    pub fn new(parts: SupervisorArgs) -> Self {
+        let SupervisorArgs { run, store, start, begun, throttle, context, stays, observers, done } =
+            parts;
+        let mut admission = AdmissionQueue::default();
         let on_budget = start.settings(&run).on_budget;
         admission.turn_away_without_budget(on_budget == OnBudget::End);
         for turn in begun {
@@ -162,19 +163,19 @@ impl Supervisor {
             }
         }
         let again = match start {
-            Start::Again(_) => {
+            SupervisorStart::Again(_) => {
                 let walking =
                     run.agents.values().filter(|agent| agent.walks() || agent.has_errand());
                 walking.map(|agent| agent.id.clone()).collect()
             }
-            Start::New(_) | Start::Begun => HashSet::new(),
+            SupervisorStart::New(_) | SupervisorStart::Begun => HashSet::new(),
         };
         Self {
             admission,
             again,
             walking: HashSet::new(),
             owed: HashMap::new(),
-            alarms: Alarms::default(),
+            alarms: AgentTimers::default(),
             stays,
             throttle,
             looks_again: false,
@@ -185,7 +186,7 @@ impl Supervisor {
             agents: HashMap::new(),
             pending: VecDeque::new(),
             commands: HashSet::new(),
-            ending: Ending::No,
+            ending: ShutdownPhase::No,
             observers,
             done: Some(done),
         }
@@ -222,7 +223,7 @@ impl Supervisor {
             let agent =
                 record.event.agent().and_then(|id| self.run.agents.get(id)).map(AgentView::of);
             self.owes(&effects);
-            self.pending.push_back(Pending { record, line, effects, agent, total_cost });
+            self.pending.push_back(PendingRecord { record, line, effects, agent, total_cost });
         }
     }
 
@@ -249,9 +250,9 @@ impl Supervisor {
     }
 
     /// Does what is owed once a record is durable, and tells the observers.
-    fn committed(&mut self, pending: Pending, ctx: &mut Ctx<Self>) {
+    fn committed(&mut self, pending: PendingRecord, ctx: &mut Ctx<Self>) {
         point("adopt.before");
-        let Pending { record, line, effects, agent, total_cost } = pending;
+        let PendingRecord { record, line, effects, agent, total_cost } = pending;
         if let Some(view) = &agent {
             self.context.registry.show(view.clone());
         }
@@ -275,7 +276,7 @@ impl Supervisor {
         }
         if let Some(plugin) = missing {
             let because = "it is required, and has failed".to_owned();
-            self.hold(Some(Pause::Plugin { plugin, because }), ctx);
+            self.hold(Some(PauseReason::Plugin { plugin, because }), ctx);
         }
     }
 }
@@ -288,15 +289,15 @@ impl Actor for Supervisor {
     }
 }
 
-impl Handler<Journaled> for Supervisor {
+impl Handler<JournalReported> for Supervisor {
     type Result = ();
 
-    fn handle(&mut self, Journaled(outcome): Journaled, ctx: &mut Self::Context) {
-        if matches!(self.ending, Ending::Over) {
+    fn handle(&mut self, JournalReported(outcome): JournalReported, ctx: &mut Self::Context) {
+        if matches!(self.ending, ShutdownPhase::Over) {
             return;
         }
         match outcome {
-            Outcome::Durable(seq) => {
+            WriteOutcome::Durable(seq) => {
                 while self.pending.front().is_some_and(|pending| pending.record.seq <= seq) {
                     if let Some(pending) = self.pending.pop_front() {
                         self.committed(pending, ctx);
@@ -304,7 +305,7 @@ impl Handler<Journaled> for Supervisor {
                 }
                 self.look_around(ctx);
             }
-            Outcome::Failed => self.give_up(None, ctx),
+            WriteOutcome::Failed => self.give_up(None, ctx),
         }
     }
 }

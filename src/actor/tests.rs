@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use self::stage::{Player, Stage, ended, files, says, settings};
 use crate::domain::event::Event;
-use crate::domain::run::Status;
+use crate::domain::run::RunStatus;
 use crate::store::view;
 
 /// `A.md` forks three workers, one after the other, and calls a subroutine in between.
@@ -34,7 +34,7 @@ const WORKFLOW: &[(&str, &str)] = &[
 fn a_forked_run_comes_to_its_end() {
     let stage = Stage::new();
     let outcome = stage.play(settings(2), files(WORKFLOW), &Player::echo());
-    assert_eq!(outcome.run.status, Status::Completed);
+    assert_eq!(outcome.run.status, RunStatus::Completed);
     let expected = [
         ("main", ended("all of r")),
         ("main.1", ended("one")),
@@ -100,7 +100,7 @@ fn a_turn_starts_after_the_record_that_makes_it_due_is_on_disk() {
         Box::pin(std::future::ready(says(input, &input.prompt)))
     });
     let outcome = stage.play(settings(4), files(WORKFLOW), &player);
-    assert_eq!(outcome.run.status, Status::Completed, "{:?}", outcome.run.finished);
+    assert_eq!(outcome.run.status, RunStatus::Completed, "{:?}", outcome.run.finished);
     let failed = |event: &Event| matches!(event, Event::TurnFailed(_) | Event::AgentFailed(_));
     assert!(
         !outcome.records.iter().any(|record| failed(&record.event)),
@@ -137,7 +137,7 @@ fn no_more_turns_run_at_once_than_there_are_permits() {
     for permits in [1, 2, 3] {
         let player = slow();
         let outcome = Stage::new().play(settings(permits), files(WORKERS), &player);
-        assert_eq!(outcome.run.status, Status::Completed);
+        assert_eq!(outcome.run.status, RunStatus::Completed);
         assert_eq!(outcome.run.finished.len(), 5);
         assert!(player.most.get() <= permits, "{} with {permits} permits", player.most.get());
     }

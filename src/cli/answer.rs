@@ -11,39 +11,39 @@ use uuid::Uuid;
 
 use super::answers::agent_and_node;
 use super::args::answers::AnswerArgs;
-use super::exit::{Error, Exit};
-use super::questions::{self, Open};
+use super::exit::{CliExitCode, Error};
+use super::questions::{self, OpenQuestion};
 use super::{output, person};
 use crate::actor::clock::now;
 use crate::domain::apply::apply;
-use crate::domain::decide::{Unanswerable, answer as decide};
-use crate::domain::event::{Command, Event, QuestionAnswered, Record};
+use crate::domain::decide::{AnswerError, answer as decide};
+use crate::domain::event::{Event, QuestionAnswered, Record, RunCommand};
 use crate::domain::id::RunId;
 use crate::domain::printable::{one_line, printable_line};
-use crate::domain::question::{Answer, Given, OTHER};
+use crate::domain::question::{Answer, AnswerCommand, OTHER};
 use crate::domain::run::Run;
 use crate::language::hint::closest;
 use crate::proof::ProofKey;
 use crate::runtime::place;
 use crate::store::inbox;
-use crate::store::layout::{Root, RunDir};
-use crate::store::view::{View, look};
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::view::{RunView, look};
 use crate::{domain, store};
 
 /// `raymond answer`
 ///
 /// # Errors
 /// [`Error::Usage`] for what is no answer to a question that waits, [`Error::Store`] if there is no such run.
-pub fn answer(args: &AnswerArgs) -> Result<Exit, Error> {
+pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     if !args.answers.is_empty() {
         person::must_act("answer a question of a run")?;
     }
     let key = place::user_state()?.key()?;
-    let root = Root::new(&args.one.dir.dir);
-    let View { run, .. } = look(&root, &args.one.run)?;
+    let root = RunsRoot::new(&args.one.dir.dir);
+    let RunView { run, .. } = look(&root, &args.one.run)?;
     let dir = root.run(&run.workflow_id);
     let _one_at_a_time = inbox::turn(&dir.inbox())?;
-    let View { mut run, held, .. } = look(&root, &args.one.run)?;
+    let RunView { mut run, held, .. } = look(&root, &args.one.run)?;
     let waiting = taken_from_inbox(&mut run, &dir, &key)?;
     let mut answered = Vec::new();
     for (name, text) in &args.answers {
@@ -66,13 +66,13 @@ pub fn answer(args: &AnswerArgs) -> Result<Exit, Error> {
 ///
 /// # Errors
 /// [`store::Error`].
-pub(super) fn put(dir: &RunDir, given: Given, key: &ProofKey) -> Result<(), store::Error> {
+pub(super) fn put(dir: &RunDir, given: AnswerCommand, key: &ProofKey) -> Result<(), store::Error> {
     let name = format!("{:013}-{}", now().0, Uuid::new_v4().simple());
-    inbox::put(&dir.inbox(), &name, &Command::Answer(given), key)
+    inbox::put(&dir.inbox(), &name, &RunCommand::Answer(given), key)
 }
 
 /// What someone means by NAME=TEXT.
-fn given(name: &str, text: &str) -> Result<Given, Error> {
+fn given(name: &str, text: &str) -> Result<AnswerCommand, Error> {
     let (agent, node) = match agent_and_node(name) {
         Some((agent, node)) => (Some(agent), node),
         None => (None, name),
@@ -81,7 +81,7 @@ fn given(name: &str, text: &str) -> Result<Given, Error> {
     if text == "-" {
         text = from_stdin("read the answer from")?;
     }
-    Ok(Given { agent, step: None, node: node.to_owned(), text })
+    Ok(AnswerCommand { agent, step: None, node: node.to_owned(), text })
 }
 
 /// The text on stdin, without the ends of lines after it.
@@ -103,7 +103,7 @@ fn taken_from_inbox(
     let lying =
         if dir.inbox().is_dir() { inbox::list(&dir.inbox(), Some(key))? } else { Vec::new() };
     for entry in lying {
-        let Some(Command::Answer(given)) = entry.command else { continue };
+        let Some(RunCommand::Answer(given)) = entry.command else { continue };
         if let Ok(Event::QuestionAnswered(event)) = decide(run, &given) {
             happen(run, Event::QuestionAnswered(event.clone()));
             taken.push(event);
@@ -121,13 +121,13 @@ fn happen(run: &mut Run, event: Event) {
 fn examine(
     run: &Run,
     waiting: &[QuestionAnswered],
-    given: Given,
-) -> Result<(Given, QuestionAnswered), Error> {
+    given: AnswerCommand,
+) -> Result<(AnswerCommand, QuestionAnswered), Error> {
     let id = &run.workflow_id;
     let event = match decide(run, &given) {
         Ok(Event::QuestionAnswered(event)) => event,
         Ok(_) => return Err(Error::Usage(format!("{} is not asked", given.node))),
-        Err(Unanswerable::NoQuestion { .. }) => {
+        Err(AnswerError::NoQuestion { .. }) => {
             return Err(Error::Usage(nobody_asks(run, waiting, &given)));
         }
         Err(error) => return Err(Error::Usage(error.to_string())),
@@ -140,12 +140,16 @@ fn examine(
             given.node, event.turn.agent, late.state
         )));
     }
-    let to = Given { agent: Some(event.turn.agent.clone()), step: Some(event.turn.step), ..given };
+    let to = AnswerCommand {
+        agent: Some(event.turn.agent.clone()),
+        step: Some(event.turn.step),
+        ..given
+    };
     Ok((to, event))
 }
 
 /// That nobody asks under a name: it was answered already, or another one was meant.
-fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &Given) -> String {
+fn nobody_asks(run: &Run, waiting: &[QuestionAnswered], given: &AnswerCommand) -> String {
     let (id, node) = (&run.workflow_id, &given.node);
     let whose = |agent: &domain::id::AgentId| given.agent.as_ref().is_none_or(|one| one == agent);
     let before = waiting.iter().find(|one| one.node == *node && whose(&one.turn.agent));
@@ -178,8 +182,8 @@ fn chosen(answer: &Answer) -> String {
 fn as_json(
     run: &RunId,
     held: bool,
-    answered: &[(Given, QuestionAnswered)],
-    open: &[Open],
+    answered: &[(AnswerCommand, QuestionAnswered)],
+    open: &[OpenQuestion],
 ) -> Value {
     let answered: Vec<Value> = answered
         .iter()
@@ -194,8 +198,8 @@ fn as_text(
     run: &Run,
     held: bool,
     waiting: &[QuestionAnswered],
-    answered: &[(Given, QuestionAnswered)],
-    open: &[Open],
+    answered: &[(AnswerCommand, QuestionAnswered)],
+    open: &[OpenQuestion],
 ) -> String {
     let id = &run.workflow_id;
     let said = |event: &QuestionAnswered| {

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::args::answers::Answers;
+use super::args::answers::QuestionArgs;
 use super::exit::Error;
 use crate::domain::id::AgentId;
 use crate::domain::settings::Settings;
-use crate::language::graph::answers::{Listed, read};
+use crate::language::graph::answers::{ListedAnswer, read};
 use crate::runtime;
 
 /// Adds what is given now to what was given before.
@@ -14,7 +14,7 @@ use crate::runtime;
 /// # Errors
 /// [`Error::Usage`] for a name with an agent before it, [`Error::Answers`] or [`Error::Io`] for a file that
 /// cannot be used.
-pub fn add(given: &Answers, settings: &mut Settings) -> Result<(), Error> {
+pub fn add(given: &QuestionArgs, settings: &mut Settings) -> Result<(), Error> {
     for (node, text) in &given.answer {
         if let Some((agent, name)) = agent_and_node(node) {
             return Err(Error::Usage(format!(
@@ -24,7 +24,7 @@ pub fn add(given: &Answers, settings: &mut Settings) -> Result<(), Error> {
         settings.answers.entry(node.clone()).or_default().push(text.clone());
     }
     let Some(path) = &given.answers else { return Ok(()) };
-    for Listed { node, text, .. } in listed(path)? {
+    for ListedAnswer { node, text, .. } in listed(path)? {
         settings.answers.entry(node).or_default().push(text);
     }
     Ok(())
@@ -37,7 +37,7 @@ pub fn agent_and_node(name: &str) -> Option<(AgentId, &str)> {
     Some((AgentId::parse(agent).ok()?, node))
 }
 
-fn listed(path: &Path) -> Result<Vec<Listed>, Error> {
+fn listed(path: &Path) -> Result<Vec<ListedAnswer>, Error> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::Io {
         doing: "read the answers in",
         path: path.to_owned(),
@@ -48,7 +48,7 @@ fn listed(path: &Path) -> Result<Vec<Listed>, Error> {
 
 /// Says of an answer that cannot be one where it stands.
 #[must_use]
-pub fn placed(error: runtime::Error, given: &Answers) -> Error {
+pub fn placed(error: runtime::Error, given: &QuestionArgs) -> Error {
     let runtime::Error::Answer { node, text, why } = &error else { return error.into() };
     let is_it = |one: &(String, String)| one.0 == *node && one.1 == *text;
     if given.answer.iter().any(is_it) {
@@ -57,7 +57,7 @@ pub fn placed(error: runtime::Error, given: &Answers) -> Error {
     let Some(path) = &given.answers else { return error.into() };
     let listed = listed(path).unwrap_or_default();
     match listed.into_iter().find(|one| one.node == *node && one.text == *text) {
-        Some(Listed { line, column, .. }) => {
+        Some(ListedAnswer { line, column, .. }) => {
             Error::Usage(format!("{}:{line}:{column}: {why}", path.display()))
         }
         None => error.into(),

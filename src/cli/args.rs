@@ -22,9 +22,9 @@ use self::readers::{
 use self::trust::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::worktrees::{WORKTREES_HELP, WorktreesArgs};
-use super::logging::Logging;
-use super::on_event::OnEvent;
-use super::options::Options;
+use super::logging::LoggingArgs;
+use super::on_event::OnEventCommand;
+use super::options::RunOptions;
 use super::schema::SchemaArgs;
 use crate::domain::id::RunId;
 use crate::language::prompt::step::RESERVED;
@@ -45,12 +45,12 @@ use crate::language::prompt::step::RESERVED;
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Run a workflow, or go on with a run
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
@@ -69,9 +69,9 @@ pub enum Command {
     #[command(after_help = FACTS_HELP)]
     Facts(FactsArgs),
     /// Show where a run stands
-    Status(OneRun),
+    Status(OneRunArgs),
     /// Show all runs
-    List(AllRuns),
+    List(AllRunsArgs),
     /// Show what happened in a run
     #[command(after_help = LOG_HELP)]
     Log(LogArgs),
@@ -115,10 +115,10 @@ pub enum Command {
     },
 }
 
-impl Command {
+impl CliCommand {
     /// What is logged, and what is run on an event, of those that can be told.
     #[must_use]
-    pub fn reports(&self) -> Option<(&Logging, Option<&OnEvent>)> {
+    pub fn reports(&self) -> Option<(&LoggingArgs, Option<&OnEventCommand>)> {
         let (logging, on_event) = match self {
             Self::Run(RunArgs { options, .. })
             | Self::Start(RunArgs { options, .. })
@@ -158,15 +158,15 @@ pub struct RunArgs {
 
     /// Where the runs are.
     #[command(flatten)]
-    pub dir: Dir,
+    pub dir: DirArgs,
 
     /// What is fixed when a run starts.
     #[command(flatten)]
-    pub birth: Birth,
+    pub birth: NewRunArgs,
 
     /// What can be changed when it goes on.
     #[command(flatten)]
-    pub options: Options,
+    pub options: RunOptions,
 }
 
 /// Options of `resume`.
@@ -182,16 +182,16 @@ pub struct ResumeArgs {
 
     /// Where the runs are.
     #[command(flatten)]
-    pub dir: Dir,
+    pub dir: DirArgs,
 
     /// What can be changed when it goes on.
     #[command(flatten)]
-    pub options: Options,
+    pub options: RunOptions,
 }
 
 /// What is fixed when a run starts.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Birth {
+pub struct NewRunArgs {
     /// Name the run instead of letting raymond choose an id
     #[arg(long, value_parser = RunId::parse)]
     pub id: Option<RunId>,
@@ -218,7 +218,7 @@ pub struct Birth {
 
     /// Who answers the prompts [default: claude]
     #[arg(long, value_enum)]
-    pub agent: Option<Answerer>,
+    pub agent: Option<AnswererArg>,
 
     /// The directory the agents work in [default: the current one]
     #[arg(long, value_name = "DIR")]
@@ -227,7 +227,7 @@ pub struct Birth {
 
 /// Who answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Answerer {
+pub enum AnswererArg {
     /// Claude Code
     Claude,
     /// The workflow's replies.yaml; no model is called
@@ -236,7 +236,7 @@ pub enum Answerer {
 
 /// Where the runs are.
 #[derive(Debug, Clone, Args)]
-pub struct Dir {
+pub struct DirArgs {
     /// The directory of all runs
     #[arg(long, env = "RAYMOND_DIR", default_value = ".raymond", hide_env_values = true)]
     pub dir: PathBuf,
@@ -244,13 +244,13 @@ pub struct Dir {
 
 /// A command about one run.
 #[derive(Debug, Clone, Args)]
-pub struct OneRun {
+pub struct OneRunArgs {
     /// The run's id
     #[arg(value_name = "RUN", value_parser = RunId::parse)]
     pub run: RunId,
     /// Where the runs are.
     #[command(flatten)]
-    pub dir: Dir,
+    pub dir: DirArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -258,10 +258,10 @@ pub struct OneRun {
 
 /// A command about all runs.
 #[derive(Debug, Clone, Args)]
-pub struct AllRuns {
+pub struct AllRunsArgs {
     /// Where the runs are.
     #[command(flatten)]
-    pub dir: Dir,
+    pub dir: DirArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -272,7 +272,7 @@ pub struct AllRuns {
 pub struct StopArgs {
     /// Which run.
     #[command(flatten)]
-    pub one: OneRun,
+    pub one: OneRunArgs,
     /// Wait until it holds still
     #[arg(long)]
     pub wait: bool,
@@ -283,18 +283,18 @@ pub struct StopArgs {
 pub struct RecoverArgs {
     /// Which runs.
     #[command(flatten)]
-    pub all_runs: AllRuns,
+    pub all_runs: AllRunsArgs,
     /// Let all of them go on, each in a process of its own, and wait for them
     #[arg(long)]
     pub all: bool,
 
     /// Run this command when one of them needs someone or ends; see `raymond run --help`
     #[arg(long, value_name = "CMD", requires = "all")]
-    pub on_event: Option<OnEvent>,
+    pub on_event: Option<OnEventCommand>,
 
     /// What is logged.
     #[command(flatten)]
-    pub logging: Logging,
+    pub logging: LoggingArgs,
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -12,16 +12,16 @@ use std::time::Duration;
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use console::Term;
 
-use self::keyboard::Keyboard;
-use self::line::{Line, Typed};
+use self::keyboard::KeyboardReader;
+use self::line::{LineEditor, LineInput};
 use super::answer::put;
-use super::questions::{self, Open};
-use crate::actor::message::{Finish, Published};
-use crate::actor::stay::Stay;
-use crate::domain::event::{Due, Event, Record};
+use super::questions::{self, OpenQuestion};
+use crate::actor::message::{FinishPublishing, Published};
+use crate::actor::stay::KeepAlive;
+use crate::domain::event::{Event, NextAction, Record};
 use crate::domain::id::AgentId;
 use crate::domain::printable::printable_line;
-use crate::domain::question::{Given, Question};
+use crate::domain::question::{AnswerCommand, Question};
 use crate::domain::run::Run;
 use crate::plugin::terminal::Terminal;
 use crate::proof::ProofKey;
@@ -32,36 +32,36 @@ const SETTLED: Duration = Duration::from_millis(100);
 
 /// The person at the terminal. When this is dropped, the terminal is as it was before.
 #[derive(Debug, Default)]
-pub(super) struct Person {
-    keyboard: Keyboard,
-    stay: Stay,
+pub(super) struct KeyboardGuard {
+    keyboard: KeyboardReader,
+    stay: KeepAlive,
 }
 
-impl Person {
+impl KeyboardGuard {
     /// One for whom a run stays up, until they say that they will not answer.
-    pub(super) fn for_whom(stay: Stay) -> Self {
-        Self { keyboard: Keyboard::default(), stay }
+    pub(super) fn for_whom(stay: KeepAlive) -> Self {
+        Self { keyboard: KeyboardReader::default(), stay }
     }
 }
 
-impl Drop for Person {
+impl Drop for KeyboardGuard {
     fn drop(&mut self) {
         self.keyboard.stop();
     }
 }
 
 /// The actor.
-pub(super) struct Asking {
+pub(super) struct AnswerPrompt {
     terminal: Terminal,
     dir: RunDir,
     key: ProofKey,
-    stay: Stay,
-    open: Vec<Open>,
+    stay: KeepAlive,
+    open: Vec<OpenQuestion>,
     asked: Option<(AgentId, u64)>,
     /// What was asked last has been answered here, and is on its way.
     sent: bool,
-    line: Line,
-    keyboard: Keyboard,
+    line: LineEditor,
+    keyboard: KeyboardReader,
     /// The run has begun, or goes on: what was open before may have its answer.
     begun: bool,
     /// Nobody answers here any more.
@@ -71,14 +71,14 @@ pub(super) struct Asking {
 /// Keys were typed; none, if no more can come.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Keys(Vec<u8>);
+struct KeysTyped(Vec<u8>);
 
-impl Asking {
+impl AnswerPrompt {
     /// Asks someone the questions of a run, as it stands.
     pub(super) fn new(
         terminal: Terminal,
         (dir, key): (RunDir, ProofKey),
-        person: &Person,
+        person: &KeyboardGuard,
         run: &Run,
     ) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Asking {
             open: questions::open(run),
             asked: None,
             sent: false,
-            line: Line::default(),
+            line: LineEditor::default(),
             keyboard: person.keyboard.clone(),
             begun: false,
             over: false,
@@ -124,25 +124,25 @@ impl Asking {
         self.terminal.prompt(Some(&format!("{what}{end}_")));
     }
 
-    fn current(&self) -> Option<&Open> {
+    fn current(&self) -> Option<&OpenQuestion> {
         let (agent, step) = self.asked.as_ref()?;
         self.open.iter().find(|one| one.agent == *agent && one.step == *step)
     }
 
-    fn typed(&mut self, typed: Typed) {
+    fn typed(&mut self, typed: LineInput) {
         let Some(one) = self.current() else { return };
         let text = match typed {
-            Typed::Entered(text) if text.trim().is_empty() => return,
-            Typed::Entered(text) => text,
-            Typed::End => return self.give_up(),
+            LineInput::Entered(text) if text.trim().is_empty() => return,
+            LineInput::Entered(text) => text,
+            LineInput::End => return self.give_up(),
         };
         if let Err(invalid) = one.question.read(&text) {
             return self.terminal.line(&printable_line(&invalid.to_string()));
         }
-        let given = Given {
+        let given = AnswerCommand {
             agent: Some(one.agent.clone()),
             step: Some(one.step),
-            ..Given::to(&one.question.node, &text)
+            ..AnswerCommand::to(&one.question.node, &text)
         };
         match put(&self.dir, given, &self.key) {
             Ok(()) => {
@@ -189,10 +189,10 @@ impl Asking {
 }
 
 /// The question that is asked with a record, if one is.
-fn asked(record: &Record) -> Option<Open> {
+fn asked(record: &Record) -> Option<OpenQuestion> {
     let (turn, question, patience) = match &record.event {
         Event::GraphWalked(walked) => match &walked.due {
-            Due::Question(question) => (&walked.turn, (**question).clone(), None),
+            NextAction::Question(question) => (&walked.turn, (**question).clone(), None),
             _ => return None,
         },
         Event::StepFinished(step) => {
@@ -200,7 +200,7 @@ fn asked(record: &Record) -> Option<Open> {
         }
         _ => return None,
     };
-    Some(Open {
+    Some(OpenQuestion {
         agent: turn.agent.clone(),
         step: turn.step.saturating_add(1),
         question,
@@ -219,20 +219,20 @@ fn invitation(question: &Question) -> String {
     }
 }
 
-impl Actor for Asking {
+impl Actor for AnswerPrompt {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let own = ctx.address();
-        self.keyboard.listen(move |keys| own.do_send(Keys(keys.to_vec())));
+        self.keyboard.listen(move |keys| own.do_send(KeysTyped(keys.to_vec())));
         ctx.run_interval(SETTLED, |this, _| this.ask());
     }
 }
 
-impl Handler<Keys> for Asking {
+impl Handler<KeysTyped> for AnswerPrompt {
     type Result = ();
 
-    fn handle(&mut self, Keys(keys): Keys, _: &mut Self::Context) {
+    fn handle(&mut self, KeysTyped(keys): KeysTyped, _: &mut Self::Context) {
         if keys.is_empty() {
             return self.give_up();
         }
@@ -248,7 +248,7 @@ impl Handler<Keys> for Asking {
     }
 }
 
-impl Handler<Published> for Asking {
+impl Handler<Published> for AnswerPrompt {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
@@ -257,10 +257,10 @@ impl Handler<Published> for Asking {
     }
 }
 
-impl Handler<Finish> for Asking {
+impl Handler<FinishPublishing> for AnswerPrompt {
     type Result = ();
 
-    fn handle(&mut self, _: Finish, _: &mut Self::Context) {
+    fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) {
         self.keyboard.stop();
         self.terminal.prompt(None);
     }

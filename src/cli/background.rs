@@ -18,7 +18,7 @@ use crate::domain::id::RunId;
 use crate::plain_file;
 use crate::process::cgroup::leave_turn;
 use crate::process::command::DETACHED;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::lock;
 
 /// The pause between two looks at the process.
@@ -29,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Taken, Error> {
+pub fn take_up(root: &RunsRoot, id: &RunId, further: &[OsString]) -> Result<DetachedRun, Error> {
     let program = std::env::current_exe().map_err(|error| Error::Io {
         doing: "find the program of",
         path: "this process".into(),
@@ -56,7 +56,7 @@ pub fn take_up(root: &Root, id: &RunId, further: &[OsString]) -> Result<Taken, E
     command.stdin(Stdio::null()).stdout(stdout).stderr(output);
     let mut child = command.spawn().map_err(failed)?;
     wait_until_detached(&mut child).map_err(failed)?;
-    Ok(Taken(child))
+    Ok(DetachedRun(child))
 }
 
 /// Waits until a process has left this one's session, or has ended.
@@ -87,15 +87,15 @@ pub(super) fn detach() -> Result<(), Error> {
 
 /// A run that another process takes up.
 #[derive(Debug)]
-pub struct Taken(Child);
+pub struct DetachedRun(Child);
 
-impl Taken {
+impl DetachedRun {
     /// Waits until the process holds the run, so that it can be told to stop; one that has ended
     /// before has held it as well.
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn wait_until_held(mut self, root: &Root, id: &RunId) -> Result<(), Error> {
+    pub fn wait_until_held(mut self, root: &RunsRoot, id: &RunId) -> Result<(), Error> {
         let lock = root.run(id).lock();
         while lock::is_held(&lock)?.is_none() {
             let ended = self.0.try_wait().map_err(|error| waiting(root, id, error))?;
@@ -118,11 +118,11 @@ impl Taken {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn wait(mut self, root: &Root, id: &RunId) -> Result<Option<i32>, Error> {
+    pub fn wait(mut self, root: &RunsRoot, id: &RunId) -> Result<Option<i32>, Error> {
         self.0.wait().map(|status| status.code()).map_err(|error| waiting(root, id, error))
     }
 }
 
-fn waiting(root: &Root, id: &RunId, error: std::io::Error) -> Error {
+fn waiting(root: &RunsRoot, id: &RunId, error: std::io::Error) -> Error {
     Error::Io { doing: "wait for", path: root.run(id).path().to_owned(), error }
 }

@@ -7,31 +7,31 @@ use console::style;
 use serde_json::json;
 
 use super::args::workflows::CheckArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::output;
-use super::subject::Subject;
+use super::subject::InspectedWorkflow;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::printable::{printable, printable_line};
-use crate::domain::settings::Permission;
+use crate::domain::settings::RunPermission;
 use crate::domain::widening::StarterConsent;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::excerpt;
-use crate::language::prompt::check::{self, Findings};
-use crate::language::source::Source;
+use crate::language::prompt::check::{self, CheckFindings};
+use crate::language::source::WorkflowSource;
 
 /// `raymond check`
 ///
 /// # Errors
 /// [`Error`] if there is nothing to check, or the findings cannot be printed.
-pub fn check(args: &CheckArgs) -> Result<Exit, Error> {
-    let subject = Subject::open(&args.path)?;
+pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
+    let subject = InspectedWorkflow::open(&args.path)?;
     let graphs = subject.graphs(args.profile.into());
     let consent = StarterConsent {
         tools: args.allow_tools.clone(),
         trusts_workflow: args.trust,
-        widest_mode: args.permission_mode.clone().map(Permission::Mode),
+        widest_mode: args.permission_mode.clone().map(RunPermission::Mode),
     };
-    let findings = check::check(check::Subject {
+    let findings = check::check(check::CheckSubject {
         source: &subject.scope,
         entry: subject.entry.as_ref(),
         variables: &args.variables,
@@ -54,9 +54,9 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Error> {
                 text
             },
         ))?;
-        output::tell(&closing(&Subject::title(&args.path), &findings, errors));
+        output::tell(&closing(&InspectedWorkflow::title(&args.path), &findings, errors));
     }
-    Ok(if errors == 0 { Exit::Success } else { Exit::Invalid })
+    Ok(if errors == 0 { CliExitCode::Success } else { CliExitCode::Invalid })
 }
 
 /// A diagnostic as it shows itself, in colours on a terminal.
@@ -72,7 +72,7 @@ fn line(found: &Diagnostic) -> String {
 }
 
 /// The line of a program with a caret under the place.
-fn excerpt_of(found: &Diagnostic, scope: &impl Source) -> Option<String> {
+fn excerpt_of(found: &Diagnostic, scope: &impl WorkflowSource) -> Option<String> {
     if !found.code.starts_with("SX") {
         return None;
     }
@@ -87,7 +87,7 @@ fn excerpt_of(found: &Diagnostic, scope: &impl Source) -> Option<String> {
 }
 
 /// What it comes to.
-fn closing(title: &str, findings: &Findings, errors: usize) -> String {
+fn closing(title: &str, findings: &CheckFindings, errors: usize) -> String {
     let count = |number: usize, what: &str| match number {
         0 => None,
         1 => Some(format!("1 {what}")),

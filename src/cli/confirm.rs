@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, stderr, stdin};
 
-use super::options::Options;
+use super::options::RunOptions;
 use super::{output, person};
-use crate::runtime::{Error, Prepared, RunStarter, place};
+use crate::runtime::{Error, PreparedRun, RunStarter, place};
 
 /// The most questions before a run: about the run, and about the folder whose files it takes up.
 const MAX_QUESTIONS: usize = 2;
@@ -13,9 +13,9 @@ const MAX_QUESTIONS: usize = 2;
 /// Prepares a run; if it asks for more than was confirmed and someone is at the terminal, asks them and
 /// prepares it again.
 pub(super) fn confirmed(
-    options: &Options,
-    mut prepare: impl FnMut(&RunStarter) -> Result<Prepared, Error>,
-) -> Result<Prepared, Error> {
+    options: &RunOptions,
+    mut prepare: impl FnMut(&RunStarter) -> Result<PreparedRun, Error>,
+) -> Result<PreparedRun, Error> {
     let confirmation = person::trust_origin(&options.consent);
     let state = place::user_state()?;
     let mut starter = RunStarter { state, confirmation, confirmed: BTreeSet::new() };

@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::args::readers::CostsArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::{output, status};
-use crate::domain::ledger::{Ledger, Line};
+use crate::domain::ledger::{Ledger, LedgerLine};
 use crate::domain::money::Usd;
-use crate::domain::settings::Answerer;
-use crate::store::layout::Root;
-use crate::store::view::{View, story};
+use crate::domain::settings::AnswererKind;
+use crate::store::layout::RunsRoot;
+use crate::store::view::{RunView, story};
 
 /// So many agents are shown where not all are asked for.
 const DEAREST: usize = 10;
@@ -21,29 +21,29 @@ const DEAREST: usize = 10;
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read.
-pub fn costs(args: &CostsArgs) -> Result<Exit, Error> {
+pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
     let mut ledger = Ledger::default();
-    let root = Root::new(&args.one.dir.dir);
+    let root = RunsRoot::new(&args.one.dir.dir);
     let view = story(&root, &args.one.run, |before, record| ledger.count(before, &record.event))?;
-    let costs = Costs { view: &view, ledger: &ledger };
+    let costs = CostReport { view: &view, ledger: &ledger };
     if args.one.json {
         return output::print_json(&costs.as_json());
     }
     output::print(&costs.as_text(if args.all { usize::MAX } else { DEAREST }))
 }
 
-struct Costs<'run> {
-    view: &'run View,
+struct CostReport<'run> {
+    view: &'run RunView,
     ledger: &'run Ledger,
 }
 
-impl Costs<'_> {
+impl CostReport<'_> {
     fn whole(&self) -> Usd {
         self.ledger.total.used.cost_usd
     }
 
     fn is_scripted(&self) -> bool {
-        self.view.run.settings.answerer == Answerer::Scripted
+        self.view.run.settings.answerer == AnswererKind::Scripted
     }
 
     /// How many agents ended with the run, perhaps in the midst of a turn.
@@ -57,7 +57,7 @@ impl Costs<'_> {
         let states = dearest(&self.ledger.states).into_iter();
         let states = states.map(|(state, line)| (state.to_string(), *line));
         parts.push(("state", states.collect()));
-        let model = |(model, line): (&Option<String>, &Line)| {
+        let model = |(model, line): (&Option<String>, &LedgerLine)| {
             (model.clone().unwrap_or_else(|| "not known".to_owned()), *line)
         };
         if !self.is_scripted() {
@@ -66,17 +66,17 @@ impl Costs<'_> {
         let agents = dearest(&self.ledger.agents);
         let shown = &agents[..agents.len().min(most)];
         let rest = &agents[shown.len()..];
-        let mut lines: Vec<(String, Line)> =
+        let mut lines: Vec<(String, LedgerLine)> =
             shown.iter().map(|(agent, line)| (agent.to_string(), **line)).collect();
         if !rest.is_empty() {
-            lines.push((format!("{} others (--all)", rest.len()), Line::sum(rest)));
+            lines.push((format!("{} others (--all)", rest.len()), LedgerLine::sum(rest)));
         }
         parts.push(("agent", lines));
         text.push_str(&self.table(&parts));
         text + &self.not_known()
     }
 
-    fn table(&self, parts: &[(&str, Vec<(String, Line)>)]) -> String {
+    fn table(&self, parts: &[(&str, Vec<(String, LedgerLine)>)]) -> String {
         let has_tokens = self.ledger.models.keys().any(Option::is_some);
         let mut rows = Vec::new();
         for (what, lines) in parts {
@@ -119,7 +119,7 @@ impl Costs<'_> {
 
     fn as_json(&self) -> Value {
         let run = &self.view.run;
-        let named = |what: &str, name: Value, line: &Line| {
+        let named = |what: &str, name: Value, line: &LedgerLine| {
             let mut value = as_json(line, self.whole());
             value[what] = name;
             value
@@ -144,13 +144,13 @@ impl Costs<'_> {
 }
 
 /// The lines, the dearest first.
-fn dearest<N: Ord>(lines: &BTreeMap<N, Line>) -> Vec<(&N, &Line)> {
+fn dearest<N: Ord>(lines: &BTreeMap<N, LedgerLine>) -> Vec<(&N, &LedgerLine)> {
     let mut lines: Vec<_> = lines.iter().collect();
     lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.used.cost_usd));
     lines
 }
 
-fn as_json(line: &Line, whole: Usd) -> Value {
+fn as_json(line: &LedgerLine, whole: Usd) -> Value {
     json!({
         "turns": line.turns,
         "failed": line.failed,
@@ -173,7 +173,7 @@ fn head(what: &str, has_tokens: bool) -> Vec<String> {
     all.concat().into_iter().map(str::to_owned).collect()
 }
 
-fn row(name: &str, line: &Line, whole: Usd, has_tokens: bool) -> Vec<String> {
+fn row(name: &str, line: &LedgerLine, whole: Usd, has_tokens: bool) -> Vec<String> {
     let used = line.used;
     let mut row = vec![name.to_owned()];
     row.extend([line.turns, line.failed, line.reminders].map(|count| count.to_string()));

@@ -20,18 +20,18 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::exit::Error;
-use super::log_line::{Records, Sentences, ToTerminal, lost};
-use super::logging::{Format, Logging};
+use super::log_line::{JsonFormatter, TerminalLog, TextFormatter, lost};
+use super::logging::{LogFormat, LoggingArgs};
 use crate::domain::printable::printable_block;
 use crate::plugin::terminal::Terminal;
 
 /// The target of the events that are said to people.
 pub const PEOPLE: &str = "raymond::people";
 
-static LOG: OnceLock<Log> = OnceLock::new();
+static LOG: OnceLock<LogSetup> = OnceLock::new();
 
 /// What was decided for this process.
-struct Log {
+struct LogSetup {
     filter: String,
     /// Where the log goes, unless to where people are told things.
     apart: Option<Terminal>,
@@ -43,10 +43,10 @@ struct Log {
 ///
 /// # Errors
 /// [`Error::Io`] if the file cannot be written, [`Error::Usage`] for a `RAYMOND_LOG` that says nothing.
-pub fn begin(logging: &Logging) -> Result<(), Error> {
+pub fn begin(logging: &LoggingArgs) -> Result<(), Error> {
     let filter = filter(logging)?;
     let format = logging.log_format.unwrap_or_default();
-    let owns_stderr = logging.log_file.is_none() && format == Format::Json;
+    let owns_stderr = logging.log_file.is_none() && format == LogFormat::Json;
     let apart = match (&logging.log_file, format) {
         (Some(path), _) => {
             let mut options = OpenOptions::new();
@@ -57,12 +57,12 @@ pub fn begin(logging: &Logging) -> Result<(), Error> {
                 error,
             })?;
             Some(file).map(|file| match format {
-                Format::Json => Terminal::noting(file, lost),
-                Format::Text => Terminal::plain(file),
+                LogFormat::Json => Terminal::noting(file, lost),
+                LogFormat::Text => Terminal::plain(file),
             })
         }
-        (None, Format::Json) => Some(Terminal::noting(stderr(), lost)),
-        (None, Format::Text) => None,
+        (None, LogFormat::Json) => Some(Terminal::noting(stderr(), lost)),
+        (None, LogFormat::Text) => None,
     };
     if let Some(terminal) = &apart {
         let people = if owns_stderr { format!("{filter},{PEOPLE}=info") } else { filter.clone() };
@@ -71,12 +71,12 @@ pub fn begin(logging: &Logging) -> Result<(), Error> {
             complain(&format!("raymond itself failed, please report it: {panic}"));
         }));
     }
-    let _ = LOG.set(Log { filter, apart, owns_stderr });
+    let _ = LOG.set(LogSetup { filter, apart, owns_stderr });
     Ok(())
 }
 
 /// What is logged, as directives that are known to be such.
-fn filter(logging: &Logging) -> Result<String, Error> {
+fn filter(logging: &LoggingArgs) -> Result<String, Error> {
     if let Some(level) = logging.log_level {
         return Ok(level.name().to_owned());
     }
@@ -99,13 +99,13 @@ fn filter(logging: &Logging) -> Result<String, Error> {
     }
 }
 
-fn subscribe(filter: &str, terminal: &Terminal, format: Format, timed: bool) {
+fn subscribe(filter: &str, terminal: &Terminal, format: LogFormat, timed: bool) {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
-        .with_writer(ToTerminal(terminal.clone()));
+        .with_writer(TerminalLog(terminal.clone()));
     let _ = match format {
-        Format::Text => builder.event_format(Sentences { timed }).try_init(),
-        Format::Json => builder.event_format(Records).try_init(),
+        LogFormat::Text => builder.event_format(TextFormatter { timed }).try_init(),
+        LogFormat::Json => builder.event_format(JsonFormatter).try_init(),
     };
 }
 
@@ -114,13 +114,13 @@ fn subscribe(filter: &str, terminal: &Terminal, format: Format, timed: bool) {
 #[must_use]
 pub fn terminal(may_live: bool) -> Terminal {
     if owns_stderr() {
-        return Terminal::plain(Events::default());
+        return Terminal::plain(LogLineWriter::default());
     }
     let live = may_live && stderr().is_terminal();
     let terminal = if live { Terminal::live() } else { Terminal::plain(stderr()) };
     if LOG.get().is_none_or(|log| log.apart.is_none()) {
         let filter = LOG.get().map_or("warn", |log| log.filter.as_str());
-        subscribe(filter, &terminal, Format::Text, false);
+        subscribe(filter, &terminal, LogFormat::Text, false);
         let terminal = terminal.clone();
         std::panic::set_hook(Box::new(move |panic| {
             terminal.line(&format!("error: raymond itself failed, please report it: {panic}"));
@@ -171,9 +171,9 @@ pub fn flush() {
 
 /// Lines to people, each as an event.
 #[derive(Default)]
-struct Events(Vec<u8>);
+struct LogLineWriter(Vec<u8>);
 
-impl Write for Events {
+impl Write for LogLineWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 
-use super::args::{Cli, Command};
-use super::exit::{Error, Exit};
+use super::args::{Cli, CliCommand};
+use super::exit::{CliExitCode, Error};
 use super::{
     answer, check, costs, diagnostics, facts, graph, list, log, output, recover, run, schema, show,
     signal, start, status, stop, top, tree, trust, workflow, worktrees,
@@ -20,7 +20,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             output::print_help(&error);
-            return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
+            return if error.use_stderr() { CliExitCode::Usage.into() } else { ExitCode::SUCCESS };
         }
     };
     let exit = prepare(&cli.command).and_then(|()| dispatch(cli.command)).unwrap_or_else(|error| {
@@ -51,36 +51,36 @@ fn with_default_command(grammar: &clap::Command, mut arguments: Vec<OsString>) -
 }
 
 /// Sees to what a command says besides what it does, before it does anything.
-fn prepare(command: &Command) -> Result<(), Error> {
+fn prepare(command: &CliCommand) -> Result<(), Error> {
     let Some((logging, on_event)) = command.reports() else { return Ok(()) };
     diagnostics::begin(logging)?;
     on_event.map_or(Ok(()), |on_event| on_event.program(&NamedVariables::default()).map(drop))
 }
 
-fn dispatch(command: Command) -> Result<Exit, Error> {
+fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
     match command {
-        Command::Run(args) => run::run(&args),
-        Command::Resume(args) => run::resume(&args),
-        Command::Start(args) => start::start(&args),
-        Command::Answer(args) => answer::answer(&args),
-        Command::Signal(args) => signal::signal(&args),
-        Command::Facts(args) => facts::facts(&args),
-        Command::Status(args) => status::status(&args),
-        Command::List(args) => list::list(&args),
-        Command::Log(args) => log::log(&args),
-        Command::Tree(args) => tree::tree(&args),
-        Command::Show(args) => show::show(&args),
-        Command::Costs(args) => costs::costs(&args),
-        Command::Worktrees(args) => worktrees::worktrees(&args),
-        Command::Stop(args) => stop::stop(&args),
-        Command::Top(args) => top::top(&args),
-        Command::Recover(args) => recover::recover(&args),
-        Command::Trust(args) => trust::trust(&args),
-        Command::Check(args) => check::check(&args),
-        Command::Graph(args) => graph::graph(&args),
-        Command::Workflow(command) => workflow::workflow(command),
-        Command::Schema(args) => schema::print(&args),
-        Command::Completions { shell } => {
+        CliCommand::Run(args) => run::run(&args),
+        CliCommand::Resume(args) => run::resume(&args),
+        CliCommand::Start(args) => start::start(&args),
+        CliCommand::Answer(args) => answer::answer(&args),
+        CliCommand::Signal(args) => signal::signal(&args),
+        CliCommand::Facts(args) => facts::facts(&args),
+        CliCommand::Status(args) => status::status(&args),
+        CliCommand::List(args) => list::list(&args),
+        CliCommand::Log(args) => log::log(&args),
+        CliCommand::Tree(args) => tree::tree(&args),
+        CliCommand::Show(args) => show::show(&args),
+        CliCommand::Costs(args) => costs::costs(&args),
+        CliCommand::Worktrees(args) => worktrees::worktrees(&args),
+        CliCommand::Stop(args) => stop::stop(&args),
+        CliCommand::Top(args) => top::top(&args),
+        CliCommand::Recover(args) => recover::recover(&args),
+        CliCommand::Trust(args) => trust::trust(&args),
+        CliCommand::Check(args) => check::check(&args),
+        CliCommand::Graph(args) => graph::graph(&args),
+        CliCommand::Workflow(command) => workflow::workflow(command),
+        CliCommand::Schema(args) => schema::print(&args),
+        CliCommand::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "raymond", &mut script);
             output::print_exactly(&String::from_utf8_lossy(&script))

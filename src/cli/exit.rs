@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::domain::id::{AgentId, InvalidName, RunId};
-use crate::domain::run::{Pause, Run, Status};
+use crate::domain::run::{PauseReason, Run, RunStatus};
 use crate::language::diagnostic::Diagnostic;
 use crate::runtime;
 use crate::store;
@@ -13,7 +13,7 @@ use crate::store;
 /// The exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Exit {
+pub enum CliExitCode {
     /// Every agent ended well.
     Success = 0,
     /// The run ended, at least one agent failed; or a tool was refused, and it was started with --strict.
@@ -38,7 +38,7 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-impl Exit {
+impl CliExitCode {
     /// All of them, in the order of their codes.
     pub const ALL: [Self; 11] = [
         Self::Success,
@@ -64,34 +64,39 @@ impl Exit {
     #[must_use]
     pub fn of(run: &Run) -> Self {
         match (run.status, &run.pause) {
-            (Status::Completed, _) if run.settings.strict && !run.refused_tools.is_empty() => {
+            (RunStatus::Completed, _) if run.settings.strict && !run.refused_tools.is_empty() => {
                 Self::AgentFailed
             }
-            (Status::Completed, _) => Self::Success,
-            (Status::Failed, _) => Self::AgentFailed,
+            (RunStatus::Completed, _) => Self::Success,
+            (RunStatus::Failed, _) => Self::AgentFailed,
             (
                 _,
                 Some(
-                    Pause::Agents { .. }
-                    | Pause::Budget { .. }
-                    | Pause::UsageLimit { .. }
-                    | Pause::Plugin { .. },
+                    PauseReason::Agents { .. }
+                    | PauseReason::Budget { .. }
+                    | PauseReason::UsageLimit { .. }
+                    | PauseReason::Plugin { .. },
                 ),
             ) => Self::Paused,
-            (_, Some(Pause::Parked { .. } | Pause::Asking { .. } | Pause::Waiting { .. })) => {
-                Self::Waiting
-            }
-            (_, Some(Pause::Authentication { .. } | Pause::Unavailable { .. })) => {
+            (
+                _,
+                Some(
+                    PauseReason::Parked { .. }
+                    | PauseReason::Asking { .. }
+                    | PauseReason::Waiting { .. },
+                ),
+            ) => Self::Waiting,
+            (_, Some(PauseReason::Authentication { .. } | PauseReason::Unavailable { .. })) => {
                 Self::Unavailable
             }
-            (_, Some(Pause::Storage { .. })) => Self::Io,
-            (Status::Running | Status::Paused, _) => Self::Interrupted,
+            (_, Some(PauseReason::Storage { .. })) => Self::Io,
+            (RunStatus::Running | RunStatus::Paused, _) => Self::Interrupted,
         }
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<CliExitCode> for ExitCode {
+    fn from(exit: CliExitCode) -> Self {
         exit.code().into()
     }
 }
@@ -152,19 +157,19 @@ pub enum Error {
 impl Error {
     /// Its exit code.
     #[must_use]
-    pub fn exit(&self) -> Exit {
+    pub fn exit(&self) -> CliExitCode {
         match self {
-            Self::Usage(_) | Self::Name(_) | Self::NoSuchAgent { .. } => Exit::Usage,
-            Self::NotAPerson { .. } => Exit::NotTrusted,
-            Self::Answers(_) => Exit::Invalid,
+            Self::Usage(_) | Self::Name(_) | Self::NoSuchAgent { .. } => CliExitCode::Usage,
+            Self::NotAPerson { .. } => CliExitCode::NotTrusted,
+            Self::Answers(_) => CliExitCode::Invalid,
             Self::Runtime(error) => of_runtime(error),
-            Self::Io { .. } | Self::Worktrees(_) => Exit::Io,
+            Self::Io { .. } | Self::Worktrees(_) => CliExitCode::Io,
             Self::Store(error) => of_store(error),
         }
     }
 }
 
-fn of_runtime(error: &runtime::Error) -> Exit {
+fn of_runtime(error: &runtime::Error) -> CliExitCode {
     use runtime::Error;
     match error {
         Error::Nothing
@@ -175,7 +180,7 @@ fn of_runtime(error: &runtime::Error) -> Exit {
         | Error::Branch { .. }
         | Error::Name(_)
         | Error::NoHome
-        | Error::Taken(_) => Exit::Usage,
+        | Error::Taken(_) => CliExitCode::Usage,
         Error::Workflow(_)
         | Error::Graph { .. }
         | Error::Edited { .. }
@@ -183,31 +188,33 @@ fn of_runtime(error: &runtime::Error) -> Exit {
         | Error::Manifest { .. }
         | Error::Replies(_)
         | Error::NoCopy { .. }
-        | Error::NoScript { .. } => Exit::Invalid,
+        | Error::NoScript { .. } => CliExitCode::Invalid,
         Error::NoClaude { .. } | Error::NotAProgram { .. } | Error::NoPlugIn { .. } => {
-            Exit::Unavailable
+            CliExitCode::Unavailable
         }
         Error::Io { .. } | Error::Broken { .. } | Error::NoSystem | Error::Unsteady { .. } => {
-            Exit::Io
+            CliExitCode::Io
         }
-        Error::NotTrusted { .. } | Error::NotConfirmed { .. } | Error::Declined => Exit::NotTrusted,
+        Error::NotTrusted { .. } | Error::NotConfirmed { .. } | Error::Declined => {
+            CliExitCode::NotTrusted
+        }
         Error::Store(error) => of_store(error),
     }
 }
 
-fn of_store(error: &store::Error) -> Exit {
+fn of_store(error: &store::Error) -> CliExitCode {
     match error {
         store::Error::NoSuchRun { .. } | store::Error::Exists { .. } | store::Error::Unfit(_) => {
-            Exit::Usage
+            CliExitCode::Usage
         }
-        store::Error::Held { .. } => Exit::Held,
+        store::Error::Held { .. } => CliExitCode::Held,
         store::Error::Damaged { .. }
         | store::Error::Copied { .. }
         | store::Error::Cut { .. }
         | store::Error::Empty { .. }
-        | store::Error::Newer { .. } => Exit::Invalid,
-        store::Error::Key { .. } | store::Error::Unproven { .. } => Exit::NotTrusted,
-        store::Error::Io { .. } | store::Error::Stopped { .. } => Exit::Io,
+        | store::Error::Newer { .. } => CliExitCode::Invalid,
+        store::Error::Key { .. } | store::Error::Unproven { .. } => CliExitCode::NotTrusted,
+        store::Error::Io { .. } | store::Error::Stopped { .. } => CliExitCode::Io,
     }
 }
 
@@ -217,7 +224,7 @@ mod tests {
 
     #[test]
     fn every_code_is_listed_once() {
-        let codes = Exit::ALL.map(Exit::code);
+        let codes = CliExitCode::ALL.map(CliExitCode::code);
         assert!(codes.is_sorted_by(|a, b| a < b));
         assert_eq!(codes, [0, 1, 2, 64, 65, 69, 73, 74, 75, 77, 130]);
     }

@@ -1,24 +1,24 @@
 //! `raymond facts`: the facts that hold in a directory, or those a run has seen.
 
 use super::args::facts::FactsArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::output;
 use crate::domain::fact::Fact;
 use crate::domain::printable::one_line;
 use crate::runtime::place;
-use crate::store::dataspace::{Dataspace, Listing};
+use crate::store::dataspace::{Dataspace, FactListing};
 use crate::store::view::look;
 
 /// `raymond facts`
 ///
 /// # Errors
 /// [`Error::Store`] if the directory cannot be read, or there is no such run.
-pub fn facts(args: &FactsArgs) -> Result<Exit, Error> {
+pub fn facts(args: &FactsArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.dir.dir)?;
     let mut listing = match &args.run {
         Some(run) => {
             let facts = look(&root, run)?.run.facts.all().collect();
-            Listing { facts, warnings: Vec::new() }
+            FactListing { facts, warnings: Vec::new() }
         }
         None => Dataspace::of(&root).with_key(&place::user_state()?.key()?).facts()?,
     };
@@ -33,7 +33,7 @@ pub fn facts(args: &FactsArgs) -> Result<Exit, Error> {
     }
     if listing.facts.is_empty() {
         output::tell(&nothing(args));
-        return Ok(Exit::Success);
+        return Ok(CliExitCode::Success);
     }
     let head = ["label", "key", "value", "source", "seq"].map(str::to_owned).to_vec();
     let rows: Vec<Vec<String>> =

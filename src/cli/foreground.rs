@@ -6,32 +6,32 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::args::answers::OnWait;
-use super::asking::{Asking, Person};
-use super::exit::{Error, Exit};
+use super::asking::{AnswerPrompt, KeyboardGuard};
+use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::on_event;
-use super::options::Options;
+use super::options::RunOptions;
 use super::{diagnostics, output, plugins, questions, summary, telemetry, worktrees};
-use crate::actor::registry::Registry;
-use crate::actor::stay::Stay;
+use crate::actor::registry::AgentRegistry;
+use crate::actor::stay::KeepAlive;
 use crate::domain::run::Run;
-use crate::plugin::console::Console;
-use crate::plugin::lines::Lines;
+use crate::plugin::console::ConsolePlugin;
+use crate::plugin::lines::JsonLinesPlugin;
 use crate::plugin::terminal::Terminal;
 use crate::process::environment::NamedVariables;
 use crate::process::orphan;
-use crate::runtime::{self, Interrupts, PlugIns, Prepared};
-use crate::store::layout::Root;
+use crate::runtime::{self, InterruptReceiver, PlugIns, PreparedRun};
+use crate::store::layout::RunsRoot;
 
 /// Supervises a run until it has ended or holds still, and says how.
 ///
 /// # Errors
 /// [`Error`] if it cannot begin, or cannot be kept.
 pub(super) fn supervise_here(
-    options: &Options,
-    root: &Root,
-    mut prepared: Prepared,
-) -> Result<Exit, Error> {
+    options: &RunOptions,
+    root: &RunsRoot,
+    mut prepared: PreparedRun,
+) -> Result<CliExitCode, Error> {
     let json = options.json;
     let terminal = diagnostics::terminal(!json);
     for line in plugins::announced(&prepared) {
@@ -69,42 +69,47 @@ pub(super) fn supervise_here(
     if let Some(left) = worktrees::left(root, &run) {
         output::tell(&left);
     }
-    Ok(Exit::of(&run))
+    Ok(CliExitCode::of(&run))
 }
 
 /// The person who can be asked, if one is there. The run stays up for them, or because it was told to.
-fn person_at(terminal: &Terminal, options: &Options, prepared: &mut Prepared) -> Option<Person> {
+fn person_at(
+    terminal: &Terminal,
+    options: &RunOptions,
+    prepared: &mut PreparedRun,
+) -> Option<KeyboardGuard> {
     let is_there = terminal.is_live() && stdin().is_terminal();
     let on_wait = options.answers.on_wait;
     prepared.graphs.stays = match on_wait {
-        Some(OnWait::Exit) => Stay::never(),
-        Some(OnWait::Stay) => Stay::up(),
-        None if is_there => Stay::up(),
-        None => Stay::default(),
+        Some(OnWait::Exit) => KeepAlive::never(),
+        Some(OnWait::Stay) => KeepAlive::up(),
+        None if is_there => KeepAlive::up(),
+        None => KeepAlive::default(),
     };
     let is_told = on_wait == Some(OnWait::Stay);
-    let while_there = if is_told { Stay::default() } else { prepared.graphs.stays.clone() };
-    (is_there && on_wait != Some(OnWait::Exit)).then(|| Person::for_whom(while_there))
+    let while_there = if is_told { KeepAlive::default() } else { prepared.graphs.stays.clone() };
+    (is_there && on_wait != Some(OnWait::Exit)).then(|| KeyboardGuard::for_whom(while_there))
 }
 
 async fn supervised(
-    options: &Options,
-    root: &Root,
-    prepared: Prepared,
-    (terminal, person): (&Terminal, Option<&Person>),
-    interrupts: &mut Interrupts,
+    options: &RunOptions,
+    root: &RunsRoot,
+    prepared: PreparedRun,
+    (terminal, person): (&Terminal, Option<&KeyboardGuard>),
+    interrupts: &mut InterruptReceiver,
 ) -> Result<Run, Error> {
-    let registry = Arc::new(Registry::default());
+    let registry = Arc::new(AgentRegistry::default());
     let mut plugins = PlugIns::default();
     if options.json {
-        plugins.add_own("lines", Lines::new(stdout()));
+        plugins.add_own("lines", JsonLinesPlugin::new(stdout()));
     } else {
-        let console = Console::new(terminal.clone(), Arc::clone(&registry), &prepared.run);
+        let console = ConsolePlugin::new(terminal.clone(), Arc::clone(&registry), &prepared.run);
         plugins.add_own("console", console);
     }
     if let Some(person) = person {
         let inbox = (prepared.store.dir().clone(), prepared.user_state.key()?);
-        plugins.add_own("asking", Asking::new(terminal.clone(), inbox, person, &prepared.run));
+        plugins
+            .add_own("asking", AnswerPrompt::new(terminal.clone(), inbox, person, &prepared.run));
     }
     let named = NamedVariables::of(&prepared.start.settings(&prepared.run).options);
     let hook = options.on_event.as_ref().map(|command| command.hook(&named)).transpose()?;
@@ -125,7 +130,7 @@ async fn supervised(
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be written.
-async fn print_patiently(text: String, interrupts: &mut Interrupts) -> Result<(), Error> {
+async fn print_patiently(text: String, interrupts: &mut InterruptReceiver) -> Result<(), Error> {
     let (done, printed) = oneshot::channel();
     let printing = std::thread::Builder::new().spawn(move || {
         let _ = done.send(output::print_exactly(&text));
@@ -134,7 +139,7 @@ async fn print_patiently(text: String, interrupts: &mut Interrupts) -> Result<()
         return Ok(());
     }
     tokio::select! {
-        printed = printed => printed.unwrap_or(Ok(Exit::Success)).map(drop),
+        printed = printed => printed.unwrap_or(Ok(CliExitCode::Success)).map(drop),
         _ = interrupts.recv() => Ok(()),
     }
 }

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedSender};
 
 use super::exit::Error;
-use crate::runtime::Interrupts;
+use crate::runtime::InterruptReceiver;
 
 /// The bit of SIGHUP in a mask of signals.
 const HANGUP_BIT: u64 = 1;
@@ -22,7 +22,7 @@ const TERMINAL_IS_GONE: i32 = 5;
 ///
 /// # Errors
 /// [`Error::Io`].
-pub(super) fn signals() -> Result<Interrupts, Error> {
+pub(super) fn signals() -> Result<InterruptReceiver, Error> {
     let (tell, told) = mpsc::unbounded_channel();
     for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
         listen(kind, usize::MAX, tell.clone())?;

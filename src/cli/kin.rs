@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use super::keeping;
 use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, RunId, StateName};
-use crate::domain::keeps::Keeps;
+use crate::domain::keeps::WaitReason;
 use crate::domain::money::Usd;
 use crate::domain::printable::one_line;
-use crate::domain::run::{Ending, Finished};
-use crate::domain::tree::fold::{Look, MANY, Of, Row};
-use crate::domain::tree::{Member, Node, Tree};
-use crate::domain::turn::Cause;
+use crate::domain::run::{AgentEnding, FinishedAgent};
+use crate::domain::tree::fold::{FoldSource, MANY, RowSubject, TreeRow};
+use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
+use crate::domain::turn::FailureCause;
 
 /// Where each agent is shown.
 const EACH: &str = "raymond tree --all shows them";
@@ -24,34 +24,39 @@ const STATES: usize = 2;
 const OUTSTANDING: [(u8, &str); 2] = [(0, "wait for someone"), (1, "failed")];
 
 /// The agents of a run, and what keeps those that live.
-pub(super) struct Kin<'run> {
-    tree: Tree<'run>,
-    keeps: Vec<Option<Keeps<'run>>>,
+pub(super) struct AgentTable<'run> {
+    tree: AgentTree<'run>,
+    keeps: Vec<Option<WaitReason<'run>>>,
 }
 
-impl<'run> Kin<'run> {
+impl<'run> AgentTable<'run> {
     /// Of a tree.
-    pub(super) fn of(tree: Tree<'run>, keeps: impl Fn(&'run Agent) -> Keeps<'run>) -> Self {
-        let of = |node: &Node<'run>| match node.member {
-            Member::Live(agent) => Some(keeps(agent)),
-            Member::Ended(_) => None,
+    pub(super) fn of(
+        tree: AgentTree<'run>,
+        keeps: impl Fn(&'run Agent) -> WaitReason<'run>,
+    ) -> Self {
+        let of = |node: &AgentNode<'run>| match node.member {
+            TreeMember::Live(agent) => Some(keeps(agent)),
+            TreeMember::Ended(_) => None,
         };
         Self { keeps: tree.nodes().iter().map(of).collect(), tree }
     }
 
     /// Each agent with what keeps it, if it lives, after its parent.
-    pub(super) fn each(&self) -> impl Iterator<Item = (&Node<'run>, Option<Keeps<'run>>)> {
+    pub(super) fn each(
+        &self,
+    ) -> impl Iterator<Item = (&AgentNode<'run>, Option<WaitReason<'run>>)> {
         self.tree.nodes().iter().zip(self.keeps.iter().copied())
     }
 
     /// The rows: one for each agent, or one for each family of many.
-    pub(super) fn rows(&self, all: bool) -> Vec<Row> {
+    pub(super) fn rows(&self, all: bool) -> Vec<TreeRow> {
         if all { self.tree.rows() } else { self.tree.folded(self) }
     }
 
     /// Where those are shown that are folded in these rows; nothing, if none is.
-    pub(super) fn hint(rows: &[Row], run: &RunId) -> String {
-        let folded = rows.iter().any(|row| row.cut || matches!(row.of, Of::Many { .. }));
+    pub(super) fn hint(rows: &[TreeRow], run: &RunId) -> String {
+        let folded = rows.iter().any(|row| row.cut || matches!(row.of, RowSubject::Many { .. }));
         let hint = format!("each agent in a line of its own: raymond tree {run} --all\n");
         if folded { hint } else { String::new() }
     }
@@ -59,18 +64,18 @@ impl<'run> Kin<'run> {
     /// The agents of a row.
     pub(super) fn members<'kin>(
         &'kin self,
-        row: &'kin Row,
-    ) -> impl Iterator<Item = &'kin Node<'run>> {
+        row: &'kin TreeRow,
+    ) -> impl Iterator<Item = &'kin AgentNode<'run>> {
         row.of.members().iter().map(|&place| &self.tree.nodes()[place])
     }
 
     /// What all of them have in sum.
-    pub(super) fn sum(&self, row: &Row, amount: impl Fn(&Node<'_>) -> Usd) -> Usd {
+    pub(super) fn sum(&self, row: &TreeRow, amount: impl Fn(&AgentNode<'_>) -> Usd) -> Usd {
         self.members(row).fold(Usd::ZERO, |sum, node| sum.saturating_add(amount(node)))
     }
 
     /// Whose row it is.
-    pub(super) fn name(&self, row: &Row) -> String {
+    pub(super) fn name(&self, row: &TreeRow) -> String {
         let id = |place: usize| self.tree.nodes()[place].id;
         match row.of.members() {
             [first, .., last] => {
@@ -81,13 +86,13 @@ impl<'run> Kin<'run> {
     }
 
     /// Where its agents are, or where they began; of one that has ended, that it has.
-    pub(super) fn place(&self, row: &Row) -> String {
-        let Of::Many { members, .. } = &row.of else {
+    pub(super) fn place(&self, row: &TreeRow) -> String {
+        let RowSubject::Many { members, .. } = &row.of else {
             return self.members(row).map(|node| place(node.member)).collect();
         };
         let mut places: BTreeMap<StateName, usize> = BTreeMap::new();
         for node in self.members(row) {
-            if let Member::Live(agent) = node.member {
+            if let TreeMember::Live(agent) = node.member {
                 *places.entry(agent.place()).or_default() += 1;
             }
         }
@@ -101,7 +106,7 @@ impl<'run> Kin<'run> {
     }
 
     /// What keeps an agent, or what it ended with; how many of a family do what; and that there is more below.
-    pub(super) fn what(&self, row: &Row) -> String {
+    pub(super) fn what(&self, row: &TreeRow) -> String {
         let own = self.own(row);
         if !row.cut {
             return own;
@@ -111,16 +116,20 @@ impl<'run> Kin<'run> {
         if own.is_empty() { more } else { format!("{own}; {more}") }
     }
 
-    fn own(&self, row: &Row) -> String {
+    fn own(&self, row: &TreeRow) -> String {
         match &row.of {
-            Of::One(place) => match (self.tree.nodes()[*place].member, self.keeps[*place]) {
-                (Member::Ended(agent), _) => {
-                    let (Ending::Result(text) | Ending::Error(text)) = &agent.ending;
-                    one_line(text)
+            RowSubject::One(place) => {
+                match (self.tree.nodes()[*place].member, self.keeps[*place]) {
+                    (TreeMember::Ended(agent), _) => {
+                        let (AgentEnding::Result(text) | AgentEnding::Error(text)) = &agent.ending;
+                        one_line(text)
+                    }
+                    (TreeMember::Live(_), keeps) => {
+                        keeps.map(keeping::sentence).unwrap_or_default()
+                    }
                 }
-                (Member::Live(_), keeps) => keeps.map(keeping::sentence).unwrap_or_default(),
-            },
-            Of::Many { members, .. } => self.counts(members),
+            }
+            RowSubject::Many { members, .. } => self.counts(members),
         }
     }
 
@@ -129,8 +138,8 @@ impl<'run> Kin<'run> {
         let mut kinds = [0; OUTSTANDING.len()];
         for &place in members {
             let told = match (self.tree.nodes()[place].member, self.keeps[place]) {
-                (Member::Ended(agent), _) => (ending_rank(agent), ending(agent)),
-                (Member::Live(_), keeps) => keeps.map(in_many).unwrap_or_default(),
+                (TreeMember::Ended(agent), _) => (ending_rank(agent), ending(agent)),
+                (TreeMember::Live(_), keeps) => keeps.map(in_many).unwrap_or_default(),
             };
             *counts.entry(told).or_default() += 1;
             for ((kind, _), count) in OUTSTANDING.iter().zip(&mut kinds) {
@@ -148,7 +157,7 @@ impl<'run> Kin<'run> {
     }
 }
 
-impl Look for Kin<'_> {
+impl FoldSource for AgentTable<'_> {
     fn id(&self, place: usize) -> &AgentId {
         self.tree.nodes()[place].id
     }
@@ -159,44 +168,44 @@ impl Look for Kin<'_> {
 
     fn stands_out(&self, place: usize) -> Option<u8> {
         match (self.tree.nodes()[place].member, self.keeps[place]) {
-            (_, Some(Keeps::Person(_) | Keeps::Answer { .. })) => Some(OUTSTANDING[0].0),
-            (Member::Ended(agent), _) if has_failed(agent) => Some(OUTSTANDING[1].0),
+            (_, Some(WaitReason::Person(_) | WaitReason::Answer { .. })) => Some(OUTSTANDING[0].0),
+            (TreeMember::Ended(agent), _) if has_failed(agent) => Some(OUTSTANDING[1].0),
             _ => None,
         }
     }
 }
 
-fn place(member: Member<'_>) -> String {
+fn place(member: TreeMember<'_>) -> String {
     match member {
-        Member::Live(agent) => agent.place().to_string(),
-        Member::Ended(agent) => ending(agent),
+        TreeMember::Live(agent) => agent.place().to_string(),
+        TreeMember::Ended(agent) => ending(agent),
     }
 }
 
-fn ending(agent: &Finished) -> String {
+fn ending(agent: &FinishedAgent) -> String {
     match (&agent.ending, agent.cause) {
-        (Ending::Result(_), _) => "ended".to_owned(),
-        (Ending::Error(_), None) => "failed".to_owned(),
-        (Ending::Error(_), Some(Cause::Unneeded)) => "stopped".to_owned(),
-        (Ending::Error(_), Some(cause)) => format!("failed ({cause})"),
+        (AgentEnding::Result(_), _) => "ended".to_owned(),
+        (AgentEnding::Error(_), None) => "failed".to_owned(),
+        (AgentEnding::Error(_), Some(FailureCause::Unneeded)) => "stopped".to_owned(),
+        (AgentEnding::Error(_), Some(cause)) => format!("failed ({cause})"),
     }
 }
 
 /// Where they are told among what the others do: those that live first, the urgent before the others.
-fn ending_rank(agent: &Finished) -> u8 {
+fn ending_rank(agent: &FinishedAgent) -> u8 {
     if has_failed(agent) { 3 } else { 4 }
 }
 
 /// Whether it did not end well, unless it was only no longer needed.
-fn has_failed(agent: &Finished) -> bool {
-    matches!(agent.ending, Ending::Error(_)) && agent.cause != Some(Cause::Unneeded)
+fn has_failed(agent: &FinishedAgent) -> bool {
+    matches!(agent.ending, AgentEnding::Error(_)) && agent.cause != Some(FailureCause::Unneeded)
 }
 
 /// The same of one that lives, and what it does, as one of many.
-fn in_many(keeps: Keeps<'_>) -> (u8, String) {
+fn in_many(keeps: WaitReason<'_>) -> (u8, String) {
     let rank = match keeps {
-        Keeps::Person(_) | Keeps::Answer { .. } => 0,
-        Keeps::AtWork => 1,
+        WaitReason::Person(_) | WaitReason::Answer { .. } => 0,
+        WaitReason::AtWork => 1,
         _ => 2,
     };
     (rank, keeping::of_many(keeps))
@@ -207,23 +216,24 @@ mod tests {
     use super::*;
     use crate::domain::apply::tests::scene::{Scene, goto, result, tag};
     use crate::domain::event::{AgentParked, Event};
-    use crate::domain::keeps::Seen;
+    use crate::domain::keeps::RunObservation;
     use crate::domain::time::Timestamp;
-    use crate::domain::transition::Tag;
+    use crate::domain::transition::TagName;
 
     /// What is said of all, row by row: whose it is, where they are, what they do.
     fn said(scene: &Scene) -> Vec<String> {
-        let seen = Seen { now: Timestamp(0), held: true };
-        let of = |agent| Keeps::of(&scene.run, agent, seen, Some(false));
-        let kin = Kin::of(Tree::of(&scene.run), of);
-        let row = |row: &Row| format!("{} | {} | {}", kin.name(row), kin.place(row), kin.what(row));
+        let seen = RunObservation { now: Timestamp(0), held: true };
+        let of = |agent| WaitReason::of(&scene.run, agent, seen, Some(false));
+        let kin = AgentTable::of(AgentTree::of(&scene.run), of);
+        let row =
+            |row: &TreeRow| format!("{} | {} | {}", kin.name(row), kin.place(row), kin.what(row));
         kin.rows(false).iter().map(row).collect()
     }
 
     fn crowd(workers: u32) -> Scene {
         let mut scene = Scene::begin();
         (0..workers).for_each(|_| {
-            scene.take("main", tag(Tag::Fork, "NEXT.md", "WORK.md"));
+            scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
         });
         scene
     }

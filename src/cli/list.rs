@@ -2,36 +2,40 @@
 
 use serde_json::{Value, json};
 
-use super::args::AllRuns;
-use super::exit::{Error, Exit};
+use super::args::AllRunsArgs;
+use super::exit::{CliExitCode, Error};
 use super::{output, status};
 use crate::actor::clock::now;
 use crate::domain::id::RunId;
 use crate::domain::printable::one_line;
-use crate::domain::run::{Run, Status};
+use crate::domain::run::{Run, RunStatus};
 use crate::plugin::sentence::date;
 use crate::store;
-use crate::store::layout::Root;
-use crate::store::view::{View, ids, look};
+use crate::store::layout::RunsRoot;
+use crate::store::view::{RunView, ids, look};
 
 /// `raymond list`
 ///
 /// # Errors
 /// [`Error`] if the directory cannot be read; a run that cannot be read is listed as such.
-pub fn list(args: &AllRuns) -> Result<Exit, Error> {
-    show(args, &all(&Root::new(&args.dir.dir))?, "no runs yet; start one: raymond run PATH")
+pub fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
+    show(args, &all(&RunsRoot::new(&args.dir.dir))?, "no runs yet; start one: raymond run PATH")
 }
 
 /// A run as far as it can be read.
-pub(super) type Seen = (RunId, Result<View, store::Error>);
+pub(super) type ListedRun = (RunId, Result<RunView, store::Error>);
 
 /// All runs.
-pub(super) fn all(root: &Root) -> Result<Vec<Seen>, Error> {
+pub(super) fn all(root: &RunsRoot) -> Result<Vec<ListedRun>, Error> {
     Ok(ids(root)?.into_iter().map(|id| (id.clone(), look(root, &id))).collect())
 }
 
 /// Shows runs as a table or as JSON.
-pub(super) fn show(args: &AllRuns, runs: &[Seen], none: &str) -> Result<Exit, Error> {
+pub(super) fn show(
+    args: &AllRunsArgs,
+    runs: &[ListedRun],
+    none: &str,
+) -> Result<CliExitCode, Error> {
     if args.json {
         return output::print_json(&runs.iter().map(as_json).collect::<Vec<_>>());
     }
@@ -47,7 +51,7 @@ pub(super) fn show(args: &AllRuns, runs: &[Seen], none: &str) -> Result<Exit, Er
     shown
 }
 
-fn as_json((id, view): &Seen) -> Value {
+fn as_json((id, view): &ListedRun) -> Value {
     match view {
         Ok(view) => json!({
             "workflow_id": id,
@@ -64,7 +68,7 @@ fn as_json((id, view): &Seen) -> Value {
     }
 }
 
-fn as_row((id, view): &Seen) -> Vec<String> {
+fn as_row((id, view): &ListedRun) -> Vec<String> {
     match view {
         Ok(view) => vec![
             id.to_string(),
@@ -80,7 +84,7 @@ fn as_row((id, view): &Seen) -> Vec<String> {
 
 /// What keeps a run from going on, in short.
 fn why(run: &Run) -> String {
-    match (&run.pause, run.limited(now()).filter(|_| run.status == Status::Running)) {
+    match (&run.pause, run.limited(now()).filter(|_| run.status == RunStatus::Running)) {
         (Some(pause), _) => one_line(&pause.to_string()),
         (None, Some(until)) => format!("usage limit until {}", date(until)),
         (None, None) => String::new(),

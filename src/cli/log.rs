@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::args::readers::LogArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::output;
 use super::whose::must_exist;
 use crate::domain::id::RunId;
 use crate::domain::printable::printable_json;
 use crate::plugin::sentence::sentence;
-use crate::store::journal::Journal;
-use crate::store::layout::Root;
-use crate::store::record::Flaw;
+use crate::store::journal::JournalReader;
+use crate::store::layout::RunsRoot;
+use crate::store::record::RecordError;
 use crate::store::view::{look, no_such_run};
 use crate::store::{lock, record};
 
@@ -22,15 +22,15 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// [`Error`] if there is no such run, a record is damaged, or there has been no such agent.
-pub fn log(args: &LogArgs) -> Result<Exit, Error> {
-    let root = Root::new(&args.one.dir.dir);
+pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
+    let root = RunsRoot::new(&args.one.dir.dir);
     if !follow(&root, &args.one.run, args.follow, |line| text(line, args))? {
-        return Ok(Exit::Success);
+        return Ok(CliExitCode::Success);
     }
     if let Some(whose) = &args.agent {
         must_exist(&look(&root, &args.one.run)?.run, whose.agent())?;
     }
-    Ok(Exit::Success)
+    Ok(CliExitCode::Success)
 }
 
 /// Shows the records of a run, as it happens if asked to, in the text that is given for their lines; tells
@@ -39,16 +39,16 @@ pub fn log(args: &LogArgs) -> Result<Exit, Error> {
 /// # Errors
 /// [`Error`] if there is no such run, or a record is damaged.
 pub(super) fn follow(
-    root: &Root,
+    root: &RunsRoot,
     id: &RunId,
     stays: bool,
-    text: impl Fn(&str) -> Result<Option<String>, Flaw>,
+    text: impl Fn(&str) -> Result<Option<String>, RecordError>,
 ) -> Result<bool, Error> {
     let dir = root.run(id);
     if !dir.path().is_dir() {
         return Err(no_such_run(root, id).into());
     }
-    let mut journal = Journal::open(&dir.journal())?;
+    let mut journal = JournalReader::open(&dir.journal())?;
     loop {
         let held = stays && lock::is_held(&dir.lock())?.is_some();
         while let Some((seq, line)) = journal.read()? {
@@ -65,7 +65,7 @@ pub(super) fn follow(
 }
 
 /// What is shown of a record; nothing, if it is about another agent.
-fn text(line: &str, args: &LogArgs) -> Result<Option<String>, Flaw> {
+fn text(line: &str, args: &LogArgs) -> Result<Option<String>, RecordError> {
     if args.one.json && args.agent.is_none() {
         return Ok(Some(printable_json(line)));
     }

@@ -17,12 +17,12 @@ use crate::plugin::terminal::Terminal;
 const COMMON: [&str; 4] = ["timestamp", "level", "message", "target"];
 
 /// `warning: … (agent main)`, for people.
-pub(super) struct Sentences {
+pub(super) struct TextFormatter {
     /// Whether it says when, as in a file.
     pub(super) timed: bool,
 }
 
-impl<S, N> FormatEvent<S, N> for Sentences
+impl<S, N> FormatEvent<S, N> for TextFormatter
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,
@@ -37,7 +37,7 @@ where
             Level::WARN => "warning",
             level => name(level),
         };
-        let said = Said::of(event);
+        let said = LogEventVisitor::of(event);
         if self.timed {
             write!(writer, "{} ", now())?;
         }
@@ -55,9 +55,9 @@ where
 }
 
 /// `{"timestamp":…,"level":"warn","message":…,"target":…,"agent":"main"}`, for programs.
-pub(super) struct Records;
+pub(super) struct JsonFormatter;
 
-impl<S, N> FormatEvent<S, N> for Records
+impl<S, N> FormatEvent<S, N> for JsonFormatter
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,
@@ -68,7 +68,7 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let Said { message, fields } = Said::of(event);
+        let LogEventVisitor { message, fields } = LogEventVisitor::of(event);
         let level = name(*event.metadata().level());
         writer.write_str(&record(level, message, event.metadata().target(), fields))
     }
@@ -109,12 +109,12 @@ fn now() -> String {
 
 /// What an event says.
 #[derive(Default)]
-struct Said {
+struct LogEventVisitor {
     message: String,
     fields: Vec<(&'static str, Value)>,
 }
 
-impl Said {
+impl LogEventVisitor {
     fn of(event: &Event<'_>) -> Self {
         let mut said = Self::default();
         event.record(&mut said);
@@ -126,7 +126,7 @@ impl Said {
     }
 }
 
-impl Visit for Said {
+impl Visit for LogEventVisitor {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             self.message = format!("{value:?}");
@@ -161,23 +161,23 @@ impl Visit for Said {
 }
 
 /// Prints each event as a line on a terminal.
-pub(super) struct ToTerminal(pub(super) Terminal);
+pub(super) struct TerminalLog(pub(super) Terminal);
 
-impl<'writer> MakeWriter<'writer> for ToTerminal {
-    type Writer = Line<'writer>;
+impl<'writer> MakeWriter<'writer> for TerminalLog {
+    type Writer = TerminalLogLine<'writer>;
 
     fn make_writer(&'writer self) -> Self::Writer {
-        Line { terminal: &self.0, text: String::new() }
+        TerminalLogLine { terminal: &self.0, text: String::new() }
     }
 }
 
 /// One event's text, printed when it is complete.
-pub(super) struct Line<'terminal> {
+pub(super) struct TerminalLogLine<'terminal> {
     terminal: &'terminal Terminal,
     text: String,
 }
 
-impl io::Write for Line<'_> {
+impl io::Write for TerminalLogLine<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.push_str(&String::from_utf8_lossy(bytes));
         Ok(bytes.len())
@@ -188,7 +188,7 @@ impl io::Write for Line<'_> {
     }
 }
 
-impl Drop for Line<'_> {
+impl Drop for TerminalLogLine<'_> {
     fn drop(&mut self) {
         self.terminal.line(self.text.trim_end());
     }

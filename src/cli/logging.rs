@@ -8,11 +8,11 @@ use clap::{Args, ValueEnum};
 /// What is logged, how and where.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Logging")]
-pub struct Logging {
+pub struct LoggingArgs {
     /// How what raymond logs looks; with json and no --log-file, all that stderr gets is JSON, a line
     /// each, also what is meant for people [default: text]
     #[arg(long, value_name = "FORMAT")]
-    pub log_format: Option<Format>,
+    pub log_format: Option<LogFormat>,
 
     /// Append what raymond logs to this file, instead of showing it on stderr
     #[arg(long, value_name = "PATH")]
@@ -20,12 +20,12 @@ pub struct Logging {
 
     /// What is logged: this, and what is worse [default: `RAYMOND_LOG`, or warn]
     #[arg(long, value_name = "LEVEL")]
-    pub log_level: Option<Level>,
+    pub log_level: Option<LogLevel>,
 }
 
 /// How a log looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum LogFormat {
     /// Sentences for people
     #[default]
     Text,
@@ -35,7 +35,7 @@ pub enum Format {
 
 /// How bad something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Level {
+pub enum LogLevel {
     /// What keeps something from being done
     Error,
     /// What someone should know
@@ -48,7 +48,7 @@ pub enum Level {
     Trace,
 }
 
-impl Level {
+impl LogLevel {
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -62,13 +62,13 @@ impl Level {
     }
 }
 
-impl Logging {
+impl LoggingArgs {
     /// The same for another raymond.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let format = self.log_format.map(|format| match format {
-            Format::Text => "text",
-            Format::Json => "json",
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
         });
         let options = [
             ("--log-format", format.map(OsString::from)),

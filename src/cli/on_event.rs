@@ -11,22 +11,22 @@ use super::exit::Error;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::language::words::words;
-use crate::plugin::notify::occasion::{Notification, Occasions};
-use crate::plugin::notify::{Deliver, Notify};
+use crate::plugin::notify::occasion::{Notification, NotificationTracker};
+use crate::plugin::notify::{NotificationPlugin, NotificationSink};
 use crate::process::command::locate;
 use crate::process::environment::{NamedVariables, passed_on};
-use crate::process::hook::{Call, Hook, Patience, Program, Tell};
-use crate::store::layout::Root;
+use crate::process::hook::{Hook, HookCall, HookCommand, HookFailureHandler, HookTimeouts};
+use crate::store::layout::RunsRoot;
 
 /// A command, as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OnEvent {
+pub struct OnEventCommand {
     text: String,
     program: String,
     arguments: Vec<String>,
 }
 
-impl FromStr for OnEvent {
+impl FromStr for OnEventCommand {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -36,7 +36,7 @@ impl FromStr for OnEvent {
     }
 }
 
-impl OnEvent {
+impl OnEventCommand {
     /// The command as one text, for another raymond.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -47,7 +47,7 @@ impl OnEvent {
     ///
     /// # Errors
     /// [`Error::Usage`], if there is no such program.
-    pub fn program(&self, named: &NamedVariables) -> Result<Program, Error> {
+    pub fn program(&self, named: &NamedVariables) -> Result<HookCommand, Error> {
         let search: Option<OsString> = std::env::var_os("PATH");
         let path = locate(&self.program, search.as_deref()).ok_or_else(|| {
             let place = if self.program.contains('/') { "" } else { " on the PATH" };
@@ -56,21 +56,21 @@ impl OnEvent {
                 self.program
             ))
         })?;
-        Ok(Program {
+        Ok(HookCommand {
             path,
             arguments: self.arguments.clone(),
             environment: passed_on(std::env::vars_os(), named),
-            patience: Patience::default(),
+            patience: HookTimeouts::default(),
         })
     }
 
     /// Has it ready.
     ///
     /// # Errors
-    /// As [`OnEvent::program`].
+    /// As [`OnEventCommand::program`].
     pub fn hook(&self, named: &NamedVariables) -> Result<Hook, Error> {
         let text = self.text.clone();
-        let tell: Tell = Box::new(move |event, failure| {
+        let tell: HookFailureHandler = Box::new(move |event, failure| {
             tracing::warn!(event, "--on-event `{text}` {failure}");
         });
         Ok(Hook::new(self.program(named)?, tell))
@@ -79,23 +79,23 @@ impl OnEvent {
 
 /// The actor that calls a hook for a run.
 #[must_use]
-pub fn notify(hook: &Hook, root: &Root, run: &Run) -> Notify<Calls> {
-    let calls = Calls {
+pub fn notify(hook: &Hook, root: &RunsRoot, run: &Run) -> NotificationPlugin<HookSink> {
+    let calls = HookSink {
         hook: hook.clone(),
         run: run.workflow_id.clone(),
         dir: root.path().display().to_string(),
     };
-    Notify::new(Occasions::new(run), calls)
+    NotificationPlugin::new(NotificationTracker::new(run), calls)
 }
 
 /// Makes calls of notifications.
-pub struct Calls {
+pub struct HookSink {
     hook: Hook,
     run: RunId,
     dir: String,
 }
 
-impl Deliver for Calls {
+impl NotificationSink for HookSink {
     fn deliver(&self, notification: Notification) {
         let name = notification.occasion.name();
         let input = format!("{}\n", notification.json(&self.run, &self.dir));
@@ -105,7 +105,7 @@ impl Deliver for Calls {
             ("RAYMOND_DIR", self.dir.clone()),
             ("RAYMOND_MESSAGE", notification.message),
         ];
-        self.hook.call(Call { name, input, environment });
+        self.hook.call(HookCall { name, input, environment });
     }
 
     fn finished(&self) -> Pin<Box<dyn Future<Output = ()>>> {
@@ -119,20 +119,20 @@ mod tests {
 
     #[test]
     fn a_command_is_split_as_a_shell_does() {
-        let command: OnEvent = "sh -c 'cat >> \"my log\"' a\\ b".parse().expect("a command");
+        let command: OnEventCommand = "sh -c 'cat >> \"my log\"' a\\ b".parse().expect("a command");
         assert_eq!(command.program, "sh");
         assert_eq!(command.arguments, ["-c", "cat >> \"my log\"", "a b"]);
         for (wrong, why) in
             [("sh 'x", "quote"), ("", "write a command"), ("'' x", "write a command")]
         {
-            let error = wrong.parse::<OnEvent>().expect_err("it is none");
+            let error = wrong.parse::<OnEventCommand>().expect_err("it is none");
             assert!(error.contains(why), "{error}");
         }
     }
 
     #[test]
     fn a_program_that_is_not_there_is_said_before_anything_begins() {
-        let command: OnEvent = "/nowhere/hook x".parse().expect("a command");
+        let command: OnEventCommand = "/nowhere/hook x".parse().expect("a command");
         let error =
             command.program(&NamedVariables::default()).expect_err("it is not there").to_string();
         assert!(

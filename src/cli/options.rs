@@ -5,15 +5,15 @@ use std::ffi::OsString;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
-use super::args::answers::Answers;
-use super::logging::Logging;
-use super::on_event::OnEvent;
-use super::plugins::Plugins;
+use super::args::answers::QuestionArgs;
+use super::logging::LoggingArgs;
+use super::on_event::OnEventCommand;
+use super::plugins::PluginArgs;
 use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
-use crate::domain::supervision::{Exhausted, Restart};
+use crate::domain::supervision::{OnExhausted, RestartPolicy};
 use crate::domain::time::millis;
 use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs, model};
 use crate::language::prompt::forking::count as how_many_agents;
@@ -27,7 +27,7 @@ const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at
 /// What can be changed when a run goes on.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
-pub struct Options {
+pub struct RunOptions {
     /// Model of the states that name none: any name or alias that Claude Code takes, such as opus,
     /// sonnet or haiku
     #[arg(long, value_parser = model)]
@@ -40,11 +40,11 @@ pub struct Options {
 
     /// When the budget is used up: pause (exit 75), or end the agents [default: pause]
     #[arg(long, value_name = "WHAT")]
-    pub on_budget: Option<Named<OnBudget>>,
+    pub on_budget: Option<NamedValue<OnBudget>>,
     /// At the account's usage limit: wait until it resets and go on, pause (exit 75), or fail the
     /// agent that met it [default: wait]
     #[arg(long, value_name = "WHAT")]
-    pub on_limit: Option<Named<OnLimit>>,
+    pub on_limit: Option<NamedValue<OnLimit>>,
 
     /// The program that is Claude Code [default: claude, on the PATH]
     #[arg(long, env = "RAYMOND_CLAUDE", value_name = "PATH", hide_env_values = true)]
@@ -56,7 +56,7 @@ pub struct Options {
 
     /// What the workflow's states may do beyond that.
     #[command(flatten)]
-    pub consent: Consent,
+    pub consent: ConsentArgs,
 
     /// Read prompts afresh at each turn, while you write a workflow. Graphs, programs and keys that widen
     /// permissions stay as they were when the run began; kept with the run
@@ -79,7 +79,7 @@ pub struct Options {
     /// Run this command when the run needs someone or ends; it is split into words as a shell does,
     /// but no shell runs it. Not kept with the run, nor read from raymond.yaml: give it each time
     #[arg(long, value_name = "CMD")]
-    pub on_event: Option<OnEvent>,
+    pub on_event: Option<OnEventCommand>,
 
     /// Where a trace and metrics go.
     #[arg(long, value_name = "URL", value_parser = collector, help = OTLP)]
@@ -87,7 +87,7 @@ pub struct Options {
 
     /// The programs that look on and have a say.
     #[command(flatten)]
-    pub plugins: Plugins,
+    pub plugins: PluginArgs,
 
     /// Further arguments for Claude Code, kept with the run: no secrets here
     #[arg(last = true, value_name = "CLAUDE ARGS")]
@@ -95,22 +95,22 @@ pub struct Options {
 
     /// Answers ahead of time, and what else it does about questions and graphs.
     #[command(flatten)]
-    pub answers: Answers,
+    pub answers: QuestionArgs,
 
     /// How its processes are kept.
     #[command(flatten)]
-    pub processes: Processes,
+    pub processes: ProcessArgs,
 
     /// How its agents are supervised.
     #[command(flatten)]
-    pub supervision: Supervision,
+    pub supervision: SupervisionArgs,
 
     /// What is logged.
     #[command(flatten)]
-    pub logging: Logging,
+    pub logging: LoggingArgs,
 }
 
-impl Options {
+impl RunOptions {
     /// Those that are not kept with the run, for another raymond that takes it up.
     #[must_use]
     pub fn not_kept(&self) -> Vec<OsString> {
@@ -134,7 +134,7 @@ impl Options {
 
 /// What the states of a workflow may do beyond the permission mode.
 #[derive(Debug, Clone, Default, Args)]
-pub struct Consent {
+pub struct ConsentArgs {
     /// Let states have a tool run unasked, if they list it among their `allowed_tools`: a rule such as
     /// `WebFetch` or `Bash(cargo test:*)`, which also covers longer commands; repeat it for more
     #[arg(long, value_name = "RULE", value_parser = tool_rule)]
@@ -171,7 +171,7 @@ fn parse_switch(text: &str) -> Result<bool, String> {
 /// How many processes there are, and how long they live.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Processes")]
-pub struct Processes {
+pub struct ProcessArgs {
     /// How many Claude Code processes may live at the same time: a number, or auto for what the
     /// machine's cores and free memory carry [default: auto]
     #[arg(long, value_name = "N", value_parser = max_procs, allow_negative_numbers = true)]
@@ -203,10 +203,10 @@ pub struct Processes {
 /// How agents are supervised, where the state an agent is born in does not say otherwise.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Supervision")]
-pub struct Supervision {
+pub struct SupervisionArgs {
     /// Which ends of an agent are followed by a restart [default: transient]
     #[arg(long, value_name = "POLICY")]
-    pub restart: Option<Named<Restart>>,
+    pub restart: Option<NamedValue<RestartPolicy>>,
 
     /// How often an agent is restarted, and within what time: 3, or 3/10m [default: 3/10m]
     #[arg(long, value_name = "N[/TIME]", value_parser = restarts, allow_negative_numbers = true)]
@@ -231,24 +231,28 @@ pub struct Supervision {
 
     /// What follows when an agent has used up its restarts [default: fail-agent]
     #[arg(long, value_name = "WHAT")]
-    pub on_exhausted: Option<Named<Exhausted>>,
+    pub on_exhausted: Option<NamedValue<OnExhausted>>,
 }
 
 /// A value that is given by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Named<T>(pub T);
+pub struct NamedValue<T>(pub T);
 
 /// A value with its name and what it means.
-type Choice<T> = (&'static str, T, &'static str);
+type NamedChoice<T> = (&'static str, T, &'static str);
 
-fn possible<T: PartialEq>(choices: &[Choice<T>], value: &T) -> Option<PossibleValue> {
+fn possible<T: PartialEq>(choices: &[NamedChoice<T>], value: &T) -> Option<PossibleValue> {
     let (name, _, help) = choices.iter().find(|(_, known, _)| known == value)?;
     Some(PossibleValue::new(*name).help(*help))
 }
 
-impl ValueEnum for Named<Restart> {
+impl ValueEnum for NamedValue<RestartPolicy> {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self(Restart::Permanent), Self(Restart::Transient), Self(Restart::Temporary)]
+        &[
+            Self(RestartPolicy::Permanent),
+            Self(RestartPolicy::Transient),
+            Self(RestartPolicy::Temporary),
+        ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -257,13 +261,13 @@ impl ValueEnum for Named<Restart> {
             "failures, but not results",
             "none",
         ];
-        possible(&choices(&Restart::ALL, help), &self.0)
+        possible(&choices(&RestartPolicy::ALL, help), &self.0)
     }
 }
 
-impl ValueEnum for Named<Exhausted> {
+impl ValueEnum for NamedValue<OnExhausted> {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self(Exhausted::FailAgent), Self(Exhausted::FailRun), Self(Exhausted::Wait)]
+        &[Self(OnExhausted::FailAgent), Self(OnExhausted::FailRun), Self(OnExhausted::Wait)]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -272,11 +276,11 @@ impl ValueEnum for Named<Exhausted> {
             "the whole run fails",
             "the agent waits for a person, who lets the run go on",
         ];
-        possible(&choices(&Exhausted::ALL, help), &self.0)
+        possible(&choices(&OnExhausted::ALL, help), &self.0)
     }
 }
 
-impl ValueEnum for Named<OnLimit> {
+impl ValueEnum for NamedValue<OnLimit> {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self(OnLimit::Wait), Self(OnLimit::Pause), Self(OnLimit::Fail)]
     }
@@ -291,7 +295,7 @@ impl ValueEnum for Named<OnLimit> {
     }
 }
 
-impl ValueEnum for Named<OnBudget> {
+impl ValueEnum for NamedValue<OnBudget> {
     fn value_variants<'a>() -> &'a [Self] {
         &[Self(OnBudget::Pause), Self(OnBudget::End)]
     }
@@ -308,7 +312,7 @@ impl ValueEnum for Named<OnBudget> {
 fn choices<T: Copy, const N: usize>(
     names: &[(&'static str, T); N],
     help: [&'static str; N],
-) -> Vec<Choice<T>> {
+) -> Vec<NamedChoice<T>> {
     names.iter().zip(help).map(|((name, value), help)| (*name, *value, help)).collect()
 }
 
@@ -336,7 +340,7 @@ mod tests {
             let values = T::value_variants().iter().map(ValueEnum::to_possible_value);
             values.into_iter().all(|value| value.is_some_and(|value| value.get_help().is_some()))
         }
-        assert!(helps::<Named<Restart>>() && helps::<Named<Exhausted>>());
-        assert!(helps::<Named<OnLimit>>());
+        assert!(helps::<NamedValue<RestartPolicy>>() && helps::<NamedValue<OnExhausted>>());
+        assert!(helps::<NamedValue<OnLimit>>());
     }
 }

@@ -6,10 +6,10 @@ use std::io::{self, IsTerminal, Write};
 pub use super::diagnostics::{complain, tell, warn};
 use serde_json::{Value, json};
 
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::interrupts::is_reader_gone;
 use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
-use crate::domain::run::{Ending, Finished};
+use crate::domain::run::{AgentEnding, FinishedAgent};
 
 /// A cell that is wider than this does not widen its column.
 const WIDEST: usize = 80;
@@ -18,7 +18,7 @@ const WIDEST: usize = 80;
 ///
 /// # Errors
 /// [`Error::Io`], unless the reader has gone.
-pub fn print(text: &str) -> Result<Exit, Error> {
+pub fn print(text: &str) -> Result<CliExitCode, Error> {
     print_styled(&printable(text))
 }
 
@@ -26,15 +26,15 @@ pub fn print(text: &str) -> Result<Exit, Error> {
 ///
 /// # Errors
 /// As [`print()`].
-pub(super) fn print_styled(text: &str) -> Result<Exit, Error> {
-    write(text).map(|_| Exit::Success)
+pub(super) fn print_styled(text: &str) -> Result<CliExitCode, Error> {
+    write(text).map(|_| CliExitCode::Success)
 }
 
 /// Prints a text as it is, but printable on a terminal.
 ///
 /// # Errors
 /// As [`print()`].
-pub fn print_exactly(text: &str) -> Result<Exit, Error> {
+pub fn print_exactly(text: &str) -> Result<CliExitCode, Error> {
     if io::stdout().is_terminal() { print(text) } else { print_styled(text) }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn print_help(error: &clap::Error) {
 ///
 /// # Errors
 /// As [`print()`].
-pub fn print_json(value: &impl serde::Serialize) -> Result<Exit, Error> {
+pub fn print_json(value: &impl serde::Serialize) -> Result<CliExitCode, Error> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Error::Io {
         doing: "write",
         path: "stdout".into(),
@@ -80,10 +80,10 @@ pub fn print_json(value: &impl serde::Serialize) -> Result<Exit, Error> {
 }
 
 /// Adds to an agent's JSON how it ended.
-pub fn add_ending(value: &mut Value, agent: &Finished) {
+pub fn add_ending(value: &mut Value, agent: &FinishedAgent) {
     match &agent.ending {
-        Ending::Result(payload) => value["result"] = json!(payload),
-        Ending::Error(error) => {
+        AgentEnding::Result(payload) => value["result"] = json!(payload),
+        AgentEnding::Error(error) => {
             value["error"] = json!(error);
             value["cause"] = json!(agent.cause);
         }

@@ -2,7 +2,7 @@
 //! may not speak for the person who started it.
 
 use super::exit::Error;
-use super::options::Consent;
+use super::options::ConsentArgs;
 use crate::process::ancestry::{self, ActingAgent};
 use crate::store::trust::TrustOrigin;
 
@@ -13,7 +13,7 @@ pub(super) fn acting_agent() -> Option<ActingAgent> {
 
 /// Returns how a person says that they trust what is started, if they do. What an agent says of it counts for
 /// nothing: the environment that it has from them may say so too.
-pub(super) fn trust_origin(consent: &Consent) -> Option<TrustOrigin> {
+pub(super) fn trust_origin(consent: &ConsentArgs) -> Option<TrustOrigin> {
     let origin = match (consent.trust, consent.trust_by_environment) {
         (true, _) => TrustOrigin::Flag,
         (false, true) => TrustOrigin::Environment,

@@ -5,12 +5,12 @@ use clap::Args;
 use crate::domain::plugin::PlugIn;
 use crate::language::manifest;
 use crate::language::plugins::command;
-use crate::runtime::Prepared;
+use crate::runtime::PreparedRun;
 
 /// Which programs look on and have a say.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Plug-ins")]
-pub struct Plugins {
+pub struct PluginArgs {
     /// A program that is told what happens, and may have a say; kept with the run: no secrets here.
     /// May be given several times; when a run goes on, in the place of those given before
     #[arg(long, value_name = "CMD", value_parser = command)]
@@ -22,7 +22,7 @@ pub struct Plugins {
 }
 
 /// A line for each program that is started because the workflow asks for it.
-pub(super) fn announced(prepared: &Prepared) -> Vec<String> {
+pub(super) fn announced(prepared: &PreparedRun) -> Vec<String> {
     let settings = prepared.start.settings(&prepared.run);
     let by_workflow = settings.plugins.iter().filter(|plugin| plugin.by_workflow);
     by_workflow

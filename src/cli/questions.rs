@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::domain::agent::Agent;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::printable::{printable_block, printable_json, printable_line};
-use crate::domain::question::{Choice, Question};
-use crate::domain::run::{Pause, Run};
+use crate::domain::question::{Question, QuestionOption};
+use crate::domain::run::{PauseReason, Run};
 use crate::domain::time::Timestamp;
 use crate::plugin::sentence::date;
 
 /// A question that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenQuestion {
     /// Who asks.
     pub agent: AgentId,
     /// In which step.
@@ -28,7 +28,7 @@ pub struct Open {
     pub until: Option<Timestamp>,
 }
 
-impl Open {
+impl OpenQuestion {
     /// What an agent asks, if it does.
     #[must_use]
     pub fn of(agent: &Agent) -> Option<Self> {
@@ -42,14 +42,14 @@ impl Open {
         })
     }
 
-    fn shown(&self) -> Shown<'_> {
+    fn shown(&self) -> QuestionJson<'_> {
         let Question { node, text, header, options, free } = &self.question;
-        let option = |one: &'_ Choice| ShownChoice {
+        let option = |one: &'_ QuestionOption| QuestionOptionJson {
             id: one.id.clone(),
             label: one.label.clone(),
             description: one.description.clone(),
         };
-        Shown {
+        QuestionJson {
             agent: &self.agent,
             node,
             question: text,
@@ -86,12 +86,12 @@ impl Open {
 
 /// A question as programs read it.
 #[derive(Serialize)]
-struct Shown<'open> {
+struct QuestionJson<'open> {
     agent: &'open AgentId,
     node: &'open str,
     question: &'open str,
     header: Option<&'open str>,
-    options: Vec<ShownChoice>,
+    options: Vec<QuestionOptionJson>,
     free: bool,
     asked_at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +99,7 @@ struct Shown<'open> {
 }
 
 #[derive(Serialize)]
-struct ShownChoice {
+struct QuestionOptionJson {
     id: String,
     label: String,
     description: String,
@@ -107,39 +107,39 @@ struct ShownChoice {
 
 /// What a run prints last that holds still for its questions.
 #[derive(Serialize)]
-struct Document<'open> {
+struct QuestionDocument<'open> {
     run: &'open RunId,
-    questions: Vec<Shown<'open>>,
+    questions: Vec<QuestionJson<'open>>,
 }
 
 /// All that wait.
 #[must_use]
-pub fn open(run: &Run) -> Vec<Open> {
-    run.agents.values().filter_map(Open::of).collect()
+pub fn open(run: &Run) -> Vec<OpenQuestion> {
+    run.agents.values().filter_map(OpenQuestion::of).collect()
 }
 
 /// The questions as JSON.
 #[must_use]
-pub fn as_json(open: &[Open]) -> Value {
-    json!(open.iter().map(Open::shown).collect::<Vec<_>>())
+pub fn as_json(open: &[OpenQuestion]) -> Value {
+    json!(open.iter().map(OpenQuestion::shown).collect::<Vec<_>>())
 }
 
 /// What a run that holds still for its questions prints last: they are in a line of JSON. Nothing, if it
 /// does not hold still for them.
 #[must_use]
 pub fn document(run: &Run) -> String {
-    if !matches!(run.pause, Some(Pause::Asking { .. })) {
+    if !matches!(run.pause, Some(PauseReason::Asking { .. })) {
         return String::new();
     }
     let open = open(run);
-    let questions = open.iter().map(Open::shown).collect();
-    let document = Document { run: &run.workflow_id, questions };
+    let questions = open.iter().map(OpenQuestion::shown).collect();
+    let document = QuestionDocument { run: &run.workflow_id, questions };
     serde_json::to_string(&document).map(|line| printable_json(&line) + "\n").unwrap_or_default()
 }
 
 /// The questions, and how each is answered.
 #[must_use]
-pub fn as_text(run: &Run, open: &[Open]) -> String {
+pub fn as_text(run: &Run, open: &[OpenQuestion]) -> String {
     let id = &run.workflow_id;
     open.iter().fold(String::new(), |mut text, one| {
         let (agent, node) = (&one.agent, &one.question.node);
@@ -175,13 +175,13 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asks(agent: &str, options: &[&str]) -> Open {
-        let option = |id: &&str| Choice {
+    fn asks(agent: &str, options: &[&str]) -> OpenQuestion {
+        let option = |id: &&str| QuestionOption {
             id: (*id).into(),
             label: id.to_uppercase(),
             description: "one".into(),
         };
-        Open {
+        OpenQuestion {
             agent: AgentId::parse(agent).expect("an agent"),
             step: 1,
             question: Question {

@@ -4,22 +4,22 @@
 //! interrupted, they go on all the same.
 
 use super::args::RecoverArgs;
-use super::exit::{Error, Exit};
-use super::list::{self, Seen};
+use super::exit::{CliExitCode, Error};
+use super::list::{self, ListedRun};
 use super::{background, output};
-use crate::domain::run::Status;
+use crate::domain::run::RunStatus;
 use crate::runtime::place;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 
 /// `raymond recover`
 ///
 /// # Errors
 /// [`Error`] if the directory cannot be read, or a run cannot be taken up.
-pub fn recover(args: &RecoverArgs) -> Result<Exit, Error> {
+pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.all_runs.dir.dir)?;
     let mut runs = list::all(&root)?;
     runs.retain(|(_, view)| match view {
-        Ok(view) => !view.held && matches!(view.run.status, Status::Running | Status::Paused),
+        Ok(view) => !view.held && matches!(view.run.status, RunStatus::Running | RunStatus::Paused),
         Err(_) => false,
     });
     if args.all && !runs.is_empty() {
@@ -30,7 +30,7 @@ pub fn recover(args: &RecoverArgs) -> Result<Exit, Error> {
 
 /// Lets runs go on, and shows how they ended; the exit code is the worst of theirs. A run whose
 /// budget is used up cannot: it needs more.
-fn go_on(args: &RecoverArgs, root: &Root, runs: &[Seen]) -> Result<Exit, Error> {
+fn go_on(args: &RecoverArgs, root: &RunsRoot, runs: &[ListedRun]) -> Result<CliExitCode, Error> {
     let mut further = args.logging.arguments();
     if let Some(command) = &args.on_event {
         further.extend(["--on-event".into(), command.text().into()]);
@@ -47,16 +47,16 @@ fn go_on(args: &RecoverArgs, root: &Root, runs: &[Seen]) -> Result<Exit, Error> 
     if !going.is_empty() {
         output::tell("waiting for them; they go on also when this command is interrupted");
     }
-    let mut worst = Exit::Success;
+    let mut worst = CliExitCode::Success;
     for (id, process) in going {
         let code = process.wait(root, id)?;
-        let exit = Exit::ALL.into_iter().find(|exit| code == Some(exit.code().into()));
-        if exit == Some(Exit::NotTrusted) {
+        let exit = CliExitCode::ALL.into_iter().find(|exit| code == Some(exit.code().into()));
+        if exit == Some(CliExitCode::NotTrusted) {
             output::tell(&format!(
                 "{id} does not go on before you have confirmed what it would execute: raymond run {id}"
             ));
         }
-        worst = worst.max(exit.unwrap_or(Exit::Io));
+        worst = worst.max(exit.unwrap_or(CliExitCode::Io));
     }
     let ids: Vec<_> = runs.iter().map(|(id, _)| id).collect();
     let mut after = list::all(root)?;

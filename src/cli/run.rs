@@ -3,35 +3,35 @@
 use std::path::PathBuf;
 
 use super::answers;
-use super::args::{Birth, ResumeArgs, RunArgs};
-use super::exit::{Error, Exit};
+use super::args::{NewRunArgs, ResumeArgs, RunArgs};
+use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
-use super::options::Options;
-use super::target::{self, Target};
+use super::options::RunOptions;
+use super::target::{self, RunTarget};
 use super::{background, confirm, output, person, settings, summary};
 use crate::domain::id::RunId;
-use crate::domain::run::Status;
+use crate::domain::run::RunStatus;
 use crate::process::cgroup::RunGroups;
-use crate::process::command::Marker;
+use crate::process::command::EnvironmentMarker;
 use crate::process::{companion, leftover};
-use crate::runtime::graphs::Graphs;
-use crate::runtime::{self, Prepared, Request, Workflow, place, seals};
+use crate::runtime::graphs::GraphSetup;
+use crate::runtime::{self, PreparedRun, RunRequest, Workflow, place, seals};
 use crate::store::dataspace::Dataspace;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::run_store::RunStore;
 
 /// `raymond run`
 ///
 /// # Errors
 /// [`Error`] if it cannot begin, or cannot be kept.
-pub fn run(args: &RunArgs) -> Result<Exit, Error> {
+pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.dir.dir)?;
     match target::resolve(&args.target, &root)? {
-        Target::Workflow(workflow) => {
+        RunTarget::Workflow(workflow) => {
             let prepared = create(args, &root, &workflow)?;
             supervise_here(&args.options, &root, prepared)
         }
-        Target::Run(id) => go_on(&args.birth, &args.options, &root, &id),
+        RunTarget::Run(id) => go_on(&args.birth, &args.options, &root, &id),
     }
 }
 
@@ -39,7 +39,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Error> {
 ///
 /// # Errors
 /// [`Error`] if there is no such run, or it cannot be kept.
-pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
+pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
     if args.detached {
         background::detach()?;
     }
@@ -50,35 +50,44 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, Error> {
             args.run
         ))
     })?;
-    go_on(&Birth::default(), &args.options, &root, &id)
+    go_on(&NewRunArgs::default(), &args.options, &root, &id)
 }
 
 /// Makes a new run from a workflow and the options.
-pub(super) fn create(args: &RunArgs, root: &Root, workflow: &Workflow) -> Result<Prepared, Error> {
+pub(super) fn create(
+    args: &RunArgs,
+    root: &RunsRoot,
+    workflow: &Workflow,
+) -> Result<PreparedRun, Error> {
     create_of(args, root, workflow, None)
 }
 
 /// The same, of a program whose text was kept.
 pub(super) fn create_of(
     args: &RunArgs,
-    root: &Root,
+    root: &RunsRoot,
     workflow: &Workflow,
     program: Option<String>,
-) -> Result<Prepared, Error> {
+) -> Result<PreparedRun, Error> {
     let settings = settings::new(args, workflow)?;
     let id = args.birth.id.clone().or_else(|| args.birth.label.clone());
-    let request = Request { id, input: args.birth.input.clone(), program };
+    let request = RunRequest { id, input: args.birth.input.clone(), program };
     confirm::confirmed(&args.options, |starter| {
-        runtime::create(root, workflow, &request, settings.clone(), Graphs::default(), starter)
+        runtime::create(root, workflow, &request, settings.clone(), GraphSetup::default(), starter)
     })
     .map_err(|error| answers::placed(error, &args.options.answers))
 }
 
-fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Exit, Error> {
+fn go_on(
+    birth: &NewRunArgs,
+    options: &RunOptions,
+    root: &RunsRoot,
+    id: &RunId,
+) -> Result<CliExitCode, Error> {
     person::must_act("go on with a run")?;
     let (store, mut recovered) = RunStore::open(root, id)?;
     let settings = settings::again(birth, options, recovered.run.settings.clone())?;
-    if matches!(recovered.run.status, Status::Completed | Status::Failed) {
+    if matches!(recovered.run.status, RunStatus::Completed | RunStatus::Failed) {
         if !options.consent.trust {
             seals::check_ended(&place::user_state()?, root, &recovered.run)?;
         }
@@ -93,7 +102,7 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
         if let Some(refused) = summary::refused_tools(&recovered.run) {
             output::tell(&refused);
         }
-        return Ok(Exit::of(&recovered.run));
+        return Ok(CliExitCode::of(&recovered.run));
     }
     let mut taken = Some((store, recovered));
     let prepared = confirm::confirmed(options, |starter| {
@@ -101,7 +110,7 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
             Some(taken) => taken,
             None => RunStore::open(root, id)?,
         };
-        let mut graphs = Graphs::default();
+        let mut graphs = GraphSetup::default();
         graphs.migrate = options.answers.migrate;
         runtime::take_up(store, recovered, settings.clone(), graphs, root, starter)
     })
@@ -110,8 +119,8 @@ fn go_on(birth: &Birth, options: &Options, root: &Root, id: &RunId) -> Result<Ex
 }
 
 /// Ends what a raymond left running that was killed right after its run had ended.
-fn sweep(root: &Root, id: &RunId) -> Result<(), Error> {
-    let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
+fn sweep(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
+    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|error| Error::Io {
         doing: "look for processes of",

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::output;
 use crate::plugin::schema::{self, schema};
 
@@ -11,12 +11,12 @@ use crate::plugin::schema::{self, schema};
 pub struct SchemaArgs {
     /// Which part [default: all of it]
     #[arg(value_enum)]
-    pub part: Option<Part>,
+    pub part: Option<ProtocolPartArg>,
 }
 
 /// A part of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Part {
+pub enum ProtocolPartArg {
     /// Each line that a plug-in is told
     Told,
     /// Each line that it may say
@@ -33,14 +33,14 @@ pub enum Part {
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be printed.
-pub fn print(args: &SchemaArgs) -> Result<Exit, Error> {
+pub fn print(args: &SchemaArgs) -> Result<CliExitCode, Error> {
     let part = match args.part {
-        None => schema::Part::All,
-        Some(Part::Told) => schema::Part::Told,
-        Some(Part::Said) => schema::Part::Said,
-        Some(Part::Record) => schema::Part::Record,
-        Some(Part::Consult) => schema::Part::Consult,
-        Some(Part::Verdict) => schema::Part::Verdict,
+        None => schema::ProtocolPart::All,
+        Some(ProtocolPartArg::Told) => schema::ProtocolPart::Told,
+        Some(ProtocolPartArg::Said) => schema::ProtocolPart::Said,
+        Some(ProtocolPartArg::Record) => schema::ProtocolPart::Record,
+        Some(ProtocolPartArg::Consult) => schema::ProtocolPart::Consult,
+        Some(ProtocolPartArg::Verdict) => schema::ProtocolPart::Verdict,
     };
     output::print_json(&schema(part))
 }

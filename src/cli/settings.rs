@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::args::{Answerer, Birth, RunArgs};
+use super::args::{AnswererArg, NewRunArgs, RunArgs};
 use super::exit::Error;
-use super::options::{Options, Processes, Supervision};
+use super::options::{ProcessArgs, RunOptions, SupervisionArgs};
 use super::{answers, person};
-use crate::domain::settings::{self, Permission, Settings};
-use crate::domain::supervision::Overrides;
+use crate::domain::settings::{self, RunPermission, Settings};
+use crate::domain::supervision::SupervisionOverrides;
 use crate::runtime::{Workflow, directory, replace_own, settings_of};
 
 /// The settings of a new run.
@@ -24,8 +24,8 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
         branch: birth.branch.clone(),
         context: birth.context.iter().cloned().collect(),
         answerer: match birth.agent {
-            Some(Answerer::Scripted) => settings::Answerer::Scripted,
-            Some(Answerer::Claude) | None => settings::Answerer::Claude,
+            Some(AnswererArg::Scripted) => settings::AnswererKind::Scripted,
+            Some(AnswererArg::Claude) | None => settings::AnswererKind::Claude,
         },
         ..settings_of(workflow)
     };
@@ -39,7 +39,11 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
 ///
 /// # Errors
 /// [`Error::Usage`] for options that only a new run can take.
-pub fn again(birth: &Birth, options: &Options, mut settings: Settings) -> Result<Settings, Error> {
+pub fn again(
+    birth: &NewRunArgs,
+    options: &RunOptions,
+    mut settings: Settings,
+) -> Result<Settings, Error> {
     let fixed = [
         ("--id", birth.id.is_some()),
         ("--input", birth.input.is_some()),
@@ -78,7 +82,7 @@ const OWN: [&str; 13] = [
     "--no-session-persistence",
 ];
 
-fn refuse_own(options: &Options) -> Result<(), Error> {
+fn refuse_own(options: &RunOptions) -> Result<(), Error> {
     let name = |argument: &String| argument.split('=').next().unwrap_or_default().to_owned();
     match options.claude_args.iter().map(name).find(|name| OWN.contains(&name.as_str())) {
         None => Ok(()),
@@ -88,7 +92,7 @@ fn refuse_own(options: &Options) -> Result<(), Error> {
     }
 }
 
-fn overlay(args: &Options, settings: &mut Settings) {
+fn overlay(args: &RunOptions, settings: &mut Settings) {
     settings.model = args.model.clone().or_else(|| settings.model.take());
     settings.budget_usd = args.budget.or(settings.budget_usd);
     settings.on_budget = args.on_budget.map_or(settings.on_budget, |named| named.0);
@@ -114,9 +118,9 @@ fn overlay(args: &Options, settings: &mut Settings) {
         settings.consent.widest_mode = None;
     }
     if args.consent.dangerously_skip_permissions {
-        settings.permission = Permission::SkipAll;
+        settings.permission = RunPermission::SkipAll;
     } else if let Some(mode) = &args.permission_mode {
-        settings.permission = Permission::Mode(mode.clone());
+        settings.permission = RunPermission::Mode(mode.clone());
     }
     if args.plugins.no_plugins {
         settings.plugins.clear();
@@ -128,7 +132,7 @@ fn overlay(args: &Options, settings: &mut Settings) {
     settings.supervision = settings.supervision.with(&overrides(&args.supervision));
 }
 
-fn overlay_processes(args: &Processes, settings: &mut Settings) {
+fn overlay_processes(args: &ProcessArgs, settings: &mut Settings) {
     settings.max_procs = args.max_procs.unwrap_or(settings.max_procs);
     let forking = &mut settings.forking;
     forking.max_agents = args.max_agents.unwrap_or(forking.max_agents);
@@ -142,8 +146,8 @@ fn overlay_processes(args: &Processes, settings: &mut Settings) {
     }
 }
 
-fn overrides(args: &Supervision) -> Overrides {
-    Overrides {
+fn overrides(args: &SupervisionArgs) -> SupervisionOverrides {
+    SupervisionOverrides {
         restart: args.restart.map(|named| named.0),
         max_restarts: args.max_restarts.map(|(count, _)| count),
         period_ms: args.max_restarts.and_then(|(_, period)| period),
@@ -153,7 +157,7 @@ fn overrides(args: &Supervision) -> Overrides {
         idle_timeout_ms: args.idle_timeout,
         shutdown_ms: args.shutdown,
         on_exhausted: args.on_exhausted.map(|named| named.0),
-        ..Overrides::default()
+        ..SupervisionOverrides::default()
     }
 }
 

@@ -5,32 +5,32 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::args::readers::ShowArgs;
-use super::exit::{Error, Exit};
-use super::keeping::{self, Keeping};
+use super::exit::{CliExitCode, Error};
+use super::keeping::{self, WaitReasons};
 use super::output;
 use super::whose::must_exist;
 use crate::domain::event::Event;
-use crate::domain::history::{History, Step, Turn};
+use crate::domain::history::{AgentHistory, HistoryStep, HistoryTurn};
 use crate::domain::id::AgentId;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::refusal::{advice, notice};
-use crate::domain::run::{Ending, Finished};
-use crate::domain::settings::Answerer;
+use crate::domain::run::{AgentEnding, FinishedAgent};
+use crate::domain::settings::AnswererKind;
 use crate::domain::usage::ModelUse;
-use crate::plugin::part::{Part, Said};
+use crate::plugin::part::{PromptAndReply, TurnTranscript};
 use crate::plugin::sentence::{date, sentence};
-use crate::store::layout::{Root, RunDir};
-use crate::store::view::{View, story};
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::view::{RunView, story};
 
 /// So much of a text is shown where it is not asked for whole.
 const LINES: usize = 8;
 const BYTES: usize = 600;
 
 /// An agent of a run.
-struct Shown<'run> {
-    view: &'run View,
+struct AgentDetails<'run> {
+    view: &'run RunView,
     dir: RunDir,
     agent: &'run AgentId,
     /// Whether one step was asked for, and so its whole texts.
@@ -41,9 +41,9 @@ struct Shown<'run> {
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read, or there is no such agent or step.
-pub fn show(args: &ShowArgs) -> Result<Exit, Error> {
-    let root = Root::new(&args.one.dir.dir);
-    let mut history = History::of(args.agent.clone());
+pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
+    let root = RunsRoot::new(&args.one.dir.dir);
+    let mut history = AgentHistory::of(args.agent.clone());
     let view = story(&root, &args.one.run, |before, record| history.see(before, record))?;
     must_exist(&view.run, &args.agent)?;
     let mut steps = history.steps(&view.run);
@@ -57,7 +57,7 @@ pub fn show(args: &ShowArgs) -> Result<Exit, Error> {
         }
     }
     let dir = root.run(&args.one.run);
-    let shown = Shown { view: &view, dir, agent: &args.agent, whole: args.step.is_some() };
+    let shown = AgentDetails { view: &view, dir, agent: &args.agent, whole: args.step.is_some() };
     if args.one.json {
         return output::print_json(&shown.as_json(&steps)?);
     }
@@ -68,12 +68,12 @@ pub fn show(args: &ShowArgs) -> Result<Exit, Error> {
     output::print(&text)
 }
 
-impl Shown<'_> {
+impl AgentDetails<'_> {
     fn is_scripted(&self) -> bool {
-        self.view.run.settings.answerer == Answerer::Scripted
+        self.view.run.settings.answerer == AnswererKind::Scripted
     }
 
-    fn ended(&self) -> Option<&Finished> {
+    fn ended(&self) -> Option<&FinishedAgent> {
         self.view.run.finished.iter().find(|ended| ended.id == *self.agent)
     }
 
@@ -83,9 +83,10 @@ impl Shown<'_> {
     }
 
     /// What has left a trace of a turn; nothing at all, if it has left no files.
-    fn said(&self, turn: &Turn) -> Result<Option<Said>, Error> {
+    fn said(&self, turn: &HistoryTurn) -> Result<Option<PromptAndReply>, Error> {
         let steps = self.dir.steps();
-        let said = Part::find(&steps, &turn.id.stem()).map(Part::said).transpose();
+        let said =
+            TurnTranscript::find(&steps, &turn.id.stem()).map(TurnTranscript::said).transpose();
         said.map_err(|error| Error::Io { doing: "read the files in", path: steps, error })
     }
 
@@ -93,10 +94,10 @@ impl Shown<'_> {
         let mut text =
             format!("{}  of {}  {}  ", self.agent, self.view.run.workflow_id, self.cost());
         match (self.ended(), self.view.run.agents.get(self.agent)) {
-            (Some(Finished { ending: Ending::Result(payload), .. }), _) => {
+            (Some(FinishedAgent { ending: AgentEnding::Result(payload), .. }), _) => {
                 let _ = writeln!(text, "ended: {}", one_line(payload));
             }
-            (Some(Finished { ending: Ending::Error(error), .. }), _) => {
+            (Some(FinishedAgent { ending: AgentEnding::Error(error), .. }), _) => {
                 let _ = writeln!(text, "failed: {}", printable_line(error));
             }
             (None, Some(agent)) => {
@@ -112,8 +113,8 @@ impl Shown<'_> {
         text
     }
 
-    fn step(&self, step: &Step) -> Result<String, Error> {
-        let Step { number, state, since, turns } = step;
+    fn step(&self, step: &HistoryStep) -> Result<String, Error> {
+        let HistoryStep { number, state, since, turns } = step;
         let mut text =
             format!("\nstep {number}  {state}  since {}  {}\n", date(*since), step.cost());
         let mut is_cut = false;
@@ -157,15 +158,15 @@ impl Shown<'_> {
     }
 
     /// Whether what ended a turn is the agent's own, and not a failure that ended all.
-    fn is_own(&self, turn: &Turn) -> bool {
+    fn is_own(&self, turn: &HistoryTurn) -> bool {
         turn.end.as_ref().is_some_and(|end| end.event.agent() == Some(self.agent))
     }
 
     /// What became of a turn.
-    fn end(&self, out: &mut String, turn: &Turn) {
+    fn end(&self, out: &mut String, turn: &HistoryTurn) {
         let Some(record) = &turn.end else {
             let live = self.view.run.agents.get(self.agent);
-            let keeps = live.map(|agent| Keeping::of(self.view, &self.dir).keeps(agent));
+            let keeps = live.map(|agent| WaitReasons::of(self.view, &self.dir).keeps(agent));
             let keeps = keeps.map(keeping::sentence).filter(|keeps| !keeps.is_empty());
             let keeps = keeps.as_deref().unwrap_or("not ended yet");
             let _ = writeln!(out, "    {}", printable_line(keeps));
@@ -191,7 +192,7 @@ impl Shown<'_> {
         }
     }
 
-    fn as_json(&self, steps: &[Step]) -> Result<Value, Error> {
+    fn as_json(&self, steps: &[HistoryStep]) -> Result<Value, Error> {
         let mut all = Vec::new();
         for step in steps {
             let turns = step.turns.iter().map(|turn| self.turn_json(step, turn));
@@ -218,7 +219,7 @@ impl Shown<'_> {
         Ok(value)
     }
 
-    fn turn_json(&self, step: &Step, turn: &Turn) -> Result<Value, Error> {
+    fn turn_json(&self, step: &HistoryStep, turn: &HistoryTurn) -> Result<Value, Error> {
         let mut value = match &turn.end {
             Some(end) if self.is_own(turn) => serde_json::to_value(&end.event).unwrap_or_default(),
             Some(end) => json!({ "event": "ended_with_run", "by": end.event.agent() }),

@@ -4,20 +4,20 @@ use serde_json::json;
 
 use super::answer::from_stdin;
 use super::args::facts::SignalArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::{output, person};
 use crate::actor::clock::now;
 use crate::domain::fact::Fact;
 use crate::domain::printable::one_line;
 use crate::process::ancestry::ActingAgent;
 use crate::runtime::place;
-use crate::store::dataspace::{Dataspace, Statement};
+use crate::store::dataspace::{Dataspace, FactStatement};
 
 /// `raymond signal`
 ///
 /// # Errors
 /// [`Error::Store`] for what cannot be a fact, or cannot be kept.
-pub fn signal(args: &SignalArgs) -> Result<Exit, Error> {
+pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
     let space = Dataspace::of(&place::root(&args.dir.dir)?).with_key(&place::user_state()?.key()?);
     let (label, key) = (args.label.as_str(), args.key.as_str());
     if args.retract {
@@ -29,12 +29,12 @@ pub fn signal(args: &SignalArgs) -> Result<Exit, Error> {
         value => value.unwrap_or_default().to_owned(),
     };
     let source = source();
-    let statement = Statement { label, key, value: &value, source: &source, at: now() };
+    let statement = FactStatement { label, key, value: &value, source: &source, at: now() };
     let assertion = space.assert(statement, None)?;
     tell(args, assertion.is_new, assertion.fact.as_ref())
 }
 
-fn tell(args: &SignalArgs, changed: bool, fact: Option<&Fact>) -> Result<Exit, Error> {
+fn tell(args: &SignalArgs, changed: bool, fact: Option<&Fact>) -> Result<CliExitCode, Error> {
     let SignalArgs { label, key, json, .. } = args;
     if *json {
         let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact });

@@ -3,27 +3,27 @@
 use std::ffi::OsString;
 
 use super::args::RunArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::run::create;
-use super::target::{self, Target};
+use super::target::{self, RunTarget};
 use super::{background, output, plugins, settings};
 use crate::domain::id::RunId;
-use crate::runtime::{Prepared, place};
+use crate::runtime::{PreparedRun, place};
 use crate::store;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::view;
 
 /// `raymond start`: what can be checked is checked here, and the run is durable when its id is printed.
 ///
 /// # Errors
 /// [`Error`] if it cannot begin.
-pub fn start(args: &RunArgs) -> Result<Exit, Error> {
+pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.dir.dir)?;
     let id = match target::resolve(&args.target, &root)? {
-        Target::Workflow(workflow) => {
+        RunTarget::Workflow(workflow) => {
             return take_off(args, &root, create(args, &root, &workflow)?);
         }
-        Target::Run(id) => id,
+        RunTarget::Run(id) => id,
     };
     let view = view::look(&root, &id)?;
     if view.held {
@@ -34,19 +34,23 @@ pub fn start(args: &RunArgs) -> Result<Exit, Error> {
 }
 
 /// Lets a new run go on in the background.
-pub(super) fn take_off(args: &RunArgs, root: &Root, prepared: Prepared) -> Result<Exit, Error> {
+pub(super) fn take_off(
+    args: &RunArgs,
+    root: &RunsRoot,
+    prepared: PreparedRun,
+) -> Result<CliExitCode, Error> {
     let id = release(&prepared);
     drop(prepared);
     in_background(root, &id, &args.options.not_kept())
 }
 
-fn in_background(root: &Root, id: &RunId, further: &[OsString]) -> Result<Exit, Error> {
+fn in_background(root: &RunsRoot, id: &RunId, further: &[OsString]) -> Result<CliExitCode, Error> {
     background::take_up(root, id, further)?.wait_until_held(root, id)?;
     output::print(&format!("{id}\n"))
 }
 
 /// Lets go of a run, for another process to take up, once its warnings have been given.
-fn release(prepared: &Prepared) -> RunId {
+fn release(prepared: &PreparedRun) -> RunId {
     for line in plugins::announced(prepared) {
         output::tell(&line);
     }

@@ -2,28 +2,28 @@
 
 use serde_json::{Value, json};
 
-use super::args::OneRun;
-use super::exit::{Error, Exit};
-use super::kin::Kin;
+use super::args::OneRunArgs;
+use super::exit::{CliExitCode, Error};
+use super::kin::AgentTable;
 use super::{output, questions, summary};
 use crate::actor::clock::now;
-use crate::domain::keeps::{Keeps, Seen};
-use crate::domain::run::Status;
-use crate::domain::tree::fold::Row;
-use crate::domain::tree::{Member, Tree};
+use crate::domain::keeps::{RunObservation, WaitReason};
+use crate::domain::run::RunStatus;
+use crate::domain::tree::fold::TreeRow;
+use crate::domain::tree::{AgentTree, TreeMember};
 use crate::plugin::sentence::waiting;
-use crate::process::command::Marker;
+use crate::process::command::EnvironmentMarker;
 use crate::process::leftover;
 use crate::runtime::place;
-use crate::store::layout::Root;
-use crate::store::view::{View, look};
+use crate::store::layout::RunsRoot;
+use crate::store::view::{RunView, look};
 
 /// `raymond status`
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read.
-pub fn status(args: &OneRun) -> Result<Exit, Error> {
-    let view = look(&Root::new(&args.dir.dir), &args.run)?;
+pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
+    let view = look(&RunsRoot::new(&args.dir.dir), &args.run)?;
     if args.json {
         return output::print_json(&as_json(&view));
     }
@@ -32,23 +32,23 @@ pub fn status(args: &OneRun) -> Result<Exit, Error> {
 
 /// The status as people see it: a run that should go on, but that nobody holds, is interrupted.
 #[must_use]
-pub fn word(view: &View) -> &'static str {
+pub fn word(view: &RunView) -> &'static str {
     standing(view.run.status, view.held)
 }
 
 /// The same of a run that is followed.
-pub(super) fn standing(status: Status, held: bool) -> &'static str {
+pub(super) fn standing(status: RunStatus, held: bool) -> &'static str {
     match status {
-        Status::Running if held => "running",
-        Status::Running => "interrupted",
-        Status::Paused => "paused",
-        Status::Completed => "completed",
-        Status::Failed => "failed",
+        RunStatus::Running if held => "running",
+        RunStatus::Running => "interrupted",
+        RunStatus::Paused => "paused",
+        RunStatus::Completed => "completed",
+        RunStatus::Failed => "failed",
     }
 }
 
 /// The state file's shape, with the status as it is seen from outside.
-fn as_json(view: &View) -> Value {
+fn as_json(view: &RunView) -> Value {
     let mut value = serde_json::to_value(&view.run).unwrap_or_default();
     value["status"] = json!(word(view));
     let open = questions::open(&view.run);
@@ -65,7 +65,7 @@ fn as_json(view: &View) -> Value {
 
 /// Where a run stands, in a few lines.
 #[must_use]
-pub fn headline(view: &View) -> String {
+pub fn headline(view: &RunView) -> String {
     let run = &view.run;
     let mut text = format!(
         "{}  {}  {} spent{}  {}\n",
@@ -75,7 +75,7 @@ pub fn headline(view: &View) -> String {
         run.settings.budget_usd.map_or(String::new(), |budget| format!(" of {budget}")),
         run.scope_dir
     );
-    if !matches!(run.status, Status::Running) || !view.held {
+    if !matches!(run.status, RunStatus::Running) || !view.held {
         text.push_str(&summary::closing(run));
         text.push('\n');
     }
@@ -83,35 +83,37 @@ pub fn headline(view: &View) -> String {
         text.push_str(&refused);
         text.push('\n');
     }
-    if let Some(until) = run.limited(now()).filter(|_| run.status == Status::Running) {
+    if let Some(until) = run.limited(now()).filter(|_| run.status == RunStatus::Running) {
         text.push_str(&waiting(until));
         text.push('\n');
     }
     text
 }
 
-fn as_text(view: &View) -> String {
+fn as_text(view: &RunView) -> String {
     let run = &view.run;
     let mut text = headline(view);
-    let seen = Seen { now: now(), held: view.held };
+    let seen = RunObservation { now: now(), held: view.held };
     let mut hint = String::new();
     if !run.agents.is_empty() {
-        let kin = Kin::of(Tree::of_the_living(run), |agent| Keeps::of(run, agent, seen, None));
+        let kin = AgentTable::of(AgentTree::of_the_living(run), |agent| {
+            WaitReason::of(run, agent, seen, None)
+        });
         let rows = kin.rows(false);
         let head = ["agent", "state", "step", "stack", "cost", ""].map(str::to_owned).to_vec();
         let cells = rows.iter().map(|row| as_row(&kin, row));
         text.push_str(&output::table(&std::iter::once(head).chain(cells).collect::<Vec<_>>()));
-        hint = Kin::hint(&rows, &run.workflow_id);
+        hint = AgentTable::hint(&rows, &run.workflow_id);
     }
     text.push_str(&questions::as_text(run, &questions::open(run)));
     let (endings, another) = summary::endings_in_short(run);
     text + &endings + if hint.is_empty() { &another } else { &hint }
 }
 
-fn as_row(kin: &Kin<'_>, row: &Row) -> Vec<String> {
+fn as_row(kin: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
     let mut members = kin.members(row).map(|node| node.member);
     let [step, stack] = match (members.next(), members.next()) {
-        (Some(Member::Live(agent)), None) => {
+        (Some(TreeMember::Live(agent)), None) => {
             [agent.step.to_string(), agent.stack.len().to_string()]
         }
         _ => [String::new(), String::new()],
@@ -122,12 +124,12 @@ fn as_row(kin: &Kin<'_>, row: &Row) -> Vec<String> {
 
 /// That processes of a run still run though no raymond holds it, as after a kill; empty if none does.
 #[must_use]
-pub fn left_running(root: &Root, view: &View) -> String {
+pub fn left_running(root: &RunsRoot, view: &RunView) -> String {
     if view.held {
         return String::new();
     }
     let id = &view.run.workflow_id;
-    let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
+    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     match leftover::find(&marker).iter().filter(|process| process.leads).count() {
         0 => String::new(),
         count => format!(

@@ -10,13 +10,13 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::args::StopArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::status::{left_running, word};
 use super::{output, person};
 use crate::actor::clock::now;
 use crate::proof::ProofKey;
 use crate::runtime::place;
-use crate::store::layout::{Root, RunDir};
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{is_held, look};
 use crate::store::{self, inbox, lock, stop_request};
 
@@ -28,7 +28,7 @@ const TAKING_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state of a request to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RequestState {
+enum StopRequestState {
     /// Nobody holds the run, so there was nothing to ask.
     NotHeld,
     /// It lies in the inbox of a raymond that does not come to it, or is taken.
@@ -41,13 +41,13 @@ enum RequestState {
 ///
 /// # Errors
 /// [`Error`] if there is no such run.
-pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
+pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     person::must_act("stop a run")?;
     let id = &args.one.run;
-    let root = Root::new(&args.one.dir.dir);
+    let root = RunsRoot::new(&args.one.dir.dir);
     let dir = root.run(id);
     // The run may have a long story: the request does not wait until it is read.
-    let mut state = RequestState::NotHeld;
+    let mut state = StopRequestState::NotHeld;
     if is_held(&root, id)? {
         state = settle(&dir, ask(&dir, &place::user_state()?.key()?)?.as_deref())?;
         while args.wait && lock::is_held(&dir.lock())?.is_some() {
@@ -56,18 +56,18 @@ pub fn stop(args: &StopArgs) -> Result<Exit, Error> {
     }
     let after = look(&root, id)?;
     if args.one.json {
-        let asked = state == RequestState::Made;
+        let asked = state == StopRequestState::Made;
         return output::print_json(
             &json!({ "workflow_id": id, "asked": asked, "status": word(&after) }),
         );
     }
     let said = match (state, after.held) {
-        (RequestState::NotHeld, _) => format!("{id} stands still already: no raymond holds it"),
-        (RequestState::Made, true) => {
+        (StopRequestState::NotHeld, _) => format!("{id} stands still already: no raymond holds it"),
+        (StopRequestState::Made, true) => {
             format!("{id} is asked to stop: its running turns may finish")
         }
-        (RequestState::Made, false) => format!("{id} has stopped"),
-        (RequestState::Void, _) => {
+        (StopRequestState::Made, false) => format!("{id} has stopped"),
+        (StopRequestState::Void, _) => {
             format!("{id} had ended before it could be asked to stop: it is {}", word(&after))
         }
     };
@@ -82,19 +82,19 @@ pub(super) fn ask(dir: &RunDir, key: &ProofKey) -> Result<Option<String>, store:
 }
 
 /// Waits until a request is taken, or void because nobody holds the run any more; not for ever.
-fn settle(dir: &RunDir, name: Option<&str>) -> Result<RequestState, store::Error> {
-    let Some(name) = name else { return Ok(RequestState::Void) };
+fn settle(dir: &RunDir, name: Option<&str>) -> Result<StopRequestState, store::Error> {
+    let Some(name) = name else { return Ok(StopRequestState::Void) };
     let deadline = Instant::now() + TAKING_TIMEOUT;
     while stop_request::is_waiting(dir, name) {
         if lock::is_held(&dir.lock())?.is_none() {
             // The raymond that held it was killed. The next one must not find what was meant for that one.
             inbox::remove(&dir.inbox(), name)?;
         } else if Instant::now() > deadline {
-            return Ok(RequestState::Made);
+            return Ok(StopRequestState::Made);
         } else {
             std::thread::sleep(POLL_INTERVAL);
         }
     }
     let is_taken = stop_request::was_taken(dir, name)?;
-    Ok(if is_taken { RequestState::Made } else { RequestState::Void })
+    Ok(if is_taken { StopRequestState::Made } else { StopRequestState::Void })
 }

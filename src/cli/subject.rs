@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 use super::exit::Error;
 use crate::domain::id::StateName;
 use crate::language::diagnostic::{Diagnostic, Severity};
-use crate::language::graph::read::{Profile, read};
-use crate::language::graph::vocabulary::Vocabulary;
+use crate::language::graph::read::{GraphProfile, read};
+use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::manifest;
-use crate::language::place::Place;
-use crate::language::prompt::kind::Kind;
-use crate::language::prompt::outline::Graph;
+use crate::language::place::SourcePlace;
+use crate::language::prompt::kind::StateKind;
+use crate::language::prompt::outline::FolderGraph;
 use crate::language::prompt::step;
-use crate::language::source::{self, Source};
+use crate::language::source::{self, WorkflowSource};
 use crate::runtime;
-use crate::store::workflow::Directory;
+use crate::store::workflow::WorkflowDir;
 
 /// What is looked at.
-pub(super) struct Subject {
+pub(super) struct InspectedWorkflow {
     /// Its folder, shown as it was given.
-    pub(super) scope: Directory,
+    pub(super) scope: WorkflowDir,
     /// The prompt, the graph, or the program, if not the folder is meant.
     pub(super) entry: Option<StateName>,
 }
 
-impl Subject {
+impl InspectedWorkflow {
     /// Finds what a path means.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Subject {
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let scope = |folder: &Path| {
             let opened =
-                Directory::open(folder).and_then(|scope| scope.with_workspace(Path::new(".")));
+                WorkflowDir::open(folder).and_then(|scope| scope.with_workspace(Path::new(".")));
             opened.map(|scope| scope.shown_as(folder)).map_err(|error| Error::Io {
                 doing: "open the directory",
                 path: folder.to_owned(),
@@ -48,7 +48,7 @@ impl Subject {
         }
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let entry = StateName::parse(name)?;
-        if Kind::of(&entry).is_none() {
+        if StateKind::of(&entry).is_none() {
             let path = path.display().to_string();
             return Err(runtime::Error::from(step::Error::NotAPrompt { path }).into());
         }
@@ -57,8 +57,8 @@ impl Subject {
     }
 
     /// What reads its graphs.
-    pub(super) fn graphs(&self, profile: Profile) -> impl Fn(&StateName) -> Graph {
-        let vocabulary = Vocabulary::default();
+    pub(super) fn graphs(&self, profile: GraphProfile) -> impl Fn(&StateName) -> FolderGraph {
+        let vocabulary = GraphVocabulary::default();
         move |name| {
             let text = match self.scope.read(name) {
                 Ok(text) => text,
@@ -69,7 +69,7 @@ impl Subject {
             let directory = folder.filter(|_| is_first);
             let path = self.scope.path(name);
             let reading = read(&path, directory, &text, &vocabulary, &self.scope, profile);
-            Graph { program: reading.program, diagnostics: reading.diagnostics }
+            FolderGraph { program: reading.program, diagnostics: reading.diagnostics }
         }
     }
 
@@ -81,11 +81,11 @@ impl Subject {
 }
 
 /// A graph of which only is known why it cannot be read. One that is missing is told where it is named.
-fn unreadable(scope: &Directory, name: &StateName, error: &source::Error) -> Graph {
+fn unreadable(scope: &WorkflowDir, name: &StateName, error: &source::Error) -> FolderGraph {
     if matches!(error, source::Error::Missing { .. }) {
-        return Graph::default();
+        return FolderGraph::default();
     }
-    let Place { line, column } = error.place();
+    let SourcePlace { line, column } = error.place();
     let diagnostic = Diagnostic {
         path: scope.path(name),
         line,
@@ -94,5 +94,5 @@ fn unreadable(scope: &Directory, name: &StateName, error: &source::Error) -> Gra
         severity: Severity::Error,
         message: error.reason(),
     };
-    Graph { program: None, diagnostics: vec![diagnostic] }
+    FolderGraph { program: None, diagnostics: vec![diagnostic] }
 }

@@ -2,14 +2,14 @@
 
 use std::io::IsTerminal;
 
-use super::kin::Kin;
-use crate::domain::keeps::Keeps;
+use super::kin::AgentTable;
+use crate::domain::keeps::WaitReason;
 use crate::domain::printable::{printable_block, printable_line};
 use crate::domain::refusal::closing_line;
-use crate::domain::run::{Ending, Finished, Pause, Run, Status};
-use crate::domain::tree::fold::{MANY, Of, Row};
-use crate::domain::tree::{Member, Tree};
-use crate::domain::turn::Cause;
+use crate::domain::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
+use crate::domain::tree::fold::{MANY, RowSubject, TreeRow};
+use crate::domain::tree::{AgentTree, TreeMember};
+use crate::domain::turn::FailureCause;
 use crate::plugin::sentence::date;
 
 /// A line for each agent that has ended. Results stand there as they are, but on a terminal printable, and
@@ -25,23 +25,23 @@ pub(super) fn endings_in_short(run: &Run) -> (String, String) {
     if run.finished.len() <= MANY {
         return (endings(run), String::new());
     }
-    let kin = Kin::of(Tree::of_the_ended(run), |_| Keeps::Run);
+    let kin = AgentTable::of(AgentTree::of_the_ended(run), |_| WaitReason::Run);
     let rows = kin.rows(false);
-    let line = |row: &Row| match (&row.of, kin.members(row).next().map(|node| node.member)) {
-        (Of::One(_), Some(Member::Ended(agent))) if !row.cut => ending(agent),
+    let line = |row: &TreeRow| match (&row.of, kin.members(row).next().map(|node| node.member)) {
+        (RowSubject::One(_), Some(TreeMember::Ended(agent))) if !row.cut => ending(agent),
         _ => format!("{}: {}\n", kin.name(row), kin.what(row)),
     };
-    (rows.iter().map(line).collect(), Kin::hint(&rows, &run.workflow_id))
+    (rows.iter().map(line).collect(), AgentTable::hint(&rows, &run.workflow_id))
 }
 
-fn ending(agent: &Finished) -> String {
+fn ending(agent: &FinishedAgent) -> String {
     let id = &agent.id;
     let text = match &agent.ending {
-        Ending::Result(payload) => format!("Agent {id} terminated with result: {payload}"),
-        Ending::Error(error) if agent.cause == Some(Cause::Unneeded) => {
+        AgentEnding::Result(payload) => format!("Agent {id} terminated with result: {payload}"),
+        AgentEnding::Error(error) if agent.cause == Some(FailureCause::Unneeded) => {
             format!("Agent {id} {error}")
         }
-        Ending::Error(error) => format!("Agent {id} failed: {error}"),
+        AgentEnding::Error(error) => format!("Agent {id} failed: {error}"),
     };
     if std::io::stdout().is_terminal() { printable_block(&text) + "\n" } else { text + "\n" }
 }
@@ -50,7 +50,7 @@ fn ending(agent: &Finished) -> String {
 #[must_use]
 pub fn refused_tools(run: &Run) -> Option<String> {
     let line = closing_line(&run.refused_tools)?;
-    let strict = if run.settings.strict && run.status == Status::Completed {
+    let strict = if run.settings.strict && run.status == RunStatus::Completed {
         "; that fails the run, which was started with --strict"
     } else {
         ""
@@ -68,40 +68,42 @@ fn closing_sentence(run: &Run) -> String {
     let spent = run.total_cost_usd;
     let id = &run.workflow_id;
     match (run.status, &run.pause) {
-        (Status::Completed, _) => {
+        (RunStatus::Completed, _) => {
             format!("run {id} ended well, {spent} spent; `raymond log {id}` tells how")
         }
-        (Status::Failed, _) => {
+        (RunStatus::Failed, _) => {
             let failed = run
                 .finished
                 .iter()
-                .filter(|agent| matches!(agent.ending, Ending::Error(_)))
-                .filter(|agent| agent.cause != Some(Cause::Unneeded))
+                .filter(|agent| matches!(agent.ending, AgentEnding::Error(_)))
+                .filter(|agent| agent.cause != Some(FailureCause::Unneeded))
                 .count();
             format!(
                 "run {id} ended, {failed} of {} agents failed, {spent} spent",
                 run.finished.len()
             )
         }
-        (_, Some(pause @ Pause::Budget { .. })) => {
+        (_, Some(pause @ PauseReason::Budget { .. })) => {
             format!("paused: {pause}; go on with more: raymond run {id} --budget USD")
         }
-        (_, Some(pause @ Pause::Agents { .. })) => format!(
+        (_, Some(pause @ PauseReason::Agents { .. })) => format!(
             "paused: {pause}; {spent} spent; if that many are meant, go on with more: raymond run {id} --max-agents N"
         ),
-        (_, Some(pause @ Pause::UsageLimit { resets: Some(resets), .. })) => {
+        (_, Some(pause @ PauseReason::UsageLimit { resets: Some(resets), .. })) => {
             let resets = date(*resets);
             format!("paused: {pause}; it resets {resets}; {spent} spent; go on: raymond run {id}")
         }
-        (_, Some(pause @ Pause::Plugin { .. })) => format!(
+        (_, Some(pause @ PauseReason::Plugin { .. })) => format!(
             "paused: {pause}; {spent} spent; when that is mended, go on: raymond run {id}, or without what raymond.yaml and --plugin asked for: raymond run {id} --no-plugins"
         ),
-        (_, Some(pause @ Pause::Asking { .. })) => format!(
+        (_, Some(pause @ PauseReason::Asking { .. })) => format!(
             "paused: {pause}; {spent} spent; answer with `raymond answer {id} NODE=TEXT`, then go on: raymond run {id}"
         ),
-        (_, Some(pause @ Pause::Waiting { first, .. })) if first.contains("(signal ") => format!(
-            "paused: {pause}; {spent} spent; assert it with `raymond signal`, then go on: raymond run {id}"
-        ),
+        (_, Some(pause @ PauseReason::Waiting { first, .. })) if first.contains("(signal ") => {
+            format!(
+                "paused: {pause}; {spent} spent; assert it with `raymond signal`, then go on: raymond run {id}"
+            )
+        }
         (_, Some(pause)) => format!("paused: {pause}; {spent} spent; go on: raymond run {id}"),
         (_, None) => format!("run {id} holds still, {spent} spent; go on: raymond run {id}"),
     }

@@ -6,12 +6,12 @@ use super::exit::Error;
 use crate::domain::id::RunId;
 use crate::language::hint::closest;
 use crate::runtime::{FIRST, Workflow};
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::view;
 
 /// What to run.
 #[derive(Debug)]
-pub enum Target {
+pub enum RunTarget {
     /// A workflow, from its beginning.
     Workflow(Box<Workflow>),
     /// A run that was started before.
@@ -22,7 +22,7 @@ pub enum Target {
 ///
 /// # Errors
 /// [`Error::Usage`] if there is nothing of that name, [`Error::Runtime`] if it is no prompt.
-pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
+pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
     let path = Path::new(target);
     let run = RunId::parse(target).ok().filter(|id| root.run(id).path().is_dir());
     if let Some(id) = &run
@@ -33,13 +33,13 @@ pub fn resolve(target: &str, root: &Root) -> Result<Target, Error> {
         )));
     }
     if path.is_dir() || path.symlink_metadata().is_ok() {
-        return Ok(Target::Workflow(Box::new(Workflow::open(path)?)));
+        return Ok(RunTarget::Workflow(Box::new(Workflow::open(path)?)));
     }
-    run.map(Target::Run).ok_or_else(|| Error::Usage(nothing(target, root)))
+    run.map(RunTarget::Run).ok_or_else(|| Error::Usage(nothing(target, root)))
 }
 
 /// Nothing has this name: perhaps something similar does.
-fn nothing(target: &str, root: &Root) -> String {
+fn nothing(target: &str, root: &RunsRoot) -> String {
     const COMMANDS: [&str; 21] = [
         "run",
         "top",

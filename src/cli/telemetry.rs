@@ -2,17 +2,17 @@
 
 use uuid::Uuid;
 
-use crate::plugin::telemetry::actor::Telemetry;
-use crate::plugin::telemetry::config::Config;
-use crate::plugin::telemetry::trace::Trace;
-use crate::runtime::Prepared;
-use crate::store::journal::Journal;
+use crate::plugin::telemetry::actor::TelemetryPlugin;
+use crate::plugin::telemetry::config::TelemetryConfig;
+use crate::plugin::telemetry::trace::RunTrace;
+use crate::runtime::PreparedRun;
+use crate::store::journal::JournalReader;
 use crate::store::run_store::RunStore;
 use crate::store::{self, record};
 
 /// Who exports a run's telemetry, if `--otlp` or the environment asks for it.
-pub(super) fn exporter(option: Option<&str>, prepared: &Prepared) -> Option<Telemetry> {
-    let config = match Config::of(option, |name| std::env::var(name).ok()) {
+pub(super) fn exporter(option: Option<&str>, prepared: &PreparedRun) -> Option<TelemetryPlugin> {
+    let config = match TelemetryConfig::of(option, |name| std::env::var(name).ok()) {
         Ok(Some(config)) => config,
         Ok(None) => {
             if option.is_some() {
@@ -29,21 +29,21 @@ pub(super) fn exporter(option: Option<&str>, prepared: &Prepared) -> Option<Tele
         Err(error) => return refused(&error),
     };
     let instance = Uuid::new_v4().to_string();
-    Telemetry::start(&config, prepared.id(), trace, instance)
+    TelemetryPlugin::start(&config, prepared.id(), trace, instance)
         .map_or_else(|problem| refused(&problem), Some)
 }
 
 /// What the journal tells of the run so far.
-fn recalled(store: &RunStore) -> Result<Trace, store::Error> {
-    let mut trace = Trace::default();
-    Journal::open(&store.dir().journal())?.read_all(|_, line| {
+fn recalled(store: &RunStore) -> Result<RunTrace, store::Error> {
+    let mut trace = RunTrace::default();
+    JournalReader::open(&store.dir().journal())?.read_all(|_, line| {
         trace.recall(&record::decode(line)?);
         Ok(())
     })?;
     Ok(trace)
 }
 
-fn refused(why: &dyn std::fmt::Display) -> Option<Telemetry> {
+fn refused(why: &dyn std::fmt::Display) -> Option<TelemetryPlugin> {
     tracing::warn!("telemetry is not exported: {why}");
     None
 }

@@ -23,19 +23,19 @@ use crossterm::event::{Event, KeyEventKind, poll, read};
 use ratatui::DefaultTerminal;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
-use self::agents::{Entry, entries};
-use self::draw::{Picture, draw, room};
-use self::keys::{Order, press};
+use self::agents::{AgentEntry, entries};
+use self::draw::{ScreenContent, draw, room};
+use self::keys::{KeyCommand, press};
 use self::rows::rows;
-use self::screen::{Screen, View};
-use self::text::{Tone, headline};
-use self::watch::Watch;
+use self::screen::{ScreenView, TopScreen};
+use self::text::{TextTone, headline};
+use self::watch::RunWatcher;
 use super::args::readers::TopArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::stop;
-use crate::domain::tree::fold::Row;
+use crate::domain::tree::fold::TreeRow;
 use crate::runtime::place;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 
 /// How often it is looked whether something has changed.
 const LOOK: Duration = Duration::from_millis(250);
@@ -47,16 +47,16 @@ const REDRAW: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// [`Error`] if there is no such run or no terminal.
-pub fn top(args: &TopArgs) -> Result<Exit, Error> {
+pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
     if !stdin().is_terminal() || !stdout().is_terminal() {
         return Err(Error::Usage(
             "raymond top draws on a terminal, and here is none; `raymond tree RUN` and `raymond status RUN` print"
                 .to_owned(),
         ));
     }
-    let root = Root::new(&args.dir.dir);
+    let root = RunsRoot::new(&args.dir.dir);
     let (id, others) = choose::choose(&root, args.run.as_ref())?;
-    let watch = Watch::open(root.run(&id))?;
+    let watch = RunWatcher::open(root.run(&id))?;
     let told = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, Arc::clone(&told)).map_err(failed)?;
@@ -64,9 +64,9 @@ pub fn top(args: &TopArgs) -> Result<Exit, Error> {
     let notice = (others > 0).then(|| {
         format!("this is the newest of {} runs that go on; `raymond list` names them", others + 1)
     });
-    let top = Top {
+    let top = TopApp {
         watch,
-        screen: Screen::telling(notice),
+        screen: TopScreen::telling(notice),
         headline: String::new(),
         entries: Vec::new(),
         rows: Vec::new(),
@@ -91,26 +91,30 @@ fn leave_when_told(told: Arc<AtomicBool>) {
         told.store(true, Ordering::Relaxed);
         std::thread::sleep(REDRAW);
         let _ = ratatui::try_restore();
-        std::process::exit(Exit::Interrupted.code().into());
+        std::process::exit(CliExitCode::Interrupted.code().into());
     });
 }
 
-struct Top {
-    watch: Watch,
-    screen: Screen,
+struct TopApp {
+    watch: RunWatcher,
+    screen: TopScreen,
     headline: String,
-    entries: Vec<Entry>,
-    rows: Vec<Row>,
-    messages: Vec<(Tone, String)>,
+    entries: Vec<AgentEntry>,
+    rows: Vec<TreeRow>,
+    messages: Vec<(TextTone, String)>,
     /// When the rows were made, unless something has changed since.
     made: Option<Instant>,
     /// When they were drawn, unless something has changed since.
     drawn: Option<Instant>,
 }
 
-impl Top {
+impl TopApp {
     /// Shows the run until someone has seen enough.
-    fn show(mut self, mut terminal: DefaultTerminal, told: &AtomicBool) -> Result<Exit, Error> {
+    fn show(
+        mut self,
+        mut terminal: DefaultTerminal,
+        told: &AtomicBool,
+    ) -> Result<CliExitCode, Error> {
         let mut looked = Instant::now();
         while !told.load(Ordering::Relaxed) {
             if looked.elapsed() >= LOOK {
@@ -127,31 +131,31 @@ impl Top {
             }
             let mut wait = LOOK.saturating_sub(looked.elapsed());
             while poll(wait).map_err(failed)? {
-                if self.take(&read().map_err(failed)?)? == Some(Order::Leave) {
-                    return Ok(Exit::Success);
+                if self.take(&read().map_err(failed)?)? == Some(KeyCommand::Leave) {
+                    return Ok(CliExitCode::Success);
                 }
                 wait = Duration::ZERO;
             }
         }
-        Ok(Exit::Interrupted)
+        Ok(CliExitCode::Interrupted)
     }
 
     /// Takes note of a key, or of the terminal's new size.
-    fn take(&mut self, event: &Event) -> Result<Option<Order>, Error> {
+    fn take(&mut self, event: &Event) -> Result<Option<KeyCommand>, Error> {
         self.drawn = None;
         let Some(key) = event.as_key_event().filter(|key| key.kind != KeyEventKind::Release) else {
             return Ok(None);
         };
         let (filter, opened) = (self.screen.filter.clone(), self.screen.opened.clone());
         let order = press(&mut self.screen, key, &self.entries, &self.rows);
-        if order == Some(Order::Stop) {
+        if order == Some(KeyCommand::Stop) {
             self.screen.notice = Some(self.stop()?);
         }
         if filter != self.screen.filter || opened != self.screen.opened {
             self.rows = rows(&self.entries, &self.screen.filter, &self.screen.opened);
         }
         self.watch.read_messages_of(match &self.screen.view {
-            View::Messages { agent, .. } => Some(agent),
+            ScreenView::Messages { agent, .. } => Some(agent),
             _ => None,
         });
         Ok(order)
@@ -187,10 +191,10 @@ impl Top {
         self.screen.room = room(size.height);
         self.screen.settle(&self.entries, &self.rows);
         self.messages = messages::lines(self.watch.messages(), size.width.into());
-        if let View::Messages { back, .. } = &mut self.screen.view {
+        if let ScreenView::Messages { back, .. } = &mut self.screen.view {
             *back = (*back).min(self.messages.len().saturating_sub(self.screen.room));
         }
-        let picture = Picture {
+        let picture = ScreenContent {
             known: self.watch.known(),
             headline: &self.headline,
             entries: &self.entries,

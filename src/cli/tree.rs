@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 
 use super::args::readers::TreeArgs;
-use super::exit::{Error, Exit};
-use super::keeping::{self, Keeping};
-use super::kin::Kin;
+use super::exit::{CliExitCode, Error};
+use super::keeping::{self, WaitReasons};
+use super::kin::AgentTable;
 use super::{output, status};
-use crate::domain::keeps::Keeps;
-use crate::domain::tree::fold::Row;
-use crate::domain::tree::{Member, Node, Tree};
-use crate::store::layout::Root;
-use crate::store::view::{View, look};
+use crate::domain::keeps::WaitReason;
+use crate::domain::tree::fold::TreeRow;
+use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
+use crate::store::layout::RunsRoot;
+use crate::store::view::{RunView, look};
 
 /// How far a row is indented at most, in levels.
 const INDENTED: usize = 30;
@@ -20,11 +20,11 @@ const INDENTED: usize = 30;
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read.
-pub fn tree(args: &TreeArgs) -> Result<Exit, Error> {
-    let root = Root::new(&args.one.dir.dir);
+pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
+    let root = RunsRoot::new(&args.one.dir.dir);
     let view = look(&root, &args.one.run)?;
-    let keeping = Keeping::of(&view, &root.run(&args.one.run));
-    let kin = Kin::of(Tree::of(&view.run), |agent| keeping.keeps(agent));
+    let keeping = WaitReasons::of(&view, &root.run(&args.one.run));
+    let kin = AgentTable::of(AgentTree::of(&view.run), |agent| keeping.keeps(agent));
     if args.one.json {
         return output::print_json(&as_json(&view, &kin));
     }
@@ -32,11 +32,11 @@ pub fn tree(args: &TreeArgs) -> Result<Exit, Error> {
     let rows = kin.rows(args.all);
     let cells = rows.iter().map(|row| as_row(&kin, row));
     let table: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(cells).collect();
-    let hint = Kin::hint(&rows, &view.run.workflow_id);
+    let hint = AgentTable::hint(&rows, &view.run.workflow_id);
     output::print(&(status::headline(&view) + &output::table(&table) + &hint))
 }
 
-fn as_row(kin: &Kin<'_>, row: &Row) -> Vec<String> {
+fn as_row(kin: &AgentTable<'_>, row: &TreeRow) -> Vec<String> {
     let below: usize = kin.members(row).map(|node| node.descendants).sum();
     let step = match row.of.members() {
         [_] => kin.members(row).map(step).collect(),
@@ -49,14 +49,14 @@ fn as_row(kin: &Kin<'_>, row: &Row) -> Vec<String> {
     vec![name, kin.place(row), step, cost, total, kin.what(row)]
 }
 
-fn step(node: &Node<'_>) -> String {
+fn step(node: &AgentNode<'_>) -> String {
     match node.member {
-        Member::Live(agent) => agent.step.to_string(),
-        Member::Ended(_) => String::new(),
+        TreeMember::Live(agent) => agent.step.to_string(),
+        TreeMember::Ended(_) => String::new(),
     }
 }
 
-fn as_json(view: &View, kin: &Kin<'_>) -> Value {
+fn as_json(view: &RunView, kin: &AgentTable<'_>) -> Value {
     json!({
         "workflow_id": view.run.workflow_id,
         "status": status::word(view),
@@ -65,22 +65,22 @@ fn as_json(view: &View, kin: &Kin<'_>) -> Value {
     })
 }
 
-fn node_json((node, keeps): (&Node<'_>, Option<Keeps<'_>>)) -> Value {
+fn node_json((node, keeps): (&AgentNode<'_>, Option<WaitReason<'_>>)) -> Value {
     let mut value = json!({
         "id": node.id,
         "parent": node.id.parent(),
-        "live": matches!(node.member, Member::Live(_)),
+        "live": matches!(node.member, TreeMember::Live(_)),
         "cost_usd": node.cost,
         "cost_with_descendants_usd": node.total_cost,
         "descendants": node.descendants,
     });
     match node.member {
-        Member::Live(agent) => {
+        TreeMember::Live(agent) => {
             value["state"] = json!(agent.current_state);
             value["step"] = json!(agent.step);
             value["keeps"] = keeps.map(keeping::as_json).unwrap_or_default();
         }
-        Member::Ended(agent) => output::add_ending(&mut value, agent),
+        TreeMember::Ended(agent) => output::add_ending(&mut value, agent),
     }
     value
 }

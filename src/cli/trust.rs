@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::json;
 
 use super::args::trust::TrustArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::{output, person};
-use crate::language::graph::vocabulary::Vocabulary;
+use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::runtime::trust::{ExaminedFolder, examine, folder_name};
 use crate::runtime::{Workflow, place, settings_of};
 use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder};
@@ -17,7 +17,7 @@ use crate::store::user_state::UserState;
 ///
 /// # Errors
 /// [`Error`] if there is no such workflow, or what is trusted cannot be read or kept.
-pub fn trust(args: &TrustArgs) -> Result<Exit, Error> {
+pub fn trust(args: &TrustArgs) -> Result<CliExitCode, Error> {
     let state = place::user_state()?;
     if !(args.list || args.show) {
         person::must_speak("say what is trusted")?;
@@ -28,7 +28,8 @@ pub fn trust(args: &TrustArgs) -> Result<Exit, Error> {
     }
     let root = place::root(&args.dir.dir)?;
     let workflow = Workflow::open(path)?;
-    let examined = examine(&root, &workflow, &settings_of(&workflow), &Vocabulary::new(), None)?;
+    let examined =
+        examine(&root, &workflow, &settings_of(&workflow), &GraphVocabulary::new(), None)?;
     let asks = !examined.requests.is_empty();
     if asks && !args.json {
         output::print(&(examined.lines().join("\n") + "\n"))?;
@@ -47,7 +48,7 @@ pub fn trust(args: &TrustArgs) -> Result<Exit, Error> {
     if args.json {
         return print_json(&examined, !asks || trust == FolderTrust::Trusted);
     }
-    Ok(Exit::Success)
+    Ok(CliExitCode::Success)
 }
 
 /// Returns what is known of the trust of a folder, as people read it.
@@ -65,7 +66,7 @@ fn standing(folder: &str, trust: &FolderTrust) -> String {
     }
 }
 
-fn print_json(examined: &ExaminedFolder, is_trusted: bool) -> Result<Exit, Error> {
+fn print_json(examined: &ExaminedFolder, is_trusted: bool) -> Result<CliExitCode, Error> {
     let request = |one: &crate::language::privileges::PrivilegeRequest| {
         json!({
             "path": one.file,
@@ -83,7 +84,7 @@ fn print_json(examined: &ExaminedFolder, is_trusted: bool) -> Result<Exit, Error
     }))
 }
 
-fn remove(state: &UserState, path: &Path) -> Result<Exit, Error> {
+fn remove(state: &UserState, path: &Path) -> Result<CliExitCode, Error> {
     let folder = if path.is_file() { path.parent().unwrap_or(path) } else { path };
     let folder = folder_name(folder);
     output::tell(&if trust::forget(state, &folder)? {
@@ -91,10 +92,10 @@ fn remove(state: &UserState, path: &Path) -> Result<Exit, Error> {
     } else {
         format!("{folder} was not trusted; `raymond trust --list` shows the folders that are")
     });
-    Ok(Exit::Success)
+    Ok(CliExitCode::Success)
 }
 
-fn list(state: &UserState, json: bool) -> Result<Exit, Error> {
+fn list(state: &UserState, json: bool) -> Result<CliExitCode, Error> {
     let (folders, unproven) = trust::list(state)?;
     for error in unproven {
         output::warn(&error.to_string());

@@ -8,12 +8,12 @@ use crate::language::hint::closest;
 
 /// An agent, or an agent with all its descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whose {
+pub struct AgentSelector {
     agent: AgentId,
     descendants: bool,
 }
 
-impl Whose {
+impl AgentSelector {
     /// Takes `main.2`, or `main.2.*`.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::domain::event::AgentParked;
     use crate::domain::id::StateName;
-    use crate::domain::run::Pause;
+    use crate::domain::run::PauseReason;
     use crate::domain::turn::TurnId;
 
     fn about(whose: &str, agent: &str) -> bool {
@@ -72,7 +72,7 @@ mod tests {
         let turn = TurnId { agent, step: 1, turn: 0 };
         let state = StateName::parse("A.md").expect("a state");
         let event = Event::AgentParked(AgentParked { turn, state, because: String::new() });
-        Whose::parse(whose).expect("an agent").is_about(&event)
+        AgentSelector::parse(whose).expect("an agent").is_about(&event)
     }
 
     #[test]
@@ -80,14 +80,14 @@ mod tests {
         assert!(about("main.1", "main.1") && about("main.1.*", "main.1"));
         assert!(!about("main.1", "main.1.2") && about("main.1.*", "main.1.2.3"));
         assert!(!about("main.1.*", "main.10") && !about("main.1.*", "main"));
-        let all = Whose::parse("main.*").expect("an agent");
-        assert!(!all.is_about(&Event::RunPaused { pause: Pause::Stopped }));
+        let all = AgentSelector::parse("main.*").expect("an agent");
+        assert!(!all.is_about(&Event::RunPaused { pause: PauseReason::Stopped }));
     }
 
     #[test]
     fn anything_else_is_no_agent() {
         for bad in ["*", "main*", "main.**", "1", ".*", ""] {
-            assert!(Whose::parse(bad).is_err(), "{bad:?} was taken");
+            assert!(AgentSelector::parse(bad).is_err(), "{bad:?} was taken");
         }
     }
 }

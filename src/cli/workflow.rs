@@ -9,22 +9,22 @@ use serde_json::json;
 
 use super::args::RunArgs;
 use super::args::programs::{DefineArgs, WorkflowCommand};
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::{output, person, run, start};
 use crate::actor::clock::now;
 use crate::domain::printable::printable_line;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::program::read::read;
 use crate::language::prompt::step;
-use crate::language::source::Source;
+use crate::language::source::WorkflowSource;
 use crate::runtime::{self, Workflow, place};
-use crate::store::dataspace::{Dataspace, Defined};
+use crate::store::dataspace::{Dataspace, DefinedProgram};
 
 /// `raymond workflow`
 ///
 /// # Errors
 /// [`Error`] of its commands.
-pub fn workflow(command: WorkflowCommand) -> Result<Exit, Error> {
+pub fn workflow(command: WorkflowCommand) -> Result<CliExitCode, Error> {
     match command {
         WorkflowCommand::Define(args) => define(&args),
         WorkflowCommand::Start(args) => begin(&args),
@@ -33,7 +33,7 @@ pub fn workflow(command: WorkflowCommand) -> Result<Exit, Error> {
     }
 }
 
-fn define(args: &DefineArgs) -> Result<Exit, Error> {
+fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.dir.dir)?;
     let Workflow { scope, entry, .. } = program_at(&args.file)?;
     let text =
@@ -49,7 +49,7 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
     }
     let file = scope.root().join(entry.as_str());
     let file = std::path::absolute(&file).unwrap_or(file);
-    let defined = Defined {
+    let defined = DefinedProgram {
         name: program.name.to_string(),
         label: program.metadata.label,
         file,
@@ -60,14 +60,14 @@ fn define(args: &DefineArgs) -> Result<Exit, Error> {
     person::must_act("define a program")?;
     Dataspace::of(&root).with_key(&place::user_state()?.key()?).define(&defined)?;
     if args.json {
-        let Defined { name, file, program, .. } = &defined;
+        let DefinedProgram { name, file, program, .. } = &defined;
         return output::print_json(&json!({ "name": name, "file": file, "program": program }));
     }
     let name = printable_line(&defined.name);
     output::print(&format!("{name} is defined; start it: raymond workflow start {name}\n"))
 }
 
-fn begin(args: &RunArgs) -> Result<Exit, Error> {
+fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.dir.dir)?;
     let path = Path::new(&args.target);
     let space = Dataspace::of(&root).with_key(&place::user_state()?.key()?);

@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::args::worktrees::WorktreesArgs;
-use super::exit::{Error, Exit};
+use super::exit::{CliExitCode, Error};
 use super::output;
 use crate::domain::id::AgentId;
 use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
-use crate::domain::worktree::{Condition, Stay, deserted};
-use crate::process::home::Mark;
+use crate::domain::worktree::{KeepReason, WorktreeStatus, deserted};
+use crate::process::home::WorktreeRecord;
 use crate::runtime::graphs::{homes, world_of};
 use crate::runtime::place;
-use crate::store::layout::Root;
-use crate::store::view::{View, look};
-use crate::world::outcome::Looked;
-use crate::world::perform::World;
-use crate::world::trees::{Removed, Sight};
+use crate::store::layout::RunsRoot;
+use crate::store::view::{RunView, look};
+use crate::world::outcome::InspectionOutcome;
+use crate::world::perform::WorkspaceExecutor;
+use crate::world::trees::{RemovedWorktree, WorktreeInspection};
 
 /// `raymond worktrees`
 ///
 /// # Errors
 /// [`Error`] if the run or its repository cannot be read.
-pub fn worktrees(args: &WorktreesArgs) -> Result<Exit, Error> {
+pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
     let root = place::root(&args.one.dir.dir)?;
     let view = look(&root, &args.one.run)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -35,7 +35,7 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<Exit, Error> {
         path: PathBuf::from(root.run(&args.one.run).path()),
         error,
     })?;
-    let grove = Grove {
+    let grove = RunWorktrees {
         world: world_of(&root, &args.one.run, &view.run.settings),
         deserted: deserted(&view.run),
         view: &view,
@@ -46,7 +46,7 @@ pub fn worktrees(args: &WorktreesArgs) -> Result<Exit, Error> {
 
 /// What is said at the end of a run of which worktrees are left.
 #[must_use]
-pub fn left(root: &Root, run: &Run) -> Option<String> {
+pub fn left(root: &RunsRoot, run: &Run) -> Option<String> {
     let id = &run.workflow_id;
     let left = homes(root, id, &run.settings).count();
     let (trees, them) = match left {
@@ -58,21 +58,21 @@ pub fn left(root: &Root, run: &Run) -> Option<String> {
 }
 
 /// The worktrees of a run.
-struct Grove<'run> {
-    world: World,
+struct RunWorktrees<'run> {
+    world: WorkspaceExecutor,
     /// The agents in whose worktrees nobody works any more.
     deserted: BTreeSet<&'run AgentId>,
-    view: &'run View,
+    view: &'run RunView,
     args: &'run WorktreesArgs,
 }
 
 /// A worktree, and what became of it.
-struct Pruned {
-    mark: Mark,
-    outcome: Result<Removed, Stay>,
+struct PrunedWorktree {
+    mark: WorktreeRecord,
+    outcome: Result<RemovedWorktree, KeepReason>,
 }
 
-impl Grove<'_> {
+impl RunWorktrees<'_> {
     fn is_live(&self, agent: &AgentId) -> bool {
         !self.deserted.contains(agent)
     }
@@ -81,10 +81,13 @@ impl Grove<'_> {
         self.world.homes().tree(agent)
     }
 
-    async fn list(&self) -> Result<Exit, Error> {
+    async fn list(&self) -> Result<CliExitCode, Error> {
         let trees = done(self.world.trees().await)?;
-        let exit =
-            if trees.iter().all(|(_, seen)| seen.is_ok()) { Exit::Success } else { Exit::Io };
+        let exit = if trees.iter().all(|(_, seen)| seen.is_ok()) {
+            CliExitCode::Success
+        } else {
+            CliExitCode::Io
+        };
         if self.args.one.json {
             let worktrees: Vec<Value> =
                 trees.iter().map(|(mark, seen)| self.as_json(mark, seen)).collect();
@@ -113,7 +116,7 @@ impl Grove<'_> {
         Ok(exit)
     }
 
-    async fn prune(&self) -> Result<Exit, Error> {
+    async fn prune(&self) -> Result<CliExitCode, Error> {
         let marks = self.world.homes().marks().map_err(Error::Worktrees)?;
         let mut pruned = Vec::new();
         for mark in marks {
@@ -121,9 +124,9 @@ impl Grove<'_> {
             let removal = self.world.remove_tree(&mark.agent, live, self.args.all).await;
             let outcome = match done(removal) {
                 Ok(outcome) => outcome,
-                Err(error) => Err(Stay::Refused(error.to_string())),
+                Err(error) => Err(KeepReason::Refused(error.to_string())),
             };
-            let one = Pruned { mark, outcome };
+            let one = PrunedWorktree { mark, outcome };
             if !self.args.one.json {
                 output::print(&format!("{}\n", printable_block(&self.sentence(&one))))?;
             }
@@ -135,8 +138,8 @@ impl Grove<'_> {
         } else if pruned.is_empty() {
             self.tell_of_none();
         }
-        let refused = |one: &Pruned| matches!(one.outcome, Err(Stay::Refused(_)));
-        Ok(if pruned.iter().any(refused) { Exit::Io } else { Exit::Success })
+        let refused = |one: &PrunedWorktree| matches!(one.outcome, Err(KeepReason::Refused(_)));
+        Ok(if pruned.iter().any(refused) { CliExitCode::Io } else { CliExitCode::Success })
     }
 
     fn tell_of_none(&self) {
@@ -146,37 +149,41 @@ impl Grove<'_> {
         ));
     }
 
-    fn row(&self, mark: &Mark, seen: &Result<Sight, String>) -> Vec<String> {
+    fn row(&self, mark: &WorktreeRecord, seen: &Result<WorktreeInspection, String>) -> Vec<String> {
         let mut row = vec![
             mark.agent.to_string(),
             if self.is_live(&mark.agent) { "live" } else { "ended" }.to_owned(),
             mark.branch.clone(),
         ];
-        let merged = |sight: &Sight| match &sight.merged_into {
+        let merged = |sight: &WorktreeInspection| match &sight.merged_into {
             Some(into) => format!("in {}", short(into)),
             None => "no".to_owned(),
         };
         let cells = match seen {
             Err(_) => ["?", "?", "?"].map(str::to_owned),
             Ok(sight) => match &sight.condition {
-                Condition::Begun => ["", "not finished", ""].map(str::to_owned),
-                Condition::Going => ["", "half removed", ""].map(str::to_owned),
-                Condition::Gone { .. } => [String::new(), "removed".to_owned(), merged(sight)],
-                Condition::There { ahead, uncommitted, .. } => {
+                WorktreeStatus::Begun => ["", "not finished", ""].map(str::to_owned),
+                WorktreeStatus::Going => ["", "half removed", ""].map(str::to_owned),
+                WorktreeStatus::Gone { .. } => [String::new(), "removed".to_owned(), merged(sight)],
+                WorktreeStatus::There { ahead, uncommitted, .. } => {
                     [ahead.to_string(), uncommitted.to_string(), merged(sight)]
                 }
             },
         };
         row.extend(cells);
         let mut place = below_here(&self.directory(&mark.agent));
-        if let Ok(Sight { condition: Condition::There { locked: Some(why), .. }, .. }) = seen {
+        if let Ok(WorktreeInspection {
+            condition: WorktreeStatus::There { locked: Some(why), .. },
+            ..
+        }) = seen
+        {
             let _ = write!(place, "  locked{}{why}", if why.is_empty() { "" } else { ": " });
         }
         row.push(place);
         row
     }
 
-    fn as_json(&self, mark: &Mark, seen: &Result<Sight, String>) -> Value {
+    fn as_json(&self, mark: &WorktreeRecord, seen: &Result<WorktreeInspection, String>) -> Value {
         let mut value = json!({
             "agent": mark.agent,
             "live": self.is_live(&mark.agent),
@@ -193,13 +200,13 @@ impl Grove<'_> {
         };
         value["head"] = json!(sight.head);
         value["condition"] = json!(match &sight.condition {
-            Condition::Begun => "begun",
-            Condition::Going => "going",
-            Condition::Gone { unmerged } => {
+            WorktreeStatus::Begun => "begun",
+            WorktreeStatus::Going => "going",
+            WorktreeStatus::Gone { unmerged } => {
                 value["unmerged"] = json!(unmerged);
                 "gone"
             }
-            Condition::There { ahead, unmerged, uncommitted, locked } => {
+            WorktreeStatus::There { ahead, unmerged, uncommitted, locked } => {
                 value["ahead"] = json!(ahead);
                 value["unmerged"] = json!(unmerged);
                 value["uncommitted"] = json!(uncommitted);
@@ -207,14 +214,14 @@ impl Grove<'_> {
                 "there"
             }
         });
-        if matches!(sight.condition, Condition::Gone { .. } | Condition::There { .. }) {
+        if matches!(sight.condition, WorktreeStatus::Gone { .. } | WorktreeStatus::There { .. }) {
             value["merged"] = json!(sight.merged_into.is_some());
             value["merged_into"] = json!(sight.merged_into);
         }
         value
     }
 
-    fn pruned_as_json(&self, one: &Pruned) -> Value {
+    fn pruned_as_json(&self, one: &PrunedWorktree) -> Value {
         let removed = one.outcome.as_ref().ok();
         json!({
             "agent": one.mark.agent,
@@ -228,12 +235,12 @@ impl Grove<'_> {
     }
 
     /// What became of a worktree, as a line.
-    fn sentence(&self, one: &Pruned) -> String {
+    fn sentence(&self, one: &PrunedWorktree) -> String {
         let agent = &one.mark.agent;
         let place = below_here(&self.directory(agent));
         match &one.outcome {
             Err(stay) => format!("{agent} stays: {stay} ({place})\n"),
-            Ok(Removed { kept, branch }) => {
+            Ok(RemovedWorktree { kept, branch }) => {
                 let kept = kept
                     .as_ref()
                     .map(|name| format!("; what was not committed is kept: git show {name}"));
@@ -246,16 +253,16 @@ impl Grove<'_> {
         }
     }
 
-    fn print_json(&self, worktrees: &[Value]) -> Result<Exit, Error> {
+    fn print_json(&self, worktrees: &[Value]) -> Result<CliExitCode, Error> {
         let id = &self.view.run.workflow_id;
         output::print_json(&json!({ "workflow_id": id, "worktrees": worktrees }))
     }
 }
 
-fn done<T>(looked: Looked<T>) -> Result<T, Error> {
+fn done<T>(looked: InspectionOutcome<T>) -> Result<T, Error> {
     match looked {
-        Looked::Done(outcome) => outcome.map_err(Error::Worktrees),
-        Looked::Interrupted => Err(Error::Worktrees("it was interrupted".to_owned())),
+        InspectionOutcome::Done(outcome) => outcome.map_err(Error::Worktrees),
+        InspectionOutcome::Interrupted => Err(Error::Worktrees("it was interrupted".to_owned())),
     }
 }
 

@@ -12,27 +12,27 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::budget::{Means, Purse, Whose};
+use super::budget::{Budget, BudgetCheck, BudgetScope};
 use super::id::{AgentId, StateName};
 
 /// The permits of a run and those who wait for one.
 #[derive(Debug, Default)]
-pub struct Admission {
+pub struct AdmissionQueue {
     holders: HashMap<AgentId, StateName>,
     reserved: HashSet<AgentId>,
     ready: Vec<AgentId>,
-    queue: Families,
-    queued: HashMap<AgentId, (Ticket, StateName)>,
-    issued: Ticket,
+    queue: FairQueue,
+    queued: HashMap<AgentId, (QueueTicket, StateName)>,
+    issued: QueueTicket,
     closed: bool,
     turns_away: bool,
-    turned_away: Vec<(AgentId, Whose)>,
-    aside: HashMap<AgentId, VecDeque<(Ticket, AgentId)>>,
+    turned_away: Vec<(AgentId, BudgetScope)>,
+    aside: HashMap<AgentId, VecDeque<(QueueTicket, AgentId)>>,
 }
 
 /// Someone whose turn may start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Permit {
+pub struct AdmittedTurn {
     /// Who.
     pub agent: AgentId,
     /// The turn was begun before the run was taken up again.
@@ -41,13 +41,13 @@ pub struct Permit {
 
 /// Those who wait, by family; the family whose turn it is stands first.
 #[derive(Debug, Default)]
-struct Families {
+struct FairQueue {
     turns: VecDeque<String>,
-    members: HashMap<String, VecDeque<(Ticket, AgentId)>>,
+    members: HashMap<String, VecDeque<(QueueTicket, AgentId)>>,
 }
 
-impl Families {
-    fn join(&mut self, ticket: Ticket, agent: AgentId) {
+impl FairQueue {
+    fn join(&mut self, ticket: QueueTicket, agent: AgentId) {
         let family = agent.parent().unwrap_or_default().to_owned();
         let members = self.members.entry(family.clone()).or_default();
         if members.is_empty() {
@@ -57,12 +57,12 @@ impl Families {
     }
 
     /// Who is next.
-    fn front(&self) -> Option<&(Ticket, AgentId)> {
+    fn front(&self) -> Option<&(QueueTicket, AgentId)> {
         self.members.get(self.turns.front()?)?.front()
     }
 
     /// Takes out who is next. If it is served, the turn passes to the next family.
-    fn pop(&mut self, served: bool) -> Option<(Ticket, AgentId)> {
+    fn pop(&mut self, served: bool) -> Option<(QueueTicket, AgentId)> {
         let family = self.turns.front()?.clone();
         let members = self.members.get_mut(&family)?;
         let next = members.pop_front()?;
@@ -77,9 +77,9 @@ impl Families {
 }
 
 /// A place in the queue. Who leaves and comes again has a new one.
-type Ticket = u64;
+type QueueTicket = u64;
 
-impl Admission {
+impl AdmissionQueue {
     /// Gives a permit to an agent whose turn was begun before, for when it asks.
     pub fn reserve(&mut self, agent: AgentId, state: StateName) {
         self.holders.insert(agent.clone(), state);
@@ -148,10 +148,10 @@ impl Admission {
 
     /// Those whose turn may start now, in their order, if so many `permits` may be held.
     #[must_use]
-    pub fn admit(&mut self, permits: usize, purse: &Purse<'_>) -> Vec<Permit> {
+    pub fn admit(&mut self, permits: usize, purse: &Budget<'_>) -> Vec<AdmittedTurn> {
         let begun = std::mem::take(&mut self.ready);
-        let mut admitted: Vec<Permit> =
-            begun.into_iter().map(|agent| Permit { agent, begun: true }).collect();
+        let mut admitted: Vec<AdmittedTurn> =
+            begun.into_iter().map(|agent| AdmittedTurn { agent, begun: true }).collect();
         while !self.closed && self.holders.len() < permits {
             let Some((ticket, agent)) = self.queue.front() else { break };
             let Some((_, state)) = self.queued.get(agent).filter(|(valid, _)| valid == ticket)
@@ -160,23 +160,27 @@ impl Admission {
                 continue;
             };
             match purse.means((agent, state), &self.holders.iter()) {
-                Means::Enough => admitted.extend(self.serve()),
-                Means::Reserved(Whose::Share(owner)) => self.set_aside(owner),
-                Means::Spent(whose @ Whose::Share(_)) => self.turn_away(whose),
-                Means::Spent(Whose::Run) if self.turns_away => self.turn_away(Whose::Run),
-                Means::Reserved(Whose::Run) | Means::Spent(Whose::Run) => break,
+                BudgetCheck::Enough => admitted.extend(self.serve()),
+                BudgetCheck::Reserved(BudgetScope::Share(owner)) => self.set_aside(owner),
+                BudgetCheck::Spent(whose @ BudgetScope::Share(_)) => self.turn_away(whose),
+                BudgetCheck::Spent(BudgetScope::Run) if self.turns_away => {
+                    self.turn_away(BudgetScope::Run)
+                }
+                BudgetCheck::Reserved(BudgetScope::Run) | BudgetCheck::Spent(BudgetScope::Run) => {
+                    break;
+                }
             }
         }
         admitted
     }
 
     /// Gives a permit to who is next.
-    fn serve(&mut self) -> Option<Permit> {
+    fn serve(&mut self) -> Option<AdmittedTurn> {
         let (_, agent) = self.queue.pop(true)?;
         let (_, state) = self.queued.remove(&agent)?;
         self.holders.insert(agent.clone(), state);
         self.bring_back(&agent);
-        Some(Permit { agent, begun: false })
+        Some(AdmittedTurn { agent, begun: false })
     }
 
     /// Who is next waits until a turn in that share is over.
@@ -210,7 +214,7 @@ impl Admission {
     }
 
     /// Who is next will never be able to pay.
-    fn turn_away(&mut self, whose: Whose) {
+    fn turn_away(&mut self, whose: BudgetScope) {
         if let Some((_, agent)) = self.queue.pop(true) {
             self.queued.remove(&agent);
             self.bring_back(&agent);
@@ -221,7 +225,7 @@ impl Admission {
     /// The agents whose turn cannot start because what they may spend is spent, and what it is that
     /// is. They have left the queue.
     #[must_use]
-    pub fn turned_away(&mut self) -> Vec<(AgentId, Whose)> {
+    pub fn turned_away(&mut self) -> Vec<(AgentId, BudgetScope)> {
         std::mem::take(&mut self.turned_away)
     }
 
@@ -232,7 +236,7 @@ impl Admission {
 
     /// Whether agents wait, none runs, and it is the empty purse that keeps them.
     #[must_use]
-    pub fn is_starved(&self, purse: &Purse<'_>) -> bool {
+    pub fn is_starved(&self, purse: &Budget<'_>) -> bool {
         !self.closed && self.holders.is_empty() && !self.queued.is_empty() && purse.is_empty()
     }
 }

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::birth::{Birth, Terms};
-pub use self::waiting::{Asked, Frame, Late};
-use super::evaluation::Proposal;
-use super::graph::{Heard, Memory, Task};
+pub use self::birth::{AgentSpec, AgentTerms};
+pub use self::waiting::{AskedQuestion, QuestionTimeout, ReturnFrame};
+use super::evaluation::TransitionProposal;
+use super::graph::{GraphExecution, PromptTask, WaitResult};
 use super::id::{AgentId, MessageId, SessionId, StateName};
-use super::instance::{Instance, Service};
-use super::join::{Forks, Joining};
+use super::instance::{ProgramExecution, RoleMailbox};
+use super::join::{PendingJoin, UnjoinedChildren};
 use super::money::Usd;
 use super::session::Session;
 use super::time::Timestamp;
@@ -34,7 +34,7 @@ pub struct Agent {
     #[serde(flatten)]
     pub session: Session,
     /// Its pending returns, the innermost last.
-    pub stack: Vec<Frame>,
+    pub stack: Vec<ReturnFrame>,
     /// The number of the step it is in, from 1.
     pub step: u64,
     /// The number of the turn within the step, from 0.
@@ -48,28 +48,28 @@ pub struct Agent {
     pub reminder: Option<String>,
     /// What it asked for, while the state's evaluator looks at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub proposal: Option<Box<Proposal>>,
+    pub proposal: Option<Box<TransitionProposal>>,
     /// What it remembers of the graph it is in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub graph: Option<Box<Memory>>,
+    pub graph: Option<Box<GraphExecution>>,
     /// The program it carries out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<Box<Instance>>,
+    pub program: Option<Box<ProgramExecution>>,
     /// The program it serves as one of its roles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub serves: Option<Box<Service>>,
+    pub serves: Option<Box<RoleMailbox>>,
     /// What its next turn asks instead of the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<Box<Task>>,
+    pub task: Option<Box<PromptTask>>,
     /// What it has asked a person, and waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Box<Asked>>,
+    pub asked: Option<Box<AskedQuestion>>,
     /// The agents it has forked and not joined.
-    #[serde(default, skip_serializing_if = "Forks::is_empty")]
-    pub forks: Forks,
+    #[serde(default, skip_serializing_if = "UnjoinedChildren::is_empty")]
+    pub forks: UnjoinedChildren,
     /// That it waits for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub join: Option<Box<Joining>>,
+    pub join: Option<Box<PendingJoin>>,
     /// What came of those it waited for: `{{results}}` of its state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub results: Option<Arc<str>>,
@@ -78,7 +78,7 @@ pub struct Agent {
     pub awaits: Option<AgentId>,
     /// What it has waited for in a graph, and came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub heard: Option<Box<Heard>>,
+    pub heard: Option<Box<WaitResult>>,
     /// Who holds its next turn back until `not_before`, and why, if a plug-in does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<String>,
@@ -109,7 +109,7 @@ pub struct Agent {
     #[serde(default)]
     pub cost_usd: Usd,
     /// What it began with.
-    pub birth: Box<Birth>,
+    pub birth: Box<AgentSpec>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
@@ -120,7 +120,7 @@ fn is_zero(number: &u32) -> bool {
 impl Agent {
     /// An agent at its birth.
     #[must_use]
-    pub fn born(id: AgentId, mut birth: Birth, session: SessionId, since: Timestamp) -> Self {
+    pub fn born(id: AgentId, mut birth: AgentSpec, session: SessionId, since: Timestamp) -> Self {
         if birth.terms.worktree {
             birth.home.tree = Some(id.clone());
         }
@@ -139,7 +139,7 @@ impl Agent {
             serves: None,
             task: birth.task.clone(),
             asked: None,
-            forks: Forks::default(),
+            forks: UnjoinedChildren::default(),
             join: None,
             results: None,
             awaits: None,
@@ -298,10 +298,10 @@ impl Agent {
 
     /// Begins again where it was born, as a restart that happened at `at`.
     pub(super) fn begin_again(&mut self, session: SessionId, not_before: Timestamp, at: Timestamp) {
-        let Birth { state, variables, .. } = (*self.birth).clone();
+        let AgentSpec { state, variables, .. } = (*self.birth).clone();
         self.enter(state, Session::fresh(session), variables, at);
         self.task.clone_from(&self.birth.task);
-        self.forks = Forks::default();
+        self.forks = UnjoinedChildren::default();
         self.not_before = Some(not_before);
         self.restarts.push(at);
     }

@@ -14,9 +14,9 @@ use super::id::AgentId;
 
 /// The live agents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Agents(HashMap<AgentId, Box<Agent>>);
+pub struct LiveAgents(HashMap<AgentId, Box<Agent>>);
 
-impl Agents {
+impl LiveAgents {
     /// The agent of that id.
     #[must_use]
     pub fn get(&self, id: &AgentId) -> Option<&Agent> {
@@ -94,7 +94,7 @@ impl Agents {
     }
 }
 
-impl Index<&AgentId> for Agents {
+impl Index<&AgentId> for LiveAgents {
     type Output = Agent;
 
     fn index(&self, id: &AgentId) -> &Agent {
@@ -102,20 +102,20 @@ impl Index<&AgentId> for Agents {
     }
 }
 
-impl FromIterator<Agent> for Agents {
+impl FromIterator<Agent> for LiveAgents {
     fn from_iter<I: IntoIterator<Item = Agent>>(agents: I) -> Self {
         let boxed = agents.into_iter().map(|agent| (agent.id.clone(), Box::new(agent)));
         Self(boxed.collect())
     }
 }
 
-impl Serialize for Agents {
+impl Serialize for LiveAgents {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.values())
     }
 }
 
-impl<'de> Deserialize<'de> for Agents {
+impl<'de> Deserialize<'de> for LiveAgents {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Vec::<Agent>::deserialize(deserializer)?.into_iter().collect())
     }

@@ -13,26 +13,26 @@ mod turns;
 
 use std::collections::BTreeMap;
 
-use self::ends::{Retirement, agent_failed, cost_counted, retire};
+use self::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
 use self::forks::{born, join_begun, joined};
 use self::graph::{graph_walked, question_answered, question_timed_out};
-use self::money::{Taught, begin_share, spend};
+use self::money::{EstimateUpdate, begin_share, spend};
 use self::pauses::{limit_reached, run_paused, run_resumed};
 use self::program::{
     agent_requested, agent_responded, facts_seen, instance_begun, release, role_delegated,
     workflow_advanced, workflow_defined,
 };
 use self::turns::{agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected};
-use super::agent::{Agent, Asked, Birth, Frame, Late};
+use super::agent::{Agent, AgentSpec, AskedQuestion, QuestionTimeout, ReturnFrame};
 use super::effect::Effect;
-use super::event::{Command, Event, Reborn, Record, RunStarted, StepFinished};
-use super::fact::Facts;
+use super::event::{Event, PermanentRestart, Record, RunCommand, RunStarted, StepFinished};
+use super::fact::KnownFacts;
 use super::id::{AgentId, SessionId};
 use super::ledger::cost_of;
 use super::money::Usd;
 use super::question::Question;
 use super::refusal::{NAMED_PER_RUN, ToolRefusals};
-use super::run::{Ending, Run, STATE_VERSION, Status};
+use super::run::{AgentEnding, Run, RunStatus, STATE_VERSION};
 use super::session::Session;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
@@ -40,7 +40,7 @@ use super::turn::TurnId;
 
 /// Why an event cannot happen to this run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum ApplyError {
     /// The record is not the one that follows.
     #[error("record {found} cannot follow record {last}")]
     OutOfOrder {
@@ -88,9 +88,9 @@ pub enum Refused {
 /// Starts a run from its first record.
 ///
 /// # Errors
-/// [`Refused`] if the record is not a start this program understands.
-pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
-    let Event::RunStarted(started) = &record.event else { return Err(Refused::Start) };
+/// [`ApplyError`] if the record is not a start this program understands.
+pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
+    let Event::RunStarted(started) = &record.event else { return Err(ApplyError::Start) };
     let RunStarted {
         version,
         workflow_id,
@@ -103,13 +103,16 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         settings,
     } = &**started;
     if *version > STATE_VERSION {
-        return Err(Refused::Version(*version));
+        return Err(ApplyError::Version(*version));
     }
     if record.seq != 1 {
-        return Err(Refused::OutOfOrder { last: 0, found: record.seq });
+        return Err(ApplyError::OutOfOrder { last: 0, found: record.seq });
     }
-    let birth =
-        Birth { variables: variables.clone(), terms: terms.clone(), ..Birth::plain(entry.clone()) };
+    let birth = AgentSpec {
+        variables: variables.clone(),
+        terms: terms.clone(),
+        ..AgentSpec::plain(entry.clone())
+    };
     let main = Agent::born(AgentId::main(), birth, session.clone(), record.at);
     let effects = vec![Effect::Proceed(main.id.clone())];
     let mut run = Run {
@@ -117,7 +120,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         seq: 1,
         workflow_id: workflow_id.clone(),
         scope_dir: scope_dir.clone(),
-        status: Status::Running,
+        status: RunStatus::Running,
         pause: None,
         limited_until: None,
         total_cost_usd: Usd::ZERO,
@@ -128,7 +131,7 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
         agents: [main].into_iter().collect(),
         answered: BTreeMap::new(),
         definitions: definition.iter().map(|own| (own.program.clone(), (**own).clone())).collect(),
-        facts: Facts::default(),
+        facts: KnownFacts::default(),
         finished: Vec::new(),
     };
     begin_share(&mut run, &AgentId::main(), terms.budget_usd);
@@ -138,13 +141,13 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), Refused> {
 /// Lets one more record happen to a run.
 ///
 /// # Errors
-/// [`Refused`] if it cannot happen now; the run is then as it was.
-pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
+/// [`ApplyError`] if it cannot happen now; the run is then as it was.
+pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> {
     if run.seq.checked_add(1) != Some(record.seq) {
-        return Err(Refused::OutOfOrder { last: run.seq, found: record.seq });
+        return Err(ApplyError::OutOfOrder { last: run.seq, found: record.seq });
     }
     let effects = match &record.event {
-        Event::RunStarted(_) => return Err(Refused::Start),
+        Event::RunStarted(_) => return Err(ApplyError::Start),
         Event::StepFinished(event) => step_finished(run, event, record.at)?,
         Event::TransitionProposed(event) => transition_proposed(run, event)?,
         Event::GraphWalked(event) => graph_walked(run, event, record.at)?,
@@ -169,8 +172,8 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
         Event::LimitReached { until, .. } => limit_reached(run, *until),
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
-        Event::CommandReceived { command: Command::Stop, .. } => vec![Effect::Stop],
-        Event::CommandReceived { command: Command::Answer(_), .. } => Vec::new(),
+        Event::CommandReceived { command: RunCommand::Stop, .. } => vec![Effect::Stop],
+        Event::CommandReceived { command: RunCommand::Answer(_), .. } => Vec::new(),
     };
     if let Some(charge) = cost_of(&record.event) {
         run.refused_tools.add_all(charge.refused_tools, NAMED_PER_RUN);
@@ -180,18 +183,18 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, Refused> {
 }
 
 /// The agent whose turn this is, if it is still due.
-fn due<'run>(run: &'run mut Run, turn: &TurnId) -> Result<&'run mut Agent, Refused> {
+fn due<'run>(run: &'run mut Run, turn: &TurnId) -> Result<&'run mut Agent, ApplyError> {
     let agent =
-        run.agents.get_mut(&turn.agent).ok_or_else(|| Refused::NoAgent(turn.agent.clone()))?;
+        run.agents.get_mut(&turn.agent).ok_or_else(|| ApplyError::NoAgent(turn.agent.clone()))?;
     let due = agent.turn_id();
-    if due == *turn { Ok(agent) } else { Err(Refused::Stale { offered: turn.clone(), due }) }
+    if due == *turn { Ok(agent) } else { Err(ApplyError::Stale { offered: turn.clone(), due }) }
 }
 
 fn step_finished(
     run: &mut Run,
     event: &StepFinished,
     at: Timestamp,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let own = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
     let opened = match (&event.transition, &event.opens) {
@@ -201,7 +204,7 @@ fn step_finished(
         (Transition::Goto { .. } | Transition::Ask { .. }, _) => None,
         (Transition::Fork { .. }, None) if !event.born.is_empty() => None,
         (Transition::Result { .. }, _) if event.reborn.is_none() => None,
-        (_, None) => return Err(Refused::NoSession),
+        (_, None) => return Err(ApplyError::NoSession),
         (_, Some(session)) => Some(session.clone()),
     };
     if !event.unasked {
@@ -215,13 +218,13 @@ fn step_finished(
     let outcome = take(agent, event, opened, at);
     let id = event.turn.agent.clone();
     if !event.unasked {
-        spend(run, &id, event.prompt(), event.cost_usd, Taught::Yes);
+        spend(run, &id, event.prompt(), event.cost_usd, EstimateUpdate::Yes);
     }
     let mut released = instance.map(|instance| release(run, &instance)).unwrap_or_default();
     let effects = match outcome {
-        Taken::GoesOn => vec![Effect::Proceed(id)],
-        Taken::Asked => vec![Effect::Ask(id)],
-        Taken::Dropped(frames) => {
+        TransitionEffect::GoesOn => vec![Effect::Proceed(id)],
+        TransitionEffect::Asked => vec![Effect::Ask(id)],
+        TransitionEffect::Dropped(frames) => {
             let text = format!(
                 "<reset> in {} dropped {frames} pending return{}: whoever called is never answered",
                 event.state,
@@ -229,7 +232,7 @@ fn step_finished(
             );
             vec![Effect::Warn { agent: id.clone(), text }, Effect::Proceed(id)]
         }
-        Taken::Forked(children) => {
+        TransitionEffect::Forked(children) => {
             let mut effects = vec![Effect::Proceed(id)];
             for child in children {
                 begin_share(run, &child.id, child.birth.terms.budget_usd);
@@ -238,16 +241,19 @@ fn step_finished(
             }
             effects
         }
-        Taken::Ended { payload, structured } => {
-            retire(run, id, Ending::Result(payload), Retirement { cause: None, structured })
-        }
+        TransitionEffect::Ended { payload, structured } => retire(
+            run,
+            id,
+            AgentEnding::Result(payload),
+            AgentEndDetails { cause: None, structured },
+        ),
     };
     released.extend(effects);
     Ok(released)
 }
 
 /// What became of an agent that took a transition.
-enum Taken {
+enum TransitionEffect {
     GoesOn,
     Asked,
     Dropped(usize),
@@ -261,56 +267,58 @@ fn take(
     event: &StepFinished,
     opened: Option<SessionId>,
     at: Timestamp,
-) -> Taken {
+) -> TransitionEffect {
     let here = agent.session.clone();
     let opened = opened.unwrap_or_else(|| here.id.clone());
     match &event.transition {
         Transition::Goto { target, variables } => {
             agent.enter(target.clone(), here, variables.clone(), at);
-            Taken::GoesOn
+            TransitionEffect::GoesOn
         }
         Transition::Reset { target, variables } => {
             let dropped = std::mem::take(&mut agent.stack).len();
             agent.forks.leave(0);
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
-            if dropped == 0 { Taken::GoesOn } else { Taken::Dropped(dropped) }
+            if dropped == 0 { TransitionEffect::GoesOn } else { TransitionEffect::Dropped(dropped) }
         }
         Transition::Call { target, return_to, variables } => {
-            agent.stack.push(Frame::of(&here, return_to.clone()));
+            agent.stack.push(ReturnFrame::of(&here, return_to.clone()));
             agent.enter(target.clone(), here.again(opened), variables.clone(), at);
-            Taken::GoesOn
+            TransitionEffect::GoesOn
         }
         Transition::Function { target, return_to, variables } => {
-            agent.stack.push(Frame::of(&here, return_to.clone()));
+            agent.stack.push(ReturnFrame::of(&here, return_to.clone()));
             agent.enter(target.clone(), Session::fresh(opened), variables.clone(), at);
-            Taken::GoesOn
+            TransitionEffect::GoesOn
         }
         Transition::Fork { next, .. } => {
             let children = born(agent, event, opened, at);
             agent.enter(next.clone(), here, Variables::new(), at);
-            Taken::Forked(children)
+            TransitionEffect::Forked(children)
         }
         Transition::Ask { next, patience, variables, .. } => {
             agent.enter(next.clone(), here, variables.clone(), at);
-            let late = patience.as_ref().map(|patience| Late::after(patience, at));
+            let late = patience.as_ref().map(|patience| QuestionTimeout::after(patience, at));
             agent.asked = Question::of(&event.transition)
-                .map(|(question, _)| Box::new(Asked { question, since: at, late }));
-            Taken::Asked
+                .map(|(question, _)| Box::new(AskedQuestion { question, since: at, late }));
+            TransitionEffect::Asked
         }
         Transition::Result { payload, variables, structured } => match agent.stack.pop() {
             None => match event.reborn {
-                Some(Reborn { not_before }) => {
+                Some(PermanentRestart { not_before }) => {
                     agent.begin_again(opened, not_before, at);
-                    Taken::GoesOn
+                    TransitionEffect::GoesOn
                 }
-                None => Taken::Ended { payload: payload.clone(), structured: *structured },
+                None => {
+                    TransitionEffect::Ended { payload: payload.clone(), structured: *structured }
+                }
             },
             Some(frame) => {
                 agent.forks.leave(agent.stack.len());
                 let mut variables = variables.clone();
                 variables.insert("result".to_owned(), payload.clone());
                 agent.enter(frame.state.clone(), frame.back(), variables, at);
-                Taken::GoesOn
+                TransitionEffect::GoesOn
             }
         },
     }

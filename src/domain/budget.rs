@@ -19,7 +19,7 @@ use super::money::Usd;
 
 /// What an agent and all it forks may spend.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Share {
+pub struct BudgetShare {
     /// In all.
     pub limit_usd: Usd,
     /// What they have spent of it.
@@ -30,7 +30,7 @@ pub struct Share {
 
 /// What a run has spent and may spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Purse<'run> {
+pub struct Budget<'run> {
     /// What has been spent.
     pub spent: Usd,
     /// What may be spent; nothing limits it if absent.
@@ -38,59 +38,59 @@ pub struct Purse<'run> {
     /// The most that one turn has cost, by the state it ran in.
     pub known: &'run BTreeMap<StateName, Usd>,
     /// The shares of its agents.
-    pub shares: &'run BTreeMap<AgentId, Share>,
+    pub shares: &'run BTreeMap<AgentId, BudgetShare>,
 }
 
 /// A turn that runs, or is to run: whose it is, and the state it is in.
-pub type Running<'turn> = (&'turn AgentId, &'turn StateName);
+pub type RunningTurn<'turn> = (&'turn AgentId, &'turn StateName);
 
 /// Whether there is money for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Means {
+pub enum BudgetCheck {
     /// There is.
     Enough,
     /// What is left is reserved by turns that run.
-    Reserved(Whose),
+    Reserved(BudgetScope),
     /// Nothing is left.
-    Spent(Whose),
+    Spent(BudgetScope),
 }
 
 /// Which of the limits it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Whose {
+pub enum BudgetScope {
     /// The run's budget.
     Run,
     /// The share of this agent.
     Share(AgentId),
 }
 
-impl Purse<'_> {
+impl Budget<'_> {
     /// Whether one more turn may start beside those that run.
     pub fn means<'turn>(
         &self,
-        (agent, state): Running<'_>,
-        running: &(impl Iterator<Item = Running<'turn>> + Clone),
-    ) -> Means {
+        (agent, state): RunningTurn<'_>,
+        running: &(impl Iterator<Item = RunningTurn<'turn>> + Clone),
+    ) -> BudgetCheck {
         if let Some(limit) = self.limit {
             if self.spent >= limit {
-                return Means::Spent(Whose::Run);
+                return BudgetCheck::Spent(BudgetScope::Run);
             }
             if !self.fits(limit.saturating_sub(self.spent), state, running.clone()) {
-                return Means::Reserved(Whose::Run);
+                return BudgetCheck::Reserved(BudgetScope::Run);
             }
         }
         for (owner, share) in self.shares_of(agent) {
             if share.spent_usd >= share.limit_usd {
-                return Means::Spent(Whose::Share(owner.clone()));
+                return BudgetCheck::Spent(BudgetScope::Share(owner.clone()));
             }
             let left = share.limit_usd.saturating_sub(share.spent_usd);
             let within = running.clone().filter(|(agent, _)| agent.is_within(owner));
             if !self.fits(left, state, within) {
-                return Means::Reserved(Whose::Share(owner.clone()));
+                return BudgetCheck::Reserved(BudgetScope::Share(owner.clone()));
             }
         }
-        Means::Enough
+        BudgetCheck::Enough
     }
 
     /// Whether a turn and those that run fit into what is left.
@@ -98,7 +98,7 @@ impl Purse<'_> {
         &self,
         left: Usd,
         state: &StateName,
-        running: impl Iterator<Item = Running<'turn>> + Clone,
+        running: impl Iterator<Item = RunningTurn<'turn>> + Clone,
     ) -> bool {
         if running.clone().next().is_none() {
             return true;
@@ -113,7 +113,7 @@ impl Purse<'_> {
     }
 
     /// The shares that a turn of an agent counts to, its own first.
-    fn shares_of(&self, agent: &AgentId) -> impl Iterator<Item = (&AgentId, &Share)> {
+    fn shares_of(&self, agent: &AgentId) -> impl Iterator<Item = (&AgentId, &BudgetShare)> {
         let lineage = (!self.shares.is_empty()).then(|| agent.lineage());
         lineage.into_iter().flatten().filter_map(|id| self.shares.get_key_value(id))
     }
@@ -156,7 +156,7 @@ mod tests {
         costs.iter().map(|(name, cost)| (state(name), Usd::from_dollars(*cost))).collect()
     }
 
-    static NO_SHARES: BTreeMap<AgentId, Share> = BTreeMap::new();
+    static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
 
     /// Whether a turn in W.md may start beside so many others there, and the given further ones.
     fn affords(
@@ -167,7 +167,7 @@ mod tests {
         further: &[&str],
     ) -> bool {
         let known = known(costs);
-        let purse = Purse {
+        let purse = Budget {
             spent: Usd::from_dollars(spent),
             limit: Some(Usd::from_dollars(limit)),
             known: &known,
@@ -177,17 +177,17 @@ mod tests {
         running.extend(further.iter().map(|name| state(name)));
         let main = AgentId::main();
         let running = running.iter().map(|state| (&main, state));
-        purse.means((&main, &state("W.md")), &running) == Means::Enough
+        purse.means((&main, &state("W.md")), &running) == BudgetCheck::Enough
     }
 
     #[test]
     fn without_a_limit_everything_is_affordable() {
         let known = BTreeMap::new();
         let spent = Usd::from_dollars(1e6);
-        let purse = Purse { spent, limit: None, known: &known, shares: &NO_SHARES };
+        let purse = Budget { spent, limit: None, known: &known, shares: &NO_SHARES };
         let (main, worker) = (AgentId::main(), state("W.md"));
         let running = std::iter::repeat_n((&main, &worker), 1000);
-        assert_eq!(purse.means((&main, &worker), &running), Means::Enough);
+        assert_eq!(purse.means((&main, &worker), &running), BudgetCheck::Enough);
         assert!(!purse.is_empty());
     }
 
@@ -235,21 +235,22 @@ mod tests {
         let id = |text: &str| AgentId::parse(text).expect("an agent");
         let usd = Usd::from_dollars;
         let known = known(&[("W.md", 0.2)]);
-        let share = |limit, spent| Share { limit_usd: usd(limit), spent_usd: usd(spent), live: 1 };
-        let shares: BTreeMap<AgentId, Share> =
+        let share =
+            |limit, spent| BudgetShare { limit_usd: usd(limit), spent_usd: usd(spent), live: 1 };
+        let shares: BTreeMap<AgentId, BudgetShare> =
             [(id("main.1"), share(0.5, 0.1)), (id("main.2"), share(0.3, 0.3))].into();
-        let purse = Purse { spent: usd(0.4), limit: None, known: &known, shares: &shares };
+        let purse = Budget { spent: usd(0.4), limit: None, known: &known, shares: &shares };
         let worker = state("W.md");
         let means = |agent: &str, running: &[&str]| {
             let running: Vec<AgentId> = running.iter().map(|agent| id(agent)).collect();
             purse.means((&id(agent), &worker), &running.iter().map(|agent| (agent, &worker)))
         };
-        let of = |agent: &str| Whose::Share(id(agent));
-        assert_eq!(means("main.1.4", &["main.1"]), Means::Enough);
-        assert_eq!(means("main.1.4", &["main.1", "main.1.2"]), Means::Reserved(of("main.1")));
-        assert_eq!(means("main.1.4", &["main.10", "main", "main.2"]), Means::Enough);
-        assert_eq!(means("main.2.1.1", &[]), Means::Spent(of("main.2")));
-        assert_eq!(means("main.20", &[]), Means::Enough);
+        let of = |agent: &str| BudgetScope::Share(id(agent));
+        assert_eq!(means("main.1.4", &["main.1"]), BudgetCheck::Enough);
+        assert_eq!(means("main.1.4", &["main.1", "main.1.2"]), BudgetCheck::Reserved(of("main.1")));
+        assert_eq!(means("main.1.4", &["main.10", "main", "main.2"]), BudgetCheck::Enough);
+        assert_eq!(means("main.2.1.1", &[]), BudgetCheck::Spent(of("main.2")));
+        assert_eq!(means("main.20", &[]), BudgetCheck::Enough);
     }
 
     #[test]
@@ -257,10 +258,11 @@ mod tests {
         let (known, worker) = (known(&[("W.md", 0.2)]), state("W.md"));
         let limit = Usd::from_dollars(1.0);
         let shares =
-            [(AgentId::main(), Share { limit_usd: limit, spent_usd: Usd::ZERO, live: 1 })].into();
-        let purse = Purse { spent: limit, limit: Some(limit), known: &known, shares: &shares };
+            [(AgentId::main(), BudgetShare { limit_usd: limit, spent_usd: Usd::ZERO, live: 1 })]
+                .into();
+        let purse = Budget { spent: limit, limit: Some(limit), known: &known, shares: &shares };
         let means = purse.means((&AgentId::main(), &worker), &std::iter::empty());
-        assert_eq!(means, Means::Spent(Whose::Run));
+        assert_eq!(means, BudgetCheck::Spent(BudgetScope::Run));
     }
 
     #[test]
@@ -268,15 +270,15 @@ mod tests {
         let (known, worker) = (known(&[("W.md", 0.5)]), state("W.md"));
         let usd = Usd::from_dollars;
         let main = AgentId::main();
-        let most = |spent, shares: &BTreeMap<AgentId, Share>| {
-            Purse { spent: usd(spent), limit: Some(usd(2.0)), known: &known, shares }
+        let most = |spent, shares: &BTreeMap<AgentId, BudgetShare>| {
+            Budget { spent: usd(spent), limit: Some(usd(2.0)), known: &known, shares }
                 .most(&main, &worker)
         };
         assert_eq!(most(0.0, &NO_SHARES), Some(usd(4.0)));
         assert_eq!(most(1.9, &NO_SHARES), Some(usd(0.6)));
-        let share = Share { limit_usd: usd(1.0), spent_usd: usd(0.4), live: 1 };
+        let share = BudgetShare { limit_usd: usd(1.0), spent_usd: usd(0.4), live: 1 };
         assert_eq!(most(0.0, &[(main.clone(), share)].into()), Some(usd(1.2)));
-        let free = Purse { spent: usd(9.0), limit: None, known: &known, shares: &NO_SHARES };
+        let free = Budget { spent: usd(9.0), limit: None, known: &known, shares: &NO_SHARES };
         assert_eq!(free.most(&main, &worker), None);
     }
 }

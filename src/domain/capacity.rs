@@ -20,14 +20,14 @@ const MIB: u64 = 1024 * 1024;
 
 /// The memory of a machine, or of the part of it that this process may use, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Memory {
+pub struct HostMemory {
     /// All of it.
     pub total: u64,
     /// What can still be had without swapping.
     pub available: u64,
 }
 
-impl Memory {
+impl HostMemory {
     /// What is left to everything else: a tenth, at the most a gibibyte.
     fn reserve(self) -> u64 {
         (self.total / 10).min(LARGEST_RESERVE)
@@ -45,7 +45,7 @@ impl Memory {
 /// It is the whole memory that counts here: how much of it is free changes, and is looked at before
 /// each start.
 #[must_use]
-pub fn processes(cores: usize, memory: Option<Memory>) -> usize {
+pub fn processes(cores: usize, memory: Option<HostMemory>) -> usize {
     let by_cores = cores.max(1).saturating_mul(PER_CORE);
     let by_memory = memory
         .map_or(usize::MAX, |memory| processes_in(memory.total.saturating_sub(memory.reserve())));
@@ -62,8 +62,8 @@ mod tests {
 
     const GIB: u64 = 1024 * MIB;
 
-    fn memory(total: u64, available: u64) -> Memory {
-        Memory { total, available }
+    fn memory(total: u64, available: u64) -> HostMemory {
+        HostMemory { total, available }
     }
 
     #[test]

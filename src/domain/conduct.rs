@@ -3,26 +3,26 @@
 use std::collections::BTreeMap;
 
 use super::id::Folder;
-use super::instance::{Stand, Work};
+use super::instance::{ProgramPosition, RequestBody};
 
 /// What carrying on came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conduct {
+pub struct ProgramAdvance {
     /// What it did, in order.
-    pub deeds: Vec<Deed>,
+    pub deeds: Vec<ProgramCommand>,
     /// What it took by a name.
     pub bound: BTreeMap<String, String>,
     /// The commits that work is compared with from now on.
     pub bases: Option<BTreeMap<String, Option<String>>>,
     /// How far it has come.
-    pub stand: Stand,
+    pub stand: ProgramPosition,
     /// What comes next.
-    pub then: Then,
+    pub then: ProgramNext,
 }
 
 /// Something an instance did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
+pub enum ProgramCommand {
     /// It asked a role something.
     Request {
         /// The role.
@@ -34,7 +34,7 @@ pub enum Deed {
         /// The request's name.
         name: String,
         /// What is asked.
-        work: Work,
+        work: RequestBody,
     },
     /// It said something for people.
     Log {
@@ -47,7 +47,7 @@ pub enum Deed {
 
 /// What comes after that.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Then {
+pub enum ProgramNext {
     /// It waits: for what, is in its stand.
     Wait,
     /// Something is done for it: what, is in its stand.

@@ -23,16 +23,16 @@ pub const SHORTEST_HOLD_MS: u64 = 1000;
 /// What a plug-in is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "question", rename_all = "snake_case")]
-pub enum Question {
+pub enum Consultation {
     /// May this turn start?
-    Start(Start),
+    Start(TurnStartQuery),
     /// May the agent take this transition?
-    Transition(Asked),
+    Transition(TransitionQuery),
 }
 
 /// A turn that is about to start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Start {
+pub struct TurnStartQuery {
     /// Which one.
     #[serde(flatten)]
     pub turn: TurnId,
@@ -43,12 +43,12 @@ pub struct Start {
     pub model: Option<ModelName>,
     /// What the agent and the run have spent.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub spent: SpendingTotals,
 }
 
 /// A transition that an agent asks for and its state allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Asked {
+pub struct TransitionQuery {
     /// The turn that ended with it.
     #[serde(flatten)]
     pub turn: TurnId,
@@ -60,12 +60,12 @@ pub struct Asked {
     pub cost_usd: Usd,
     /// What the agent and the run had spent when the turn was given out, without this turn.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub spent: SpendingTotals,
 }
 
 /// What has been spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Spent {
+pub struct SpendingTotals {
     /// By the agent.
     pub agent_cost_usd: Usd,
     /// By the whole run.
@@ -75,7 +75,7 @@ pub struct Spent {
     pub budget_usd: Option<Usd>,
 }
 
-impl Question {
+impl Consultation {
     /// The turn it is about.
     #[must_use]
     pub fn turn(&self) -> &TurnId {
@@ -89,7 +89,7 @@ impl Question {
 /// What a plug-in answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum ConsultVerdict {
     /// Go ahead.
     Proceed,
     /// The agent's next turn starts at this time at the earliest; then it is asked again.
@@ -115,14 +115,14 @@ pub enum Verdict {
         reason: String,
         /// Which of the two.
         #[serde(default)]
-        scope: Scope,
+        scope: StopScope,
     },
 }
 
 /// What is stopped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Scope {
+pub enum StopScope {
     /// The agent ends with an error; the others go on.
     #[default]
     Agent,
@@ -132,66 +132,66 @@ pub enum Scope {
 
 /// The verdict of one plug-in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opinion {
+pub struct PluginVerdict {
     /// Its name.
     pub by: String,
     /// What it says.
-    pub verdict: Verdict,
+    pub verdict: ConsultVerdict,
 }
 
 /// The opinion that counts; none, if all say to proceed.
 #[must_use]
-pub fn strictest(opinions: Vec<Opinion>) -> Option<Opinion> {
-    let weight = |opinion: &Opinion| match opinion.verdict {
-        Verdict::Proceed => (0, 0),
-        Verdict::Hold { until, .. } => (1, until.0),
-        Verdict::Override { .. } => (2, 0),
-        Verdict::Stop { scope: Scope::Agent, .. } => (3, 0),
-        Verdict::Stop { scope: Scope::Run, .. } => (4, 0),
+pub fn strictest(opinions: Vec<PluginVerdict>) -> Option<PluginVerdict> {
+    let weight = |opinion: &PluginVerdict| match opinion.verdict {
+        ConsultVerdict::Proceed => (0, 0),
+        ConsultVerdict::Hold { until, .. } => (1, until.0),
+        ConsultVerdict::Override { .. } => (2, 0),
+        ConsultVerdict::Stop { scope: StopScope::Agent, .. } => (3, 0),
+        ConsultVerdict::Stop { scope: StopScope::Run, .. } => (4, 0),
     };
     let counts = opinions.into_iter().rev().max_by_key(weight)?;
-    (counts.verdict != Verdict::Proceed).then_some(counts)
+    (counts.verdict != ConsultVerdict::Proceed).then_some(counts)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn opinion(by: &str, verdict: Verdict) -> Opinion {
-        Opinion { by: by.to_owned(), verdict }
+    fn opinion(by: &str, verdict: ConsultVerdict) -> PluginVerdict {
+        PluginVerdict { by: by.to_owned(), verdict }
     }
 
-    fn hold(until: u64) -> Verdict {
-        Verdict::Hold { until: Timestamp(until), reason: String::new() }
+    fn hold(until: u64) -> ConsultVerdict {
+        ConsultVerdict::Hold { until: Timestamp(until), reason: String::new() }
     }
 
-    fn stop(scope: Scope) -> Verdict {
-        Verdict::Stop { reason: "no".to_owned(), scope }
+    fn stop(scope: StopScope) -> ConsultVerdict {
+        ConsultVerdict::Stop { reason: "no".to_owned(), scope }
     }
 
     #[test]
     fn the_strictest_counts_and_of_equals_the_first() {
-        let by = |verdicts: &[(&str, Verdict)]| {
+        let by = |verdicts: &[(&str, ConsultVerdict)]| {
             let opinions = verdicts.iter().map(|(by, verdict)| opinion(by, verdict.clone()));
             strictest(opinions.collect()).map(|opinion| opinion.by)
         };
         assert_eq!(by(&[]), None);
-        assert_eq!(by(&[("a", Verdict::Proceed)]), None);
+        assert_eq!(by(&[("a", ConsultVerdict::Proceed)]), None);
         assert_eq!(by(&[("a", hold(1)), ("b", hold(2)), ("c", hold(2))]).as_deref(), Some("b"));
-        assert_eq!(by(&[("a", hold(9)), ("b", stop(Scope::Agent))]).as_deref(), Some("b"));
-        let both = [("a", stop(Scope::Agent)), ("b", stop(Scope::Agent))];
+        assert_eq!(by(&[("a", hold(9)), ("b", stop(StopScope::Agent))]).as_deref(), Some("b"));
+        let both = [("a", stop(StopScope::Agent)), ("b", stop(StopScope::Agent))];
         assert_eq!(by(&both).as_deref(), Some("a"));
-        let wider = [("a", stop(Scope::Agent)), ("b", stop(Scope::Run))];
+        let wider = [("a", stop(StopScope::Agent)), ("b", stop(StopScope::Run))];
         assert_eq!(by(&wider).as_deref(), Some("b"));
     }
 
     #[test]
     fn a_verdict_is_read_as_a_plug_in_writes_it() {
-        let read = |json: &str| serde_json::from_str::<Verdict>(json).expect(json);
-        assert_eq!(read(r#"{"verdict":"proceed"}"#), Verdict::Proceed);
-        assert_eq!(read(r#"{"verdict":"stop","reason":"no"}"#), stop(Scope::Agent));
+        let read = |json: &str| serde_json::from_str::<ConsultVerdict>(json).expect(json);
+        assert_eq!(read(r#"{"verdict":"proceed"}"#), ConsultVerdict::Proceed);
+        assert_eq!(read(r#"{"verdict":"stop","reason":"no"}"#), stop(StopScope::Agent));
         let overriding =
             r#"{"verdict":"override","transition":{"tag":"goto","target":"A.md"},"reason":"x"}"#;
-        assert!(matches!(read(overriding), Verdict::Override { .. }));
+        assert!(matches!(read(overriding), ConsultVerdict::Override { .. }));
     }
 }

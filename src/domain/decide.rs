@@ -1,7 +1,7 @@
 //! From what a turn came to, to the events that are recorded.
 //!
 //! The agent reports, this decides, the supervisor appends. What must be chosen at random or read
-//! from a clock comes in as [`Chosen`], so the decision itself can be replayed in a test.
+//! from a clock comes in as [`NondeterministicInputs`], so the decision itself can be replayed in a test.
 
 mod advice;
 mod failure;
@@ -11,41 +11,41 @@ mod program;
 
 pub use self::advice::out_of_money;
 use self::advice::{advised, not_started};
-use self::failure::{Ended, circumstances, exhausted_by, failed, give_up};
+use self::failure::{FailedTurn, circumstances, exhausted_by, failed, give_up};
 pub use self::fork::joined;
 use self::fork::{arrived, born, refused};
-pub use self::graph::{Unanswerable, answer, answered_at_last, timed_out};
+pub use self::graph::{AnswerError, answer, answered_at_last, timed_out};
 use self::graph::{answered_ahead, walked};
 use self::program::responded;
-pub use self::program::{Beginning, begun, conducted, delegated, dismissed, heard_out};
-use super::agent::{Agent, Terms};
-use super::consult::Opinion;
-use super::event::{Event, Reborn, StepFinished, TransitionProposed, TurnRejected};
-use super::fan_out::Brood;
+pub use self::program::{ProgramStart, begun, conducted, delegated, dismissed, heard_out};
+use super::agent::{Agent, AgentTerms};
+use super::consult::PluginVerdict;
+use super::event::{Event, PermanentRestart, StepFinished, TransitionProposed, TurnRejected};
+use super::fan_out::ForkGroup;
 use super::id::{MessageId, SessionId, StateName};
 use super::join::Join;
 use super::money::Usd;
-use super::policy::{Accepted, Policy};
+use super::policy::{AcceptedTransition, TransitionPolicy};
 use super::question::Question;
 use super::refusal::ToolRefusals;
-use super::restart::{Reaction, restart};
-use super::run::{Owed, Run};
-use super::supervision::Restart;
+use super::restart::{RestartDecision, restart};
+use super::run::{Run, UnbilledTurn};
+use super::supervision::RestartPolicy;
 use super::time::Timestamp;
 use super::transition::Transition;
-use super::turn::{Cause, Failure, TurnId};
-use super::usage::Usage;
-use super::walk::Walk;
+use super::turn::{FailureCause, TurnFailure, TurnId};
+use super::usage::UsageByModel;
+use super::walk::GraphAdvance;
 
 /// What an agent tells the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct TurnReport {
     /// The turn that ended.
     pub turn: TurnId,
     /// What it cost.
     pub cost: Usd,
     /// What it took of each model for that.
-    pub usage: Usage,
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     pub refused_tools: ToolRefusals,
     /// How long it took, in milliseconds.
@@ -53,28 +53,28 @@ pub struct Report {
     /// Its last message.
     pub message: Option<MessageId>,
     /// What came of it.
-    pub judgement: Judgement,
+    pub judgement: TurnJudgement,
     /// Under which terms the agent lives that a plain fork gives birth to.
-    pub child: Terms,
+    pub child: AgentTerms,
     /// Who is born of any other fork.
-    pub births: Vec<Brood>,
+    pub births: Vec<ForkGroup>,
     /// How long the first of them starts ahead of the others, if the state says so.
     pub stagger_ms: Option<u64>,
     /// What the state allows, of which the agent is reminded if the fork cannot be.
-    pub allowed: Policy,
+    pub allowed: TransitionPolicy,
     /// What plug-ins say to it.
-    pub opinions: Vec<Opinion>,
+    pub opinions: Vec<PluginVerdict>,
 }
 
 /// What came of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Judgement {
+pub enum TurnJudgement {
     /// A transition that the state allows.
-    Accepted(Accepted),
+    Accepted(AcceptedTransition),
     /// The same, and the state's evaluator is to look at it first.
     Proposed {
         /// The transition.
-        accepted: Accepted,
+        accepted: AcceptedTransition,
         /// The reply, or the end of a long one.
         output: String,
         /// The evaluator's prompt.
@@ -92,20 +92,20 @@ pub enum Judgement {
         reminder: Option<String>,
     },
     /// No turn but a walk over a graph, or a turn whose result took it on.
-    Walked(Box<Walk>),
+    Walked(Box<GraphAdvance>),
     /// No reply.
-    Failed(Failure),
+    Failed(TurnFailure),
 }
 
-impl Report {
+impl TurnReport {
     /// A turn that came to nothing.
     #[must_use]
-    pub fn failed(turn: TurnId, failure: Failure) -> Self {
+    pub fn failed(turn: TurnId, failure: TurnFailure) -> Self {
         Self {
             cost: failure.cost,
             usage: failure.usage.clone(),
             refused_tools: failure.refused_tools.clone(),
-            judgement: Judgement::Failed(failure),
+            judgement: TurnJudgement::Failed(failure),
             ..Self::empty(turn)
         }
     }
@@ -116,15 +116,15 @@ impl Report {
         Self {
             turn,
             cost: Usd::ZERO,
-            usage: Usage::default(),
+            usage: UsageByModel::default(),
             refused_tools: ToolRefusals::default(),
             duration_ms: 0,
             message: None,
-            judgement: Judgement::NotStarted,
-            child: Terms::default(),
+            judgement: TurnJudgement::NotStarted,
+            child: AgentTerms::default(),
             births: Vec::new(),
             stagger_ms: None,
-            allowed: Policy::default(),
+            allowed: TransitionPolicy::default(),
             opinions: Vec::new(),
         }
     }
@@ -132,7 +132,7 @@ impl Report {
 
 /// What the actor chooses, because the domain has neither a clock nor chance.
 #[derive(Debug, Clone)]
-pub struct Chosen {
+pub struct NondeterministicInputs {
     /// The time.
     pub now: Timestamp,
     /// An id for the session that may have to be opened.
@@ -145,17 +145,17 @@ pub struct Chosen {
 
 /// The events that follow from a report, in order; none if it comes late or twice.
 #[must_use]
-pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
+pub fn decide(run: &Run, report: &TurnReport, chosen: NondeterministicInputs) -> Vec<Event> {
     let Some(agent) =
         run.agents.get(&report.turn.agent).filter(|agent| agent.turn_id() == report.turn)
     else {
         return late_cost(run, report);
     };
     match &report.judgement {
-        Judgement::Accepted(accepted) => advised(run, agent, accepted.clone(), report, chosen),
-        Judgement::NotStarted => not_started(run, agent, report, chosen),
-        Judgement::Arrived(join) => arrived(agent, join, report),
-        Judgement::Proposed { accepted, output, evaluator } => {
+        TurnJudgement::Accepted(accepted) => advised(run, agent, accepted.clone(), report, chosen),
+        TurnJudgement::NotStarted => not_started(run, agent, report, chosen),
+        TurnJudgement::Arrived(join) => arrived(agent, join, report),
+        TurnJudgement::Proposed { accepted, output, evaluator } => {
             vec![Event::TransitionProposed(Box::new(TransitionProposed {
                 turn: report.turn.clone(),
                 state: agent.current_state.clone(),
@@ -172,26 +172,26 @@ pub fn decide(run: &Run, report: &Report, chosen: Chosen) -> Vec<Event> {
                 opens: chosen.ready.unwrap_or(chosen.session),
             }))]
         }
-        Judgement::Violated { violation, reminder } => {
+        TurnJudgement::Violated { violation, reminder } => {
             vec![repair(run, agent, violation, reminder.as_deref(), report)]
         }
-        Judgement::Walked(walk) => walked(run, agent, walk, report, chosen),
-        Judgement::Failed(failure) => failed(run, agent, failure, report, chosen),
+        TurnJudgement::Walked(walk) => walked(run, agent, walk, report, chosen),
+        TurnJudgement::Failed(failure) => failed(run, agent, failure, report, chosen),
     }
 }
 
 /// A turn that was ended with the whole run, or because nobody needs its agent, is still to be paid for.
 /// That nothing is owed for it is recorded of the latter, whose run goes on.
-fn late_cost(run: &Run, report: &Report) -> Vec<Event> {
+fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
     let owing = run.finished.iter().filter_map(|ended| Some((ended.owes.as_ref()?, ended.cause)));
-    let Some((Owed { state, .. }, cause)) =
+    let Some((UnbilledTurn { state, .. }, cause)) =
         owing.into_iter().find(|(owed, _)| owed.turn == report.turn)
     else {
         return Vec::new();
     };
     let (cost_usd, estimated) = settled(run, report, state);
     let is_nothing = cost_usd == Usd::ZERO && !estimated && report.refused_tools.is_empty();
-    if is_nothing && cause != Some(Cause::Unneeded) {
+    if is_nothing && cause != Some(FailureCause::Unneeded) {
         return Vec::new();
     }
     vec![Event::CostCounted {
@@ -205,9 +205,9 @@ fn late_cost(run: &Run, report: &Report) -> Vec<Event> {
 
 /// What a turn has cost, and whether that is only an estimate: of one that was ended while the model
 /// was at work, nobody says what it did cost, and it counts as the dearest of its kind.
-fn settled(run: &Run, report: &Report, state: &StateName) -> (Usd, bool) {
+fn settled(run: &Run, report: &TurnReport, state: &StateName) -> (Usd, bool) {
     match &report.judgement {
-        Judgement::Failed(failure) if failure.unsettled => {
+        TurnJudgement::Failed(failure) if failure.unsettled => {
             (report.cost.max(run.purse().reckon(state)), true)
         }
         _ => (report.cost, false),
@@ -217,9 +217,9 @@ fn settled(run: &Run, report: &Report, state: &StateName) -> (Usd, bool) {
 fn step_finished(
     run: &Run,
     agent: &Agent,
-    accepted: &Accepted,
-    report: &Report,
-    chosen: Chosen,
+    accepted: &AcceptedTransition,
+    report: &TurnReport,
+    chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     if let Some(service) = &agent.serves {
         return vec![responded(agent, service, accepted, report)];
@@ -229,10 +229,14 @@ fn step_finished(
     }
     let ends = matches!(accepted.transition, Transition::Result { .. }) && agent.stack.is_empty();
     let supervision = run.supervision_of(agent);
-    let (reborn, exhausted) = if ends && supervision.restart == Restart::Permanent {
+    let (reborn, exhausted) = if ends && supervision.restart == RestartPolicy::Permanent {
         match restart(agent, circumstances(run, &supervision, &chosen)) {
-            Reaction::Exhausted { because, then } => (Some(chosen.now), Some((because, then))),
-            Reaction::Again { not_before, .. } => (Some(not_before.unwrap_or(chosen.now)), None),
+            RestartDecision::Exhausted { because, then } => {
+                (Some(chosen.now), Some((because, then)))
+            }
+            RestartDecision::Again { not_before, .. } => {
+                (Some(not_before.unwrap_or(chosen.now)), None)
+            }
             _ => (None, None),
         }
     } else {
@@ -254,7 +258,7 @@ fn step_finished(
         transition: accepted.transition.clone(),
         implicit: accepted.implicit,
         overruled: accepted.overruled.clone(),
-        unasked: matches!(report.judgement, Judgement::NotStarted | Judgement::Walked(_)),
+        unasked: matches!(report.judgement, TurnJudgement::NotStarted | TurnJudgement::Walked(_)),
         evaluator: agent.proposal.as_ref().map(|proposal| proposal.evaluator.clone()),
         cost_usd: report.cost,
         usage: report.usage.clone(),
@@ -265,7 +269,7 @@ fn step_finished(
         opens,
         terms: Box::new(report.child.clone()),
         born: born(run, accepted, report, chosen.now),
-        reborn: reborn.map(|not_before| Reborn { not_before }),
+        reborn: reborn.map(|not_before| PermanentRestart { not_before }),
     });
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
     let Some((because, then)) = exhausted else {
@@ -277,13 +281,13 @@ fn step_finished(
             None => vec![finished],
         };
     };
-    let ended = Ended {
+    let ended = FailedTurn {
         turn: next,
         state: agent.birth.state.clone(),
-        cause: Cause::Restarts,
+        cause: FailureCause::Restarts,
         cost_usd: Usd::ZERO,
         estimated: false,
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         why: format!("it ended once more, and is permanent ({because}; max_restarts allows more)"),
     };
@@ -295,7 +299,7 @@ fn repair(
     agent: &Agent,
     violation: &str,
     reminder: Option<&str>,
-    report: &Report,
+    report: &TurnReport,
 ) -> Event {
     let limit = run.settings.supervision.reminders;
     match reminder {
@@ -313,13 +317,13 @@ fn repair(
         Some(_) => give_up(
             agent,
             report,
-            Cause::Protocol,
+            FailureCause::Protocol,
             format!("{violation} (still so after {limit} reminders)"),
         ),
         None => give_up(
             agent,
             report,
-            Cause::Protocol,
+            FailureCause::Protocol,
             format!(
                 "{violation}; list allowed_transitions in the frontmatter of {} and the agent is reminded of them",
                 agent.current_state

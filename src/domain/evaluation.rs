@@ -1,7 +1,7 @@
 //! A second look at a transition before it is taken: by a pattern, or by a turn of its own.
 //!
 //! A state may name an evaluator. A pattern judges at once. A prompt is a turn of its own in the same
-//! step, in a fresh session: what the agent asked for is recorded first, as a [`Proposal`], so the
+//! step, in a fresh session: what the agent asked for is recorded first, as a [`TransitionProposal`], so the
 //! evaluator's turn is as durable as any other: it is run again when it is lost, never when it was
 //! paid for. Whatever it answers, the step ends with it.
 
@@ -14,7 +14,7 @@ use super::transition::Transition;
 
 /// What an agent asked for, while its evaluator looks at it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Proposal {
+pub struct TransitionProposal {
     /// The transition.
     pub transition: Transition,
     /// The reply had no tag and the policy left only one way.
@@ -30,7 +30,7 @@ pub struct Proposal {
 
 /// A transition that was taken instead of the one an agent asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Overruled {
+pub struct OverruledTransition {
     /// What the agent asked for; absent, if it was not asked at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Transition>,

@@ -11,30 +11,32 @@ mod turns;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::graph::{Due, Entered, GraphWalked, Paid, QuestionAnswered, QuestionTimedOut};
-pub use self::join::{JoinBegun, Joined, Stopped};
+pub use self::graph::{
+    GraphEntry, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut, TurnCost,
+};
+pub use self::join::{JoinBegun, JoinFinished, StoppedChild};
 pub use self::program::{
-    Advance, AgentRequested, AgentResponded, InstanceBegun, RoleDelegated, WorkflowAdvanced,
+    AgentRequested, AgentResponded, InstanceBegun, ProgramStatus, RoleDelegated, WorkflowAdvanced,
     WorkflowDefined, WorkflowLogged,
 };
 pub use self::turns::{
     AgentFailed, AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected,
 };
 
-use super::agent::Terms;
-use super::evaluation::Overruled;
+use super::agent::AgentTerms;
+use super::evaluation::OverruledTransition;
 use super::fact::FactChange;
-use super::fan_out::Brood;
+use super::fan_out::ForkGroup;
 use super::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use super::money::Usd;
-use super::question::Given;
+use super::question::AnswerCommand;
 use super::refusal::ToolRefusals;
-use super::run::Pause;
+use super::run::PauseReason;
 use super::settings::Settings;
 use super::time::Timestamp;
 use super::transition::{Transition, Variables};
 use super::turn::TurnId;
-use super::usage::Usage;
+use super::usage::UsageByModel;
 
 /// An event with its place in the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -87,7 +89,7 @@ pub enum Event {
     /// An agent came to a state that waits for the agents it has forked.
     JoinBegun(Box<JoinBegun>),
     /// An agent no longer waits for those it has forked.
-    Joined(Box<Joined>),
+    Joined(Box<JoinFinished>),
     /// Facts have changed that programs of the run look at.
     FactsSeen {
         /// How.
@@ -112,8 +114,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         estimated: bool,
         /// What was taken of each model for that.
-        #[serde(default, skip_serializing_if = "Usage::is_empty")]
-        usage: Usage,
+        #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+        usage: UsageByModel,
         /// The tools that were refused in it.
         #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
         refused_tools: ToolRefusals,
@@ -130,7 +132,7 @@ pub enum Event {
     /// The run holds still until it is told to go on.
     RunPaused {
         /// Why.
-        pause: Pause,
+        pause: PauseReason,
     },
     /// The run goes on, under these settings.
     RunResumed {
@@ -142,7 +144,7 @@ pub enum Event {
         /// The name of the inbox entry, so that one left behind is not taken twice.
         id: String,
         /// What was asked for.
-        command: Command,
+        command: RunCommand,
     },
 }
 
@@ -167,7 +169,7 @@ pub struct RunStarted {
     pub definition: Option<Box<WorkflowDefined>>,
     /// Under which terms that agent lives.
     #[serde(flatten)]
-    pub terms: Terms,
+    pub terms: AgentTerms,
     /// What the run was told.
     pub settings: Settings,
 }
@@ -187,7 +189,7 @@ pub struct StepFinished {
     pub implicit: bool,
     /// What was asked for instead, and who overruled it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overruled: Option<Box<Overruled>>,
+    pub overruled: Option<Box<OverruledTransition>>,
     /// Claude Code was not asked: a plug-in had decided before, or there was no money for the evaluator.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unasked: bool,
@@ -197,8 +199,8 @@ pub struct StepFinished {
     /// What the turn cost.
     pub cost_usd: Usd,
     /// What was taken of each model for that.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
@@ -214,18 +216,18 @@ pub struct StepFinished {
     pub opens: Option<SessionId>,
     /// Under which terms the agent lives that is born here, if it is only one and plain.
     #[serde(flatten)]
-    pub terms: Box<Terms>,
+    pub terms: Box<AgentTerms>,
     /// The agents that are born here otherwise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub born: Vec<Brood>,
+    pub born: Vec<ForkGroup>,
     /// A permanent agent begins again after its result, in the session that is opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reborn: Option<Reborn>,
+    pub reborn: Option<PermanentRestart>,
 }
 
 /// A permanent agent begins again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Reborn {
+pub struct PermanentRestart {
     /// Not before this time.
     pub not_before: Timestamp,
 }
@@ -233,11 +235,11 @@ pub struct Reborn {
 /// What can be asked of a run from outside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case")]
-pub enum Command {
+pub enum RunCommand {
     /// Hold still, and save.
     Stop,
     /// Someone answers a question.
-    Answer(Given),
+    Answer(AnswerCommand),
 }
 
 impl StepFinished {

@@ -9,7 +9,7 @@ mod known;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::known::{Facts, Sought};
+pub use self::known::{FactQuery, KnownFacts};
 use super::time::Timestamp;
 
 /// A fact.

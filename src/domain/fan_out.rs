@@ -7,7 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::agent::Terms;
+use super::agent::AgentTerms;
 use super::id::{Folder, SessionId, StateName};
 use super::time::Timestamp;
 use super::transition::Variables;
@@ -15,7 +15,7 @@ use super::transition::Variables;
 /// How agents are forked in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Forking {
+pub struct ForkSettings {
     /// How many agents one reply may fork at the most, in states that say nothing else.
     pub max_fan_out: u32,
     /// How many agents may live at the same time.
@@ -25,7 +25,7 @@ pub struct Forking {
     pub stagger_ms: u64,
 }
 
-impl Default for Forking {
+impl Default for ForkSettings {
     fn default() -> Self {
         Self { max_fan_out: 1_000, max_agents: 10_000, stagger_ms: 3_000 }
     }
@@ -42,12 +42,12 @@ pub struct ForkRules {
 
 /// Agents that are born together in one state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Brood {
+pub struct ForkGroup {
     /// The state they are born in.
     pub state: StateName,
     /// Under which terms they live.
     #[serde(flatten)]
-    pub terms: Terms,
+    pub terms: AgentTerms,
     /// The commit their worktrees begin at, if they get some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
@@ -55,12 +55,12 @@ pub struct Brood {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
     /// Each of them.
-    pub agents: Vec<Newborn>,
+    pub agents: Vec<ChildSpec>,
 }
 
 /// One of a brood.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Newborn {
+pub struct ChildSpec {
     /// The session of its first turn.
     pub session: SessionId,
     /// The directory its turns run in, below that of its parent, if it is another.
@@ -73,6 +73,6 @@ pub struct Newborn {
 
 /// How many agents some broods are.
 #[must_use]
-pub fn size(broods: &[Brood]) -> usize {
+pub fn size(broods: &[ForkGroup]) -> usize {
     broods.iter().map(|brood| brood.agents.len()).sum()
 }

@@ -1,7 +1,7 @@
 //! An agent in a graph: where it stands, what it remembers, what it waits for.
 //!
 //! The graph's file is a language's matter; here it is only a name and a checksum. What the nodes did
-//! comes as [`Change`]s, so that a run is recovered without reading the graph again. The history is kept
+//! comes as [`GraphStateChange`]s, so that a run is recovered without reading the graph again. The history is kept
 //! apart from what the nodes can read, because it only grows, and a step must not cost more for it.
 
 use std::collections::BTreeMap;
@@ -21,21 +21,21 @@ pub type NodeName = Arc<str>;
 
 /// What an agent in a graph remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub struct GraphExecution {
     /// The graph's name.
     pub workflow_name: String,
     /// The graph's version.
     pub workflow_version: String,
     /// What its nodes see.
     #[serde(flatten)]
-    pub state: Arc<State>,
+    pub state: Arc<GraphState>,
     /// The nodes it has executed, in order.
-    pub history: Vec<Visit>,
+    pub history: Vec<NodeExecution>,
 }
 
 /// What the nodes of a graph see, and where in it the agent stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct State {
+pub struct GraphState {
     /// The checksum of the graph's text.
     pub program: Arc<str>,
     /// The node that is next, or in the middle of which it stands.
@@ -51,19 +51,19 @@ pub struct State {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checkpoints: BTreeMap<String, Arc<Map<String, Value>>>,
     /// How far it has come in the node.
-    #[serde(default, skip_serializing_if = "Cursor::is_at_start")]
-    pub cursor: Cursor,
+    #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
+    pub cursor: NodeCursor,
 }
 
 /// How far an agent has come within a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Cursor {
+pub struct NodeCursor {
     /// The answer's id, in a node that asks a person and has been answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// The place in the list of actions, and in those of the loops around it, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub levels: Vec<Level>,
+    pub levels: Vec<LoopFrame>,
     /// What the first part of an action came to whose second is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Value>,
@@ -71,17 +71,17 @@ pub struct Cursor {
 
 /// A place in a list of actions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Level {
+pub struct LoopFrame {
     /// The action that is next.
     pub action: usize,
     /// What a loop goes over, if this is the inside of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub each: Option<Each>,
+    pub each: Option<LoopItems>,
 }
 
 /// What a loop goes over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Each {
+pub struct LoopItems {
     /// The name of the one it is at.
     pub name: String,
     /// All of them.
@@ -90,7 +90,7 @@ pub struct Each {
     pub at: usize,
 }
 
-impl Cursor {
+impl NodeCursor {
     /// Whether the node is yet to begin.
     #[must_use]
     pub fn is_at_start(&self) -> bool {
@@ -100,7 +100,7 @@ impl Cursor {
 
 /// A node that was executed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Visit {
+pub struct NodeExecution {
     /// Which one.
     pub node: NodeName,
     /// How it came out: `success`, `failure`, `true`, `false`, `valid`, `invalid`, an answer's id.
@@ -119,7 +119,7 @@ const DEEPEST: usize = 64;
 /// One change of what an agent remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum GraphStateChange {
     /// A path has this value from now on.
     Set(Vec<String>, Value),
     /// This is appended to the list at a path; what is null or missing becomes one.
@@ -132,7 +132,7 @@ pub enum Change {
 
 /// A Claude turn whose prompt is not a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Task {
+pub struct PromptTask {
     /// The prompt.
     pub prompt: String,
     /// The model, if it says.
@@ -145,15 +145,15 @@ pub struct Task {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<str>>,
     /// What its result has to be.
-    pub contract: Contract,
+    pub contract: OutputFormat,
     /// The name of this prompt: the graph's file and the node.
     pub name: StateName,
 }
 
-/// What the result of a [`Task`] has to be.
+/// What the result of a [`PromptTask`] has to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Contract {
+pub enum OutputFormat {
     /// `{"status":"ok"|"error","outputs":{…}}`
     Outputs,
     /// The object that the task's schema describes.
@@ -167,7 +167,7 @@ pub enum Contract {
 /// What an agent in a graph has waited for, and came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Heard {
+pub enum WaitResult {
     /// What was asked for: a value, or why there is none.
     Done(Value),
     /// Why there is none.
@@ -176,18 +176,18 @@ pub enum Heard {
     Answered(super::question::Answer),
 }
 
-impl State {
+impl GraphState {
     /// Lets a change happen. It may be refused by what is there; then nothing is changed.
     ///
     /// # Errors
     /// Why it cannot be.
-    pub fn change(&mut self, change: &Change) -> Result<(), String> {
+    pub fn change(&mut self, change: &GraphStateChange) -> Result<(), String> {
         match change {
-            Change::Set(path, value) => {
+            GraphStateChange::Set(path, value) => {
                 fits(path, depth(value))?;
                 *place(&mut self.fields, path)? = value.clone();
             }
-            Change::Push(path, value) => {
+            GraphStateChange::Push(path, value) => {
                 fits(path, 1 + depth(value))?;
                 let list = place(&mut self.fields, path)?;
                 if list.is_null() {
@@ -198,10 +198,10 @@ impl State {
                 };
                 list.push(value.clone());
             }
-            Change::Checkpoint(name) => {
+            GraphStateChange::Checkpoint(name) => {
                 self.checkpoints.insert(name.clone(), Arc::new(self.fields.clone()));
             }
-            Change::Rollback(name) => {
+            GraphStateChange::Rollback(name) => {
                 let kept = self.checkpoints.get(name).ok_or_else(|| {
                     format!("there is no checkpoint `{name}`; make it with create_checkpoint")
                 })?;
@@ -262,15 +262,15 @@ mod tests {
 
     use super::*;
 
-    fn state(fields: &Value) -> State {
-        State {
+    fn state(fields: &Value) -> GraphState {
+        GraphState {
             program: "sha256:0".into(),
             current_node: "a".into(),
             previous_node: None,
             executed: 0,
             fields: fields.as_object().cloned().unwrap_or_default(),
             checkpoints: BTreeMap::new(),
-            cursor: Cursor::default(),
+            cursor: NodeCursor::default(),
         }
     }
 
@@ -281,10 +281,14 @@ mod tests {
     #[test]
     fn a_path_makes_its_way() {
         let mut state = state(&json!({"computed": null, "list": [{"x": 1}]}));
-        state.change(&Change::Set(path("computed.a.b"), json!(1))).expect("made");
-        state.change(&Change::Set(path("list.0.x"), json!(2))).expect("changed");
-        state.change(&Change::Push(path("computed.log"), json!("one"))).expect("made a list");
-        state.change(&Change::Push(path("computed.log"), json!("two"))).expect("appended");
+        state.change(&GraphStateChange::Set(path("computed.a.b"), json!(1))).expect("made");
+        state.change(&GraphStateChange::Set(path("list.0.x"), json!(2))).expect("changed");
+        state
+            .change(&GraphStateChange::Push(path("computed.log"), json!("one")))
+            .expect("made a list");
+        state
+            .change(&GraphStateChange::Push(path("computed.log"), json!("two")))
+            .expect("appended");
         let expected =
             json!({"computed": {"a": {"b": 1}, "log": ["one", "two"]}, "list": [{"x": 2}]});
         assert_eq!(Value::Object(state.fields), expected);
@@ -294,24 +298,24 @@ mod tests {
     fn what_is_in_the_way_is_named() {
         let mut state = state(&json!({"text": "x", "list": [1]}));
         let mut refused = |change| state.change(&change).expect_err("refused");
-        let message = refused(Change::Set(path("text.a"), json!(1)));
+        let message = refused(GraphStateChange::Set(path("text.a"), json!(1)));
         assert_eq!(message, "text is neither a map nor a list");
         assert_eq!(
-            refused(Change::Set(path("list.7"), json!(1))),
+            refused(GraphStateChange::Set(path("list.7"), json!(1))),
             "list has 1 elements, and no `7`"
         );
-        assert_eq!(refused(Change::Push(path("text"), json!(1))), "text is not a list");
-        let message = refused(Change::Rollback("x".into()));
+        assert_eq!(refused(GraphStateChange::Push(path("text"), json!(1))), "text is not a list");
+        let message = refused(GraphStateChange::Rollback("x".into()));
         assert_eq!(message, "there is no checkpoint `x`; make it with create_checkpoint");
     }
 
     #[test]
     fn a_checkpoint_brings_the_fields_back_and_nothing_else() {
         let mut state = state(&json!({"a": 1}));
-        state.change(&Change::Checkpoint("c".into())).expect("kept");
-        state.change(&Change::Set(path("a"), json!(2))).expect("changed");
+        state.change(&GraphStateChange::Checkpoint("c".into())).expect("kept");
+        state.change(&GraphStateChange::Set(path("a"), json!(2))).expect("changed");
         state.executed = 7;
-        state.change(&Change::Rollback("c".into())).expect("back");
+        state.change(&GraphStateChange::Rollback("c".into())).expect("back");
         assert_eq!((Value::Object(state.fields), state.executed), (json!({"a": 1}), 7));
         assert!(state.checkpoints.contains_key("c"));
     }

@@ -14,7 +14,7 @@ use super::turn::TurnId;
 
 /// An agent's stay in one state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct HistoryStep {
     /// Its number, from 1.
     pub number: u64,
     /// The state.
@@ -22,12 +22,12 @@ pub struct Step {
     /// When the agent entered it.
     pub since: Timestamp,
     /// Its turns; one that failed and is gone on with stands there twice.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<HistoryTurn>,
 }
 
 /// A turn of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct HistoryTurn {
     /// Which it is.
     pub id: TurnId,
     /// The session it runs in.
@@ -42,12 +42,12 @@ pub struct Turn {
 
 /// The history of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct History {
+pub struct AgentHistory {
     agent: AgentId,
-    steps: Vec<Step>,
+    steps: Vec<HistoryStep>,
 }
 
-impl History {
+impl AgentHistory {
     /// Of an agent of whom nothing has been seen yet.
     #[must_use]
     pub fn of(agent: AgentId) -> Self {
@@ -59,7 +59,7 @@ impl History {
         let ends_run = matches!(&record.event, Event::AgentFailed(failure) if failure.ends_run);
         let concerns = record.event.agent() == Some(&self.agent) || ends_run;
         if concerns && let Some((step, turn)) = self.due(before) {
-            self.add(step, Turn { end: Some(record.clone()), ..turn });
+            self.add(step, HistoryTurn { end: Some(record.clone()), ..turn });
         } else if let Event::CostCounted { turn, .. } = &record.event
             && turn.agent == self.agent
         {
@@ -69,7 +69,7 @@ impl History {
 
     /// The steps, the last with the turn that is due if the agent lives.
     #[must_use]
-    pub fn steps(mut self, run: &Run) -> Vec<Step> {
+    pub fn steps(mut self, run: &Run) -> Vec<HistoryStep> {
         if let Some((step, turn)) = self.due(run) {
             self.add(step, turn);
         }
@@ -77,15 +77,15 @@ impl History {
     }
 
     /// The turn that is due, with its step without any turns.
-    fn due(&self, run: &Run) -> Option<(Step, Turn)> {
+    fn due(&self, run: &Run) -> Option<(HistoryStep, HistoryTurn)> {
         let agent = run.agents.get(&self.agent)?;
-        let step = Step {
+        let step = HistoryStep {
             number: agent.step,
             state: agent.current_state.clone(),
             since: agent.since,
             turns: Vec::new(),
         };
-        let turn = Turn {
+        let turn = HistoryTurn {
             id: agent.turn_id(),
             session: agent.turn_session().id.clone(),
             reminder: agent.reminder.clone().filter(|_| agent.proposal.is_none()),
@@ -95,10 +95,10 @@ impl History {
         Some((step, turn))
     }
 
-    fn add(&mut self, step: Step, turn: Turn) {
+    fn add(&mut self, step: HistoryStep, turn: HistoryTurn) {
         match self.steps.last_mut() {
             Some(last) if last.number == step.number => last.turns.push(turn),
-            _ => self.steps.push(Step { turns: vec![turn], ..step }),
+            _ => self.steps.push(HistoryStep { turns: vec![turn], ..step }),
         }
     }
 
@@ -107,12 +107,12 @@ impl History {
         if let Some(turns) = self.steps.last_mut().map(|step| &mut step.turns)
             && let Some(last) = turns.last().cloned()
         {
-            turns.push(Turn { end: Some(record.clone()), ..last });
+            turns.push(HistoryTurn { end: Some(record.clone()), ..last });
         }
     }
 }
 
-impl Step {
+impl HistoryStep {
     /// What its turns have cost, as far as that is known.
     #[must_use]
     pub fn cost(&self) -> Usd {

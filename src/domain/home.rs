@@ -11,7 +11,7 @@ use super::id::{AgentId, Folder};
 
 /// The directory an agent's turns run in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub struct Home {
+pub struct WorkingDir {
     /// In whose worktree, if it is not the run's own directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<AgentId>,
@@ -20,7 +20,7 @@ pub struct Home {
     pub cwd: Option<Folder>,
 }
 
-impl Home {
+impl WorkingDir {
     /// Whether it is the run's own directory.
     #[must_use]
     pub fn is_usual(&self) -> bool {
@@ -45,12 +45,12 @@ mod tests {
     #[test]
     fn a_home_lies_below_another() {
         let folder = |text: &str| Folder::parse(text).expect("a folder");
-        let home = Home { tree: Some(AgentId::main()), cwd: Some(folder("a")) };
+        let home = WorkingDir { tree: Some(AgentId::main()), cwd: Some(folder("a")) };
         assert_eq!(home.below(None), home);
         let below = home.below(Some(&folder("b/c")));
         assert_eq!(below.cwd, Some(folder("a/b/c")));
         assert_eq!(below.tree, home.tree);
-        assert_eq!(Home::default().below(Some(&folder("b"))).cwd, Some(folder("b")));
-        assert!(Home::default().is_usual() && !home.is_usual());
+        assert_eq!(WorkingDir::default().below(Some(&folder("b"))).cwd, Some(folder("b")));
+        assert!(WorkingDir::default().is_usual() && !home.is_usual());
     }
 }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graph::Task;
+use super::graph::PromptTask;
 use super::id::{AgentId, Folder, StateName};
 use super::time::Timestamp;
 use super::transition::Variables;
 
 /// A program as it was when an instance of it began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Definition {
+pub struct ProgramSource {
     /// Its file.
     pub file: StateName,
     /// The folder of that file below the scope, if it is not the scope itself.
@@ -35,7 +35,7 @@ pub struct Definition {
 
 /// A program that is carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Instance {
+pub struct ProgramExecution {
     /// The checksum of the program's text.
     pub program: Arc<str>,
     /// The program's name.
@@ -52,10 +52,10 @@ pub struct Instance {
     pub context: Variables,
     /// How far it has come.
     #[serde(flatten)]
-    pub stand: Stand,
+    pub stand: ProgramPosition,
     /// What it has asked, by the request's name: the latest of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub requests: BTreeMap<String, Request>,
+    pub requests: BTreeMap<String, RequestEntry>,
     /// The agents of its roles, by handle.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub handles: BTreeMap<String, AgentId>,
@@ -72,12 +72,12 @@ pub struct Instance {
 
 /// How far an instance has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Stand {
+pub struct ProgramPosition {
     /// The program's state it is in.
     pub current: Arc<str>,
     /// The place in that state's instructions, and in those of the blocks around it, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cursor: Vec<Level>,
+    pub cursor: Vec<BlockFrame>,
     /// The arguments of the instruction it is at that are known already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partial: Vec<String>,
@@ -89,10 +89,10 @@ pub struct Stand {
     pub entered: u64,
     /// What it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait: Option<Wait>,
+    pub wait: Option<ProgramWait>,
     /// What is due before it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub errand: Option<Errand>,
+    pub errand: Option<Activity>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives it so")]
@@ -102,7 +102,7 @@ fn is_zero(number: &u64) -> bool {
 
 /// A place in a list of instructions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Level {
+pub struct BlockFrame {
     /// The instruction that is next, or in whose block it is, from 0.
     pub at: usize,
     /// The arm of the branch that was chosen, if the list is one's; one more than the last is `otherwise`.
@@ -118,7 +118,7 @@ pub struct Level {
 
 /// What an instance waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Wait {
+pub struct ProgramWait {
     /// What for, as the program says it.
     pub awaiting: String,
     /// Since when.
@@ -133,13 +133,13 @@ pub struct Wait {
 
 /// What an instance has asked of a role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Request {
+pub struct RequestEntry {
     /// How many of this name there were: this one's number, from 1.
     pub number: u64,
     /// The role that was asked.
     pub role: String,
     /// What came of it.
-    pub status: Answered,
+    pub status: RequestStatus,
     /// When it was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Timestamp>,
@@ -148,7 +148,7 @@ pub struct Request {
 /// What came of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Answered {
+pub enum RequestStatus {
     /// Nothing yet.
     Pending,
     /// An answer.
@@ -160,7 +160,7 @@ pub enum Answered {
 /// An agent that serves an instance as one of its roles: what is asked of it waits here, first in, first
 /// out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Service {
+pub struct RoleMailbox {
     /// The instance it serves.
     pub instance: String,
     /// Its handle there.
@@ -169,10 +169,10 @@ pub struct Service {
     pub role: String,
     /// What it is at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub current: Option<Box<Asking>>,
+    pub current: Option<Box<RoleRequest>>,
     /// What comes after that.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
-    pub queue: VecDeque<Asking>,
+    pub queue: VecDeque<RoleRequest>,
     /// How much it has answered.
     #[serde(default)]
     pub answered: u64,
@@ -181,7 +181,7 @@ pub struct Service {
     pub released: bool,
 }
 
-impl Service {
+impl RoleMailbox {
     /// Whether it is at that request.
     #[must_use]
     pub fn is_at(&self, request: &str) -> bool {
@@ -203,7 +203,7 @@ impl Service {
 
 /// A request as the agent gets it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Asking {
+pub struct RoleRequest {
     /// Its id: `main#1/review-request/3`.
     pub id: String,
     /// Its name in the program.
@@ -211,15 +211,15 @@ pub struct Asking {
     /// The role that is asked.
     pub role: String,
     /// What is asked.
-    pub work: Work,
+    pub work: RequestBody,
 }
 
 /// What a role is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum RequestBody {
     /// A turn.
-    Prompt(Box<Task>),
+    Prompt(Box<PromptTask>),
     /// The result of an agent of a prompt folder.
     Folder {
         /// The folder below the scope, if it is another.
@@ -235,7 +235,7 @@ pub enum Work {
 /// What an instance has done for it outside the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Errand {
+pub enum Activity {
     /// The commits of these directories that later work is compared with: the branch's if there is one.
     Bases {
         /// The directories below that of the run; the empty path is it.
@@ -280,7 +280,7 @@ pub enum Errand {
 
 /// What came of an errand.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fetched {
+pub enum ActivityResult {
     /// The commits by directory; none, where there is no repository.
     Bases(BTreeMap<String, Option<String>>),
     /// A diff.

@@ -23,25 +23,25 @@ use super::transition::Variables;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Join {
     /// How many agents have to have ended well.
-    pub need: Need,
+    pub need: JoinCondition,
     /// How long they are waited for, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// What follows if they did not end in time.
     #[serde(default)]
-    pub on_timeout: Otherwise,
+    pub on_timeout: JoinFallback,
     /// What follows if too many of them failed.
     #[serde(default)]
-    pub on_failure: Otherwise,
+    pub on_failure: JoinFallback,
     /// What becomes of those that still live then.
     #[serde(default)]
-    pub rest: Rest,
+    pub rest: UnjoinedPolicy,
 }
 
 /// How many agents a join needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Need {
+pub enum JoinCondition {
     /// All that were forked.
     All,
     /// One of them.
@@ -51,7 +51,7 @@ pub enum Need {
     Count(u32),
 }
 
-impl fmt::Display for Need {
+impl fmt::Display for JoinCondition {
     /// As frontmatter has it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -65,7 +65,7 @@ impl fmt::Display for Need {
 /// What follows when a join is not met.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Otherwise {
+pub enum JoinFallback {
     /// The agent that waits fails.
     #[default]
     Fail,
@@ -78,7 +78,7 @@ pub enum Otherwise {
 /// What becomes of the agents that a join goes on without.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Rest {
+pub enum UnjoinedPolicy {
     /// They go on, and nobody waits for them.
     #[default]
     Leave,
@@ -89,7 +89,7 @@ pub enum Rest {
 /// How a join came out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum JoinOutcome {
     /// As many as it needs have ended well, or all have ended and failures are kept.
     Met,
     /// It can no longer be met.
@@ -100,18 +100,18 @@ pub enum Verdict {
 
 /// That an agent waits for those it has forked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Joining {
+pub struct PendingJoin {
     /// For what.
     pub join: Join,
     /// Since when.
     pub since: Timestamp,
 }
 
-impl Joining {
+impl PendingJoin {
     /// How many more of the agents it waits for have to end, as far as that is open.
     #[must_use]
-    pub fn more(&self, tally: Tally) -> u32 {
-        let Tally { count, done, failed } = tally;
+    pub fn more(&self, tally: JoinTally) -> u32 {
+        let JoinTally { count, done, failed } = tally;
         let live = count.saturating_sub(done).saturating_sub(failed);
         self.join.needs(count).saturating_sub(done).min(live)
     }
@@ -126,11 +126,11 @@ impl Joining {
 /// The agents that one has forked and not joined, counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Forks(Vec<Batch>);
+pub struct UnjoinedChildren(Vec<ChildBatch>);
 
 /// Some that follow each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Batch {
+struct ChildBatch {
     /// The number of the first.
     first: u32,
     /// How many there are.
@@ -147,7 +147,7 @@ struct Batch {
 
 /// How the agents stand that a join waits for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tally {
+pub struct JoinTally {
     /// How many there are.
     pub count: u32,
     /// How many have ended with a result.
@@ -156,7 +156,7 @@ pub struct Tally {
     pub failed: u32,
 }
 
-impl Forks {
+impl UnjoinedChildren {
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -169,7 +169,7 @@ impl Forks {
             Some(last) if last.depth == depth && last.first + last.count == number => {
                 last.count += 1;
             }
-            _ => self.0.push(Batch { first: number, count: 1, depth, done: 0, failed: 0 }),
+            _ => self.0.push(ChildBatch { first: number, count: 1, depth, done: 0, failed: 0 }),
         }
     }
 
@@ -198,9 +198,9 @@ impl Forks {
 
     /// How those stand that an agent with so many pending returns waits for.
     #[must_use]
-    pub fn tally(&self, depth: usize) -> Tally {
+    pub fn tally(&self, depth: usize) -> JoinTally {
         let own = self.0.iter().filter(|batch| batch.depth >= depth);
-        own.fold(Tally::default(), |sum, batch| Tally {
+        own.fold(JoinTally::default(), |sum, batch| JoinTally {
             count: sum.count + batch.count,
             done: sum.done + batch.done,
             failed: sum.failed + batch.failed,
@@ -223,7 +223,7 @@ impl Forks {
     }
 }
 
-impl Batch {
+impl ChildBatch {
     fn contains(&self, number: u32) -> bool {
         (self.first..self.first.saturating_add(self.count)).contains(&number)
     }
@@ -234,37 +234,37 @@ impl Join {
     #[must_use]
     pub fn needs(&self, count: u32) -> u32 {
         match self.need {
-            Need::All => count,
-            Need::Any => 1,
-            Need::Count(needed) => needed,
+            JoinCondition::All => count,
+            JoinCondition::Any => 1,
+            JoinCondition::Count(needed) => needed,
         }
     }
 
     /// What comes of it by how the agents stand; nothing yet, if that is still open.
     #[must_use]
-    pub fn verdict(&self, tally: Tally) -> Option<Verdict> {
-        let Tally { count, done, failed } = tally;
+    pub fn verdict(&self, tally: JoinTally) -> Option<JoinOutcome> {
+        let JoinTally { count, done, failed } = tally;
         let needed = self.needs(count);
         if done >= needed {
-            return Some(Verdict::Met);
+            return Some(JoinOutcome::Met);
         }
-        if self.on_failure == Otherwise::Keep {
-            return (done + failed == count).then_some(Verdict::Met);
+        if self.on_failure == JoinFallback::Keep {
+            return (done + failed == count).then_some(JoinOutcome::Met);
         }
-        (count - failed < needed).then_some(Verdict::Missed)
+        (count - failed < needed).then_some(JoinOutcome::Missed)
     }
 }
 
 /// One of the agents that were waited for, as the state that waited sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Outcome<'run> {
+pub struct ChildOutcome<'run> {
     /// The agent.
     pub id: &'run AgentId,
     /// The state it was born in.
     pub state: &'run StateName,
     /// How it ended.
     #[serde(flatten)]
-    pub status: Status<'run>,
+    pub status: ChildStatus<'run>,
     /// What it was born with.
     pub variables: &'run Variables,
 }
@@ -272,7 +272,7 @@ pub struct Outcome<'run> {
 /// How an agent ended that was waited for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
-pub enum Status<'run> {
+pub enum ChildStatus<'run> {
     /// With a result.
     Result {
         /// The payload: a text, or an object if it was checked against a schema.
@@ -291,18 +291,18 @@ pub enum Status<'run> {
 
 /// What came of the agents that were waited for, in the order in which they were forked.
 #[derive(Debug, Default)]
-pub(super) struct Outcomes<'run>(BTreeMap<u32, Outcome<'run>>);
+pub(super) struct ChildOutcomes<'run>(BTreeMap<u32, ChildOutcome<'run>>);
 
-impl<'run> Outcomes<'run> {
+impl<'run> ChildOutcomes<'run> {
     /// One more.
     pub(super) fn add(
         &mut self,
         id: &'run AgentId,
         state: &'run StateName,
-        status: Status<'run>,
+        status: ChildStatus<'run>,
         variables: &'run Variables,
     ) {
-        self.0.insert(id.number(), Outcome { id, state, status, variables });
+        self.0.insert(id.number(), ChildOutcome { id, state, status, variables });
     }
 
     /// The list that `{{results}}` stands for.
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn what_a_subroutine_leaves_is_its_callers_and_not_the_next_ones() {
-        let mut forks = Forks::default();
+        let mut forks = UnjoinedChildren::default();
         forks.add(1, 0);
         forks.add(2, 1);
         forks.leave(0);
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(forks.numbers(1).collect::<Vec<_>>(), [3]);
         assert_eq!(forks.numbers(0).collect::<Vec<_>>(), [1, 2, 3]);
         forks.ended(2, true);
-        assert_eq!(forks.tally(0), Tally { count: 3, done: 1, failed: 0 });
+        assert_eq!(forks.tally(0), JoinTally { count: 3, done: 1, failed: 0 });
         assert_eq!(forks.take(1).numbers(0).collect::<Vec<_>>(), [3]);
         assert_eq!(forks.numbers(1).count(), 0);
     }

@@ -5,13 +5,13 @@
 
 use super::agent::Agent;
 use super::id::AgentId;
-use super::join::{Joining, Tally};
-use super::run::{Run, Status};
+use super::join::{JoinTally, PendingJoin};
+use super::run::{Run, RunStatus};
 use super::time::Timestamp;
 
 /// What an agent is at, or what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Keeps<'run> {
+pub enum WaitReason<'run> {
     /// Its turn has begun.
     AtWork,
     /// Nothing but that other turns are before it.
@@ -60,17 +60,17 @@ pub enum Keeps<'run> {
 
 /// What is known of a run besides what its records tell.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen {
+pub struct RunObservation {
     /// The time.
     pub now: Timestamp,
     /// Whether a raymond holds it.
     pub held: bool,
 }
 
-impl<'run> Keeps<'run> {
+impl<'run> WaitReason<'run> {
     /// What keeps an agent; `begun` tells whether its turn has begun, if that is known.
     #[must_use]
-    pub fn of(run: &Run, agent: &'run Agent, seen: Seen, begun: Option<bool>) -> Self {
+    pub fn of(run: &Run, agent: &'run Agent, seen: RunObservation, begun: Option<bool>) -> Self {
         let backoff = agent.not_before.filter(|&until| until > seen.now);
         if let Some(asked) = &agent.asked {
             let question = &asked.question;
@@ -90,14 +90,14 @@ impl<'run> Keeps<'run> {
             return Self::Unasked;
         }
         let begun = if agent.walks() || agent.conducts() {
-            Some(run.status == Status::Running)
+            Some(run.status == RunStatus::Running)
         } else {
             begun
         };
         match (&agent.parked, run.status, begun, backoff, run.limited(seen.now)) {
             (Some(because), ..) => Self::Person(because),
             (_, _, Some(true), ..) if seen.held => Self::AtWork,
-            _ if run.status != Status::Running || !seen.held => Self::Run,
+            _ if run.status != RunStatus::Running || !seen.held => Self::Run,
             (_, _, _, Some(until), _) => match &agent.held {
                 Some(held) => Self::Plugin(held, until),
                 None if agent.is_new() => Self::Stagger(until),
@@ -110,9 +110,9 @@ impl<'run> Keeps<'run> {
     }
 
     /// What keeps an agent that waits for those it has forked; nothing, once it is settled.
-    fn join(agent: &Agent, joining: &Joining) -> Option<Self> {
+    fn join(agent: &Agent, joining: &PendingJoin) -> Option<Self> {
         let tally = agent.forks.tally(agent.stack.len());
-        let Tally { count: of, done, failed } = tally;
+        let JoinTally { count: of, done, failed } = tally;
         let more = joining.more(tally);
         let open = joining.join.verdict(tally).is_none();
         open.then(|| Self::Join { more, of, done, failed, until: joining.until() })
@@ -145,15 +145,15 @@ mod tests {
     use super::*;
     use crate::domain::apply::tests::scene::{Scene, result, tag};
     use crate::domain::event::Event;
-    use crate::domain::join::Need;
-    use crate::domain::run::Pause;
-    use crate::domain::transition::Tag;
+    use crate::domain::join::JoinCondition;
+    use crate::domain::run::PauseReason;
+    use crate::domain::transition::TagName;
 
-    const NOW: Seen = Seen { now: Timestamp(100_000), held: true };
+    const NOW: RunObservation = RunObservation { now: Timestamp(100_000), held: true };
 
     /// What keeps `main`, with a turn that has begun and with one that has not.
-    fn keeps(scene: &Scene, seen: Seen) -> [&'static str; 3] {
-        let of = |begun| Keeps::of(&scene.run, scene.agent("main"), seen, begun).name();
+    fn keeps(scene: &Scene, seen: RunObservation) -> [&'static str; 3] {
+        let of = |begun| WaitReason::of(&scene.run, scene.agent("main"), seen, begun).name();
         [of(Some(true)), of(Some(false)), of(None)]
     }
 
@@ -161,14 +161,14 @@ mod tests {
     fn the_nearest_obstacle_is_named() {
         let mut scene = Scene::begin();
         assert_eq!(keeps(&scene, NOW), ["at_work", "permit", "due"]);
-        assert_eq!(keeps(&scene, Seen { held: false, ..NOW }), ["run"; 3]);
+        assert_eq!(keeps(&scene, RunObservation { held: false, ..NOW }), ["run"; 3]);
         scene.run.limited_until = Some(Timestamp(200_000));
         assert_eq!(keeps(&scene, NOW), ["at_work", "usage_limit", "usage_limit"]);
         let failure = scene.failure("main");
         scene.happens(Event::TurnFailed(failure));
-        let early = Seen { now: Timestamp(2000), ..NOW };
+        let early = RunObservation { now: Timestamp(2000), ..NOW };
         assert_eq!(keeps(&scene, early), ["at_work", "backoff", "backoff"]);
-        scene.happens(Event::RunPaused { pause: Pause::Stopped });
+        scene.happens(Event::RunPaused { pause: PauseReason::Stopped });
         let running_turns_end_first = ["at_work", "run", "run"];
         assert_eq!(keeps(&scene, NOW), running_turns_end_first);
     }
@@ -177,16 +177,17 @@ mod tests {
     fn a_join_tells_how_many_more_have_to_end() {
         let mut scene = Scene::begin();
         (0..5).for_each(|_| {
-            scene.take("main", tag(Tag::Fork, "NEXT.md", "WORK.md"));
+            scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
         });
-        scene.joins("main", Need::Count(3));
+        scene.joins("main", JoinCondition::Count(3));
         scene.take("main.1", result("done"));
         scene.happens(Event::AgentFailed(scene.end_badly("main.2")));
-        let keeps = |scene: &Scene| Keeps::of(&scene.run, scene.agent("main"), NOW, None).name();
+        let keeps =
+            |scene: &Scene| WaitReason::of(&scene.run, scene.agent("main"), NOW, None).name();
         let agent = scene.agent("main");
         let until = agent.join.as_ref().and_then(|joining| joining.until());
-        let expected = Keeps::Join { more: 2, of: 5, done: 1, failed: 1, until };
-        assert_eq!(Keeps::of(&scene.run, agent, NOW, None), expected);
+        let expected = WaitReason::Join { more: 2, of: 5, done: 1, failed: 1, until };
+        assert_eq!(WaitReason::of(&scene.run, agent, NOW, None), expected);
         scene.take("main.3", result("done"));
         scene.take("main.4", result("done"));
         assert_eq!(keeps(&scene), "due", "that is enough");
@@ -197,10 +198,10 @@ mod tests {
         let scene = Scene::begin();
         let agent = scene.agent("main").clone();
         let staggered = Agent { not_before: Some(Timestamp(200_000)), ..agent };
-        let keeps = |agent| Keeps::of(&scene.run, agent, NOW, Some(false));
-        assert_eq!(keeps(&staggered), Keeps::Stagger(Timestamp(200_000)));
+        let keeps = |agent| WaitReason::of(&scene.run, agent, NOW, Some(false));
+        assert_eq!(keeps(&staggered), WaitReason::Stagger(Timestamp(200_000)));
         let again = Agent { turn: 1, ..staggered.clone() };
-        assert_eq!(keeps(&again), Keeps::Backoff(Timestamp(200_000)));
+        assert_eq!(keeps(&again), WaitReason::Backoff(Timestamp(200_000)));
     }
 
     #[test]
@@ -210,6 +211,6 @@ mod tests {
         let because = "crashed".to_owned();
         let parked = crate::domain::event::AgentParked { turn, state, because };
         scene.happens(Event::AgentParked(parked));
-        assert_eq!(keeps(&scene, Seen { held: false, ..NOW }), ["person"; 3]);
+        assert_eq!(keeps(&scene, RunObservation { held: false, ..NOW }), ["person"; 3]);
     }
 }

@@ -10,15 +10,15 @@ use super::id::{AgentId, StateName};
 use super::money::Usd;
 use super::refusal::ToolRefusals;
 use super::run::Run;
-use super::turn::{Cause, TurnId};
-use super::usage::{ModelUse, Usage};
+use super::turn::{FailureCause, TurnId};
+use super::usage::{ModelUse, UsageByModel};
 
 /// By so many dollars what several models cost may differ from the whole, because each is rounded.
 const DUST: f64 = 1e-6;
 
 /// What a record says that was spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Charge<'event> {
+pub struct LedgerCharge<'event> {
     /// The turn it was spent for.
     pub turn: &'event TurnId,
     /// What was asked, if the record says so: the state's prompt, or its evaluator's.
@@ -28,16 +28,16 @@ pub struct Charge<'event> {
     /// Whether that is what such a turn has cost at the most before, because nobody said what it was.
     pub estimated: bool,
     /// What was taken of each model for it.
-    pub usage: &'event Usage,
+    pub usage: &'event UsageByModel,
     /// The tools that were refused in it.
     pub refused_tools: &'event ToolRefusals,
     /// What it was spent on.
-    pub on: On,
+    pub on: ChargeKind,
 }
 
 /// What money was spent on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum On {
+pub enum ChargeKind {
     /// A turn whose reply was taken.
     Answer,
     /// No turn at all: a plug-in had decided before.
@@ -45,87 +45,93 @@ pub enum On {
     /// A turn whose reply was refused.
     Rejected,
     /// A turn that failed.
-    Failed(Cause),
+    Failed(FailureCause),
     /// A turn that was ended with the whole run.
     Late,
 }
 
 /// What an event says that was spent, if it is about money at all.
 #[must_use]
-pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
+pub fn cost_of(event: &Event) -> Option<LedgerCharge<'_>> {
     match event {
-        Event::StepFinished(event) => Some(Charge {
+        Event::StepFinished(event) => Some(LedgerCharge {
             turn: &event.turn,
             prompt: Some(event.prompt()),
             cost: event.cost_usd,
             estimated: false,
             usage: &event.usage,
             refused_tools: &event.refused_tools,
-            on: if event.unasked { On::Nothing } else { On::Answer },
+            on: if event.unasked { ChargeKind::Nothing } else { ChargeKind::Answer },
         }),
-        Event::TransitionProposed(event) => Some(Charge {
+        Event::TransitionProposed(event) => Some(LedgerCharge {
             turn: &event.turn,
             prompt: Some(&event.state),
             cost: event.cost_usd,
             estimated: false,
             usage: &event.usage,
             refused_tools: &event.refused_tools,
-            on: On::Answer,
+            on: ChargeKind::Answer,
         }),
-        Event::GraphWalked(event) => event.paid.as_ref().map(|paid| Charge {
+        Event::GraphWalked(event) => event.paid.as_ref().map(|paid| LedgerCharge {
             turn: &event.turn,
             prompt: Some(&paid.prompt),
             cost: paid.cost_usd,
             estimated: false,
             usage: &paid.usage,
             refused_tools: &paid.refused_tools,
-            on: On::Answer,
+            on: ChargeKind::Answer,
         }),
-        Event::AgentResponded(event) => Some(Charge {
+        Event::AgentResponded(event) => Some(LedgerCharge {
             turn: &event.turn,
             prompt: Some(&event.state),
             cost: event.cost_usd,
             estimated: false,
             usage: &event.usage,
             refused_tools: &event.refused_tools,
-            on: if event.unasked { On::Nothing } else { On::Answer },
+            on: if event.unasked { ChargeKind::Nothing } else { ChargeKind::Answer },
         }),
-        Event::TurnRejected(event) => Some(Charge {
+        Event::TurnRejected(event) => Some(LedgerCharge {
             turn: &event.turn,
             prompt: Some(&event.state),
             cost: event.cost_usd,
             estimated: false,
             usage: &event.usage,
             refused_tools: &event.refused_tools,
-            on: On::Rejected,
+            on: ChargeKind::Rejected,
         }),
-        Event::TurnFailed(event) => Some(Charge {
+        Event::TurnFailed(event) => Some(LedgerCharge {
             turn: &event.turn,
             prompt: Some(&event.state),
             cost: event.cost_usd,
             estimated: event.estimated,
             usage: &event.usage,
             refused_tools: &event.refused_tools,
-            on: On::Failed(event.cause),
+            on: ChargeKind::Failed(event.cause),
         }),
-        Event::AgentFailed(event) => Some(Charge {
+        Event::AgentFailed(event) => Some(LedgerCharge {
             turn: &event.turn,
             prompt: Some(&event.state),
             cost: event.cost_usd,
             estimated: event.estimated,
             usage: &event.usage,
             refused_tools: &event.refused_tools,
-            on: On::Failed(event.cause),
+            on: ChargeKind::Failed(event.cause),
         }),
-        Event::CostCounted { turn, cost_usd, estimated, usage, refused_tools } => Some(Charge {
-            turn,
-            prompt: None,
-            cost: *cost_usd,
-            estimated: *estimated,
-            usage,
-            refused_tools,
-            on: if *cost_usd == Usd::ZERO && !*estimated { On::Nothing } else { On::Late },
-        }),
+        Event::CostCounted { turn, cost_usd, estimated, usage, refused_tools } => {
+            Some(LedgerCharge {
+                turn,
+                prompt: None,
+                cost: *cost_usd,
+                estimated: *estimated,
+                usage,
+                refused_tools,
+                on: if *cost_usd == Usd::ZERO && !*estimated {
+                    ChargeKind::Nothing
+                } else {
+                    ChargeKind::Late
+                },
+            })
+        }
         Event::RunStarted(_)
         | Event::WorkflowDefined(_)
         | Event::InstanceBegun(_)
@@ -149,7 +155,7 @@ pub fn cost_of(event: &Event) -> Option<Charge<'_>> {
 
 /// A line of the ledger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct LedgerLine {
     /// Turns that have ended, well or badly.
     pub turns: u64,
     /// Those of them that failed.
@@ -168,20 +174,20 @@ pub struct Line {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// Everything.
-    pub total: Line,
+    pub total: LedgerLine,
     /// By agent.
-    pub agents: BTreeMap<AgentId, Line>,
+    pub agents: BTreeMap<AgentId, LedgerLine>,
     /// By what was asked: a state's prompt, or its evaluator's.
-    pub states: BTreeMap<StateName, Line>,
+    pub states: BTreeMap<StateName, LedgerLine>,
     /// By model, and under no model what was not told of any. A turn counts for each model it used.
-    pub models: BTreeMap<Option<String>, Line>,
+    pub models: BTreeMap<Option<String>, LedgerLine>,
 }
 
 impl Ledger {
     /// Takes a record's event, with the run as it was before it.
     pub fn count(&mut self, before: &Run, event: &Event) {
         let Some(charge) = cost_of(event) else { return };
-        let line = Line::of(&charge);
+        let line = LedgerLine::of(&charge);
         self.total.add(line);
         self.agents.entry(charge.turn.agent.clone()).or_default().add(line);
         let owed = || before.finished.iter().filter_map(|ended| ended.owes.as_ref());
@@ -192,32 +198,35 @@ impl Ledger {
         self.count_models(&charge, line);
     }
 
-    fn count_models(&mut self, charge: &Charge<'_>, line: Line) {
+    fn count_models(&mut self, charge: &LedgerCharge<'_>, line: LedgerLine) {
         for (model, &used) in charge.usage.iter() {
-            let line = Line { used, estimated: Usd::ZERO, ..line };
+            let line = LedgerLine { used, estimated: Usd::ZERO, ..line };
             self.models.entry(Some(model.to_owned())).or_default().add(line);
         }
         let untold = charge.cost.saturating_sub(charge.usage.total().cost_usd);
-        if (charge.usage.is_empty() && line != Line::default()) || untold.dollars() > DUST {
-            let line = Line { used: ModelUse { cost_usd: untold, ..ModelUse::default() }, ..line };
+        if (charge.usage.is_empty() && line != LedgerLine::default()) || untold.dollars() > DUST {
+            let line =
+                LedgerLine { used: ModelUse { cost_usd: untold, ..ModelUse::default() }, ..line };
             self.models.entry(None).or_default().add(line);
         }
     }
 }
 
-impl Line {
-    fn of(charge: &Charge<'_>) -> Self {
+impl LedgerLine {
+    fn of(charge: &LedgerCharge<'_>) -> Self {
         let used = ModelUse { cost_usd: charge.cost, ..charge.usage.total() };
         let (ran, failed, reminded) = match charge.on {
-            On::Answer => (true, false, false),
-            On::Rejected => (true, false, true),
-            On::Failed(cause) => (ran(cause, charge), ran(cause, charge), false),
-            On::Late => (true, true, false),
-            On::Nothing => (false, false, false),
+            ChargeKind::Answer => (true, false, false),
+            ChargeKind::Rejected => (true, false, true),
+            ChargeKind::Failed(cause) => (ran(cause, charge), ran(cause, charge), false),
+            ChargeKind::Late => (true, true, false),
+            ChargeKind::Nothing => (false, false, false),
         };
         let silent = match charge.on {
-            On::Failed(cause) => charge.cost == Usd::ZERO && may_have_cost(cause),
-            On::Answer | On::Nothing | On::Rejected | On::Late => false,
+            ChargeKind::Failed(cause) => charge.cost == Usd::ZERO && may_have_cost(cause),
+            ChargeKind::Answer | ChargeKind::Nothing | ChargeKind::Rejected | ChargeKind::Late => {
+                false
+            }
         };
         let untold = charge.estimated || silent;
         let estimated = if charge.estimated { charge.cost } else { Usd::ZERO };
@@ -259,48 +268,48 @@ impl Line {
 
 /// Whether there was a turn at all, where a failure has this cause. A plug-in can stop an agent before
 /// its turn, or after.
-fn ran(cause: Cause, charge: &Charge<'_>) -> bool {
+fn ran(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
     match cause {
-        Cause::Workflow
-        | Cause::Restarts
-        | Cause::Budget
-        | Cause::Storage
-        | Cause::Unavailable
-        | Cause::Ending
-        | Cause::Join
-        | Cause::Uncertain => false,
-        Cause::Stopped => charge.cost > Usd::ZERO || !charge.usage.is_empty(),
+        FailureCause::Workflow
+        | FailureCause::Restarts
+        | FailureCause::Budget
+        | FailureCause::Storage
+        | FailureCause::Unavailable
+        | FailureCause::Ending
+        | FailureCause::Join
+        | FailureCause::Uncertain => false,
+        FailureCause::Stopped => charge.cost > Usd::ZERO || !charge.usage.is_empty(),
         _ => true,
     }
 }
 
 /// Whether a turn that told no cost may have had one: its process was ended, or died, before its
 /// result. A turn that goes on after the runtime's own failure tells it later.
-fn may_have_cost(cause: Cause) -> bool {
+fn may_have_cost(cause: FailureCause) -> bool {
     match cause {
-        Cause::Crash
-        | Cause::Timeout
-        | Cause::Stall
-        | Cause::Interrupted
-        | Cause::Lost
-        | Cause::Unneeded
-        | Cause::Output => true,
-        Cause::Throttle
-        | Cause::UsageLimit
-        | Cause::Panic
-        | Cause::Rejected
-        | Cause::Protocol
-        | Cause::Workflow
-        | Cause::Restarts
-        | Cause::Budget
-        | Cause::Stopped
-        | Cause::ToolRefused
-        | Cause::Ending
-        | Cause::Join
-        | Cause::Uncertain
-        | Cause::Storage
-        | Cause::Authentication
-        | Cause::Unavailable => false,
+        FailureCause::Crash
+        | FailureCause::Timeout
+        | FailureCause::Stall
+        | FailureCause::Interrupted
+        | FailureCause::Lost
+        | FailureCause::Unneeded
+        | FailureCause::Output => true,
+        FailureCause::Throttle
+        | FailureCause::UsageLimit
+        | FailureCause::Panic
+        | FailureCause::Rejected
+        | FailureCause::Protocol
+        | FailureCause::Workflow
+        | FailureCause::Restarts
+        | FailureCause::Budget
+        | FailureCause::Stopped
+        | FailureCause::ToolRefused
+        | FailureCause::Ending
+        | FailureCause::Join
+        | FailureCause::Uncertain
+        | FailureCause::Storage
+        | FailureCause::Authentication
+        | FailureCause::Unavailable => false,
     }
 }
 

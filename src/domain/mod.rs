@@ -1,7 +1,7 @@
 //! The pure room: what a run is, what can happen to it, and what is owed then.
 //!
 //! Nothing here reads a file, a clock or a random number, so every decision can be tested with a
-//! table and replayed from the journal. Data flows one way: a [`Report`](decide::Report) of what a
+//! table and replayed from the journal. Data flows one way: a [`Report`](decide::TurnReport) of what a
 //! turn came to is *decided* into events, an event is *applied* to the run, and applying it
 //! yields the effects that someone else performs.
 

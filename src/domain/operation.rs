@@ -1,6 +1,6 @@
 //! What a graph asks of the world: one deterministic operation, as plain data.
 //!
-//! Its parameters are filled in already. [`Class`] says what a crash in the middle of it means, and with
+//! Its parameters are filled in already. [`RecoveryClass`] says what a crash in the middle of it means, and with
 //! that when its turn in the journal comes: what changes the world is done only after a record that it is
 //! due, what only looks is looked at again.
 
@@ -167,7 +167,7 @@ pub enum Operation {
         /// Its parameters.
         parameters: Map<String, Value>,
         /// What a crash in the middle of it means.
-        class: Class,
+        class: RecoveryClass,
     },
 }
 
@@ -178,7 +178,7 @@ fn one() -> u32 {
 /// What a crash in the middle of an operation means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum RecoveryClass {
     /// It changes nothing: it is asked again.
     Read,
     /// Doing it again comes to the same.
@@ -191,7 +191,7 @@ pub enum Class {
 }
 
 /// What an operation came to: a value, or why there is none.
-pub type Done = Result<Value, String>;
+pub type OperationResult = Result<Value, String>;
 
 impl Operation {
     /// Its type, as a graph names it.
@@ -207,7 +207,7 @@ impl Operation {
 
     /// What a crash in the middle of it means.
     #[must_use]
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> RecoveryClass {
         match self {
             Self::ConfigExists
             | Self::IndexExists
@@ -225,18 +225,18 @@ impl Operation {
             | Self::GlobCount { .. }
             | Self::GetSha { .. }
             | Self::GitFetch { .. }
-            | Self::WebFetch { .. } => Class::Read,
+            | Self::WebFetch { .. } => RecoveryClass::Read,
             Self::WriteFile { .. }
             | Self::CreateDirectory { .. }
             | Self::DeleteFile { .. }
             | Self::CacheWebContent { .. }
             | Self::WriteConfigEntry { .. }
             | Self::UpdateSource { .. }
-            | Self::GitPull { .. } => Class::Converges,
+            | Self::GitPull { .. } => RecoveryClass::Converges,
             Self::AddSource { .. } | Self::CloneRepo { .. } | Self::AppendToFile { .. } => {
-                Class::Guarded
+                RecoveryClass::Guarded
             }
-            Self::BashExec { .. } => Class::Uncertain,
+            Self::BashExec { .. } => RecoveryClass::Uncertain,
             Self::Own { class, .. } => *class,
         }
     }
@@ -251,6 +251,6 @@ mod tests {
         let json = serde_json::json!({"type": "clone_repo", "url": "u", "dest": "d"});
         let clone: Operation = serde_json::from_value(json).expect("an operation");
         assert!(matches!(&clone, Operation::CloneRepo { depth: 1, branch: None, .. }));
-        assert_eq!(clone.class(), Class::Guarded);
+        assert_eq!(clone.class(), RecoveryClass::Guarded);
     }
 }

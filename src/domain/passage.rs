@@ -7,18 +7,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::MessageId;
-use super::usage::Spent;
+use super::usage::ProcessSpending;
 
 /// A turn's place in a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Passage {
+pub struct TurnOffset {
     /// The name of the process's files, without their ending.
     pub process: String,
     /// The byte of the stream before which nothing belongs to the turn.
     pub from: u64,
     /// What the process had taken by then.
     #[serde(flatten)]
-    pub spent: Spent,
+    pub spent: ProcessSpending,
     /// The id of the message that asks.
     pub message: MessageId,
 }
@@ -29,13 +29,13 @@ pub struct Passage {
 /// A resumed session may report a background task that died with the process before, with a result of
 /// its own, ahead of the answer; and a session can wake up by itself between two turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Expected {
+pub struct TurnBoundary {
     /// The message; absent if its id is not known, as in a process whose first turn is adopted.
     message: Option<MessageId>,
     repeated: bool,
 }
 
-impl Expected {
+impl TurnBoundary {
     /// A turn that is asked by this message.
     #[must_use]
     pub fn answer_to(message: MessageId) -> Self {
@@ -81,7 +81,7 @@ mod tests {
     fn a_result_that_nobody_asked_for_is_not_the_answer() {
         let notice = Some("task-notification");
         let [ours, other] = ["m", "w"].map(|id| [id.to_owned()]);
-        let mut expected = Expected::answer_to(MessageId::new("m"));
+        let mut expected = TurnBoundary::answer_to(MessageId::new("m"));
         assert!(expected.is_waiting());
         assert!(!expected.is_answered_by(notice, None));
         expected.repeated("another");
@@ -97,15 +97,15 @@ mod tests {
     #[test]
     fn one_that_an_earlier_version_kept_is_read() {
         let old = r#"{"process":"main-1-0","from":7,"spent_usd":0.25,"message":"m"}"#;
-        let passage: Passage = serde_json::from_str(old).expect("a passage");
-        let spent = Spent { cost: Usd::from_dollars(0.25), ..Spent::default() };
+        let passage: TurnOffset = serde_json::from_str(old).expect("a passage");
+        let spent = ProcessSpending { cost: Usd::from_dollars(0.25), ..ProcessSpending::default() };
         assert_eq!((passage.from, &passage.spent), (7, &spent));
         assert_eq!(serde_json::to_string(&passage).expect("it is JSON"), old);
     }
 
     #[test]
     fn without_a_known_message_the_first_that_is_repeated_is_answered() {
-        let mut expected = Expected::default();
+        let mut expected = TurnBoundary::default();
         assert!(!expected.is_answered_by(Some("task-notification"), None));
         assert!(expected.is_answered_by(None, Some(&["m".to_owned()])));
         expected.repeated("m");

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::supervision::{Overrides, Supervision};
+use super::supervision::{SupervisionOverrides, SupervisionPolicy};
 
 /// How long a plug-in may take to answer if nothing else is said, in milliseconds.
 pub const DEADLINE_MS: u64 = 2000;
@@ -27,8 +27,8 @@ pub struct PlugIn {
     /// How long it may take to answer, in milliseconds.
     pub deadline_ms: u64,
     /// How it is restarted, where that differs from what agents have by default.
-    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
-    pub supervision: Overrides,
+    #[serde(default, skip_serializing_if = "SupervisionOverrides::is_empty")]
+    pub supervision: SupervisionOverrides,
 }
 
 impl PlugIn {
@@ -41,14 +41,14 @@ impl PlugIn {
             by_workflow: false,
             required: false,
             deadline_ms: DEADLINE_MS,
-            supervision: Overrides::default(),
+            supervision: SupervisionOverrides::default(),
         }
     }
 
     /// How it is restarted.
     #[must_use]
-    pub fn supervision(&self) -> Supervision {
-        Supervision::default().with(&self.supervision)
+    pub fn supervision(&self) -> SupervisionPolicy {
+        SupervisionPolicy::default().with(&self.supervision)
     }
 }
 

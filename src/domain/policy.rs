@@ -6,12 +6,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::evaluation::Overruled;
-use super::transition::{ANY_LIST, InvalidTransition, Tag, Transition, Variables};
+use super::evaluation::OverruledTransition;
+use super::transition::{ANY_LIST, InvalidTransition, TagName, Transition, Variables};
 
 /// The transitions a state allows; none listed means that all are.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Policy {
+pub struct TransitionPolicy {
     /// The entries, in the order of the prompt's frontmatter. A result's payload is ignored.
     pub allowed: Vec<Transition>,
     /// Whether one reply may have several `<fork>` tags.
@@ -21,7 +21,7 @@ pub struct Policy {
 
 /// What was found in the final message of a turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct ReplyTags {
     /// Each complete tag, in order.
     pub tags: Vec<Result<Transition, InvalidTransition>>,
     /// Whether there are more of them than were read.
@@ -32,18 +32,18 @@ pub struct Reading {
 
 /// A transition that may be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedTransition {
     /// What to do.
     pub transition: Transition,
     /// The reply had no tag and the policy left only one way.
     pub implicit: bool,
     /// What was asked for instead, and who overruled it.
-    pub overruled: Option<Box<Overruled>>,
+    pub overruled: Option<Box<OverruledTransition>>,
 }
 
 /// How a reply breaks the protocol. An agent can repair it when its state has a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
+pub enum ProtocolViolation {
     /// There is no tag at all.
     #[error("the reply has no transition tag{}", list_near_misses(.near_misses))]
     NoTag {
@@ -121,7 +121,7 @@ fn list_near_misses(near_misses: &[String]) -> String {
     }
 }
 
-impl Accepted {
+impl AcceptedTransition {
     /// A reply that is a result as it stands.
     #[must_use]
     pub fn plain_result(text: &str) -> Self {
@@ -134,7 +134,7 @@ impl Accepted {
     }
 }
 
-impl Policy {
+impl TransitionPolicy {
     /// Only a result.
     #[must_use]
     pub fn result() -> Self {
@@ -162,29 +162,29 @@ impl Policy {
     fn together(
         &self,
         tags: &[Result<Transition, InvalidTransition>],
-    ) -> Result<Accepted, Violation> {
+    ) -> Result<AcceptedTransition, ProtocolViolation> {
         let mut forks = Vec::with_capacity(tags.len());
         for tag in tags {
             forks.push(tag.clone()?);
         }
         let Some(transition) = Transition::together(&forks) else {
             let tags = forks.iter().map(ToString::to_string).collect();
-            return Err(Violation::NotTogether { tags });
+            return Err(ProtocolViolation::NotTogether { tags });
         };
         match forks.iter().find(|fork| !self.allows(fork)) {
-            Some(asked) => Err(Violation::NotAllowed { asked: asked.to_string() }),
-            None => Ok(Accepted { transition, implicit: false, overruled: None }),
+            Some(asked) => Err(ProtocolViolation::NotAllowed { asked: asked.to_string() }),
+            None => Ok(AcceptedTransition { transition, implicit: false, overruled: None }),
         }
     }
 
     /// Judges what was found in a reply.
     ///
     /// # Errors
-    /// The [`Violation`], if there is not exactly one allowed transition.
-    pub fn judge(&self, reading: Reading) -> Result<Accepted, Violation> {
+    /// The [`ProtocolViolation`], if there is not exactly one allowed transition.
+    pub fn judge(&self, reading: ReplyTags) -> Result<AcceptedTransition, ProtocolViolation> {
         if reading.tags.len() > 1 {
             if self.many_forks && reading.cut {
-                return Err(Violation::TooManyTags { read: reading.tags.len() });
+                return Err(ProtocolViolation::TooManyTags { read: reading.tags.len() });
             }
             if self.many_forks {
                 return self.together(&reading.tags);
@@ -193,26 +193,32 @@ impl Policy {
                 Ok(transition) => transition.to_string(),
                 Err(error) => error.to_string(),
             };
-            return Err(Violation::SeveralTags { tags: reading.tags.iter().map(shown).collect() });
+            return Err(ProtocolViolation::SeveralTags {
+                tags: reading.tags.iter().map(shown).collect(),
+            });
         }
         let Some(asked) = reading.tags.into_iter().next() else {
             return self
                 .implied()
-                .map(|transition| Accepted { transition, implicit: true, overruled: None })
-                .ok_or(Violation::NoTag { near_misses: reading.near_misses });
+                .map(|transition| AcceptedTransition {
+                    transition,
+                    implicit: true,
+                    overruled: None,
+                })
+                .ok_or(ProtocolViolation::NoTag { near_misses: reading.near_misses });
         };
         let transition = asked?;
         if self.allows(&transition) {
-            Ok(Accepted { transition, implicit: false, overruled: None })
+            Ok(AcceptedTransition { transition, implicit: false, overruled: None })
         } else {
-            Err(Violation::NotAllowed { asked: transition.to_string() })
+            Err(ProtocolViolation::NotAllowed { asked: transition.to_string() })
         }
     }
 
     /// The transition that a reply without a tag means, if the policy leaves only one.
     fn implied(&self) -> Option<Transition> {
         match self.allowed.as_slice() {
-            [only] if matches!(only.tag(), Tag::Ask | Tag::Result) => None,
+            [only] if matches!(only.tag(), TagName::Ask | TagName::Result) => None,
             [Transition::Fork { each: Some(each), .. }] if each.list == ANY_LIST => None,
             [only] => Some(only.clone()),
             _ => None,

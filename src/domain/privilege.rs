@@ -110,7 +110,7 @@ mod tests {
     use serde_json::{Map, json};
 
     use super::*;
-    use crate::domain::operation::Class;
+    use crate::domain::operation::RecoveryClass;
 
     #[test]
     fn what_runs_or_leaves_the_workspace_takes_a_privilege() {
@@ -122,7 +122,8 @@ mod tests {
         let operation = |json| serde_json::from_value::<Operation>(json).expect("an operation");
         let exec = operation(json!({"type": "bash_exec", "command": "x"}));
         assert_eq!(exec.privilege(), Some(Privilege::Commands));
-        let own = Operation::Own { name: "x".into(), parameters: Map::new(), class: Class::Read };
+        let own =
+            Operation::Own { name: "x".into(), parameters: Map::new(), class: RecoveryClass::Read };
         assert_eq!(own.privilege(), None);
         for name in CONFINED {
             let keys = ["path", "content", "dest", "id", "pattern", "repo_path", "tool", "url"];

@@ -6,7 +6,7 @@
 //! which resumes the session.
 
 use super::model::ModelName;
-use super::settings::Permission;
+use super::settings::RunPermission;
 use super::turn_options::{EffortLevel, PermissionMode, TurnOptions};
 
 /// The options that a process was started with or last switched to, or that a turn needs.
@@ -45,7 +45,7 @@ pub enum ProcessReuse {
 pub fn reuse(
     has: &ProcessOptions,
     needs: &ProcessOptions,
-    run: &Permission,
+    run: &RunPermission,
     is_untouched: bool,
 ) -> ProcessReuse {
     if fixed(&has.turn) != fixed(&needs.turn) {
@@ -79,11 +79,11 @@ pub fn reuse(
 }
 
 /// Returns the mode that a process is in, by name; none is everything without asking.
-fn mode_name(mode: Option<PermissionMode>, run: &Permission) -> Option<&str> {
+fn mode_name(mode: Option<PermissionMode>, run: &RunPermission) -> Option<&str> {
     match (mode, run) {
         (Some(mode), _) => Some(mode.name()),
-        (None, Permission::Mode(name)) => Some(name),
-        (None, Permission::SkipAll) => None,
+        (None, RunPermission::Mode(name)) => Some(name),
+        (None, RunPermission::SkipAll) => None,
     }
 }
 
@@ -118,7 +118,7 @@ mod tests {
         has: (Option<&str>, serde_json::Value),
         needs: (Option<&str>, serde_json::Value),
     ) -> ProcessReuse {
-        let run = Permission::default();
+        let run = RunPermission::default();
         reuse(&options(has.0, has.1), &options(needs.0, needs.1), &run, false)
     }
 
@@ -185,13 +185,13 @@ mod tests {
     #[test]
     fn process_started_ahead_is_not_switched() {
         let (has, needs) = (options(Some("opus"), json!({})), options(Some("haiku"), json!({})));
-        let run = Permission::default();
+        let run = RunPermission::default();
         assert_eq!(reuse(&has, &needs, &run, true), ProcessReuse::Restart);
         assert_eq!(reuse(&has, &has, &run, true), ProcessReuse::Switch(Vec::new()));
         let skips = reuse(
             &options(None, json!({ "permission_mode": "plan" })),
             &options(None, json!({})),
-            &Permission::SkipAll,
+            &RunPermission::SkipAll,
             false,
         );
         assert_eq!(skips, ProcessReuse::Restart, "everything without asking is set at the start");

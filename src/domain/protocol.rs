@@ -1,6 +1,6 @@
 //! What raymond and a plug-in that is a program tell each other: a line of JSON a message.
 //!
-//! The program reads [`Told`] on its stdin and writes [`Said`] to its stdout. `raymond schema` prints
+//! The program reads [`HostMessage`] on its stdin and writes [`PluginMessage`] to its stdout. `raymond schema` prints
 //! both as JSON Schema, which is made from these types. A reader leaves out what it does not know, so
 //! that a later version can say more; what would mean something else gets another [`VERSION`].
 
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::consult::{Question, Scope, Verdict};
+use super::consult::{ConsultVerdict, Consultation, StopScope};
 use super::event::Record;
 use super::id::RunId;
 use super::money::Usd;
@@ -22,9 +22,9 @@ pub const VERSION: u32 = 1;
 /// What a plug-in is told: a line on its stdin.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Told<'message> {
+pub enum HostMessage<'message> {
     /// The first line.
-    Hello(Welcome<'message>),
+    Hello(HostHello<'message>),
     /// Something has happened, and is in the journal.
     Record {
         /// The record, as the journal has it.
@@ -40,7 +40,7 @@ pub enum Told<'message> {
         /// The number of the question.
         id: u64,
         /// What is asked.
-        question: &'message Question,
+        question: &'message Consultation,
     },
     /// The last line: nothing more happens, and the program is to come to its end.
     Finish,
@@ -48,7 +48,7 @@ pub enum Told<'message> {
 
 /// How raymond begins.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Welcome<'message> {
+pub struct HostHello<'message> {
     /// The version of the protocol.
     pub version: u32,
     /// The run's id.
@@ -70,58 +70,58 @@ pub struct Welcome<'message> {
 /// What a plug-in says: a line on its stdout.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Said {
+pub enum PluginMessage {
     /// That it is there. Before this it is not asked.
-    Hello(Hello),
+    Hello(PluginHello),
     /// What it says to a question.
-    Verdict(Answer),
+    Verdict(ConsultAnswer),
 }
 
 /// How a plug-in begins.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-pub struct Hello {
+pub struct PluginHello {
     /// The version of the protocol it speaks: 1.
     pub version: u32,
     /// What it wants to be asked; nothing, if this is left out.
     #[serde(default)]
-    pub consult: Vec<Occasion>,
+    pub consult: Vec<HookPoint>,
 }
 
 /// What a plug-in can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Occasion {
+pub enum HookPoint {
     /// Whether a turn may start.
     Start,
     /// Whether a transition may be taken that an agent asks for.
     Transition,
 }
 
-impl Occasion {
+impl HookPoint {
     /// The occasion of a question.
     #[must_use]
-    pub fn of(question: &Question) -> Self {
+    pub fn of(question: &Consultation) -> Self {
         match question {
-            Question::Start(_) => Self::Start,
-            Question::Transition(_) => Self::Transition,
+            Consultation::Start(_) => Self::Start,
+            Consultation::Transition(_) => Self::Transition,
         }
     }
 }
 
 /// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-pub struct Answer {
+pub struct ConsultAnswer {
     /// The number of the question.
     pub id: u64,
     /// What the program says.
     #[serde(flatten)]
-    pub verdict: Spoken,
+    pub verdict: WireVerdict,
 }
 
 /// A verdict as a program writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(tag = "verdict", rename_all = "snake_case")]
-pub enum Spoken {
+pub enum WireVerdict {
     /// Go ahead.
     Proceed,
     /// The agent's next turn does not start before a time, of which one of both is given; then the
@@ -132,7 +132,7 @@ pub enum Spoken {
         until: Option<Timestamp>,
         /// How long from now.
         #[serde(default, rename = "for")]
-        lasts: Option<Span>,
+        lasts: Option<WireDuration>,
         /// Why, for people.
         #[serde(default)]
         reason: String,
@@ -153,16 +153,16 @@ pub enum Spoken {
         reason: String,
         /// Which of the two.
         #[serde(default)]
-        scope: Scope,
+        scope: StopScope,
     },
 }
 
 /// A span of time, in milliseconds; it is written as people write it, such as `30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Span(pub u64);
+pub struct WireDuration(pub u64);
 
-impl TryFrom<String> for Span {
+impl TryFrom<String> for WireDuration {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -170,7 +170,7 @@ impl TryFrom<String> for Span {
     }
 }
 
-impl JsonSchema for Span {
+impl JsonSchema for WireDuration {
     fn schema_name() -> Cow<'static, str> {
         "Span".into()
     }
@@ -184,24 +184,26 @@ impl JsonSchema for Span {
     }
 }
 
-impl Spoken {
+impl WireVerdict {
     /// The verdict it is now.
     ///
     /// # Errors
     /// A text that says what is missing.
-    pub fn verdict(self, now: Timestamp) -> Result<Verdict, &'static str> {
+    pub fn verdict(self, now: Timestamp) -> Result<ConsultVerdict, &'static str> {
         Ok(match self {
-            Self::Proceed => Verdict::Proceed,
+            Self::Proceed => ConsultVerdict::Proceed,
             Self::Hold { until, lasts, reason } => {
                 let until = match (until, lasts) {
                     (Some(until), None) => until,
-                    (None, Some(Span(millis))) => now.plus(millis),
+                    (None, Some(WireDuration(millis))) => now.plus(millis),
                     _ => return Err("to hold needs either `until` or `for`"),
                 };
-                Verdict::Hold { until, reason }
+                ConsultVerdict::Hold { until, reason }
             }
-            Self::Override { transition, reason } => Verdict::Override { transition, reason },
-            Self::Stop { reason, scope } => Verdict::Stop { reason, scope },
+            Self::Override { transition, reason } => {
+                ConsultVerdict::Override { transition, reason }
+            }
+            Self::Stop { reason, scope } => ConsultVerdict::Stop { reason, scope },
         })
     }
 }
@@ -210,16 +212,19 @@ impl Spoken {
 mod tests {
     use super::*;
 
-    fn verdict(json: &str) -> Result<Verdict, String> {
-        match serde_json::from_str::<Said>(json).map_err(|error| error.to_string())? {
-            Said::Verdict(answer) => answer.verdict.verdict(Timestamp(1000)).map_err(str::to_owned),
-            Said::Hello(hello) => Err(format!("{hello:?}")),
+    fn verdict(json: &str) -> Result<ConsultVerdict, String> {
+        match serde_json::from_str::<PluginMessage>(json).map_err(|error| error.to_string())? {
+            PluginMessage::Verdict(answer) => {
+                answer.verdict.verdict(Timestamp(1000)).map_err(str::to_owned)
+            }
+            PluginMessage::Hello(hello) => Err(format!("{hello:?}")),
         }
     }
 
     #[test]
     fn to_hold_is_said_as_people_say_it() {
-        let held = |until| Ok(Verdict::Hold { until: Timestamp(until), reason: String::new() });
+        let held =
+            |until| Ok(ConsultVerdict::Hold { until: Timestamp(until), reason: String::new() });
         let line = |rest: &str| format!(r#"{{"type":"verdict","id":1,"verdict":"hold"{rest}}}"#);
         assert_eq!(verdict(&line(r#","for":"30s""#)), held(31_000));
         assert_eq!(verdict(&line(r#","until":"1970-01-01T00:01:00Z""#)), held(60_000));
@@ -233,7 +238,8 @@ mod tests {
         let event = r#"{"event":"turn_held","agent":"main","step":2,"turn":0,"state":"A.md","by":"x","until":"2026-01-15T14:30:22.123Z"}"#;
         let event = serde_json::from_str(event).expect("an event");
         let record = &Record { seq: 7, at: Timestamp(0), event };
-        let told = Told::Record { record, total_cost_usd: Usd::from_dollars(0.5), missed: 0 };
+        let told =
+            HostMessage::Record { record, total_cost_usd: Usd::from_dollars(0.5), missed: 0 };
         assert_eq!(
             serde_json::to_string(&told).expect("it is JSON"),
             r#"{"type":"record","record":{"seq":7,"at":"1970-01-01T00:00:00.000Z","event":"turn_held","agent":"main","step":2,"turn":0,"state":"A.md","by":"x","until":"2026-01-15T14:30:22.123Z"},"total_cost_usd":0.5,"missed":0}"#

@@ -21,7 +21,7 @@ pub struct Question {
     pub header: Option<String>,
     /// What can be chosen; none means that the answer is free text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub options: Vec<Choice>,
+    pub options: Vec<QuestionOption>,
     /// Whether another text than an option is an answer too.
     #[serde(default)]
     pub free: bool,
@@ -29,7 +29,7 @@ pub struct Question {
 
 /// One of the answers that can be chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Choice {
+pub struct QuestionOption {
     /// By which it is known.
     pub id: String,
     /// What a person reads.
@@ -50,7 +50,7 @@ pub struct Answer {
 
 /// An answer as it is given from outside, before anyone has looked at it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Given {
+pub struct AnswerCommand {
     /// Who asks; whoever asks under that name, if nobody is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
@@ -63,7 +63,7 @@ pub struct Given {
     pub text: String,
 }
 
-impl Given {
+impl AnswerCommand {
     /// An answer to whoever asks under a name.
     #[must_use]
     pub fn to(node: &str, text: &str) -> Self {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     fn question(free: bool) -> Question {
-        let option = |id: &str, label: &str| Choice {
+        let option = |id: &str, label: &str| QuestionOption {
             id: id.into(),
             label: label.into(),
             description: String::new(),

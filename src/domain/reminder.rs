@@ -3,7 +3,7 @@
 //! It is sent in the same session, so it says only what was wrong and what is allowed. Without a
 //! policy there is nothing to list, so there is no reminder.
 
-use super::policy::{Policy, Violation};
+use super::policy::{ProtocolViolation, TransitionPolicy};
 use super::transition::{ANY_LIST, Transition};
 
 /// What stands for a list that is the agent's own.
@@ -11,7 +11,7 @@ const YOUR_LIST: &str = "your file or JSON list";
 
 /// The reminder for a reply that broke the protocol; `None` if the state has no policy.
 #[must_use]
-pub fn reminder(policy: &Policy, violation: &Violation) -> Option<String> {
+pub fn reminder(policy: &TransitionPolicy, violation: &ProtocolViolation) -> Option<String> {
     if policy.is_open() {
         return None;
     }
@@ -19,7 +19,7 @@ pub fn reminder(policy: &Policy, violation: &Violation) -> Option<String> {
     let several =
         if policy.many_forks { ", or several <fork> tags with the same next" } else { "" };
     let first = match violation {
-        Violation::Fork { .. } => "Mend that first, or fork otherwise. Then reply again",
+        ProtocolViolation::Fork { .. } => "Mend that first, or fork otherwise. Then reply again",
         _ => "Do not repeat your work. Reply again",
     };
     Some(format!(
@@ -31,9 +31,9 @@ pub fn reminder(policy: &Policy, violation: &Violation) -> Option<String> {
 
 /// Returns the reminder for an answer that is not the object that the state's schema asks for.
 #[must_use]
-pub fn output_reminder(schema: &str, violation: &Violation) -> String {
+pub fn output_reminder(schema: &str, violation: &ProtocolViolation) -> String {
     let first = match violation {
-        Violation::Fork { .. } => "Fix that first, or answer otherwise.",
+        ProtocolViolation::Fork { .. } => "Fix that first, or answer otherwise.",
         _ => "Do not repeat your work.",
     };
     format!(
@@ -58,23 +58,23 @@ fn line(entry: &Transition) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::transition::Tag;
+    use crate::domain::transition::TagName;
 
     #[test]
     fn it_lists_every_allowed_transition() {
         let fork = [("next".to_owned(), "N.md".to_owned())];
         let verdict = [("verdict".to_owned(), "good".to_owned())];
-        let policy = Policy {
+        let policy = TransitionPolicy {
             allowed: vec![
-                Transition::from_parts(Tag::Goto, [], "A.md").expect("a goto"),
-                Transition::from_parts(Tag::Fork, fork, "W.md").expect("a fork"),
-                Transition::from_parts(Tag::Result, [], "").expect("a result"),
-                Transition::from_parts(Tag::Result, verdict, "").expect("a result"),
+                Transition::from_parts(TagName::Goto, [], "A.md").expect("a goto"),
+                Transition::from_parts(TagName::Fork, fork, "W.md").expect("a fork"),
+                Transition::from_parts(TagName::Result, [], "").expect("a result"),
+                Transition::from_parts(TagName::Result, verdict, "").expect("a result"),
             ],
-            ..Policy::default()
+            ..TransitionPolicy::default()
         };
-        let text =
-            reminder(&policy, &Violation::NoTag { near_misses: vec![] }).expect("a reminder");
+        let text = reminder(&policy, &ProtocolViolation::NoTag { near_misses: vec![] })
+            .expect("a reminder");
         assert!(text.contains("the reply has no transition tag."), "{text}");
         assert!(text.contains(
             "- <goto>A.md</goto>\n- <fork next=\"N.md\">W.md</fork>\n- <result>your result</result>\n- <result verdict=\"good\">your result</result>"));
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn an_object_is_asked_for_with_its_schema() {
         let why = "at /score: 11 is greater than the maximum of 10".to_owned();
-        let text = output_reminder("{\"type\":\"object\"}", &Violation::Output { why });
+        let text = output_reminder("{\"type\":\"object\"}", &ProtocolViolation::Output { why });
         assert!(text.starts_with("Your last reply cannot be used: at /score: 11 is"), "{text}");
         assert!(text.contains("as one JSON object and nothing else"), "{text}");
         assert!(text.ends_with("\n\n{\"type\":\"object\"}\n"), "{text}");
@@ -93,16 +93,22 @@ mod tests {
     fn it_says_how_to_fork_many() {
         let each = [("next", "N.md"), ("each", ANY_LIST)];
         let each = each.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let fork = Transition::from_parts(Tag::Fork, each, "W.md").expect("a fork");
-        let policy = Policy { allowed: vec![fork], many_forks: true };
-        let text =
-            reminder(&policy, &Violation::NoTag { near_misses: vec![] }).expect("a reminder");
+        let fork = Transition::from_parts(TagName::Fork, each, "W.md").expect("a fork");
+        let policy = TransitionPolicy { allowed: vec![fork], many_forks: true };
+        let text = reminder(&policy, &ProtocolViolation::NoTag { near_misses: vec![] })
+            .expect("a reminder");
         assert!(text.contains(
             "exactly one of these tags, or several <fork> tags with the same next:\n\n- <fork next=\"N.md\" each=\"your file or JSON list\">W.md</fork>"), "{text}");
     }
 
     #[test]
     fn without_a_policy_there_is_none() {
-        assert_eq!(reminder(&Policy::default(), &Violation::NoTag { near_misses: vec![] }), None);
+        assert_eq!(
+            reminder(
+                &TransitionPolicy::default(),
+                &ProtocolViolation::NoTag { near_misses: vec![] }
+            ),
+            None
+        );
     }
 }

@@ -10,11 +10,11 @@
 //! working pauses the whole run.
 
 use super::agent::Agent;
-use super::run::Pause;
+use super::run::PauseReason;
 use super::settings::OnLimit;
-use super::supervision::{Exhausted, Restart, Supervision};
+use super::supervision::{OnExhausted, RestartPolicy, SupervisionPolicy};
 use super::time::{Timestamp, span};
-use super::turn::{Cause, Failure};
+use super::turn::{FailureCause, TurnFailure};
 
 /// How long a run waits at a usage limit that does not say when it resets, in milliseconds.
 pub const UNKNOWN_RESET_MS: u64 = 15 * 60 * 1000;
@@ -29,7 +29,7 @@ const LIMIT_SPREAD_MS: u64 = 60 * 1000;
 /// What to do after a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
-pub enum Reaction {
+pub enum RestartDecision {
     /// Run the turn again.
     Again {
         /// Not before this time.
@@ -44,10 +44,10 @@ pub enum Reaction {
         /// How many there were, in words.
         because: String,
         /// What follows.
-        then: Exhausted,
+        then: OnExhausted,
     },
     /// The run pauses; the turn is run again when it goes on.
-    Pause(Pause),
+    Pause(PauseReason),
     /// No turn of the run starts before this time; then the turn is run again.
     AwaitLimit {
         /// When the limit has reset.
@@ -57,9 +57,9 @@ pub enum Reaction {
 
 /// What decides, besides the agent and its failure.
 #[derive(Debug, Clone, Copy)]
-pub struct Circumstances<'run> {
+pub struct RestartContext<'run> {
     /// How the agent is supervised.
-    pub supervision: &'run Supervision,
+    pub supervision: &'run SupervisionPolicy,
     /// What the run does at the usage limit.
     pub on_limit: OnLimit,
     /// The time.
@@ -69,50 +69,63 @@ pub struct Circumstances<'run> {
 }
 
 /// Decides what follows a failure.
-pub fn react(agent: &Agent, failure: &Failure, around: Circumstances<'_>) -> Reaction {
+pub fn react(agent: &Agent, failure: &TurnFailure, around: RestartContext<'_>) -> RestartDecision {
     let message = || failure.message.clone();
     match failure.cause {
-        Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic | Cause::Uncertain => {
-            match around.supervision.restart {
-                Restart::Temporary => Reaction::GiveUp,
-                Restart::Transient | Restart::Permanent => restart(agent, around),
-            }
-        }
-        Cause::Budget => restart(agent, around),
-        Cause::Interrupted | Cause::Lost => Reaction::Again { not_before: None, counts: false },
-        Cause::Throttle => {
-            let wait = backoff(around.supervision, agent.throttles as usize, around.chance);
-            Reaction::Again { not_before: Some(around.now.plus(wait)), counts: false }
-        }
-        Cause::UsageLimit => match around.on_limit {
-            OnLimit::Wait => Reaction::AwaitLimit { until: after_reset(failure.resets, around) },
-            OnLimit::Pause => {
-                Reaction::Pause(Pause::UsageLimit { resets: failure.resets, message: message() })
-            }
-            OnLimit::Fail => Reaction::GiveUp,
+        FailureCause::Crash
+        | FailureCause::Timeout
+        | FailureCause::Stall
+        | FailureCause::Panic
+        | FailureCause::Uncertain => match around.supervision.restart {
+            RestartPolicy::Temporary => RestartDecision::GiveUp,
+            RestartPolicy::Transient | RestartPolicy::Permanent => restart(agent, around),
         },
-        Cause::Rejected
-        | Cause::Output
-        | Cause::Protocol
-        | Cause::Workflow
-        | Cause::Restarts
-        | Cause::Stopped
-        | Cause::ToolRefused
-        | Cause::Ending
-        | Cause::Join
-        | Cause::Unneeded => Reaction::GiveUp,
-        Cause::Storage => Reaction::Pause(Pause::Storage { message: message() }),
-        Cause::Authentication => Reaction::Pause(Pause::Authentication { message: message() }),
-        Cause::Unavailable => Reaction::Pause(Pause::Unavailable { message: message() }),
+        FailureCause::Budget => restart(agent, around),
+        FailureCause::Interrupted | FailureCause::Lost => {
+            RestartDecision::Again { not_before: None, counts: false }
+        }
+        FailureCause::Throttle => {
+            let wait = backoff(around.supervision, agent.throttles as usize, around.chance);
+            RestartDecision::Again { not_before: Some(around.now.plus(wait)), counts: false }
+        }
+        FailureCause::UsageLimit => match around.on_limit {
+            OnLimit::Wait => {
+                RestartDecision::AwaitLimit { until: after_reset(failure.resets, around) }
+            }
+            OnLimit::Pause => RestartDecision::Pause(PauseReason::UsageLimit {
+                resets: failure.resets,
+                message: message(),
+            }),
+            OnLimit::Fail => RestartDecision::GiveUp,
+        },
+        FailureCause::Rejected
+        | FailureCause::Output
+        | FailureCause::Protocol
+        | FailureCause::Workflow
+        | FailureCause::Restarts
+        | FailureCause::Stopped
+        | FailureCause::ToolRefused
+        | FailureCause::Ending
+        | FailureCause::Join
+        | FailureCause::Unneeded => RestartDecision::GiveUp,
+        FailureCause::Storage => {
+            RestartDecision::Pause(PauseReason::Storage { message: message() })
+        }
+        FailureCause::Authentication => {
+            RestartDecision::Pause(PauseReason::Authentication { message: message() })
+        }
+        FailureCause::Unavailable => {
+            RestartDecision::Pause(PauseReason::Unavailable { message: message() })
+        }
     }
 }
 
 /// Restarts an agent after a wait, if it has restarts left.
-pub fn restart(agent: &Agent, around: Circumstances<'_>) -> Reaction {
-    let Circumstances { supervision, now, chance, .. } = around;
+pub fn restart(agent: &Agent, around: RestartContext<'_>) -> RestartDecision {
+    let RestartContext { supervision, now, chance, .. } = around;
     match again(&agent.restarts, supervision, now, chance) {
-        Ok(not_before) => Reaction::Again { not_before: Some(not_before), counts: true },
-        Err(because) => Reaction::Exhausted { because, then: supervision.on_exhausted },
+        Ok(not_before) => RestartDecision::Again { not_before: Some(not_before), counts: true },
+        Err(because) => RestartDecision::Exhausted { because, then: supervision.on_exhausted },
     }
 }
 
@@ -122,7 +135,7 @@ pub fn restart(agent: &Agent, around: Circumstances<'_>) -> Reaction {
 /// How many restarts there were, in words, if it has none left.
 pub fn again<'times>(
     restarts: impl IntoIterator<Item = &'times Timestamp>,
-    supervision: &Supervision,
+    supervision: &SupervisionPolicy,
     now: Timestamp,
     chance: f64,
 ) -> Result<Timestamp, String> {
@@ -144,7 +157,7 @@ pub fn again<'times>(
     clippy::cast_precision_loss,
     reason = "waits are far below 2^52 milliseconds, and the factors are not negative"
 )]
-fn backoff(supervision: &Supervision, earlier: usize, chance: f64) -> u64 {
+fn backoff(supervision: &SupervisionPolicy, earlier: usize, chance: f64) -> u64 {
     let times = i32::try_from(earlier).unwrap_or(i32::MAX);
     let grown = supervision.backoff_min_ms as f64 * supervision.backoff_factor.value().powi(times);
     let longest = supervision.backoff_max_ms as f64;
@@ -160,7 +173,7 @@ fn backoff(supervision: &Supervision, earlier: usize, chance: f64) -> u64 {
     clippy::cast_precision_loss,
     reason = "the spread is a minute at the most"
 )]
-fn after_reset(resets: Option<Timestamp>, around: Circumstances<'_>) -> Timestamp {
+fn after_reset(resets: Option<Timestamp>, around: RestartContext<'_>) -> Timestamp {
     let resets = match resets {
         None => around.now.plus(UNKNOWN_RESET_MS),
         Some(past) if past <= around.now => around.now.plus(STALE_RESET_MS),

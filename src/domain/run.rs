@@ -9,19 +9,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agent::Agent;
-use super::agents::Agents;
-use super::budget::{Purse, Share};
-use super::fact::Facts;
+use super::agents::LiveAgents;
+use super::budget::{Budget, BudgetShare};
+use super::fact::KnownFacts;
 use super::id::{AgentId, RunId, StateName};
-use super::instance::{Definition, Wait};
+use super::instance::{ProgramSource, ProgramWait};
 use super::money::Usd;
 use super::question::{Answer, Question};
 use super::refusal::ToolRefusals;
 use super::settings::Settings;
-use super::supervision::Supervision;
+use super::supervision::SupervisionPolicy;
 use super::time::Timestamp;
 use super::transition::Variables;
-use super::turn::{Cause, TurnId};
+use super::turn::{FailureCause, TurnId};
 
 /// The version of the state file and the journal.
 pub const STATE_VERSION: u32 = 1;
@@ -38,10 +38,10 @@ pub struct Run {
     /// The directory of the workflow's files.
     pub scope_dir: String,
     /// Whether it goes on.
-    pub status: Status,
+    pub status: RunStatus,
     /// Why it does not, if it is paused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pause: Option<Pause>,
+    pub pause: Option<PauseReason>,
     /// Before this time no turn starts, because the account's usage limit is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_until: Option<Timestamp>,
@@ -55,7 +55,7 @@ pub struct Run {
     pub turn_costs_usd: BTreeMap<StateName, Usd>,
     /// What its agents may spend of the budget that have a share of their own, and have spent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub shares: BTreeMap<AgentId, Share>,
+    pub shares: BTreeMap<AgentId, BudgetShare>,
     /// What it was told when it was started.
     pub settings: Settings,
     /// How many of the answers given ahead of time are used up, by the name they are asked under.
@@ -63,20 +63,20 @@ pub struct Run {
     pub answered: BTreeMap<String, u32>,
     /// The programs of its instances, by the checksum of their text.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub definitions: BTreeMap<Arc<str>, Definition>,
+    pub definitions: BTreeMap<Arc<str>, ProgramSource>,
     /// What it has seen of the facts its programs look at.
-    #[serde(default, skip_serializing_if = "Facts::is_empty")]
-    pub facts: Facts,
+    #[serde(default, skip_serializing_if = "KnownFacts::is_empty")]
+    pub facts: KnownFacts,
     /// The live agents.
-    pub agents: Agents,
+    pub agents: LiveAgents,
     /// The agents that have ended, in the order in which they did.
-    pub finished: Vec<Finished>,
+    pub finished: Vec<FinishedAgent>,
 }
 
 /// Whether a run goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum RunStatus {
     /// It has live agents that go on.
     Running,
     /// It has live agents, and waits to be told to go on.
@@ -90,7 +90,7 @@ pub enum Status {
 /// Why a run is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
-pub enum Pause {
+pub enum PauseReason {
     /// What it may spend is spent.
     #[error("the budget of {limit} is used up: {spent} spent")]
     Budget {
@@ -178,7 +178,7 @@ pub enum Pause {
 
 /// An agent that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finished {
+pub struct FinishedAgent {
     /// Its id.
     pub id: AgentId,
     /// The state it began in.
@@ -186,18 +186,18 @@ pub struct Finished {
     pub state: Option<StateName>,
     /// How it ended.
     #[serde(flatten)]
-    pub ending: Ending,
+    pub ending: AgentEnding,
     /// Whether its result is a JSON object that was checked against a schema.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub structured: bool,
     /// The kind of failure, if it was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Cause>,
+    pub cause: Option<FailureCause>,
     /// What its turns have cost.
     pub cost_usd: Usd,
     /// The turn it may have been at when the whole run ended, whose cost is still to be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owes: Option<Owed>,
+    pub owes: Option<UnbilledTurn>,
     /// The values it was born with, for the agent that has forked it and may wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked: Option<Variables>,
@@ -208,7 +208,7 @@ pub struct Finished {
 
 /// A turn that was running when the whole run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owed {
+pub struct UnbilledTurn {
     /// Which one.
     #[serde(flatten)]
     pub turn: TurnId,
@@ -219,7 +219,7 @@ pub struct Owed {
 /// How an agent ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ending {
+pub enum AgentEnding {
     /// With the payload of its last `<result>`.
     Result(String),
     /// With an error.
@@ -229,8 +229,8 @@ pub enum Ending {
 impl Run {
     /// What it has spent and may spend.
     #[must_use]
-    pub fn purse(&self) -> Purse<'_> {
-        Purse {
+    pub fn purse(&self) -> Budget<'_> {
+        Budget {
             spent: self.total_cost_usd,
             limit: self.settings.budget_usd,
             known: &self.turn_costs_usd,
@@ -240,7 +240,7 @@ impl Run {
 
     /// How an agent is supervised: as the run, but for what the state it was born in says.
     #[must_use]
-    pub fn supervision_of(&self, agent: &Agent) -> Supervision {
+    pub fn supervision_of(&self, agent: &Agent) -> SupervisionPolicy {
         self.settings.supervision.with(&agent.birth.terms.supervision)
     }
 
@@ -252,34 +252,34 @@ impl Run {
 
     /// The pause that is due when every live agent waits for a person, or for one that does.
     #[must_use]
-    pub fn waiting(&self) -> Option<Pause> {
+    pub fn waiting(&self) -> Option<PauseReason> {
         if !self.agents.all(|agent| agent.parked.is_some() || agent.waits()) {
             return None;
         }
         let questions = self.agents.values().filter_map(|agent| agent.asked.as_ref());
         let texts: Vec<&String> = questions.map(|asked| &asked.question.text).collect();
         if let Some(first) = texts.first() {
-            return Some(Pause::Asking { questions: texts.len(), first: (*first).clone() });
+            return Some(PauseReason::Asking { questions: texts.len(), first: (*first).clone() });
         }
         let mut outside = self.outside();
         if let Some(first) = outside.next() {
             let first = first.awaiting.clone();
-            return Some(Pause::Waiting { instances: 1 + outside.count(), first });
+            return Some(PauseReason::Waiting { instances: 1 + outside.count(), first });
         }
         let mut parked = self.agents.values().filter_map(|agent| agent.parked.clone());
         let because = parked.next()?;
-        Some(Pause::Parked { agents: 1 + parked.count(), because })
+        Some(PauseReason::Parked { agents: 1 + parked.count(), because })
     }
 
     /// The program that the run began with, if an agent is to begin with it.
     #[must_use]
-    pub fn first_definition(&self, agent: &Agent) -> Option<&Definition> {
+    pub fn first_definition(&self, agent: &Agent) -> Option<&ProgramSource> {
         let is_first = agent.id == AgentId::main() && agent.step == 1;
         self.definitions.values().next().filter(|_| is_first)
     }
 
     /// What its programs wait for that may come from outside.
-    pub fn outside(&self) -> impl Iterator<Item = &Wait> {
+    pub fn outside(&self) -> impl Iterator<Item = &ProgramWait> {
         let instances = self.agents.values().filter_map(|agent| agent.program.as_ref());
         let waits = instances.filter_map(|instance| instance.stand.wait.as_ref());
         waits.filter(|wait| wait.outside)
@@ -298,9 +298,10 @@ impl Run {
     /// Sets the status that follows from which agents live and how the others ended.
     pub(super) fn settle(&mut self) {
         if self.agents.is_empty() {
-            let failed = |one: &Finished| matches!(one.ending, Ending::Error(_)) && !one.told;
+            let failed =
+                |one: &FinishedAgent| matches!(one.ending, AgentEnding::Error(_)) && !one.told;
             let failed = self.finished.iter().any(failed);
-            self.status = if failed { Status::Failed } else { Status::Completed };
+            self.status = if failed { RunStatus::Failed } else { RunStatus::Completed };
             self.pause = None;
         }
     }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::id::RunId;
-use super::settings::{Answerer, Permission, Settings};
+use super::settings::{AnswererKind, RunPermission, Settings};
 
 /// The terms of a run, as a person confirmed them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,7 +107,7 @@ fn changed_settings(sealed: &Settings, found: &Settings) -> Vec<String> {
         changed.push(format!("its permission mode is {found}, and was {sealed}"));
     }
     if sealed.answerer != found.answerer {
-        let [found, sealed] = [found.answerer, sealed.answerer].map(Answerer::meaning);
+        let [found, sealed] = [found.answerer, sealed.answerer].map(AnswererKind::meaning);
         changed.push(format!("{found} answers, and {sealed} did"));
     }
     let parts = [
@@ -128,10 +128,10 @@ fn changed_settings(sealed: &Settings, found: &Settings) -> Vec<String> {
 
 /// Returns a permission as people read it.
 #[must_use]
-pub fn mode(permission: &Permission) -> &str {
+pub fn mode(permission: &RunPermission) -> &str {
     match permission {
-        Permission::Mode(name) => name,
-        Permission::SkipAll => "everything without asking",
+        RunPermission::Mode(name) => name,
+        RunPermission::SkipAll => "everything without asking",
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
         assert!(seal.differences("/w", &terms(|settings| settings.strict = true)).is_empty());
         let evil = terms(|settings| {
             settings.claude = "./evil".to_owned();
-            settings.permission = Permission::SkipAll;
+            settings.permission = RunPermission::SkipAll;
         });
         let expected = [
             "its workflow is /x, and was /w",

@@ -11,7 +11,7 @@ use super::id::{MessageId, SessionId};
 /// Where a session's history comes from when its next turn starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum SessionOrigin {
     /// There is none yet.
     Fresh,
     /// The session exists and goes on.
@@ -33,7 +33,7 @@ pub struct Session {
     #[serde(rename = "session_id")]
     pub id: SessionId,
     /// How its next turn starts.
-    pub origin: Origin,
+    pub origin: SessionOrigin,
     /// The last message of its last finished turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<MessageId>,
@@ -43,19 +43,19 @@ impl Session {
     /// A session without history.
     #[must_use]
     pub fn fresh(id: SessionId) -> Self {
-        Self { id, origin: Origin::Fresh, checkpoint: None }
+        Self { id, origin: SessionOrigin::Fresh, checkpoint: None }
     }
 
     /// A session that exists already.
     #[must_use]
     pub fn resumed(id: SessionId, checkpoint: Option<MessageId>) -> Self {
-        Self { id, origin: Origin::Resumed, checkpoint }
+        Self { id, origin: SessionOrigin::Resumed, checkpoint }
     }
 
     /// A new session with this one's history up to its last finished turn.
     #[must_use]
     pub fn branch(&self, id: SessionId) -> Self {
-        let origin = Origin::Branch { from: self.id.clone(), at: self.checkpoint.clone() };
+        let origin = SessionOrigin::Branch { from: self.id.clone(), at: self.checkpoint.clone() };
         Self { id, origin, checkpoint: None }
     }
 
@@ -70,7 +70,7 @@ impl Session {
     #[must_use]
     pub fn again(&self, id: SessionId) -> Self {
         match &self.origin {
-            Origin::Resumed => self.branch(id),
+            SessionOrigin::Resumed => self.branch(id),
             origin => Self { id, origin: origin.clone(), checkpoint: None },
         }
     }
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(fresh, Session::fresh(id("b")));
 
         let resumed = Session::resumed(id("a"), Some(MessageId::new("m"))).again(id("b"));
-        let cut = Origin::Branch { from: id("a"), at: Some(MessageId::new("m")) };
+        let cut = SessionOrigin::Branch { from: id("a"), at: Some(MessageId::new("m")) };
         assert_eq!(resumed.origin, cut);
 
         assert_eq!(resumed.again(id("c")).origin, cut);

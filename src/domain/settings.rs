@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allowed_address::AllowedAddress;
-use super::fan_out::Forking;
+use super::fan_out::ForkSettings;
 use super::model::ModelName;
 use super::money::Usd;
 use super::plugin::PlugIn;
-use super::supervision::Supervision;
+use super::supervision::SupervisionPolicy;
 use super::transition::Variables;
 use super::turn_options::{OnDenied, TurnOptions};
 use super::widening::StarterConsent;
@@ -18,7 +18,7 @@ use super::widening::StarterConsent;
 /// Who answers the prompts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Answerer {
+pub enum AnswererKind {
     /// Claude Code.
     #[default]
     Claude,
@@ -26,7 +26,7 @@ pub enum Answerer {
     Scripted,
 }
 
-impl Answerer {
+impl AnswererKind {
     /// Returns what a person reads.
     #[must_use]
     pub fn meaning(self) -> &'static str {
@@ -40,14 +40,14 @@ impl Answerer {
 /// What Claude Code may do without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Permission {
+pub enum RunPermission {
     /// The named permission mode of Claude Code.
     Mode(String),
     /// Everything, without any check.
     SkipAll,
 }
 
-impl Default for Permission {
+impl Default for RunPermission {
     fn default() -> Self {
         Self::Mode("acceptEdits".to_owned())
     }
@@ -94,7 +94,7 @@ pub enum OnBudget {
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
     /// Who answers.
-    pub answerer: Answerer,
+    pub answerer: AnswererKind,
     /// The model of states that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelName>,
@@ -130,7 +130,7 @@ pub struct Settings {
     /// The program that is Claude Code.
     pub claude: String,
     /// What it may do.
-    pub permission: Permission,
+    pub permission: RunPermission,
     /// What its states may do beyond that.
     #[serde(default, skip_serializing_if = "StarterConsent::is_empty")]
     pub consent: StarterConsent,
@@ -169,15 +169,15 @@ pub struct Settings {
     pub debug: bool,
     /// How agents are forked.
     #[serde(default)]
-    pub forking: Forking,
+    pub forking: ForkSettings,
     /// What happens when turns fail.
-    pub supervision: Supervision,
+    pub supervision: SupervisionPolicy,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            answerer: Answerer::Claude,
+            answerer: AnswererKind::Claude,
             model: None,
             budget_usd: None,
             on_budget: OnBudget::Pause,
@@ -190,7 +190,7 @@ impl Default for Settings {
             strict: false,
             cwd: ".".to_owned(),
             claude: "claude".to_owned(),
-            permission: Permission::default(),
+            permission: RunPermission::default(),
             consent: StarterConsent::default(),
             allowed_addresses: Vec::new(),
             options: TurnOptions::default(),
@@ -203,8 +203,8 @@ impl Default for Settings {
             answers: BTreeMap::new(),
             plugins: Vec::new(),
             debug: false,
-            forking: Forking::default(),
-            supervision: Supervision::default(),
+            forking: ForkSettings::default(),
+            supervision: SupervisionPolicy::default(),
         }
     }
 }

@@ -3,13 +3,13 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A range of IPv4 addresses: the first one, the length of its prefix, and what they are.
-type Range4 = ([u8; 4], u32, &'static str);
+type Ipv4Range = ([u8; 4], u32, &'static str);
 
 /// A range of IPv6 addresses.
-type Range6 = ([u16; 8], u32, &'static str);
+type Ipv6Range = ([u16; 8], u32, &'static str);
 
 /// The IPv4 ranges of IANA's registry, and addresses at which clouds tell a machine its secrets.
-const SPECIAL4: [Range4; 17] = [
+const SPECIAL4: [Ipv4Range; 17] = [
     ([169, 254, 169, 254], 32, "a metadata address of clouds"),
     ([168, 63, 129, 16], 32, "a metadata address of clouds"),
     ([100, 100, 100, 200], 32, "a metadata address of clouds"),
@@ -30,7 +30,7 @@ const SPECIAL4: [Range4; 17] = [
 ];
 
 /// The IPv6 ranges that do not stand for an IPv4 address.
-const SPECIAL6: [Range6; 13] = [
+const SPECIAL6: [Ipv6Range; 13] = [
     ([0; 8], 128, "an address of this host"),
     ([0, 0, 0, 0, 0, 0, 0, 1], 128, "a loopback address"),
     ([0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254], 128, "a metadata address of clouds"),

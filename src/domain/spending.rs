@@ -8,31 +8,31 @@
 //! Totals of two processes are never subtracted from each other: a process that was killed may not
 //! have saved its own, and the next one then starts from an older total.
 
-use super::usage::Spent;
+use super::usage::ProcessSpending;
 
 /// A running account of one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpendingMeter {
-    last_total: Spent,
-    turn: Spent,
+    last_total: ProcessSpending,
+    turn: ProcessSpending,
 }
 
 impl SpendingMeter {
     /// Returns a meter for a turn that begins when the total is `total`.
     #[must_use]
-    pub fn starting_at(total: Spent) -> Self {
-        Self { last_total: total, turn: Spent::default() }
+    pub fn starting_at(total: ProcessSpending) -> Self {
+        Self { last_total: total, turn: ProcessSpending::default() }
     }
 
     /// Takes the total that a process reports before its first turn, which is not this turn's.
-    pub fn set_base(&mut self, total: Spent) {
-        if self.turn == Spent::default() {
+    pub fn set_base(&mut self, total: ProcessSpending) {
+        if self.turn == ProcessSpending::default() {
             self.last_total = total;
         }
     }
 
     /// Books what has been added since the last reading.
-    pub fn read_total(&mut self, total: Spent) {
+    pub fn read_total(&mut self, total: ProcessSpending) {
         if total.cost < self.last_total.cost {
             self.turn += &total;
         } else {
@@ -43,13 +43,13 @@ impl SpendingMeter {
 
     /// Returns the cost of the turn so far.
     #[must_use]
-    pub fn turn(&self) -> &Spent {
+    pub fn turn(&self) -> &ProcessSpending {
         &self.turn
     }
 
     /// Returns the last total that was read.
     #[must_use]
-    pub fn last_total(&self) -> &Spent {
+    pub fn last_total(&self) -> &ProcessSpending {
         &self.last_total
     }
 }
@@ -58,12 +58,12 @@ impl SpendingMeter {
 mod tests {
     use super::*;
     use crate::domain::money::Usd;
-    use crate::domain::usage::{ModelUse, Usage};
+    use crate::domain::usage::{ModelUse, UsageByModel};
 
-    fn opus(dollars: f64) -> Spent {
+    fn opus(dollars: f64) -> ProcessSpending {
         let cost = Usd::from_dollars(dollars);
         let used = ModelUse { cost_usd: cost, ..ModelUse::default() };
-        Spent { cost, usage: Usage::from_iter([("opus".to_owned(), used)]) }
+        ProcessSpending { cost, usage: UsageByModel::from_iter([("opus".to_owned(), used)]) }
     }
 
     /// The cost of each turn of a process: base, then the totals read in each of its turns.

@@ -1,7 +1,7 @@
 //! How an agent is supervised: OTP's restart policies by name, and how long things may take.
 //!
-//! A run has one [`Supervision`]; the state an agent is born in may differ from it in some points,
-//! which the agent keeps as [`Overrides`]. So what was written when it was born holds for its life.
+//! A run has one [`SupervisionPolicy`]; the state an agent is born in may differ from it in some points,
+//! which the agent keeps as [`SupervisionOverrides`]. So what was written when it was born holds for its life.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Which ends of an agent are followed by a restart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Restart {
+pub enum RestartPolicy {
     /// Each: after a result it begins again in the state it was born in.
     Permanent,
     /// A failure, but not a result.
@@ -21,7 +21,7 @@ pub enum Restart {
     Temporary,
 }
 
-impl Restart {
+impl RestartPolicy {
     /// All of them, by name.
     pub const ALL: [(&'static str, Self); 3] = [
         ("permanent", Self::Permanent),
@@ -33,7 +33,7 @@ impl Restart {
 /// What happens to an agent that has used up its restarts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Exhausted {
+pub enum OnExhausted {
     /// It ends with an error; the others go on.
     #[default]
     FailAgent,
@@ -43,7 +43,7 @@ pub enum Exhausted {
     Wait,
 }
 
-impl Exhausted {
+impl OnExhausted {
     /// All of them, by name.
     pub const ALL: [(&'static str, Self); 3] =
         [("fail-agent", Self::FailAgent), ("fail-run", Self::FailRun), ("wait", Self::Wait)];
@@ -54,9 +54,9 @@ impl Exhausted {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(from = "f64", into = "f64")]
-pub struct Ratio(u32);
+pub struct FixedPoint(u32);
 
-impl Ratio {
+impl FixedPoint {
     /// So many thousandths.
     #[must_use]
     pub const fn thousandths(number: u32) -> Self {
@@ -70,7 +70,7 @@ impl Ratio {
     }
 }
 
-impl From<f64> for Ratio {
+impl From<f64> for FixedPoint {
     /// Rounded; a negative number counts as 0.
     #[expect(
         clippy::cast_possible_truncation,
@@ -82,13 +82,13 @@ impl From<f64> for Ratio {
     }
 }
 
-impl From<Ratio> for f64 {
-    fn from(ratio: Ratio) -> Self {
+impl From<FixedPoint> for f64 {
+    fn from(ratio: FixedPoint) -> Self {
         ratio.value()
     }
 }
 
-impl fmt::Display for Ratio {
+impl fmt::Display for FixedPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value().fmt(f)
     }
@@ -97,9 +97,9 @@ impl fmt::Display for Ratio {
 /// How failed turns are run again, and how long turns may take.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Supervision {
+pub struct SupervisionPolicy {
     /// Which ends are followed by a restart.
-    pub restart: Restart,
+    pub restart: RestartPolicy,
     /// How many restarts an agent may have within `period_ms`.
     pub max_restarts: u32,
     /// The window in which restarts are counted, in milliseconds.
@@ -109,9 +109,9 @@ pub struct Supervision {
     /// The longest wait, in milliseconds.
     pub backoff_max_ms: u64,
     /// By what the wait grows with each further restart.
-    pub backoff_factor: Ratio,
+    pub backoff_factor: FixedPoint,
     /// By what part of itself a wait may be shorter or longer, so that agents do not move in step.
-    pub backoff_jitter: Ratio,
+    pub backoff_jitter: FixedPoint,
     /// How long a turn may take, in milliseconds.
     pub timeout_ms: u64,
     /// How long a turn may go without progress, in milliseconds.
@@ -119,37 +119,37 @@ pub struct Supervision {
     /// How long running turns may go on when the run is told to stop, in milliseconds.
     pub shutdown_ms: u64,
     /// What happens when the restarts are used up.
-    pub on_exhausted: Exhausted,
+    pub on_exhausted: OnExhausted,
     /// How often an agent is reminded of its state's policy before its reply counts as a failure.
     pub reminders: u32,
 }
 
-impl Default for Supervision {
+impl Default for SupervisionPolicy {
     fn default() -> Self {
         Self {
-            restart: Restart::default(),
+            restart: RestartPolicy::default(),
             max_restarts: 3,
             period_ms: 10 * 60 * 1000,
             backoff_min_ms: 1000,
             backoff_max_ms: 5 * 60 * 1000,
-            backoff_factor: Ratio::thousandths(2000),
-            backoff_jitter: Ratio::thousandths(200),
+            backoff_factor: FixedPoint::thousandths(2000),
+            backoff_jitter: FixedPoint::thousandths(200),
             timeout_ms: 30 * 60 * 1000,
             idle_timeout_ms: 10 * 60 * 1000,
             shutdown_ms: 20 * 1000,
-            on_exhausted: Exhausted::default(),
+            on_exhausted: OnExhausted::default(),
             reminders: 3,
         }
     }
 }
 
-/// The points in which one supervision differs from another. The fields are those of [`Supervision`].
+/// The points in which one supervision differs from another. The fields are those of [`SupervisionPolicy`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[expect(missing_docs, reason = "each is the field of Supervision of the same name")]
-pub struct Overrides {
+pub struct SupervisionOverrides {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub restart: Option<Restart>,
+    pub restart: Option<RestartPolicy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_restarts: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -159,9 +159,9 @@ pub struct Overrides {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff_max_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backoff_factor: Option<Ratio>,
+    pub backoff_factor: Option<FixedPoint>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub backoff_jitter: Option<Ratio>,
+    pub backoff_jitter: Option<FixedPoint>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,10 +169,10 @@ pub struct Overrides {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shutdown_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_exhausted: Option<Exhausted>,
+    pub on_exhausted: Option<OnExhausted>,
 }
 
-impl Overrides {
+impl SupervisionOverrides {
     /// Whether nothing differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -180,11 +180,11 @@ impl Overrides {
     }
 }
 
-impl Supervision {
+impl SupervisionPolicy {
     /// The same, but for the points that differ. Where only one end of the waits does and lies beyond
     /// the other, that one moves along.
     #[must_use]
-    pub fn with(&self, differing: &Overrides) -> Self {
+    pub fn with(&self, differing: &SupervisionOverrides) -> Self {
         let own = self;
         let (backoff_min_ms, backoff_max_ms) =
             match (differing.backoff_min_ms, differing.backoff_max_ms) {
@@ -211,8 +211,8 @@ impl Supervision {
 
     /// How long a turn may take under it.
     #[must_use]
-    pub fn limits(&self) -> Limits {
-        Limits {
+    pub fn limits(&self) -> TurnTimeouts {
+        TurnTimeouts {
             timeout_ms: self.timeout_ms,
             idle_timeout_ms: self.idle_timeout_ms,
             shutdown_ms: self.shutdown_ms,
@@ -222,7 +222,7 @@ impl Supervision {
 
 /// How long a turn may take, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct TurnTimeouts {
     /// In all.
     pub timeout_ms: u64,
     /// Without progress.
@@ -237,26 +237,27 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_changed() {
-        let own = Supervision::default();
-        assert_eq!(own.with(&Overrides::default()), own);
-        let differing = Overrides {
-            restart: Some(Restart::Temporary),
+        let own = SupervisionPolicy::default();
+        assert_eq!(own.with(&SupervisionOverrides::default()), own);
+        let differing = SupervisionOverrides {
+            restart: Some(RestartPolicy::Temporary),
             backoff_min_ms: Some(600_000),
-            ..Overrides::default()
+            ..SupervisionOverrides::default()
         };
         let changed = own.with(&differing);
-        assert_eq!((changed.restart, changed.backoff_max_ms), (Restart::Temporary, 600_000));
+        assert_eq!((changed.restart, changed.backoff_max_ms), (RestartPolicy::Temporary, 600_000));
         assert_eq!(changed.max_restarts, own.max_restarts);
-        let short = Overrides { backoff_max_ms: Some(500), ..Overrides::default() };
+        let short =
+            SupervisionOverrides { backoff_max_ms: Some(500), ..SupervisionOverrides::default() };
         assert_eq!(own.with(&short).backoff_min_ms, 500);
-        assert!(!differing.is_empty() && Overrides::default().is_empty());
+        assert!(!differing.is_empty() && SupervisionOverrides::default().is_empty());
     }
 
     #[test]
     fn a_journal_without_the_newer_fields_means_the_defaults() {
         let old = r#"{"max_restarts":7,"period_ms":1,"backoff_min_ms":1,"backoff_max_ms":2,"timeout_ms":3,"shutdown_ms":4,"reminders":5}"#;
-        let read: Supervision = serde_json::from_str(old).expect("readable");
-        assert_eq!((read.max_restarts, read.on_exhausted), (7, Exhausted::FailAgent));
+        let read: SupervisionPolicy = serde_json::from_str(old).expect("readable");
+        assert_eq!((read.max_restarts, read.on_exhausted), (7, OnExhausted::FailAgent));
         let written = serde_json::to_value(&read).expect("written");
         assert_eq!(written["backoff_factor"], 2.0);
     }

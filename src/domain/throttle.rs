@@ -12,14 +12,14 @@ const SAME_CAUSE_MS: u64 = 10_000;
 
 /// The number of turns that may run at once.
 #[derive(Debug, Clone)]
-pub struct Throttle {
+pub struct TurnThrottle {
     ceiling: usize,
     allowed: usize,
     went_well: usize,
     halved: Option<Timestamp>,
 }
 
-impl Throttle {
+impl TurnThrottle {
     /// Nothing has been throttled yet: as many as `ceiling`, at least one.
     #[must_use]
     pub fn new(ceiling: usize) -> Self {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn halved_down_to_one_and_no_further() {
-        let mut throttle = Throttle::new(16);
+        let mut throttle = TurnThrottle::new(16);
         let allowed: Vec<usize> = (0..6)
             .map(|round| {
                 throttle.throttled(throttle.allowed(), at(round * 20));
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn complaints_of_one_moment_count_once() {
-        let mut throttle = Throttle::new(16);
+        let mut throttle = TurnThrottle::new(16);
         assert!(throttle.throttled(16, at(0)));
         assert!(!(1..10).any(|second| throttle.throttled(8, at(second))));
         assert_eq!(throttle.allowed(), 8);
@@ -90,14 +90,14 @@ mod tests {
 
     #[test]
     fn what_counts_is_how_many_really_ran() {
-        let mut throttle = Throttle::new(100);
+        let mut throttle = TurnThrottle::new(100);
         throttle.throttled(6, at(0));
         assert_eq!(throttle.allowed(), 3);
     }
 
     #[test]
     fn one_more_for_each_round_that_went_well_up_to_the_ceiling() {
-        let mut throttle = Throttle::new(4);
+        let mut throttle = TurnThrottle::new(4);
         throttle.throttled(4, at(0));
         throttle.throttled(2, at(20));
         let mut allowed = Vec::new();
@@ -106,6 +106,6 @@ mod tests {
             allowed.push(throttle.allowed());
         }
         assert_eq!(allowed, [2, 2, 3, 3, 3, 4, 4, 4]);
-        assert_eq!(Throttle::new(0).allowed(), 1);
+        assert_eq!(TurnThrottle::new(0).allowed(), 1);
     }
 }

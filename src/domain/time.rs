@@ -18,7 +18,7 @@ pub struct Timestamp(pub u64);
 /// A text that is not a point in time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a point in time; write for example 2026-01-15T14:30:22.123Z")]
-pub struct NoTimestamp(String);
+pub struct InvalidTimestamp(String);
 
 impl Timestamp {
     /// The point `millis` milliseconds later.
@@ -44,13 +44,13 @@ impl fmt::Display for Timestamp {
 }
 
 impl FromStr for Timestamp {
-    type Err = NoTimestamp;
+    type Err = InvalidTimestamp;
 
     /// Reads any text of RFC 3339, with an offset and with parts of a second or without.
-    fn from_str(text: &str) -> Result<Self, NoTimestamp> {
+    fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
         let moment = text.parse::<jiff::Timestamp>().ok();
         let millis = moment.and_then(|moment| u64::try_from(moment.as_millisecond()).ok());
-        millis.map(Self).ok_or_else(|| NoTimestamp(text.to_owned()))
+        millis.map(Self).ok_or_else(|| InvalidTimestamp(text.to_owned()))
     }
 }
 
@@ -62,13 +62,13 @@ impl Serialize for Timestamp {
 
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(TimestampVisitor)
     }
 }
 
-struct Reader;
+struct TimestampVisitor;
 
-impl serde::de::Visitor<'_> for Reader {
+impl serde::de::Visitor<'_> for TimestampVisitor {
     type Value = Timestamp;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

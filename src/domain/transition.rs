@@ -13,9 +13,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::fork::{ANY_LIST, Each, Forked};
-pub use self::patience::Patience;
-pub use self::tag::Tag;
+pub use self::fork::{ANY_LIST, ForkList, ForkTag};
+pub use self::patience::AskTimeout;
+pub use self::tag::TagName;
 use super::id::{InvalidName, StateName};
 use super::time::span;
 
@@ -72,7 +72,7 @@ pub enum Transition {
         next: StateName,
         /// The list that has an entry for each of several agents.
         #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
-        each: Option<Box<Each>>,
+        each: Option<Box<ForkList>>,
         /// The directory the new agent works in, below that of its parent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<Box<str>>,
@@ -81,7 +81,7 @@ pub enum Transition {
         variables: Variables,
         /// The further `<fork>` tags of the same reply.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        also: Vec<Forked>,
+        also: Vec<ForkTag>,
     },
     /// Ask a person, and go on in the same session with the answer.
     Ask {
@@ -91,7 +91,7 @@ pub enum Transition {
         next: StateName,
         /// How long an answer is waited for.
         #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
-        patience: Option<Patience>,
+        patience: Option<AskTimeout>,
         /// Further values for the placeholders of `next`.
         #[serde(default, skip_serializing_if = "Variables::is_empty")]
         variables: Variables,
@@ -116,7 +116,7 @@ pub enum InvalidTransition {
     #[error("<{tag}> needs the attribute {attribute}=\"FILE.md\"")]
     MissingAttribute {
         /// The tag.
-        tag: Tag,
+        tag: TagName,
         /// What it needs.
         attribute: &'static str,
     },
@@ -124,7 +124,7 @@ pub enum InvalidTransition {
     #[error("<{tag}> does not take the attribute `{attribute}`")]
     UnexpectedAttribute {
         /// The tag.
-        tag: Tag,
+        tag: TagName,
         /// What it does not take.
         attribute: String,
     },
@@ -132,7 +132,7 @@ pub enum InvalidTransition {
     #[error("<{tag}> has the attribute `{attribute}` twice")]
     RepeatedAttribute {
         /// The tag.
-        tag: Tag,
+        tag: TagName,
         /// What stands there twice.
         attribute: String,
     },
@@ -149,7 +149,7 @@ pub enum InvalidTransition {
     #[error("<{tag}>: {error}")]
     Target {
         /// The tag.
-        tag: Tag,
+        tag: TagName,
         /// What is wrong with the name.
         error: InvalidName,
     },
@@ -162,7 +162,7 @@ impl Transition {
     /// [`InvalidTransition`] if a required attribute is missing, a structural one is out of place
     /// or a target is not a bare file name.
     pub fn from_parts(
-        tag: Tag,
+        tag: TagName,
         attributes: impl IntoIterator<Item = (String, String)>,
         body: &str,
     ) -> Result<Self, InvalidTransition> {
@@ -189,23 +189,23 @@ impl Transition {
             state(&value.ok_or(InvalidTransition::MissingAttribute { tag, attribute })?)
         };
         Ok(match tag {
-            Tag::Goto => Self::Goto { target: state(body)?, variables },
-            Tag::Reset => Self::Reset { target: state(body)?, variables },
-            Tag::Call => {
+            TagName::Goto => Self::Goto { target: state(body)?, variables },
+            TagName::Reset => Self::Reset { target: state(body)?, variables },
+            TagName::Call => {
                 let return_to = required("return")?;
                 Self::Call { target: state(body)?, return_to, variables }
             }
-            Tag::Function => {
+            TagName::Function => {
                 let return_to = required("return")?;
                 Self::Function { target: state(body)?, return_to, variables }
             }
-            Tag::Fork => {
+            TagName::Fork => {
                 let next = required("next")?;
                 let each = fork::each(&mut variables)?;
                 let cwd = fork::directory(&mut variables)?;
                 Self::Fork { target: state(body)?, next, each, cwd, variables, also: Vec::new() }
             }
-            Tag::Ask => {
+            TagName::Ask => {
                 let next = required("next")?;
                 let patience = patience::of(&mut variables)?;
                 let question = body.trim().to_owned();
@@ -214,21 +214,23 @@ impl Transition {
                 }
                 Self::Ask { question, next, patience, variables }
             }
-            Tag::Result => Self::Result { payload: body.to_owned(), variables, structured: false },
+            TagName::Result => {
+                Self::Result { payload: body.to_owned(), variables, structured: false }
+            }
         })
     }
 
     /// Which of the seven it is.
     #[must_use]
-    pub fn tag(&self) -> Tag {
+    pub fn tag(&self) -> TagName {
         match self {
-            Self::Goto { .. } => Tag::Goto,
-            Self::Reset { .. } => Tag::Reset,
-            Self::Call { .. } => Tag::Call,
-            Self::Function { .. } => Tag::Function,
-            Self::Fork { .. } => Tag::Fork,
-            Self::Ask { .. } => Tag::Ask,
-            Self::Result { .. } => Tag::Result,
+            Self::Goto { .. } => TagName::Goto,
+            Self::Reset { .. } => TagName::Reset,
+            Self::Call { .. } => TagName::Call,
+            Self::Function { .. } => TagName::Function,
+            Self::Fork { .. } => TagName::Fork,
+            Self::Ask { .. } => TagName::Ask,
+            Self::Result { .. } => TagName::Result,
         }
     }
 
@@ -273,7 +275,7 @@ impl Transition {
 
     /// How long an answer is waited for, where a question says so.
     #[must_use]
-    pub fn patience(&self) -> Option<&Patience> {
+    pub fn patience(&self) -> Option<&AskTimeout> {
         match self {
             Self::Ask { patience, .. } => patience.as_ref(),
             _ => None,
@@ -306,7 +308,7 @@ impl fmt::Display for Transition {
         if let (Some(attribute), Some(state)) = (tag.required_attribute(), self.continuation()) {
             write!(f, " {attribute}=\"{state}\"")?;
         }
-        if let Self::Ask { patience: Some(Patience { timeout_ms, timeout_next }), .. } = self {
+        if let Self::Ask { patience: Some(AskTimeout { timeout_ms, timeout_next }), .. } = self {
             write!(f, " timeout=\"{}\" timeout_next=\"{timeout_next}\"", span(*timeout_ms))?;
         }
         for (name, value) in self.variables() {

@@ -10,17 +10,17 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::home::Home;
+use super::home::WorkingDir;
 use super::id::{AgentId, Folder, MessageId, StateName};
 use super::model::ModelName;
 use super::money::Usd;
 use super::refusal::{ToolRefusals, closing_line};
 use super::session::Session;
-use super::supervision::Limits;
+use super::supervision::TurnTimeouts;
 use super::time::Timestamp;
 use super::transition::Variables;
 use super::turn_options::{OnDenied, TurnOptions};
-use super::usage::Usage;
+use super::usage::UsageByModel;
 
 /// The version of [`StepInput`] and [`StepOutcome`].
 pub const STEP_VERSION: u32 = 1;
@@ -68,7 +68,7 @@ pub struct StepInput {
     pub folder: Option<Folder>,
     /// Where it runs.
     #[serde(flatten)]
-    pub home: Home,
+    pub home: WorkingDir,
     /// Whether the prompt names the file with what came of the agents it has waited for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reads_results: bool,
@@ -88,7 +88,7 @@ pub struct StepInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Arc<str>>,
     /// How long it may take.
-    pub limits: Limits,
+    pub limits: TurnTimeouts,
     /// The whole prompt.
     pub prompt: String,
     /// What filled its placeholders, and fills those of a scripted reply.
@@ -100,14 +100,14 @@ pub struct StepInput {
 #[serde(rename_all = "snake_case")]
 pub enum StepOutcome {
     /// The model answered.
-    Replied(Reply),
+    Replied(TurnReply),
     /// There is no answer.
-    Failed(Failure),
+    Failed(TurnFailure),
 }
 
 /// The answer of a model, and what it took.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct TurnReply {
     /// The final message.
     pub text: String,
     /// The object that it gave by the program's own tool for that, as JSON.
@@ -116,8 +116,8 @@ pub struct Reply {
     /// What it cost.
     pub cost: Usd,
     /// What was taken of each model for that.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
@@ -129,16 +129,16 @@ pub struct Reply {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct TurnFailure {
     /// The kind of failure, which decides what follows.
-    pub cause: Cause,
+    pub cause: FailureCause,
     /// What happened, for people.
     pub message: String,
     /// What it cost all the same.
     pub cost: Usd,
     /// What was taken of each model for that.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
@@ -150,16 +150,16 @@ pub struct Failure {
     pub resets: Option<Timestamp>,
 }
 
-impl Failure {
+impl TurnFailure {
     /// A failure that cost nothing.
     #[must_use]
-    pub fn new(cause: Cause, message: impl Into<String>) -> Self {
+    pub fn new(cause: FailureCause, message: impl Into<String>) -> Self {
         Self {
             cause,
             message: message.into(),
             cost: Usd::ZERO,
             unsettled: false,
-            usage: Usage::default(),
+            usage: UsageByModel::default(),
             refused_tools: ToolRefusals::default(),
             resets: None,
         }
@@ -168,14 +168,14 @@ impl Failure {
     /// Turns a reply into the failure of an agent whose state fails when a tool is refused; `None` if
     /// none was, or the state goes on.
     #[must_use]
-    pub fn of_refused_tools(reply: &Reply, on_denied: OnDenied) -> Option<Self> {
+    pub fn of_refused_tools(reply: &TurnReply, on_denied: OnDenied) -> Option<Self> {
         match on_denied {
             OnDenied::Continue => None,
             OnDenied::Fail => closing_line(&reply.refused_tools).map(|line| Self {
                 cost: reply.cost,
                 usage: reply.usage.clone(),
                 refused_tools: reply.refused_tools.clone(),
-                ..Self::new(Cause::ToolRefused, format!("{line} (on_denied: fail)"))
+                ..Self::new(FailureCause::ToolRefused, format!("{line} (on_denied: fail)"))
             }),
         }
     }
@@ -184,7 +184,7 @@ impl Failure {
 /// The kinds of failure, told apart because each has its own consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum FailureCause {
     /// The process ended without an answer, or the API failed.
     Crash,
     /// The turn took longer than it may.
@@ -233,7 +233,7 @@ pub enum Cause {
     Unavailable,
 }
 
-impl Cause {
+impl FailureCause {
     /// All of them.
     pub const ALL: [Self; 23] = [
         Self::Crash,
@@ -262,7 +262,7 @@ impl Cause {
     ];
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Crash => "crash",

@@ -15,17 +15,17 @@ use super::money::Usd;
 /// What was taken of each model, by the name the program gives it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Usage(BTreeMap<String, ModelUse>);
+pub struct UsageByModel(BTreeMap<String, ModelUse>);
 
 /// What a process has taken since it began.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct ProcessSpending {
     /// What it has cost, in US dollars.
     #[serde(rename = "spent_usd")]
     pub cost: Usd,
     /// What it has taken of each model; nothing, if that was not kept.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
 }
 
 /// What was taken of one model.
@@ -44,7 +44,7 @@ pub struct ModelUse {
     pub cost_usd: Usd,
 }
 
-impl Usage {
+impl UsageByModel {
     /// Whether nothing is known to have been taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -97,19 +97,22 @@ impl ModelUse {
     }
 }
 
-impl Spent {
+impl ProcessSpending {
     /// What was taken beyond `before`. If it was not kept of which models that was, it is not known
     /// now: it would be counted twice.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let not_kept = before.cost > Usd::ZERO && before.usage.is_empty();
-        let usage =
-            if not_kept { Usage::default() } else { self.usage.saturating_sub(&before.usage) };
+        let usage = if not_kept {
+            UsageByModel::default()
+        } else {
+            self.usage.saturating_sub(&before.usage)
+        };
         Self { cost: self.cost.saturating_sub(before.cost), usage }
     }
 }
 
-impl FromIterator<(String, ModelUse)> for Usage {
+impl FromIterator<(String, ModelUse)> for UsageByModel {
     /// A model that comes twice is added up; one of which nothing was taken is left out.
     fn from_iter<I: IntoIterator<Item = (String, ModelUse)>>(each: I) -> Self {
         let mut usage = Self::default();
@@ -118,20 +121,20 @@ impl FromIterator<(String, ModelUse)> for Usage {
     }
 }
 
-impl AddAssign<&Self> for Usage {
+impl AddAssign<&Self> for UsageByModel {
     fn add_assign(&mut self, other: &Self) {
         other.0.iter().for_each(|(model, &used)| self.add(model.clone(), used));
     }
 }
 
-impl AddAssign<&Self> for Spent {
+impl AddAssign<&Self> for ProcessSpending {
     fn add_assign(&mut self, other: &Self) {
         self.cost = self.cost.saturating_add(other.cost);
         self.usage += &other.usage;
     }
 }
 
-impl Usage {
+impl UsageByModel {
     fn add(&mut self, model: String, used: ModelUse) {
         if used != ModelUse::default() {
             let sum = self.0.entry(model).or_default();
@@ -161,8 +164,8 @@ mod tests {
         )
     }
 
-    fn usage() -> impl Strategy<Value = Usage> {
-        prop::collection::vec(("[a-d]", used()), 0..4).prop_map(Usage::from_iter)
+    fn usage() -> impl Strategy<Value = UsageByModel> {
+        prop::collection::vec(("[a-d]", used()), 0..4).prop_map(UsageByModel::from_iter)
     }
 
     proptest! {
@@ -178,7 +181,7 @@ mod tests {
         #[test]
         fn json_keeps_it(usage in usage()) {
             let text = serde_json::to_string(&usage).expect("it is JSON");
-            prop_assert_eq!(serde_json::from_str::<Usage>(&text).expect("it reads back"), usage);
+            prop_assert_eq!(serde_json::from_str::<UsageByModel>(&text).expect("it reads back"), usage);
         }
     }
 
@@ -187,26 +190,31 @@ mod tests {
         let opus = |dollars: f64| {
             let cost_usd = Usd::from_dollars(dollars);
             let used = ModelUse { cost_usd, ..ModelUse::default() };
-            Spent { cost: cost_usd, usage: Usage::from_iter([("opus".to_owned(), used)]) }
+            ProcessSpending {
+                cost: cost_usd,
+                usage: UsageByModel::from_iter([("opus".to_owned(), used)]),
+            }
         };
-        assert_eq!(opus(0.5).since(&Spent::default()), opus(0.5));
+        assert_eq!(opus(0.5).since(&ProcessSpending::default()), opus(0.5));
         assert_eq!(opus(0.5).since(&opus(0.125)), opus(0.375));
-        let old: Spent =
+        let old: ProcessSpending =
             serde_json::from_str(r#"{"spent_usd":0.125}"#).expect("as it was kept once");
         let since = opus(0.5).since(&old);
-        assert_eq!((since.cost, since.usage), (Usd::from_dollars(0.375), Usage::default()));
+        assert_eq!((since.cost, since.usage), (Usd::from_dollars(0.375), UsageByModel::default()));
     }
 
     #[test]
     fn it_reads_as_a_ledger_would_show_it() {
         let used =
             ModelUse { output_tokens: 7, cost_usd: Usd::from_dollars(0.5), ..ModelUse::default() };
-        let usage =
-            Usage::from_iter([("opus".to_owned(), used), ("none".to_owned(), ModelUse::default())]);
+        let usage = UsageByModel::from_iter([
+            ("opus".to_owned(), used),
+            ("none".to_owned(), ModelUse::default()),
+        ]);
         let json = r#"{"opus":{"input_tokens":0,"output_tokens":7,"cache_read_tokens":0,"cache_write_tokens":0,"cost_usd":0.5}}"#;
         assert_eq!(serde_json::to_string(&usage).expect("it is JSON"), json);
         assert_eq!(usage.iter().collect::<Vec<_>>(), [("opus", &used)]);
-        let short = serde_json::from_str::<Usage>(r#"{"opus":{"cost_usd":0.5,"new":1}}"#);
+        let short = serde_json::from_str::<UsageByModel>(r#"{"opus":{"cost_usd":0.5,"new":1}}"#);
         assert_eq!(short.expect("a part is enough").total().cost_usd, used.cost_usd);
     }
 }

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::settings::{Answerer, Permission, Settings};
+use super::settings::{AnswererKind, RunPermission, Settings};
 use super::turn_options::{ConfigSource, EnvValue, PermissionMode, SettingSource, TurnOptions};
 
 mod flags;
@@ -38,7 +38,7 @@ pub struct StarterConsent {
     pub trusts_workflow: bool,
     /// The widest mode, if it is not that of the run: the run's mode is then the workflow's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub widest_mode: Option<Permission>,
+    pub widest_mode: Option<RunPermission>,
 }
 
 impl StarterConsent {
@@ -52,7 +52,7 @@ impl StarterConsent {
 /// The permissions of a run that no state may exceed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionCeiling {
-    mode: Permission,
+    mode: RunPermission,
     tools: Vec<String>,
     trusts_workflow: bool,
     /// Flags for Claude Code that the run was started with and a state could replace, with their keys.
@@ -63,7 +63,7 @@ pub struct PermissionCeiling {
 
 /// An option that asks for more than the starter allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Widening {
+pub struct OptionWidening {
     /// The key.
     pub key: &'static str,
     /// The part of its value that widens, if it is not the whole.
@@ -76,10 +76,10 @@ impl PermissionCeiling {
     /// Returns the permissions that a run's settings leave to its states.
     #[must_use]
     pub fn of(settings: &Settings) -> Self {
-        if settings.answerer == Answerer::Scripted {
+        if settings.answerer == AnswererKind::Scripted {
             // No Claude Code is started that could do anything.
             return Self {
-                mode: Permission::SkipAll,
+                mode: RunPermission::SkipAll,
                 tools: Vec::new(),
                 trusts_workflow: true,
                 given_flags: Vec::new(),
@@ -114,7 +114,7 @@ impl PermissionCeiling {
 
     /// Returns the options that widen, in the order of the keys.
     #[must_use]
-    pub fn widenings(&self, options: &TurnOptions) -> Vec<Widening> {
+    pub fn widenings(&self, options: &TurnOptions) -> Vec<OptionWidening> {
         let mut found = self.unset_variables(options);
         if self.allows_all() {
             return found;
@@ -132,19 +132,19 @@ impl PermissionCeiling {
 
     fn allows_all(&self) -> bool {
         match &self.mode {
-            Permission::SkipAll => true,
-            Permission::Mode(name) => {
+            RunPermission::SkipAll => true,
+            RunPermission::Mode(name) => {
                 PermissionMode::from_name(name) == Some(PermissionMode::BypassPermissions)
             }
         }
     }
 
     /// Returns the variables that are to be passed, and that the starter does not have.
-    fn unset_variables(&self, options: &TurnOptions) -> Vec<Widening> {
+    fn unset_variables(&self, options: &TurnOptions) -> Vec<OptionWidening> {
         let Some(inherited) = &self.inherited else { return Vec::new() };
         let passed = options.env.iter().flatten().filter(|(_, value)| **value == EnvValue::Pass);
         let unset = passed.filter(|(name, _)| !inherited.contains(*name));
-        let widening = |(name, _): (&String, _)| Widening {
+        let widening = |(name, _): (&String, _)| OptionWidening {
             key: "env",
             part: Some(name.clone()),
             message: format!("`{name}` is not set where raymond was started; set it there first"),
@@ -153,7 +153,7 @@ impl PermissionCeiling {
     }
 
     /// Returns the keys whose flags would take the place of those that the run was started with.
-    fn replaced_flags(&self, options: &TurnOptions) -> Vec<Widening> {
+    fn replaced_flags(&self, options: &TurnOptions) -> Vec<OptionWidening> {
         let is_set = |key: &str| match key {
             "agents" => options.agents.is_some(),
             "setting_sources" => options.setting_sources.is_some(),
@@ -161,7 +161,7 @@ impl PermissionCeiling {
             "tools" => options.tools.is_some(),
             _ => false,
         };
-        let widening = |(flag, key): &(&str, &'static str)| Widening {
+        let widening = |(flag, key): &(&str, &'static str)| OptionWidening {
             key,
             part: None,
             message: format!(
@@ -171,10 +171,10 @@ impl PermissionCeiling {
         self.given_flags.iter().filter(|(_, key)| is_set(key)).map(widening).collect()
     }
 
-    fn mode_above(&self, mode: PermissionMode) -> Option<Widening> {
+    fn mode_above(&self, mode: PermissionMode) -> Option<OptionWidening> {
         let widest = match &self.mode {
-            Permission::SkipAll => return None,
-            Permission::Mode(name) => name,
+            RunPermission::SkipAll => return None,
+            RunPermission::Mode(name) => name,
         };
         let rank = PermissionMode::from_name(widest).map_or(0, PermissionMode::rank);
         if mode.rank() <= rank {
@@ -189,13 +189,13 @@ impl PermissionCeiling {
         let message = format!(
             "`{name}` lets more run unasked than the run's permission mode, {widest}; {advice}"
         );
-        Some(Widening { key: "permission_mode", part: Some(name.to_owned()), message })
+        Some(OptionWidening { key: "permission_mode", part: Some(name.to_owned()), message })
     }
 
-    fn rule_beyond(&self, rule: &str, options: &TurnOptions) -> Option<Widening> {
+    fn rule_beyond(&self, rule: &str, options: &TurnOptions) -> Option<OptionWidening> {
         let edits = match &self.mode {
-            Permission::SkipAll => true,
-            Permission::Mode(name) => PermissionMode::from_name(name)
+            RunPermission::SkipAll => true,
+            RunPermission::Mode(name) => PermissionMode::from_name(name)
                 .is_some_and(|mode| mode.rank() >= PermissionMode::AcceptEdits.rank()),
         };
         let own = options.permission_mode.is_none_or(|mode| mode != PermissionMode::Plan);
@@ -209,13 +209,13 @@ impl PermissionCeiling {
             "`{rule}` would run unasked, which the run was not started with; {}allow it with --allow-tools '{rule}'",
             narrower.unwrap_or_default()
         );
-        Some(Widening { key: "allowed_tools", part: Some(rule.to_owned()), message })
+        Some(OptionWidening { key: "allowed_tools", part: Some(rule.to_owned()), message })
     }
 }
 
 /// Returns the permissions that processes of a run start with.
 #[must_use]
-pub fn effective_permission(settings: &Settings) -> Permission {
+pub fn effective_permission(settings: &Settings) -> RunPermission {
     mode_among(&settings.claude_args).unwrap_or_else(|| settings.permission.clone())
 }
 
@@ -247,11 +247,11 @@ const HARMLESS_AGENT_KEYS: [&str; 9] = [
 ];
 
 /// Returns the configurations of an option set that widen.
-fn config_beyond(options: &TurnOptions) -> Vec<Widening> {
+fn config_beyond(options: &TurnOptions) -> Vec<OptionWidening> {
     let mut found = Vec::new();
     let mut add = |key: &'static str, part: Option<&str>, what: &str| {
         let message = format!("{what}; allow it with --trust");
-        found.push(Widening { key, part: part.map(str::to_owned), message });
+        found.push(OptionWidening { key, part: part.map(str::to_owned), message });
     };
     for server in options.mcp_config.iter().flatten() {
         match server {
@@ -315,11 +315,11 @@ fn is_harmless_setting(key: &str, value: &Value) -> bool {
     HARMLESS_SETTINGS.contains(&key) || (key == "permissions" && narrows(value))
 }
 
-fn environment_beyond(options: &TurnOptions) -> Vec<Widening> {
+fn environment_beyond(options: &TurnOptions) -> Vec<OptionWidening> {
     let set = options.env.iter().flatten().filter(|(_, value)| **value != EnvValue::Pass);
     let dangerous = set.filter(|(name, _)| is_dangerous(name));
     dangerous
-        .map(|(name, _)| Widening {
+        .map(|(name, _)| OptionWidening {
             key: "env",
             part: Some(name.clone()),
             message: format!(

@@ -44,7 +44,7 @@ fn last(agent: &AgentId) -> String {
 
 /// What is seen of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Condition {
+pub enum WorktreeStatus {
     /// It was not finished, and nobody has worked in it.
     Begun,
     /// Its removal was not finished.
@@ -69,7 +69,7 @@ pub enum Condition {
 
 /// Why a worktree stays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Stay {
+pub enum KeepReason {
     /// Somebody works in it.
     #[error("its agent, or one that works in it too, is not at its end")]
     Live,
@@ -92,21 +92,23 @@ pub enum Stay {
 ///
 /// # Errors
 /// Why it stays.
-pub fn may_go(condition: &Condition, live: bool, all: bool) -> Result<(), Stay> {
+pub fn may_go(condition: &WorktreeStatus, live: bool, all: bool) -> Result<(), KeepReason> {
     if live {
-        return Err(Stay::Live);
+        return Err(KeepReason::Live);
     }
     let (unmerged, uncommitted) = match condition {
-        Condition::Begun | Condition::Going => return Ok(()),
-        Condition::Gone { unmerged } => (*unmerged, 0),
-        Condition::There { locked: Some(why), .. } => return Err(Stay::Locked(why.clone())),
-        Condition::There { unmerged, uncommitted, .. } => (*unmerged, *uncommitted),
+        WorktreeStatus::Begun | WorktreeStatus::Going => return Ok(()),
+        WorktreeStatus::Gone { unmerged } => (*unmerged, 0),
+        WorktreeStatus::There { locked: Some(why), .. } => {
+            return Err(KeepReason::Locked(why.clone()));
+        }
+        WorktreeStatus::There { unmerged, uncommitted, .. } => (*unmerged, *uncommitted),
     };
     if uncommitted > 0 && !all {
-        return Err(Stay::Uncommitted(uncommitted));
+        return Err(KeepReason::Uncommitted(uncommitted));
     }
     if unmerged > 0 && !all {
-        return Err(Stay::Unmerged(unmerged));
+        return Err(KeepReason::Unmerged(unmerged));
     }
     Ok(())
 }
@@ -127,40 +129,43 @@ pub fn deserted(run: &Run) -> BTreeSet<&AgentId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::agent::Terms;
-    use crate::domain::agents::Agents;
+    use crate::domain::agent::AgentTerms;
+    use crate::domain::agents::LiveAgents;
     use crate::domain::apply::begin;
     use crate::domain::event::{Event, Record, RunStarted};
     use crate::domain::id::{SessionId, StateName};
     use crate::domain::money::Usd;
-    use crate::domain::run::{Ending, Finished, STATE_VERSION};
+    use crate::domain::run::{AgentEnding, FinishedAgent, STATE_VERSION};
     use crate::domain::settings::Settings;
     use crate::domain::time::Timestamp;
     use crate::domain::transition::Variables;
 
-    fn there(unmerged: u64, uncommitted: usize) -> Condition {
-        Condition::There { ahead: unmerged, unmerged, uncommitted, locked: None }
+    fn there(unmerged: u64, uncommitted: usize) -> WorktreeStatus {
+        WorktreeStatus::There { ahead: unmerged, unmerged, uncommitted, locked: None }
     }
 
     #[test]
     fn a_tree_goes_when_all_of_it_is_somewhere_else() {
         let clean = there(0, 0);
         assert_eq!(may_go(&clean, false, false), Ok(()));
-        assert_eq!(may_go(&Condition::Gone { unmerged: 0 }, false, false), Ok(()));
-        assert_eq!(may_go(&Condition::Begun, false, false), Ok(()));
-        for condition in [&clean, &Condition::Begun, &Condition::Going] {
-            assert_eq!(may_go(condition, true, true), Err(Stay::Live));
+        assert_eq!(may_go(&WorktreeStatus::Gone { unmerged: 0 }, false, false), Ok(()));
+        assert_eq!(may_go(&WorktreeStatus::Begun, false, false), Ok(()));
+        for condition in [&clean, &WorktreeStatus::Begun, &WorktreeStatus::Going] {
+            assert_eq!(may_go(condition, true, true), Err(KeepReason::Live));
         }
-        assert_eq!(may_go(&there(2, 3), false, false), Err(Stay::Uncommitted(3)));
-        assert_eq!(may_go(&there(2, 0), false, false), Err(Stay::Unmerged(2)));
-        assert_eq!(may_go(&Condition::Gone { unmerged: 1 }, false, false), Err(Stay::Unmerged(1)));
+        assert_eq!(may_go(&there(2, 3), false, false), Err(KeepReason::Uncommitted(3)));
+        assert_eq!(may_go(&there(2, 0), false, false), Err(KeepReason::Unmerged(2)));
+        assert_eq!(
+            may_go(&WorktreeStatus::Gone { unmerged: 1 }, false, false),
+            Err(KeepReason::Unmerged(1))
+        );
         assert_eq!(may_go(&there(2, 3), false, true), Ok(()));
         assert_eq!(may_go(&there(0, 3), false, true), Ok(()));
     }
 
     #[test]
     fn one_that_is_locked_never_goes() {
-        let locked = Condition::There {
+        let locked = WorktreeStatus::There {
             ahead: 0,
             unmerged: 0,
             uncommitted: 0,
@@ -176,11 +181,11 @@ mod tests {
     #[test]
     fn it_is_said_why_one_stays_and_what_to_do() {
         assert_eq!(
-            Stay::Uncommitted(1).to_string(),
+            KeepReason::Uncommitted(1).to_string(),
             "1 file is not committed; commit it, or have it kept with --prune --all"
         );
         assert_eq!(
-            Stay::Unmerged(2).to_string(),
+            KeepReason::Unmerged(2).to_string(),
             "2 commits are on no other branch; merge its branch, or remove the worktree alone with --prune --all"
         );
     }
@@ -199,16 +204,16 @@ mod tests {
             session: SessionId::new("s"),
             definition: None,
             variables: Variables::new(),
-            terms: Terms { worktree: true, ..Terms::default() },
+            terms: AgentTerms { worktree: true, ..AgentTerms::default() },
             settings: Settings::default(),
         };
         let event = Event::RunStarted(Box::new(started));
         let (mut run, _) = begin(&Record { seq: 1, at: Timestamp(1), event }).expect("it begins");
         assert!(deserted(&run).is_empty());
-        let ended = |id: AgentId| Finished {
+        let ended = |id: AgentId| FinishedAgent {
             id,
             state: None,
-            ending: Ending::Result(String::new()),
+            ending: AgentEnding::Result(String::new()),
             structured: false,
             cause: None,
             cost_usd: Usd::ZERO,
@@ -219,7 +224,7 @@ mod tests {
         let (main, other) = (AgentId::main(), AgentId::main().child(1));
         run.finished = vec![ended(main.clone()), ended(other.clone())];
         assert_eq!(deserted(&run), [&other].into(), "somebody lives in that of the first");
-        run.agents = Agents::default();
+        run.agents = LiveAgents::default();
         assert_eq!(deserted(&run), [&main, &other].into());
     }
 

@@ -1,7 +1,7 @@
 //! The keys of a YAML mapping that can also have the options of turns: listed, so that unknown ones are found
 //! without hiding other mistakes.
 
-use super::graph::tree::{self, Content, Entry};
+use super::graph::tree::{self, YamlContent, YamlEntry};
 use super::hint::closest;
 use super::turn_options::{KEYS, OptionFault};
 
@@ -23,13 +23,13 @@ macro_rules! listed_keys {
 /// the unknown ones, each with its place.
 #[must_use]
 pub fn unknown_keys(yaml: &str, own: &[&str]) -> Vec<OptionFault> {
-    let Some(Content::Map(entries)) = tree::parse(yaml).0.map(|root| root.value) else {
+    let Some(YamlContent::Map(entries)) = tree::parse(yaml).0.map(|root| root.value) else {
         return Vec::new();
     };
     let options = || KEYS.into_iter().filter(|key| !own.contains(key));
     let known = || own.iter().copied().chain(options());
     let unknown = entries.iter().filter(|entry| !known().any(|key| key == &*entry.key));
-    let fault = |entry: &Entry| {
+    let fault = |entry: &YamlEntry| {
         let meant = closest(&entry.key, known()).map(|key| format!("did you mean `{key}`?"));
         let all = || format!("known here: {}", known().collect::<Vec<_>>().join(", "));
         let hint = meant.unwrap_or_else(all);

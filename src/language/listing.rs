@@ -7,14 +7,14 @@
 
 use serde_json::Value;
 
-use crate::domain::transition::{Each, Variables};
+use crate::domain::transition::{ForkList, Variables};
 
 /// The largest list, in bytes.
 pub const LARGEST: u64 = 4 * 1024 * 1024;
 
 /// How a list is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ListFormat {
     List,
     Lines,
     Texts,
@@ -24,13 +24,17 @@ enum Form {
 ///
 /// # Errors
 /// What is wrong with the list, where, and what would be right.
-pub fn entries(each: &Each, text: &str, variables: &Variables) -> Result<Vec<Variables>, String> {
+pub fn entries(
+    each: &ForkList,
+    text: &str,
+    variables: &Variables,
+) -> Result<Vec<Variables>, String> {
     let name = if each.is_inline() { "the list in the tag" } else { &each.list };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let values = match form(each) {
-        Form::List => list(name, text)?,
-        Form::Lines => lines(name, text)?,
-        Form::Texts => texts(text),
+        ListFormat::List => list(name, text)?,
+        ListFormat::Lines => lines(name, text)?,
+        ListFormat::Texts => texts(text),
     };
     if values.is_empty() {
         return Err(format!("{name} has no entry, so nobody would be born; write at least one"));
@@ -38,13 +42,13 @@ pub fn entries(each: &Each, text: &str, variables: &Variables) -> Result<Vec<Var
     Ok(values.into_iter().map(|value| seen(value, &each.name, variables)).collect())
 }
 
-fn form(each: &Each) -> Form {
+fn form(each: &ForkList) -> ListFormat {
     let ending = each.list.rsplit_once('.').map_or("", |(_, ending)| ending);
     match ending.to_ascii_lowercase().as_str() {
-        _ if each.is_inline() => Form::List,
-        "json" => Form::List,
-        "jsonl" | "ndjson" => Form::Lines,
-        _ => Form::Texts,
+        _ if each.is_inline() => ListFormat::List,
+        "json" => ListFormat::List,
+        "jsonl" | "ndjson" => ListFormat::Lines,
+        _ => ListFormat::Texts,
     }
 }
 
@@ -119,8 +123,8 @@ fn shown(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    fn each(list: &str) -> Each {
-        Each { list: list.to_owned(), name: "item".to_owned() }
+    fn each(list: &str) -> ForkList {
+        ForkList { list: list.to_owned(), name: "item".to_owned() }
     }
 
     fn read(list: &str, text: &str) -> Vec<Vec<(String, String)>> {

@@ -8,17 +8,17 @@
 use serde_yaml::Spanned;
 
 use super::output::OrderedJson;
-use super::place::Place;
+use super::place::SourcePlace;
 use super::plugins;
 use super::prompt::forking;
 use super::supervision;
-use super::yaml::{self, Error, Errors, value};
+use super::yaml::{self, Error, YamlErrors, value};
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::plugin::PlugIn;
 use crate::domain::settings::{MaxProcs, OnBudget, OnLimit};
-use crate::domain::supervision::Overrides;
+use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::keys::unknown_keys;
@@ -75,7 +75,7 @@ pub struct Manifest {
     /// What happens at the account's usage limit.
     pub on_limit: Option<OnLimit>,
     /// How its agents are supervised.
-    pub supervision: Overrides,
+    pub supervision: SupervisionOverrides,
     /// What Claude Code may do without asking.
     pub permission_mode: Option<String>,
     /// What else states need of Claude Code that do not say it themselves.
@@ -100,26 +100,26 @@ listed_keys! {
         stagger: Option<Spanned<String>>,
         on_limit: Option<Spanned<String>>,
         output: Option<Spanned<OrderedJson>>,
-        supervision: Option<supervision::Raw>,
+        supervision: Option<supervision::RawSupervision>,
         permission_mode: Option<Spanned<String>>,
         claude_args: Option<Vec<Spanned<String>>>,
-        plugins: Option<Vec<Spanned<plugins::Raw>>>,
+        plugins: Option<Vec<Spanned<plugins::RawPlugIn>>>,
     }
 }
 
 /// A manifest as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Examined {
+pub struct ExaminedManifest {
     /// What it says.
     pub manifest: Manifest,
     /// Where it names the file the workflow begins with.
-    pub entry: Option<Place>,
+    pub entry: Option<SourcePlace>,
     /// Where it names the model.
-    pub model: Option<Place>,
+    pub model: Option<SourcePlace>,
     /// Where the options of turns stand.
     pub options: OptionPlaces,
     /// What is wrong with it.
-    pub errors: Errors,
+    pub errors: YamlErrors,
 }
 
 /// Reads a manifest.
@@ -127,19 +127,19 @@ pub struct Examined {
 /// # Errors
 /// [`Error`] with line and column.
 pub fn parse(text: &str) -> Result<Manifest, Error> {
-    let Examined { manifest, errors, .. } = examine(text);
+    let ExaminedManifest { manifest, errors, .. } = examine(text);
     errors.or_else_first(manifest)
 }
 
 /// Reads a manifest to its end, whatever is wrong with it.
 #[must_use]
-pub fn examine(text: &str) -> Examined {
-    let mut errors = Errors::default();
+pub fn examine(text: &str) -> ExaminedManifest {
+    let mut errors = YamlErrors::default();
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
-        return Examined::default();
+        return ExaminedManifest::default();
     }
     let Some(raw) = errors.keep(yaml::read::<Raw>(text)) else {
-        return Examined { errors, ..Examined::default() };
+        return ExaminedManifest { errors, ..ExaminedManifest::default() };
     };
     errors.add_options(unknown_keys(text, Raw::KEYS));
     if let Some(output) = raw.output {
@@ -153,7 +153,7 @@ pub fn examine(text: &str) -> Examined {
     }
     let place = raw.entry.as_ref().map(|entry| entry.referenced.into());
     let place_of_model = raw.model.as_ref().map(|model| model.referenced.into());
-    let supervision = raw.supervision.map(supervision::Raw::read).transpose();
+    let supervision = raw.supervision.map(supervision::RawSupervision::read).transpose();
     let mode = raw.permission_mode;
     let mut written = WrittenOptions::of(text);
     // The mode of a run has a key of its own, whose mistakes are told below.
@@ -183,7 +183,13 @@ pub fn examine(text: &str) -> Examined {
         plugins: errors.keep(plugins::read(raw.plugins.unwrap_or_default())).unwrap_or_default(),
         claude_args: arguments.into_iter().map(|argument| argument.value).collect(),
     };
-    Examined { manifest, entry: place, model: place_of_model, options: written.places, errors }
+    ExaminedManifest {
+        manifest,
+        entry: place,
+        model: place_of_model,
+        options: written.places,
+        errors,
+    }
 }
 
 /// A mode that lets the agents do no more than edit unasked.

@@ -1,6 +1,6 @@
 //! The room of the languages: text in, moves out, without touching the world.
 //!
-//! A workflow's files are seen through a [`Source`](source::Source). A language answers two
+//! A workflow's files are seen through a [`Source`](source::WorkflowSource). A language answers two
 //! questions about a state: what to ask before the model, and what its reply means after it.
 
 #[macro_use]

@@ -30,13 +30,13 @@ pub use self::coverage::RuleGaps;
 pub(in crate::language) use self::key::schema_of;
 pub use self::ordered::OrderedJson;
 pub use self::path::{field, placeholder};
-pub use self::rule::{Comparison, FieldTest, OutputRule, ValueTest};
+pub use self::rule::{FieldTest, OutputRule, RuleComparison, ValueTest};
 pub use self::schema::{OutputSchema, SchemaField};
-use super::place::Place;
-use super::source::Source;
+use super::place::SourcePlace;
+use super::source::WorkflowSource;
 use super::yaml;
 use crate::domain::id::StateName;
-use crate::domain::policy::Violation;
+use crate::domain::policy::ProtocolViolation;
 use crate::domain::transition::{Transition, Variables};
 
 /// The characters that are shown of an answer that is no object. Claude Code's own complaint about one has the
@@ -52,7 +52,7 @@ pub struct OutputKey {
     /// The schema.
     pub schema: SchemaOrigin,
     /// Where that is said.
-    pub place: Place,
+    pub place: SourcePlace,
     /// What follows, the first that holds.
     pub rules: Vec<OutputRule>,
 }
@@ -89,7 +89,7 @@ impl OutputKey {
     ///
     /// # Errors
     /// [`SchemaError`] if its file cannot be read, or is no schema of an object.
-    pub fn load(&self, source: &dyn Source) -> Result<OutputContract, SchemaError> {
+    pub fn load(&self, source: &dyn WorkflowSource) -> Result<OutputContract, SchemaError> {
         let schema = self.schema.load(self.place, source)?;
         Ok(OutputContract { schema, rules: self.rules.clone() })
     }
@@ -100,9 +100,13 @@ impl SchemaOrigin {
     ///
     /// # Errors
     /// [`SchemaError`] if its file cannot be read, or is no schema of an object.
-    pub fn load(&self, at: Place, source: &dyn Source) -> Result<OutputSchema, SchemaError> {
+    pub fn load(
+        &self,
+        at: SourcePlace,
+        source: &dyn WorkflowSource,
+    ) -> Result<OutputSchema, SchemaError> {
         let here = |message: String| {
-            let Place { line, column } = at;
+            let SourcePlace { line, column } = at;
             SchemaError { file: None, error: yaml::Error { line, column, message } }
         };
         match self {
@@ -176,9 +180,13 @@ impl OutputContract {
     /// the object is looked for in the text.
     ///
     /// # Errors
-    /// The [`Violation`] the agent may be asked to repair.
-    pub fn read(&self, structured: Option<&str>, text: &str) -> Result<Transition, Violation> {
-        let wrong = |why: String| Violation::Output { why };
+    /// The [`ProtocolViolation`] the agent may be asked to repair.
+    pub fn read(
+        &self,
+        structured: Option<&str>,
+        text: &str,
+    ) -> Result<Transition, ProtocolViolation> {
+        let wrong = |why: String| ProtocolViolation::Output { why };
         let written = structured.unwrap_or_else(|| object_in(text));
         let answer: Value = serde_json::from_str(written).map_err(|_| {
             let begin: String = written.trim().chars().take(SHOWN_ANSWER).collect();

@@ -4,14 +4,14 @@ use serde_yaml::Location;
 
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourcePlace {
     /// The line, from 1.
     pub line: u64,
     /// The column in characters, from 1.
     pub column: u64,
 }
 
-impl Place {
+impl SourcePlace {
     /// The beginning of a file.
     pub const START: Self = Self { line: 1, column: 1 };
 
@@ -25,7 +25,7 @@ impl Place {
     }
 }
 
-impl From<Location> for Place {
+impl From<Location> for SourcePlace {
     fn from(location: Location) -> Self {
         Self { line: location.line(), column: location.column() }
     }
@@ -37,10 +37,10 @@ mod tests {
 
     #[test]
     fn lines_and_columns_are_counted_from_one() {
-        let place = |offset| Place::in_text("é {{a}}\n\n {{b}}", offset, 4);
-        assert_eq!(place(0), Place { line: 4, column: 1 });
-        assert_eq!(place(3), Place { line: 4, column: 3 });
-        assert_eq!(place(11), Place { line: 6, column: 2 });
-        assert_eq!(place(1), Place { line: 4, column: 1 }, "within a character is at it");
+        let place = |offset| SourcePlace::in_text("é {{a}}\n\n {{b}}", offset, 4);
+        assert_eq!(place(0), SourcePlace { line: 4, column: 1 });
+        assert_eq!(place(3), SourcePlace { line: 4, column: 3 });
+        assert_eq!(place(11), SourcePlace { line: 6, column: 2 });
+        assert_eq!(place(1), SourcePlace { line: 4, column: 1 }, "within a character is at it");
     }
 }

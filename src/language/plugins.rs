@@ -28,19 +28,19 @@ use crate::domain::plugin::{PlugIn, is_name};
 
 /// An entry as it is written.
 #[derive(Debug)]
-pub enum Raw {
+pub enum RawPlugIn {
     /// Only a command.
     Command(String),
     /// A command and its terms.
-    Terms(Box<Terms>),
+    Terms(Box<RawPlugInTerms>),
 }
 
 /// A plug-in with its terms.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Terms {
+pub struct RawPlugInTerms {
     name: Option<Spanned<String>>,
-    command: Spanned<Words>,
+    command: Spanned<RawCommand>,
     required: Option<bool>,
     deadline: Option<Spanned<String>>,
     restart: Option<Spanned<String>>,
@@ -50,7 +50,7 @@ pub struct Terms {
 }
 
 #[derive(Debug)]
-enum Words {
+enum RawCommand {
     Text(String),
     List(Vec<String>),
 }
@@ -59,13 +59,15 @@ enum Words {
 ///
 /// # Errors
 /// [`Error`] with line and column.
-pub(super) fn read(entries: Vec<Spanned<Raw>>) -> Result<Vec<PlugIn>, Error> {
+pub(super) fn read(entries: Vec<Spanned<RawPlugIn>>) -> Result<Vec<PlugIn>, Error> {
     let mut plugins: Vec<PlugIn> = Vec::with_capacity(entries.len());
     for entry in entries {
         let place = entry.referenced;
         let (plugin, named) = match entry.value {
-            Raw::Command(text) => (command(&text).map_err(|why| Error::at(place, why))?, false),
-            Raw::Terms(terms) => {
+            RawPlugIn::Command(text) => {
+                (command(&text).map_err(|why| Error::at(place, why))?, false)
+            }
+            RawPlugIn::Terms(terms) => {
                 let named = terms.name.is_some();
                 (terms.read()?, named)
             }
@@ -87,23 +89,23 @@ pub fn command(text: &str) -> Result<PlugIn, String> {
     words(text).map(PlugIn::new)
 }
 
-impl Terms {
+impl RawPlugInTerms {
     fn read(self) -> Result<PlugIn, Error> {
         let place = self.command.referenced;
         let words = match self.command.value {
-            Words::Text(text) => words(&text),
-            Words::List(words) => with_program(words),
+            RawCommand::Text(text) => words(&text),
+            RawCommand::List(words) => with_program(words),
         };
         let mut plugin = PlugIn::new(words.map_err(|why| Error::at(place, why))?);
         plugin.name = value(self.name, name)?.unwrap_or(plugin.name);
         plugin.required = self.required.unwrap_or_default();
         plugin.deadline_ms = value(self.deadline, some_time)?.unwrap_or(plugin.deadline_ms);
-        let supervision = supervision::Raw {
+        let supervision = supervision::RawSupervision {
             restart: self.restart,
             max_restarts: self.max_restarts,
             period: self.period,
             backoff: self.backoff,
-            ..supervision::Raw::default()
+            ..supervision::RawSupervision::default()
         };
         plugin.supervision = supervision.read()?;
         Ok(plugin)
@@ -118,44 +120,46 @@ fn name(text: &str) -> Result<String, String> {
     }
 }
 
-impl<'de> Deserialize<'de> for Raw {
+impl<'de> Deserialize<'de> for RawPlugIn {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Entry;
         impl<'de> Visitor<'de> for Entry {
-            type Value = Raw;
+            type Value = RawPlugIn;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a command, or a mapping such as { command: ./gate, required: true }")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Raw, E> {
-                Ok(Raw::Command(text.to_owned()))
+            fn visit_str<E>(self, text: &str) -> Result<RawPlugIn, E> {
+                Ok(RawPlugIn::Command(text.to_owned()))
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Raw, A::Error> {
-                Terms::deserialize(MapAccessDeserializer::new(map)).map(Box::new).map(Raw::Terms)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawPlugIn, A::Error> {
+                RawPlugInTerms::deserialize(MapAccessDeserializer::new(map))
+                    .map(Box::new)
+                    .map(RawPlugIn::Terms)
             }
         }
         deserializer.deserialize_any(Entry)
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for RawCommand {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Command;
         impl<'de> Visitor<'de> for Command {
-            type Value = Words;
+            type Value = RawCommand;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a command, as one text or as a list of its words")
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Words, E> {
-                Ok(Words::Text(text.to_owned()))
+            fn visit_str<E>(self, text: &str) -> Result<RawCommand, E> {
+                Ok(RawCommand::Text(text.to_owned()))
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Words, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Words::List)
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<RawCommand, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(RawCommand::List)
             }
         }
         deserializer.deserialize_any(Command)
@@ -165,7 +169,7 @@ impl<'de> Deserialize<'de> for Words {
 #[cfg(test)]
 mod tests {
     use crate::domain::plugin::PlugIn;
-    use crate::domain::supervision::{Overrides, Restart};
+    use crate::domain::supervision::{RestartPolicy, SupervisionOverrides};
     use crate::language::manifest::parse;
 
     fn plugins(text: &str) -> Result<Vec<PlugIn>, String> {
@@ -187,12 +191,12 @@ mod tests {
             name: "gate".into(),
             required: true,
             deadline_ms: 5000,
-            supervision: Overrides {
-                restart: Some(Restart::Permanent),
+            supervision: SupervisionOverrides {
+                restart: Some(RestartPolicy::Permanent),
                 max_restarts: Some(5),
                 period_ms: Some(3_600_000),
                 backoff_min_ms: Some(1),
-                ..Overrides::default()
+                ..SupervisionOverrides::default()
             },
             ..PlugIn::new(["./gate", "--level", "a b"].map(str::to_owned).into())
         };

@@ -6,14 +6,16 @@ mod unreadable;
 
 use std::collections::BTreeMap;
 
-use super::graph::program::{Act, Action, Condition, Node, Program, Test, Work};
-use super::graph::read::{Profile, read};
-use super::graph::vocabulary::Vocabulary;
+use super::graph::program::{
+    ActionKind, ConditionTest, Graph, GraphAction, GraphCondition, GraphNode, OperationTemplate,
+};
+use super::graph::read::{GraphProfile, read};
+use super::graph::vocabulary::GraphVocabulary;
 use super::manifest;
-use super::place::Place;
+use super::place::SourcePlace;
 use super::program;
-use super::prompt::kind::Kind;
-use super::prompt::outline::Prompt;
+use super::prompt::kind::StateKind;
+use super::prompt::outline::FolderPrompt;
 use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
 use crate::domain::id::StateName;
 use crate::domain::plugin::PlugIn;
@@ -26,7 +28,7 @@ pub struct PrivilegeRequest {
     /// The file, by its path below the workflow's folder.
     pub file: String,
     /// Its place in the file.
-    pub place: Place,
+    pub place: SourcePlace,
     /// The privilege.
     pub privilege: Privilege,
     /// What it is for: the command, the address, the rule.
@@ -41,7 +43,7 @@ pub struct PrivilegeSurvey<'a> {
     /// What the person who starts the run has allowed already.
     pub ceiling: &'a PermissionCeiling,
     /// The types that graphs may use.
-    pub vocabulary: &'a Vocabulary,
+    pub vocabulary: &'a GraphVocabulary,
     /// The plug-ins that are started at the workflow's request.
     pub plugins: &'a [PlugIn],
 }
@@ -57,7 +59,7 @@ impl PrivilegeSurvey<'_> {
             if is_claude_settings(folder, name) {
                 requests.push(PrivilegeRequest {
                     file: path.clone(),
-                    place: Place::START,
+                    place: SourcePlace::START,
                     privilege: Privilege::ClaudeSettings,
                     purpose: "Claude Code reads this file where it works beside it".to_owned(),
                 });
@@ -108,16 +110,16 @@ impl PrivilegeSurvey<'_> {
         source: &BTreeMap<String, String>,
         text: &str,
     ) -> Vec<PrivilegeRequest> {
-        match Kind::of(name) {
-            Some(Kind::Prompt) => {
-                let prompt = Prompt::of(text);
+        match StateKind::of(name) {
+            Some(StateKind::Prompt) => {
+                let prompt = FolderPrompt::of(text);
                 let (options, places) = (&prompt.frontmatter.options, &prompt.places.options);
                 let found = in_options(name, options, places, source, self.ceiling);
                 found.into_iter().map(widened).collect()
             }
-            Some(Kind::Graph) => {
+            Some(StateKind::Graph) => {
                 let reading =
-                    read(name.as_str(), None, text, self.vocabulary, source, Profile::Lenient);
+                    read(name.as_str(), None, text, self.vocabulary, source, GraphProfile::Lenient);
                 match reading.program {
                     Some(graph) => {
                         let mut requests = of_graph(&graph);
@@ -128,7 +130,7 @@ impl PrivilegeSurvey<'_> {
                     None => of_unreadable_graph(text),
                 }
             }
-            Some(Kind::Program) => {
+            Some(StateKind::Program) => {
                 let reading = program::read::read(name.as_str(), text, source);
                 let found = reading.program.map(|program| in_program(name, &program, self.ceiling));
                 found.into_iter().flatten().map(widened).collect()
@@ -147,7 +149,7 @@ impl PrivilegeSurvey<'_> {
     }
 }
 
-fn request(privilege: Privilege, place: Place, purpose: &str) -> PrivilegeRequest {
+fn request(privilege: Privilege, place: SourcePlace, purpose: &str) -> PrivilegeRequest {
     PrivilegeRequest { file: String::new(), place, privilege, purpose: purpose.trim().to_owned() }
 }
 
@@ -166,15 +168,15 @@ fn is_claude_settings(folder: &str, name: &str) -> bool {
 }
 
 /// Returns the place of the first line that fits.
-fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> Place {
+fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> SourcePlace {
     let line = text.lines().position(fits);
-    line.map_or(Place::START, |at| Place { line: at as u64 + 1, column: 1 })
+    line.map_or(SourcePlace::START, |at| SourcePlace { line: at as u64 + 1, column: 1 })
 }
 
 /// Returns what the nodes of a graph ask for.
-fn of_graph(graph: &Program) -> Vec<PrivilegeRequest> {
+fn of_graph(graph: &Graph) -> Vec<PrivilegeRequest> {
     let mut requests = Vec::new();
-    let mut add = |node: Option<&str>, work: &Work| {
+    let mut add = |node: Option<&str>, work: &OperationTemplate| {
         let Some(privilege) = Privilege::of_operation_type(&work.kind) else { return };
         if work.own.is_some() {
             return;
@@ -186,62 +188,62 @@ fn of_graph(graph: &Program) -> Vec<PrivilegeRequest> {
     };
     graph.entry.iter().for_each(|condition| conditions(condition, &mut |work| add(None, work)));
     for (name, node) in &graph.nodes {
-        let mut add = |work: &Work| add(Some(name), work);
+        let mut add = |work: &OperationTemplate| add(Some(name), work);
         match node {
-            Node::Action { actions: list, .. } => actions(list, &mut add),
-            Node::Conditional { condition, .. } => conditions(condition, &mut add),
-            Node::UserPrompt(prompt) => {
+            GraphNode::Action { actions: list, .. } => actions(list, &mut add),
+            GraphNode::Conditional { condition, .. } => conditions(condition, &mut add),
+            GraphNode::UserPrompt(prompt) => {
                 prompt.responses.values().for_each(|one| actions(&one.consequence, &mut add));
             }
-            Node::ValidationGate { validations, .. } => {
+            GraphNode::ValidationGate { validations, .. } => {
                 for one in validations {
                     conditions(one, &mut add);
                 }
             }
-            Node::Reference { .. } => {}
+            GraphNode::Reference { .. } => {}
         }
     }
     requests
 }
 
-fn conditions(condition: &Condition, add: &mut dyn FnMut(&Work)) {
+fn conditions(condition: &GraphCondition, add: &mut dyn FnMut(&OperationTemplate)) {
     match &condition.test {
-        Test::All(all) | Test::Any(all) | Test::None(all) => {
+        ConditionTest::All(all) | ConditionTest::Any(all) | ConditionTest::None(all) => {
             for one in all {
                 conditions(one, add);
             }
         }
-        Test::World(work) => add(work),
-        Test::Flag { .. }
-        | Test::Equals { .. }
-        | Test::Null { .. }
-        | Test::Count { .. }
-        | Test::FetchSucceeded { .. }
-        | Test::FetchReturnedContent { .. }
-        | Test::Expression(_) => {}
+        ConditionTest::World(work) => add(work),
+        ConditionTest::Flag { .. }
+        | ConditionTest::Equals { .. }
+        | ConditionTest::Null { .. }
+        | ConditionTest::Count { .. }
+        | ConditionTest::FetchSucceeded { .. }
+        | ConditionTest::FetchReturnedContent { .. }
+        | ConditionTest::Expression(_) => {}
     }
 }
 
-fn actions(list: &[Action], add: &mut dyn FnMut(&Work)) {
+fn actions(list: &[GraphAction], add: &mut dyn FnMut(&OperationTemplate)) {
     for action in list {
         match &action.act {
-            Act::World { work, .. } => add(work),
-            Act::ForEach { actions: inner, .. } => actions(inner, add),
-            Act::SetFlag { .. }
-            | Act::SetState { .. }
-            | Act::AppendState { .. }
-            | Act::ClearState { .. }
-            | Act::MergeState { .. }
-            | Act::Evaluate { .. }
-            | Act::Compute { .. }
-            | Act::DisplayMessage { .. }
-            | Act::DisplayTable { .. }
-            | Act::CreateCheckpoint { .. }
-            | Act::RollbackCheckpoint { .. }
-            | Act::SetTimestamp { .. }
-            | Act::ComputeHash { .. }
-            | Act::Reference { .. }
-            | Act::Spawn(_) => {}
+            ActionKind::World { work, .. } => add(work),
+            ActionKind::ForEach { actions: inner, .. } => actions(inner, add),
+            ActionKind::SetFlag { .. }
+            | ActionKind::SetState { .. }
+            | ActionKind::AppendState { .. }
+            | ActionKind::ClearState { .. }
+            | ActionKind::MergeState { .. }
+            | ActionKind::Evaluate { .. }
+            | ActionKind::Compute { .. }
+            | ActionKind::DisplayMessage { .. }
+            | ActionKind::DisplayTable { .. }
+            | ActionKind::CreateCheckpoint { .. }
+            | ActionKind::RollbackCheckpoint { .. }
+            | ActionKind::SetTimestamp { .. }
+            | ActionKind::ComputeHash { .. }
+            | ActionKind::Reference { .. }
+            | ActionKind::Spawn(_) => {}
         }
     }
 }
@@ -250,7 +252,7 @@ fn actions(list: &[Action], add: &mut dyn FnMut(&Work)) {
 /// may be in the workspace by then.
 fn of_unreadable_graph(text: &str) -> Vec<PrivilegeRequest> {
     let found = unreadable::operations(text);
-    let request = |(at, kind): (Place, String)| {
+    let request = |(at, kind): (SourcePlace, String)| {
         let (_, privilege) = PRIVILEGED.into_iter().find(|(name, _)| *name == kind)?;
         Some(request(privilege, at, &kind))
     };
@@ -269,7 +271,7 @@ mod tests {
         let survey = PrivilegeSurvey {
             files: &files,
             ceiling: &PermissionCeiling::of(&settings),
-            vocabulary: &Vocabulary::new(),
+            vocabulary: &GraphVocabulary::new(),
             plugins: &plugins,
         };
         let line = |request: PrivilegeRequest| {

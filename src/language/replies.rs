@@ -13,7 +13,7 @@ use serde_yaml::Spanned;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::millis;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::yaml;
 
 /// The file in the scope that holds them.
@@ -22,11 +22,11 @@ pub const FILE: &str = "replies.yaml";
 /// All scripted replies of a workflow.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub struct Replies(BTreeMap<String, Vec<Reply>>);
+pub struct ScriptedReplies(BTreeMap<String, Vec<ScriptedReply>>);
 
 /// One scripted reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct ScriptedReply {
     /// The text, with placeholders as in the state's prompt.
     pub text: String,
     /// What it is said to cost.
@@ -74,7 +74,7 @@ fn exhausted(state: &str, listed: usize, wanted: usize) -> String {
     }
 }
 
-impl Replies {
+impl ScriptedReplies {
     /// Reads the file's text; `path` is for the message.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Replies {
         folder: Option<&Folder>,
         state: &StateName,
         visit: u32,
-    ) -> Result<&Reply, Error> {
+    ) -> Result<&ScriptedReply, Error> {
         let state = match folder {
             Some(folder) => format!("{folder}/{state}"),
             None => state.to_string(),
@@ -114,10 +114,10 @@ impl Replies {
 
 /// The states that a script, which can be read, answers for, each with its place.
 #[must_use]
-pub fn states(yaml: &str) -> Vec<(String, Place)> {
+pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {
     struct Keys;
     impl<'de> Visitor<'de> for Keys {
-        type Value = Vec<(String, Place)>;
+        type Value = Vec<(String, SourcePlace)>;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("a list of replies for each state")
@@ -133,7 +133,7 @@ pub fn states(yaml: &str) -> Vec<(String, Place)> {
         }
     }
     #[derive(Default)]
-    struct Places(Vec<(String, Place)>);
+    struct Places(Vec<(String, SourcePlace)>);
     impl<'de> Deserialize<'de> for Places {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             deserializer.deserialize_map(Keys).map(Self)
@@ -144,7 +144,7 @@ pub fn states(yaml: &str) -> Vec<(String, Place)> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Detailed {
+struct DetailedReply {
     reply: String,
     #[serde(default)]
     cost: f64,
@@ -154,17 +154,17 @@ struct Detailed {
     repeat: bool,
 }
 
-impl<'de> Deserialize<'de> for Reply {
+impl<'de> Deserialize<'de> for ScriptedReply {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextOrDetailed)
+        deserializer.deserialize_any(ReplyVisitor)
     }
 }
 
 /// A visitor instead of an untagged enum, so that a mistake keeps its own message and place.
-struct TextOrDetailed;
+struct ReplyVisitor;
 
-impl<'de> Visitor<'de> for TextOrDetailed {
-    type Value = Reply;
+impl<'de> Visitor<'de> for ReplyVisitor {
+    type Value = ScriptedReply;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(
@@ -172,17 +172,17 @@ impl<'de> Visitor<'de> for TextOrDetailed {
         )
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Reply, E> {
-        Ok(Reply { text: text.to_owned(), ..Reply::default() })
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<ScriptedReply, E> {
+        Ok(ScriptedReply { text: text.to_owned(), ..ScriptedReply::default() })
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Reply, M::Error> {
-        let detailed = Detailed::deserialize(de::value::MapAccessDeserializer::new(map))?;
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<ScriptedReply, M::Error> {
+        let detailed = DetailedReply::deserialize(de::value::MapAccessDeserializer::new(map))?;
         let delay = detailed.delay.as_deref().map(millis).transpose().map_err(de::Error::custom)?;
         if detailed.cost < 0.0 {
             return Err(de::Error::custom("a cost is not negative"));
         }
-        Ok(Reply {
+        Ok(ScriptedReply {
             text: detailed.reply,
             cost: Usd::from_dollars(detailed.cost),
             delay_ms: delay.unwrap_or(0),
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn each_turn_has_its_reply() {
-        let replies = Replies::parse("replies.yaml", YAML).expect("valid");
+        let replies = ScriptedReplies::parse("replies.yaml", YAML).expect("valid");
         let reply = |name, visit| replies.reply("replies.yaml", None, &state(name), visit);
         assert_eq!(reply("A.md", 0).map(|reply| reply.text.as_str()), Ok("first"));
         let second = reply("A.md", 1).expect("a second");
@@ -217,14 +217,15 @@ mod tests {
 
     #[test]
     fn the_states_have_their_places() {
-        let place = |line| Place { line, column: 1 };
+        let place = |line| SourcePlace { line, column: 1 };
         let expected = [("A.md".to_owned(), place(1)), ("B.md".to_owned(), place(6))];
         assert_eq!(states(YAML), expected);
     }
 
     #[test]
     fn a_folder_s_states_are_listed_with_it() {
-        let replies = Replies::parse("r", "A.md: [outer]\na/b/A.md: [inner]\n").expect("valid");
+        let replies =
+            ScriptedReplies::parse("r", "A.md: [outer]\na/b/A.md: [inner]\n").expect("valid");
         let folder = Folder::parse("a/b").expect("a folder");
         let reply = |folder, name| replies.reply("r", folder, &state(name), 0);
         let text = |folder| reply(folder, "A.md").map(|reply| reply.text.as_str());
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn mistakes_have_a_place() {
         let message =
-            |yaml| Replies::parse("w/replies.yaml", yaml).expect_err("invalid").to_string();
+            |yaml| ScriptedReplies::parse("w/replies.yaml", yaml).expect_err("invalid").to_string();
         let unknown = message("A.md:\n  - { reply: x, costs: 1 }\n");
         assert!(unknown.starts_with("w/replies.yaml:2:") && unknown.contains("costs"), "{unknown}");
         let delay = message("A.md:\n  - { reply: x, delay: soon }\n");

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::hint::{closest, is_slip};
-use super::place::Place;
+use super::place::SourcePlace;
 
 /// For so many mistakes a similar name is looked for; with thousands of names it takes time.
 const HINTS: u32 = 50;
@@ -13,33 +13,43 @@ const HINTS: u32 = 50;
 const COMPARED: usize = 64;
 
 /// What was found so far.
-pub(crate) struct Report {
+pub(crate) struct FileDiagnostics {
     path: String,
     found: Vec<Diagnostic>,
     hints: Cell<u32>,
 }
 
-impl Report {
+impl FileDiagnostics {
     pub(crate) fn new(path: &str) -> Self {
         Self { path: path.to_owned(), found: Vec::new(), hints: Cell::new(HINTS) }
     }
 
-    pub(crate) fn error(&mut self, at: Place, code: &'static str, message: impl Into<String>) {
+    pub(crate) fn error(
+        &mut self,
+        at: SourcePlace,
+        code: &'static str,
+        message: impl Into<String>,
+    ) {
         self.add(at, code, Severity::Error, message);
     }
 
-    pub(crate) fn warning(&mut self, at: Place, code: &'static str, message: impl Into<String>) {
+    pub(crate) fn warning(
+        &mut self,
+        at: SourcePlace,
+        code: &'static str,
+        message: impl Into<String>,
+    ) {
         self.add(at, code, Severity::Warning, message);
     }
 
     pub(crate) fn add(
         &mut self,
-        at: Place,
+        at: SourcePlace,
         code: &'static str,
         severity: Severity,
         message: impl Into<String>,
     ) {
-        let Place { line, column } = at;
+        let SourcePlace { line, column } = at;
         let (path, message) = (self.path.clone(), message.into());
         self.found.push(Diagnostic { path, line, column, code, severity, message });
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
-use super::place::Place;
+use super::place::SourcePlace;
 use crate::domain::id::{Folder, StateName};
 
 /// Why a file of the workflow cannot be used. Each text says what to do.
@@ -92,18 +92,18 @@ impl Error {
 
     /// The place in the file.
     #[must_use]
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> SourcePlace {
         match self {
             Self::NotText { line, column, .. } => {
-                Place { line: *line as u64, column: *column as u64 }
+                SourcePlace { line: *line as u64, column: *column as u64 }
             }
-            _ => Place::START,
+            _ => SourcePlace::START,
         }
     }
 }
 
 /// The files of a workflow's directory, its scope.
-pub trait Source: Send + Sync {
+pub trait WorkflowSource: Send + Sync {
     /// The text of a file.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ pub trait Source: Send + Sync {
     ///
     /// # Errors
     /// [`Error`] if there is none, or it leads out of the scope.
-    fn within(&self, folder: &Folder) -> Result<Arc<dyn Source>, Error>;
+    fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error>;
 
     /// The files of the directory whose names a state could have, in order.
     ///
@@ -164,7 +164,7 @@ pub fn stays_below(path: &str) -> bool {
 }
 
 /// A workflow held in memory, for tests and for embedding.
-impl Source for BTreeMap<String, String> {
+impl WorkflowSource for BTreeMap<String, String> {
     fn read(&self, name: &StateName) -> Result<String, Error> {
         self.check(name).map(|()| self[name.as_str()].clone())
     }
@@ -178,7 +178,7 @@ impl Source for BTreeMap<String, String> {
     }
 
     /// Files whose names begin with the folder's.
-    fn within(&self, folder: &Folder) -> Result<Arc<dyn Source>, Error> {
+    fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error> {
         let inside = |(name, text): (&String, &String)| {
             let name = name.strip_prefix(folder.as_str())?.strip_prefix('/')?;
             Some((name.to_owned(), text.clone()))

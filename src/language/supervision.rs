@@ -20,13 +20,13 @@ use serde_yaml::Spanned;
 
 use super::hint::closest;
 use super::yaml::{Error, value};
-use crate::domain::supervision::{Exhausted, Overrides, Ratio, Restart};
+use crate::domain::supervision::{FixedPoint, OnExhausted, RestartPolicy, SupervisionOverrides};
 use crate::domain::time::millis;
 
 /// The block as it is written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Raw {
+pub struct RawSupervision {
     pub(super) restart: Option<Spanned<String>>,
     pub(super) max_restarts: Option<Spanned<String>>,
     pub(super) period: Option<Spanned<String>>,
@@ -46,12 +46,12 @@ pub(super) struct RawBackoff {
     jitter: Option<Spanned<String>>,
 }
 
-impl Raw {
+impl RawSupervision {
     /// What it means.
     ///
     /// # Errors
     /// [`Error`] with the place of the value that makes no sense.
-    pub fn read(self) -> Result<Overrides, Error> {
+    pub fn read(self) -> Result<SupervisionOverrides, Error> {
         let (max_restarts, counted_within) = match self.max_restarts {
             Some(text) => {
                 let read = restarts(&text.value).map_err(|why| Error::at(text.referenced, why))?;
@@ -59,15 +59,15 @@ impl Raw {
             }
             None => (None, None),
         };
-        let mut read = Overrides {
-            restart: named(self.restart, &Restart::ALL)?,
+        let mut read = SupervisionOverrides {
+            restart: named(self.restart, &RestartPolicy::ALL)?,
             max_restarts,
             period_ms: value(self.period, some_time)?.or(counted_within),
             timeout_ms: value(self.timeout, some_time)?,
             idle_timeout_ms: value(self.idle_timeout, some_time)?,
             shutdown_ms: value(self.shutdown, millis)?,
-            on_exhausted: named(self.on_exhausted, &Exhausted::ALL)?,
-            ..Overrides::default()
+            on_exhausted: named(self.on_exhausted, &OnExhausted::ALL)?,
+            ..SupervisionOverrides::default()
         };
         if let Some(backoff) = self.backoff {
             backoff.read(&mut read)?;
@@ -77,7 +77,7 @@ impl Raw {
 }
 
 impl RawBackoff {
-    fn read(self, read: &mut Overrides) -> Result<(), Error> {
+    fn read(self, read: &mut SupervisionOverrides) -> Result<(), Error> {
         let place = self.max.as_ref().map(|max| max.referenced);
         read.backoff_min_ms = value(self.min, millis)?;
         read.backoff_max_ms = value(self.max, millis)?;
@@ -133,9 +133,9 @@ pub fn by_name<T: Copy>(name: &str, all: &[(&'static str, T)]) -> Result<T, Stri
     Err(format!("unknown value `{name}`; {hint}"))
 }
 
-fn ratio(text: &str, least: f64, most: f64) -> Result<Ratio, String> {
+fn ratio(text: &str, least: f64, most: f64) -> Result<FixedPoint, String> {
     match text.parse::<f64>() {
-        Ok(number) if (least..=most).contains(&number) => Ok(Ratio::from(number)),
+        Ok(number) if (least..=most).contains(&number) => Ok(FixedPoint::from(number)),
         _ => Err(format!("write a number from {least} to {most}")),
     }
 }
@@ -152,30 +152,33 @@ mod tests {
     use super::*;
     use crate::language::yaml;
 
-    fn read(text: &str) -> Result<Overrides, String> {
-        let raw: Result<Raw, _> = yaml::read(text);
-        raw.and_then(Raw::read).map_err(|error| error.to_string())
+    fn read(text: &str) -> Result<SupervisionOverrides, String> {
+        let raw: Result<RawSupervision, _> = yaml::read(text);
+        raw.and_then(RawSupervision::read).map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_whole_block_is_read() {
         let text = "restart: permanent\nmax_restarts: 5\nperiod: 1h\nbackoff: { min: 2s, max: 1m, factor: 1.5, jitter: 0 }\ntimeout: 45m\nidle_timeout: 90s\nshutdown: 0s\non_exhausted: wait\n";
-        let expected = Overrides {
-            restart: Some(Restart::Permanent),
+        let expected = SupervisionOverrides {
+            restart: Some(RestartPolicy::Permanent),
             max_restarts: Some(5),
             period_ms: Some(3_600_000),
             backoff_min_ms: Some(2000),
             backoff_max_ms: Some(60_000),
-            backoff_factor: Some(Ratio::thousandths(1500)),
-            backoff_jitter: Some(Ratio::thousandths(0)),
+            backoff_factor: Some(FixedPoint::thousandths(1500)),
+            backoff_jitter: Some(FixedPoint::thousandths(0)),
             timeout_ms: Some(2_700_000),
             idle_timeout_ms: Some(90_000),
             shutdown_ms: Some(0),
-            on_exhausted: Some(Exhausted::Wait),
+            on_exhausted: Some(OnExhausted::Wait),
         };
         assert_eq!(read(text), Ok(expected));
-        let short =
-            Overrides { max_restarts: Some(3), period_ms: Some(600_000), ..Overrides::default() };
+        let short = SupervisionOverrides {
+            max_restarts: Some(3),
+            period_ms: Some(600_000),
+            ..SupervisionOverrides::default()
+        };
         assert_eq!(read("max_restarts: 3/10m"), Ok(short));
     }
 

@@ -13,13 +13,13 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::domain::policy::Reading;
-use crate::domain::transition::{InvalidTransition, Tag, Transition};
+use crate::domain::policy::ReplyTags;
+use crate::domain::transition::{InvalidTransition, TagName, Transition};
 
 mod open;
 
-use open::Attributes;
 pub use open::LONGEST_OPEN_TAG;
+use open::TagAttributes;
 
 /// How many tags of one reply are read; what comes after them is not looked at.
 pub const MOST_TAGS: usize = 100;
@@ -29,8 +29,8 @@ const NEAR_MISSES: usize = 3;
 
 /// Finds the complete tags in a reply, and what only looks like one.
 #[must_use]
-pub fn find(text: &str) -> Reading {
-    let mut finder = Finder::new(text);
+pub fn find(text: &str) -> ReplyTags {
+    let mut finder = TagFinder::new(text);
     let mut tags = Vec::new();
     let mut near_misses: Vec<NearMiss<'_>> = Vec::new();
     let mut at = 0;
@@ -55,12 +55,12 @@ pub fn find(text: &str) -> Reading {
             Err(_) => {}
         }
     }
-    Reading { tags, cut, near_misses: near_misses.iter().map(ToString::to_string).collect() }
+    ReplyTags { tags, cut, near_misses: near_misses.iter().map(ToString::to_string).collect() }
 }
 
 /// A complete tag in a text, and the bytes it stands at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenTag {
     /// What it asks for.
     pub transition: Result<Transition, InvalidTransition>,
     /// Where it stands.
@@ -69,8 +69,8 @@ pub struct Written {
 
 /// All complete tags in a text that shows how they are written, such as a prompt.
 #[must_use]
-pub fn written(text: &str) -> Vec<Written> {
-    let mut finder = Finder::new(text);
+pub fn written(text: &str) -> Vec<WrittenTag> {
+    let mut finder = TagFinder::new(text);
     let mut tags = Vec::new();
     let mut at = 0;
     while let Some(start) = next_open(text.as_bytes(), at) {
@@ -79,7 +79,7 @@ pub fn written(text: &str) -> Vec<Written> {
         if let Ok(found) = finder.complete(start, name) {
             at = found.end;
             let transition = Transition::from_parts(found.tag, found.attributes, found.body);
-            tags.push(Written { transition, span: start..at });
+            tags.push(WrittenTag { transition, span: start..at });
         }
     }
     tags
@@ -116,9 +116,9 @@ fn name_at(text: &str, start: usize) -> Option<&str> {
 }
 
 /// A complete tag.
-struct Found<'text> {
-    tag: Tag,
-    attributes: Attributes,
+struct FoundTag<'text> {
+    tag: TagName,
+    attributes: TagAttributes,
     body: &'text str,
     /// How long the open tag is.
     open: usize,
@@ -127,24 +127,24 @@ struct Found<'text> {
 }
 
 /// A search through one text, which remembers what need not be sought twice.
-struct Finder<'text> {
+struct TagFinder<'text> {
     text: &'text str,
     close_of_result: memmem::Finder<'static>,
-    result_close: Sought,
+    result_close: CloseTagSearch,
 }
 
 /// The next `</result>`: where it begins and where it ends.
 #[derive(Clone, Copy)]
-enum Sought {
+enum CloseTagSearch {
     NotYet,
     Found(usize, usize),
     NoneLeft,
 }
 
-impl<'text> Finder<'text> {
+impl<'text> TagFinder<'text> {
     fn new(text: &'text str) -> Self {
         let close_of_result = memmem::Finder::new(b"</result");
-        Self { text, close_of_result, result_close: Sought::NotYet }
+        Self { text, close_of_result, result_close: CloseTagSearch::NotYet }
     }
 
     /// Reads the tag that opens at `start` up to its close. The close is sought first, because that
@@ -153,10 +153,10 @@ impl<'text> Finder<'text> {
         &mut self,
         start: usize,
         name: &'text str,
-    ) -> Result<Found<'text>, NearMiss<'text>> {
-        let tag = Tag::from_name(name).ok_or(NearMiss::Unknown(name))?;
+    ) -> Result<FoundTag<'text>, NearMiss<'text>> {
+        let tag = TagName::from_name(name).ok_or(NearMiss::Unknown(name))?;
         let after_name = start + 1 + name.len();
-        let close = if tag == Tag::Result {
+        let close = if tag == TagName::Result {
             self.result_close_after(after_name)
         } else {
             next_close(self.text, after_name, name)
@@ -165,25 +165,26 @@ impl<'text> Finder<'text> {
         let rest = &self.text[start..];
         let open = open::end(rest, name.len()).ok_or(NearMiss::Unreadable(name))?;
         let attributes = if open == name.len() + 2 {
-            Attributes::new()
+            TagAttributes::new()
         } else {
             open::attributes(&rest[..open]).ok_or(NearMiss::Unreadable(name))?
         };
-        Ok(Found { tag, attributes, body: &self.text[start + open..body_end], open, end })
+        Ok(FoundTag { tag, attributes, body: &self.text[start + open..body_end], open, end })
     }
 
     /// The close of a result: the first `</result>`, whatever stands before it.
     fn result_close_after(&mut self, from: usize) -> Option<(usize, usize)> {
         match self.result_close {
-            Sought::Found(at, end) if at >= from => return Some((at, end)),
-            Sought::NoneLeft => return None,
+            CloseTagSearch::Found(at, end) if at >= from => return Some((at, end)),
+            CloseTagSearch::NoneLeft => return None,
             _ => {}
         }
         let mut closes = self.close_of_result.find_iter(&self.text.as_bytes()[from..]);
         let found = closes.find_map(|offset| {
             Some((from + offset, close_at(self.text, from + offset, "result")?))
         });
-        self.result_close = found.map_or(Sought::NoneLeft, |(at, end)| Sought::Found(at, end));
+        self.result_close =
+            found.map_or(CloseTagSearch::NoneLeft, |(at, end)| CloseTagSearch::Found(at, end));
         found
     }
 }

@@ -22,7 +22,7 @@ const LONGEST: usize = 256;
 
 /// A filled template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filled {
+pub struct FilledTemplate {
     /// The text.
     pub text: String,
     /// The placeholders that stayed, each once, with the line in the template of the first, from 1.
@@ -31,8 +31,12 @@ pub struct Filled {
 
 /// Fills a template with what `value` knows.
 #[must_use]
-pub fn fill<'values>(template: &str, value: impl Fn(&str) -> Option<Cow<'values, str>>) -> Filled {
-    let mut filled = Filled { text: String::with_capacity(template.len()), unknown: Vec::new() };
+pub fn fill<'values>(
+    template: &str,
+    value: impl Fn(&str) -> Option<Cow<'values, str>>,
+) -> FilledTemplate {
+    let mut filled =
+        FilledTemplate { text: String::with_capacity(template.len()), unknown: Vec::new() };
     let mut rest = template;
     while let Some(at) = memmem::find(rest.as_bytes(), b"{{") {
         filled.text.push_str(&rest[..at]);

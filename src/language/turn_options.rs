@@ -18,8 +18,8 @@ mod lists;
 mod tool_names;
 mod values;
 
-use super::graph::tree::{self, Content, Entry, Node};
-use super::place::Place;
+use super::graph::tree::{self, YamlContent, YamlEntry, YamlValue};
+use super::place::SourcePlace;
 use crate::domain::turn_options::{
     BackgroundWork, EffortLevel, OnDenied, PermissionMode, SettingSource, StartupMode, TurnOptions,
 };
@@ -82,19 +82,19 @@ pub const DASHED_KEYS: [&str; 21] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionFault {
     /// Its place in the file.
-    pub at: Place,
+    pub at: SourcePlace,
     /// The mistake, and what would be right.
     pub message: String,
 }
 
 /// The places of options in a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OptionPlaces(Vec<(String, Option<String>, Place)>);
+pub struct OptionPlaces(Vec<(String, Option<String>, SourcePlace)>);
 
 impl OptionPlaces {
     /// Returns the place of a text in the value of a key, or that of the whole value.
     #[must_use]
-    pub fn of(&self, key: &str, text: Option<&str>) -> Option<Place> {
+    pub fn of(&self, key: &str, text: Option<&str>) -> Option<SourcePlace> {
         let find = |text: Option<&str>| {
             self.0.iter().find(|(own, value, _)| own == key && value.as_deref() == text)
         };
@@ -107,12 +107,12 @@ impl OptionPlaces {
         self.0.is_empty()
     }
 
-    fn note(&mut self, key: &str, node: &Node) {
+    fn note(&mut self, key: &str, node: &YamlValue) {
         self.0.push((key.to_owned(), None, node.at));
         for (place, text) in node.texts() {
             self.0.push((key.to_owned(), Some(text.text.to_string()), place));
         }
-        if let Content::Map(entries) = &node.value {
+        if let YamlContent::Map(entries) = &node.value {
             let names = entries.iter();
             self.0.extend(names.map(|one| (key.to_owned(), Some(one.key.to_string()), one.at)));
         }
@@ -139,13 +139,13 @@ impl WrittenOptions {
             return Self::default();
         }
         match tree::parse(yaml).0.map(|root| root.value) {
-            Some(Content::Map(entries)) => Self::read(&entries),
+            Some(YamlContent::Map(entries)) => Self::read(&entries),
             _ => Self::default(),
         }
     }
 
     /// Reads the options among the entries of a mapping; other entries are passed over.
-    pub(in crate::language) fn read(entries: &[Entry]) -> Self {
+    pub(in crate::language) fn read(entries: &[YamlEntry]) -> Self {
         let mut written = Self::default();
         for entry in entries.iter().filter(|entry| KEYS.contains(&&*entry.key)) {
             written.places.note(&entry.key, &entry.value);
@@ -155,7 +155,7 @@ impl WrittenOptions {
     }
 
     /// Reads the value of one key.
-    fn read_value(&mut self, key: &str, node: &Node) {
+    fn read_value(&mut self, key: &str, node: &YamlValue) {
         let Self { options, faults, .. } = self;
         let mut keep = |fault: Result<(), OptionFault>| faults.extend(fault.err());
         match key {

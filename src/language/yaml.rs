@@ -28,9 +28,9 @@ impl Error {
 
 /// What is wrong with a file that is read to its end all the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Errors(Vec<Error>);
+pub struct YamlErrors(Vec<Error>);
 
-impl Errors {
+impl YamlErrors {
     /// Takes what could be read, and keeps the error of what could not.
     pub fn keep<T>(&mut self, read: Result<T, Error>) -> Option<T> {
         read.map_err(|error| self.0.push(error)).ok()

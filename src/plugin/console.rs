@@ -6,41 +6,44 @@ use std::time::Duration;
 use actix::{Actor, AsyncContext, Context, Handler};
 use console::Term;
 
-use super::screen::{Headline, rows};
+use super::screen::{RunHeadline, rows};
 use super::sentence::{sentence, waiting};
 use super::terminal::Terminal;
 use crate::actor::clock::{now, wall};
-use crate::actor::message::{Finish, Published};
-use crate::actor::registry::Registry;
+use crate::actor::message::{FinishPublishing, Published};
+use crate::actor::registry::AgentRegistry;
 use crate::domain::event::Event;
 use crate::domain::printable::printable_block;
-use crate::domain::run::{Ending, Run, Status};
-use crate::domain::turn::Cause;
+use crate::domain::run::{AgentEnding, Run, RunStatus};
+use crate::domain::turn::FailureCause;
 
 /// How often the live view is drawn.
 const REDRAW: Duration = Duration::from_millis(200);
 
 /// The console's actor.
-pub struct Console {
+pub struct ConsolePlugin {
     terminal: Terminal,
-    registry: Arc<Registry>,
-    headline: Headline,
+    registry: Arc<AgentRegistry>,
+    headline: RunHeadline,
 }
 
-impl Console {
+impl ConsolePlugin {
     /// A console for a run as it stands.
     #[must_use]
-    pub fn new(terminal: Terminal, registry: Arc<Registry>, run: &Run) -> Self {
-        let failed =
-            run.finished.iter().filter(|agent| matches!(agent.ending, Ending::Error(_))).count();
-        let headline = Headline {
+    pub fn new(terminal: Terminal, registry: Arc<AgentRegistry>, run: &Run) -> Self {
+        let failed = run
+            .finished
+            .iter()
+            .filter(|agent| matches!(agent.ending, AgentEnding::Error(_)))
+            .count();
+        let headline = RunHeadline {
             run: run.workflow_id.to_string(),
             since: now(),
             ended: (run.finished.len(), failed),
             spent: run.total_cost_usd,
             budget: run.settings.budget_usd,
             status: run.status,
-            limited_until: run.limited_until.filter(|_| run.status == Status::Running),
+            limited_until: run.limited_until.filter(|_| run.status == RunStatus::Running),
         };
         Self { terminal, registry, headline }
     }
@@ -61,9 +64,9 @@ impl Console {
                 self.headline.ended.1 += ended;
             }
             Event::LimitReached { until, .. } => self.headline.limited_until = Some(*until),
-            Event::RunPaused { .. } => self.headline.status = Status::Paused,
+            Event::RunPaused { .. } => self.headline.status = RunStatus::Paused,
             Event::RunResumed { settings } => {
-                self.headline.status = Status::Running;
+                self.headline.status = RunStatus::Running;
                 self.headline.budget = settings.budget_usd;
             }
             _ => {}
@@ -87,7 +90,10 @@ fn is_shown(event: &Event, live: bool) -> bool {
         Event::WorkflowLogged(event) => event.warning || !live,
         Event::TurnFailed(event) => !matches!(
             event.cause,
-            Cause::Authentication | Cause::Unavailable | Cause::Storage | Cause::UsageLimit
+            FailureCause::Authentication
+                | FailureCause::Unavailable
+                | FailureCause::Storage
+                | FailureCause::UsageLimit
         ),
         Event::StepFinished(step) => !live || step.overruled.is_some(),
         Event::TransitionProposed(_)
@@ -105,7 +111,7 @@ fn is_shown(event: &Event, live: bool) -> bool {
     }
 }
 
-impl Actor for Console {
+impl Actor for ConsolePlugin {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -116,7 +122,7 @@ impl Actor for Console {
     }
 }
 
-impl Handler<Published> for Console {
+impl Handler<Published> for ConsolePlugin {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
@@ -137,10 +143,10 @@ impl Handler<Published> for Console {
     }
 }
 
-impl Handler<Finish> for Console {
+impl Handler<FinishPublishing> for ConsolePlugin {
     type Result = ();
 
-    fn handle(&mut self, _: Finish, _: &mut Self::Context) {
+    fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) {
         self.terminal.clear();
     }
 }

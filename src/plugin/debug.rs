@@ -14,7 +14,7 @@ use actix::{Actor, Context, Handler};
 
 use super::extract::copy_turn;
 use super::sentence::{destination, local, sentence};
-use crate::actor::message::{Finish, Published};
+use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::event::{
     AgentFailed, AgentResponded, Event, GraphWalked, StepFinished, TurnFailed, TurnRejected,
 };
@@ -22,18 +22,18 @@ use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
-use crate::domain::turn::{Cause, TurnId};
+use crate::domain::turn::{FailureCause, TurnId};
 use crate::plain_file;
 
 /// The debug directory's actor.
-pub struct Debug {
+pub struct DebugPlugin {
     dir: PathBuf,
     steps: PathBuf,
     numbers: HashMap<AgentId, u64>,
     sessions: HashSet<SessionId>,
 }
 
-impl Debug {
+impl DebugPlugin {
     /// Makes the directory for a run under `root`; `steps` is where the transcripts are.
     ///
     /// # Errors
@@ -182,11 +182,11 @@ impl Debug {
     }
 }
 
-impl Actor for Debug {
+impl Actor for DebugPlugin {
     type Context = Context<Self>;
 }
 
-impl Handler<Published> for Debug {
+impl Handler<Published> for DebugPlugin {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
@@ -214,7 +214,7 @@ impl Handler<Published> for Debug {
             }
             Event::AgentFailed(AgentFailed {
                 turn,
-                cause: Cause::Restarts | Cause::Budget,
+                cause: FailureCause::Restarts | FailureCause::Budget,
                 error,
                 ..
             }) => {
@@ -289,8 +289,8 @@ impl Handler<Published> for Debug {
     }
 }
 
-impl Handler<Finish> for Debug {
+impl Handler<FinishPublishing> for DebugPlugin {
     type Result = ();
 
-    fn handle(&mut self, _: Finish, _: &mut Self::Context) {}
+    fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) {}
 }

@@ -20,24 +20,24 @@ use std::collections::BTreeMap;
 use actix::{Actor, ActorContext, Context, Handler, Message, ResponseFuture};
 use tokio::sync::oneshot;
 
-use self::heard::Complaints;
-use self::pipe::{Line, Outbox};
-pub use self::program::{End, GRACE, Life, Program, Spawn};
-use crate::actor::message::{Consult, Finish, Published};
-use crate::domain::consult::{Question, Verdict};
+use self::heard::WarnOnce;
+use self::pipe::{PluginLine, PluginOutbox};
+pub use self::program::{GRACE, PluginExit, PluginHandle, PluginSpawner, SpawnedPlugin};
+use crate::actor::message::{Consult, FinishPublishing, Published};
+use crate::domain::consult::{ConsultVerdict, Consultation};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::plugin::PlugIn;
-use crate::domain::protocol::{Hello, Told};
+use crate::domain::protocol::{HostMessage, PluginHello};
 use crate::domain::time::Timestamp;
 
 /// The actor of a program.
-pub struct External {
+pub struct ExternalPlugin {
     plugin: PlugIn,
-    spawn: Box<dyn Spawn>,
-    place: Place,
-    state: State,
-    questions: BTreeMap<u64, Pending>,
+    spawn: Box<dyn PluginSpawner>,
+    place: RunPosition,
+    state: PluginStatus,
+    questions: BTreeMap<u64, PendingConsult>,
     asked: u64,
     starts: u64,
     restarts: Vec<Timestamp>,
@@ -47,7 +47,7 @@ pub struct External {
 
 /// Where a run stands.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct RunPosition {
     /// Its id.
     pub run: RunId,
     /// Its journal.
@@ -59,9 +59,9 @@ pub struct Place {
 }
 
 /// The state of a program.
-enum State {
+enum PluginStatus {
     /// It runs.
-    Up(Up),
+    Up(RunningPlugin),
     /// It is to be started.
     Down,
     /// It is not started any more.
@@ -69,51 +69,51 @@ enum State {
 }
 
 /// A program that runs.
-struct Up {
-    outbox: Outbox,
+struct RunningPlugin {
+    outbox: PluginOutbox,
     /// Everything that was sent has been written.
     written: oneshot::Receiver<()>,
     /// Tells its companion that its stdin is closed.
     closed: oneshot::Sender<()>,
-    hello: Option<Hello>,
-    complaints: Complaints,
+    hello: Option<PluginHello>,
+    complaints: WarnOnce,
     missed: u64,
 }
 
 /// A question that waits for an answer.
-struct Pending {
-    question: Question,
-    answer: oneshot::Sender<Verdict>,
+struct PendingConsult {
+    question: Consultation,
+    answer: oneshot::Sender<ConsultVerdict>,
 }
 
 /// To the actor: a line of the program that was started so many times. Gives whether it was of use.
 #[derive(Message)]
 #[rtype(result = "bool")]
-struct Heard {
+struct PluginLineReceived {
     start: u64,
-    line: Line,
+    line: PluginLine,
 }
 
 /// To the actor: the program has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Ended(End);
+struct PluginEnded(PluginExit);
 
-impl External {
+impl ExternalPlugin {
     /// An actor for a program, which it starts when it is started itself; `ready` is told whether
     /// that was possible.
     #[must_use]
     pub fn new(
         plugin: PlugIn,
-        spawn: Box<dyn Spawn>,
-        place: Place,
+        spawn: Box<dyn PluginSpawner>,
+        place: RunPosition,
         ready: oneshot::Sender<Result<(), String>>,
     ) -> Self {
         Self {
             plugin,
             spawn,
             place,
-            state: State::Down,
+            state: PluginStatus::Down,
             questions: BTreeMap::new(),
             asked: 0,
             starts: 0,
@@ -125,7 +125,7 @@ impl External {
 
     /// The run goes on without the program, or not at all.
     fn be_gone(&mut self, why: &str, ctx: &mut Context<Self>) {
-        self.state = State::Gone;
+        self.state = PluginStatus::Gone;
         for id in self.questions.keys().copied().collect::<Vec<_>>() {
             self.give_up_on(id, why);
         }
@@ -138,14 +138,14 @@ impl External {
     }
 }
 
-fn send(outbox: &Outbox, told: &Told<'_>) {
+fn send(outbox: &PluginOutbox, told: &HostMessage<'_>) {
     match serde_json::to_string(told) {
         Ok(line) => outbox.send(line),
         Err(error) => tracing::error!("a message to a plug-in cannot be written: {error}"),
     }
 }
 
-impl Actor for External {
+impl Actor for ExternalPlugin {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -153,13 +153,13 @@ impl Actor for External {
     }
 }
 
-impl Handler<Published> for External {
+impl Handler<Published> for ExternalPlugin {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         self.place.seq = published.record.seq;
         self.place.total_cost = published.total_cost;
-        let State::Up(up) = &mut self.state else { return };
+        let PluginStatus::Up(up) = &mut self.state else { return };
         up.missed += published.missed;
         if !up.outbox.has_room() {
             if up.missed == published.missed {
@@ -171,7 +171,7 @@ impl Handler<Published> for External {
             up.missed += 1;
             return;
         }
-        let told = Told::Record {
+        let told = HostMessage::Record {
             record: &published.record,
             total_cost_usd: published.total_cost,
             missed: std::mem::take(&mut up.missed),
@@ -180,30 +180,30 @@ impl Handler<Published> for External {
     }
 }
 
-impl Handler<Consult> for External {
-    type Result = ResponseFuture<Verdict>;
+impl Handler<Consult> for ExternalPlugin {
+    type Result = ResponseFuture<ConsultVerdict>;
 
     fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> Self::Result {
         let failed = self.without_an_answer("has failed");
         let (answer, answered) = oneshot::channel();
-        if !matches!(self.state, State::Gone) {
+        if !matches!(self.state, PluginStatus::Gone) {
             self.asked += 1;
-            self.questions.insert(self.asked, Pending { question, answer });
+            self.questions.insert(self.asked, PendingConsult { question, answer });
             self.ask(self.asked);
         }
         Box::pin(async move { answered.await.unwrap_or(failed) })
     }
 }
 
-impl Handler<Finish> for External {
+impl Handler<FinishPublishing> for ExternalPlugin {
     type Result = ResponseFuture<()>;
 
     /// The program is told, and its end is waited for.
-    fn handle(&mut self, _: Finish, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) -> Self::Result {
         let (done, finished) = oneshot::channel();
-        if let State::Up(up) = std::mem::replace(&mut self.state, State::Gone) {
+        if let PluginStatus::Up(up) = std::mem::replace(&mut self.state, PluginStatus::Gone) {
             self.finishing = Some(done);
-            send(&up.outbox, &Told::Finish);
+            send(&up.outbox, &HostMessage::Finish);
             life::close(up.outbox, up.written, up.closed);
         }
         Box::pin(async move {
@@ -212,11 +212,11 @@ impl Handler<Finish> for External {
     }
 }
 
-impl Handler<Heard> for External {
+impl Handler<PluginLineReceived> for ExternalPlugin {
     type Result = bool;
 
-    fn handle(&mut self, heard: Heard, ctx: &mut Self::Context) -> bool {
-        if heard.start != self.starts || !matches!(self.state, State::Up(_)) {
+    fn handle(&mut self, heard: PluginLineReceived, ctx: &mut Self::Context) -> bool {
+        if heard.start != self.starts || !matches!(self.state, PluginStatus::Up(_)) {
             return false;
         }
         match self.hear(heard.line) {
@@ -229,10 +229,10 @@ impl Handler<Heard> for External {
     }
 }
 
-impl Handler<Ended> for External {
+impl Handler<PluginEnded> for ExternalPlugin {
     type Result = ();
 
-    fn handle(&mut self, Ended(end): Ended, ctx: &mut Self::Context) {
+    fn handle(&mut self, PluginEnded(end): PluginEnded, ctx: &mut Self::Context) {
         self.ended(&end, ctx);
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::part::Part;
+use super::part::TurnTranscript;
 use crate::domain::money::Usd;
 
 /// Writes what was printed in the turn of that name, a line at a time. A turn without a stream, as a
@@ -15,8 +15,8 @@ use crate::domain::money::Usd;
 /// # Errors
 /// What the system said.
 pub fn copy_turn(steps: &Path, name: &str, cost: Usd, out: File) -> io::Result<()> {
-    let mut array = Array { out: BufWriter::new(out), separator: "[\n" };
-    match Part::find(steps, name) {
+    let mut array = JsonArrayWriter { out: BufWriter::new(out), separator: "[\n" };
+    match TurnTranscript::find(steps, name) {
         None => array.push(&json!({ "type": "result", "total_cost_usd": cost }))?,
         Some(part) => {
             for line in part {
@@ -28,12 +28,12 @@ pub fn copy_turn(steps: &Path, name: &str, cost: Usd, out: File) -> io::Result<(
 }
 
 /// A JSON array that is written as it comes.
-struct Array {
+struct JsonArrayWriter {
     out: BufWriter<File>,
     separator: &'static str,
 }
 
-impl Array {
+impl JsonArrayWriter {
     fn push(&mut self, value: &Value) -> io::Result<()> {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
         let indented: Vec<String> = text.lines().map(|line| format!("  {line}")).collect();
@@ -53,8 +53,8 @@ impl Array {
 mod tests {
     use super::*;
     use crate::domain::id::MessageId;
-    use crate::domain::passage::Passage;
-    use crate::domain::usage::Spent;
+    use crate::domain::passage::TurnOffset;
+    use crate::domain::usage::ProcessSpending;
 
     fn extracted(steps: &Path, name: &str) -> Value {
         let out = steps.join("out.json");
@@ -74,10 +74,10 @@ mod tests {
         let second =
             "{\"type\":\"user\",\"uuid\":\"m\"}\n{\"type\":\"result\",\"result\":\"two\"}\n";
         write("main-1-0.jsonl", &format!("{first}{unasked}{second}{{\"type\":\"later\"}}\n"));
-        let passage = Passage {
+        let passage = TurnOffset {
             process: "main-1-0".to_owned(),
             from: first.len() as u64,
-            spent: Spent::default(),
+            spent: ProcessSpending::default(),
             message: MessageId::new("m"),
         };
         write("main-2-0.turn", &serde_json::to_string(&passage).expect("written"));

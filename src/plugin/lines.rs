@@ -4,15 +4,15 @@ use std::io::{ErrorKind, Write};
 
 use actix::{Actor, Context, Handler};
 
-use crate::actor::message::{Finish, Published};
+use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::printable::printable_json;
 
 /// Writes lines to a stream until its reader is gone.
-pub struct Lines {
+pub struct JsonLinesPlugin {
     stream: Option<Box<dyn Write + Send>>,
 }
 
-impl Lines {
+impl JsonLinesPlugin {
     /// Lines to this stream.
     #[must_use]
     pub fn new(stream: impl Write + Send + 'static) -> Self {
@@ -20,11 +20,11 @@ impl Lines {
     }
 }
 
-impl Actor for Lines {
+impl Actor for JsonLinesPlugin {
     type Context = Context<Self>;
 }
 
-impl Handler<Published> for Lines {
+impl Handler<Published> for JsonLinesPlugin {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
@@ -39,8 +39,8 @@ impl Handler<Published> for Lines {
     }
 }
 
-impl Handler<Finish> for Lines {
+impl Handler<FinishPublishing> for JsonLinesPlugin {
     type Result = ();
 
-    fn handle(&mut self, _: Finish, _: &mut Self::Context) {}
+    fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) {}
 }

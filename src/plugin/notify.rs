@@ -1,7 +1,7 @@
 //! The actor that has people told when a run needs them, or has ended.
 //!
 //! What is worth a word is decided in [`occasion`]; how it reaches someone is the business of whoever
-//! made the actor, and behind [`Deliver`]. Nothing here waits before the run's end.
+//! made the actor, and behind [`NotificationSink`]. Nothing here waits before the run's end.
 
 pub mod occasion;
 
@@ -9,11 +9,11 @@ use std::pin::Pin;
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 
-use self::occasion::{Notification, Occasions};
-use crate::actor::message::{Finish, Published};
+use self::occasion::{Notification, NotificationTracker};
+use crate::actor::message::{FinishPublishing, Published};
 
 /// How a notification reaches someone.
-pub trait Deliver: Send + 'static {
+pub trait NotificationSink: Send + 'static {
     /// Takes a notification over, at once.
     fn deliver(&self, notification: Notification);
 
@@ -22,24 +22,24 @@ pub trait Deliver: Send + 'static {
 }
 
 /// The actor.
-pub struct Notify<D> {
-    occasions: Occasions,
+pub struct NotificationPlugin<D> {
+    occasions: NotificationTracker,
     by: D,
 }
 
-impl<D: Deliver> Notify<D> {
+impl<D: NotificationSink> NotificationPlugin<D> {
     /// Tells of a run, as it stands, by these means.
     #[must_use]
-    pub fn new(occasions: Occasions, by: D) -> Self {
+    pub fn new(occasions: NotificationTracker, by: D) -> Self {
         Self { occasions, by }
     }
 }
 
-impl<D: Deliver + Unpin> Actor for Notify<D> {
+impl<D: NotificationSink + Unpin> Actor for NotificationPlugin<D> {
     type Context = Context<Self>;
 }
 
-impl<D: Deliver + Unpin> Handler<Published> for Notify<D> {
+impl<D: NotificationSink + Unpin> Handler<Published> for NotificationPlugin<D> {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
@@ -49,10 +49,10 @@ impl<D: Deliver + Unpin> Handler<Published> for Notify<D> {
     }
 }
 
-impl<D: Deliver + Unpin> Handler<Finish> for Notify<D> {
+impl<D: NotificationSink + Unpin> Handler<FinishPublishing> for NotificationPlugin<D> {
     type Result = ResponseFuture<()>;
 
-    fn handle(&mut self, _: Finish, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) -> Self::Result {
         if let Some(notification) = self.occasions.at_the_end() {
             self.by.deliver(notification);
         }

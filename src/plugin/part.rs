@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::domain::id::MessageId;
-use crate::domain::passage::Passage;
+use crate::domain::passage::TurnOffset;
 use crate::plain_file;
 use crate::process::stream::background::TurnRemainder;
-use crate::process::stream::{LONGEST_LINE, Stream};
+use crate::process::stream::{LONGEST_LINE, StreamParser};
 
 /// The longest file of where a turn stands, and of a prompt, in bytes.
 const MAX_PASSAGE: u64 = 1024 * 1024;
@@ -27,10 +27,10 @@ const PARTIAL_MESSAGE: &str = "stream_event";
 const CONTROL_RESPONSE: &str = "control_response";
 
 /// A turn's part of a stream: its lines, in order. One that is no JSON is a text.
-pub struct Part {
+pub struct TurnTranscript {
     stream: BufReader<File>,
     /// What has been read of it, by which its end is known; absent, if it ends with the stream.
-    read: Option<Stream>,
+    read: Option<StreamParser>,
     over: bool,
     /// The message that asked, if that is known.
     message: Option<MessageId>,
@@ -40,14 +40,14 @@ pub struct Part {
 
 /// What was said in a turn, as far as it has left a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct PromptAndReply {
     /// What the agent was told.
     pub prompt: Option<String>,
     /// Its final message; of a turn that has not ended, the last that it wrote.
     pub answer: Option<String>,
 }
 
-impl Part {
+impl TurnTranscript {
     /// The part of the turn of that name; none, if it has left no stream, as a script's does not.
     #[must_use]
     pub fn find(steps: &Path, name: &str) -> Option<Self> {
@@ -61,14 +61,14 @@ impl Part {
         };
         if let Ok(stream) = plain_file::open(&file(name, "jsonl")) {
             let prompt = Some(file(name, "prompt")).filter(|prompt| prompt.exists());
-            let read = prompt.is_none().then(Stream::default);
+            let read = prompt.is_none().then(StreamParser::default);
             return Some(part(stream, read, None, prompt));
         }
         let passage = plain_file::read(&file(name, "turn"), MAX_PASSAGE).ok()?;
-        let passage: Passage = serde_json::from_slice(&passage).ok()?;
+        let passage: TurnOffset = serde_json::from_slice(&passage).ok()?;
         let mut stream = plain_file::open(&file(&passage.process, "jsonl")).ok()?;
         stream.seek(SeekFrom::Start(passage.from)).ok()?;
-        let read = Stream::answer_to(passage.message.clone(), passage.spent);
+        let read = StreamParser::answer_to(passage.message.clone(), passage.spent);
         Some(part(stream, Some(read), Some(passage.message), None))
     }
 
@@ -76,8 +76,8 @@ impl Part {
     ///
     /// # Errors
     /// What the system said.
-    pub fn said(mut self) -> io::Result<Said> {
-        let mut said = Said::default();
+    pub fn said(mut self) -> io::Result<PromptAndReply> {
+        let mut said = PromptAndReply::default();
         if let Some(prompt) = self.prompt.take() {
             said.prompt =
                 Some(asked(&String::from_utf8_lossy(&plain_file::read(&prompt, MAX_PROMPT)?)));
@@ -150,7 +150,7 @@ impl Part {
     }
 }
 
-impl Iterator for Part {
+impl Iterator for TurnTranscript {
     type Item = io::Result<Value>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -161,7 +161,7 @@ impl Iterator for Part {
 }
 
 /// Returns whether a line, with its newline, is the last of the turn.
-fn ends(read: &mut Stream, line: &[u8]) -> bool {
+fn ends(read: &mut StreamParser, line: &[u8]) -> bool {
     read.feed(line).is_err() || read.remainder() == Some(TurnRemainder::Nothing)
 }
 
@@ -197,10 +197,13 @@ fn text(content: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::usage::Spent;
+    use crate::domain::usage::ProcessSpending;
 
-    fn said(steps: &Path, name: &str) -> Said {
-        Part::find(steps, name).expect("it has left a stream").said().expect("it can be read")
+    fn said(steps: &Path, name: &str) -> PromptAndReply {
+        TurnTranscript::find(steps, name)
+            .expect("it has left a stream")
+            .said()
+            .expect("it can be read")
     }
 
     fn asked(id: &str, text: &str) -> String {
@@ -243,17 +246,19 @@ mod tests {
         let first = [&asked("a", "first"), tool, &wrote("thinking aloud"), result].concat();
         let second = [&asked("m", "second"), &wrote("two"), "{\"type\":\"assi"].concat();
         write("main-1-0.jsonl", &format!("{first}{second}"));
-        let passage = Passage {
+        let passage = TurnOffset {
             process: "main-1-0".to_owned(),
             from: first.len() as u64,
-            spent: Spent::default(),
+            spent: ProcessSpending::default(),
             message: MessageId::new("m"),
         };
         write("main-2-0.turn", &serde_json::to_string(&passage).expect("written"));
-        let pair = |said: Said| (said.prompt.unwrap_or_default(), said.answer.unwrap_or_default());
+        let pair = |said: PromptAndReply| {
+            (said.prompt.unwrap_or_default(), said.answer.unwrap_or_default())
+        };
         assert_eq!(pair(said(steps.path(), "main-1-0")), ("first".into(), "one".into()));
         assert_eq!(pair(said(steps.path(), "main-2-0")), ("second".into(), "two".into()));
-        assert!(Part::find(steps.path(), "main-9-0").is_none());
+        assert!(TurnTranscript::find(steps.path(), "main-9-0").is_none());
     }
 
     #[test]

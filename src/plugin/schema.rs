@@ -3,13 +3,13 @@
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use crate::domain::consult::Question;
+use crate::domain::consult::Consultation;
 use crate::domain::event::Record;
-use crate::domain::protocol::{Answer, Said, Told, VERSION};
+use crate::domain::protocol::{ConsultAnswer, HostMessage, PluginMessage, VERSION};
 
 /// A part of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum ProtocolPart {
     /// Each line, in both directions.
     All,
     /// What a plug-in is told.
@@ -26,22 +26,22 @@ pub enum Part {
 
 /// The JSON Schema of a part.
 #[must_use]
-pub fn schema(part: Part) -> Value {
+pub fn schema(part: ProtocolPart) -> Value {
     match part {
-        Part::All => {
+        ProtocolPart::All => {
             let lines = |generator: &mut SchemaGenerator| {
                 json!({"anyOf": [
-                    generator.subschema_for::<Told<'static>>(),
-                    generator.subschema_for::<Said>(),
+                    generator.subschema_for::<HostMessage<'static>>(),
+                    generator.subschema_for::<PluginMessage>(),
                 ]})
             };
             document("all", "a line to a plug-in, or of one", lines)
         }
-        Part::Told => only::<Told<'static>>("told", "a line to a plug-in"),
-        Part::Said => only::<Said>("said", "a line of a plug-in"),
-        Part::Record => only::<Record>("record", "a record"),
-        Part::Consult => only::<Question>("consult", "a question"),
-        Part::Verdict => only::<Answer>("verdict", "an answer"),
+        ProtocolPart::Told => only::<HostMessage<'static>>("told", "a line to a plug-in"),
+        ProtocolPart::Said => only::<PluginMessage>("said", "a line of a plug-in"),
+        ProtocolPart::Record => only::<Record>("record", "a record"),
+        ProtocolPart::Consult => only::<Consultation>("consult", "a question"),
+        ProtocolPart::Verdict => only::<ConsultAnswer>("verdict", "an answer"),
     }
 }
 

@@ -3,14 +3,14 @@
 //! It stays calm: a headline, the agents that run, as many as fit, and a line for the rest.
 
 use super::sentence::date;
-use crate::actor::registry::{AgentView, Phase};
+use crate::actor::registry::{AgentStatus, AgentView};
 use crate::domain::money::Usd;
-use crate::domain::run::Status;
+use crate::domain::run::RunStatus;
 use crate::domain::time::Timestamp;
 
 /// The numbers of the headline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Headline {
+pub struct RunHeadline {
     /// The run.
     pub run: String,
     /// When it was taken up.
@@ -22,7 +22,7 @@ pub struct Headline {
     /// What it may spend.
     pub budget: Option<Usd>,
     /// Whether it goes on.
-    pub status: Status,
+    pub status: RunStatus,
     /// Before this time no turn starts, because the usage limit is reached.
     pub limited_until: Option<Timestamp>,
 }
@@ -30,7 +30,7 @@ pub struct Headline {
 /// The rows for a terminal of that size.
 #[must_use]
 pub fn rows(
-    headline: &Headline,
+    headline: &RunHeadline,
     views: &[AgentView],
     now: Timestamp,
     size: (u16, u16),
@@ -56,8 +56,9 @@ fn column<'text>(texts: impl Iterator<Item = &'text str>) -> usize {
     texts.map(str::len).max().unwrap_or(0).min(32)
 }
 
-fn head(headline: &Headline, views: &[AgentView], now: Timestamp) -> String {
-    let running = views.iter().filter(|view| matches!(view.phase, Phase::Running { .. })).count();
+fn head(headline: &RunHeadline, views: &[AgentView], now: Timestamp) -> String {
+    let running =
+        views.iter().filter(|view| matches!(view.phase, AgentStatus::Running { .. })).count();
     let mut parts =
         vec![format!("{running} running"), format!("{} waiting", views.len() - running)];
     let (ended, failed) = headline.ended;
@@ -73,7 +74,7 @@ fn head(headline: &Headline, views: &[AgentView], now: Timestamp) -> String {
     };
     let limited = headline.limited_until.filter(|&until| until > now);
     let state = match (headline.status, limited) {
-        (Status::Paused, _) => " · pausing".to_owned(),
+        (RunStatus::Paused, _) => " · pausing".to_owned(),
         (_, Some(until)) => format!(" · usage limit, goes on {}", date(until)),
         _ => String::new(),
     };
@@ -87,32 +88,32 @@ fn head(headline: &Headline, views: &[AgentView], now: Timestamp) -> String {
 
 fn row(view: &AgentView, now: Timestamp, (name, state): (usize, usize), waits: &str) -> String {
     let (doing, time) = match &view.phase {
-        Phase::Waiting => (waits.to_owned(), String::new()),
-        Phase::Parked => ("waiting for someone".to_owned(), String::new()),
-        Phase::Asking { node } => (format!("waiting for an answer to {node}"), String::new()),
-        Phase::Awaiting(other) => (format!("waiting for {other}"), String::new()),
-        Phase::Joining { needs, of } if needs == of => {
+        AgentStatus::Waiting => (waits.to_owned(), String::new()),
+        AgentStatus::Parked => ("waiting for someone".to_owned(), String::new()),
+        AgentStatus::Asking { node } => (format!("waiting for an answer to {node}"), String::new()),
+        AgentStatus::Awaiting(other) => (format!("waiting for {other}"), String::new()),
+        AgentStatus::Joining { needs, of } if needs == of => {
             (format!("waiting for {of} agents"), String::new())
         }
-        Phase::Joining { needs, of } => {
+        AgentStatus::Joining { needs, of } => {
             (format!("waiting for {needs} of {of} agents"), String::new())
         }
-        Phase::Blocked { awaiting } => (format!("waiting for {awaiting}"), String::new()),
-        Phase::Idle => ("idle".to_owned(), String::new()),
-        Phase::Walking => ("walking the graph".to_owned(), String::new()),
-        Phase::Delayed { until } => {
+        AgentStatus::Blocked { awaiting } => (format!("waiting for {awaiting}"), String::new()),
+        AgentStatus::Idle => ("idle".to_owned(), String::new()),
+        AgentStatus::Walking => ("walking the graph".to_owned(), String::new()),
+        AgentStatus::Delayed { until } => {
             ("waiting to be run again".to_owned(), format!("in {}", clock(until.since(now))))
         }
-        Phase::Staggered { until } => {
+        AgentStatus::Staggered { until } => {
             ("waiting to start".to_owned(), format!("in {}", clock(until.since(now))))
         }
-        Phase::Held { until, by } => {
+        AgentStatus::Held { until, by } => {
             (format!("held by {by}"), format!("in {}", clock(until.since(now))))
         }
-        Phase::Running { since, activity } if activity.is_empty() => {
+        AgentStatus::Running { since, activity } if activity.is_empty() => {
             ("starting".to_owned(), clock(now.since(*since)))
         }
-        Phase::Running { since, activity } => (activity.clone(), clock(now.since(*since))),
+        AgentStatus::Running { since, activity } => (activity.clone(), clock(now.since(*since))),
     };
     format!(
         "  {:name$}  {:state$}  {time:>6}  {:>8}  {doing}",
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
     use crate::domain::id::{AgentId, SessionId, StateName};
 
-    fn view(number: u32, phase: Phase) -> AgentView {
+    fn view(number: u32, phase: AgentStatus) -> AgentView {
         AgentView {
             id: AgentId::main().child(number),
             state: StateName::parse("WORKER.md").expect("a state"),
@@ -150,14 +151,14 @@ mod tests {
         }
     }
 
-    fn headline() -> Headline {
-        Headline {
+    fn headline() -> RunHeadline {
+        RunHeadline {
             run: "tour".into(),
             since: Timestamp(0),
             ended: (3, 1),
             spent: Usd::from_dollars(0.25),
             budget: Some(Usd::from_dollars(1.0)),
-            status: Status::Running,
+            status: RunStatus::Running,
             limited_until: None,
         }
     }
@@ -165,12 +166,12 @@ mod tests {
     #[test]
     fn it_tells_who_does_what() {
         let views = [
-            view(1, Phase::Running { since: Timestamp(60_000), activity: "Bash".into() }),
-            view(12, Phase::Waiting),
-            view(13, Phase::Delayed { until: Timestamp(67_000) }),
-            view(14, Phase::Staggered { until: Timestamp(67_000) }),
-            view(15, Phase::Joining { needs: 3, of: 5 }),
-            view(16, Phase::Joining { needs: 5, of: 5 }),
+            view(1, AgentStatus::Running { since: Timestamp(60_000), activity: "Bash".into() }),
+            view(12, AgentStatus::Waiting),
+            view(13, AgentStatus::Delayed { until: Timestamp(67_000) }),
+            view(14, AgentStatus::Staggered { until: Timestamp(67_000) }),
+            view(15, AgentStatus::Joining { needs: 3, of: 5 }),
+            view(16, AgentStatus::Joining { needs: 5, of: 5 }),
         ];
         assert_eq!(
             rows(&headline(), &views, Timestamp(65_000), (24, 100)),
@@ -188,7 +189,8 @@ mod tests {
 
     #[test]
     fn it_stays_calm_with_thousands() {
-        let views: Vec<AgentView> = (1..=5000).map(|number| view(number, Phase::Waiting)).collect();
+        let views: Vec<AgentView> =
+            (1..=5000).map(|number| view(number, AgentStatus::Waiting)).collect();
         let rows = rows(&headline(), &views, Timestamp(0), (24, 40));
         assert_eq!(rows.len(), 13);
         assert_eq!(rows[12], "  … and 4989 more");

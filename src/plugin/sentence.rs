@@ -6,21 +6,22 @@ mod program;
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-use crate::domain::event::{Command, Due, Event, GraphWalked, Record, StepFinished, TurnFailed};
+use crate::domain::event::{
+    Event, GraphWalked, NextAction, Record, RunCommand, StepFinished, TurnFailed,
+};
 use crate::domain::id::StateName;
 use crate::domain::ledger::cost_of;
 use crate::domain::printable::{one_line, printable_line};
 use crate::domain::refusal::headline;
-use crate::domain::settings::{Answerer, Settings};
+use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
-use crate::domain::turn::Cause;
+use crate::domain::turn::FailureCause;
 
 /// What happened, in a printable line without its time.
 #[must_use]
 pub fn sentence(record: &Record) -> String {
-    let names_them =
-        matches!(&record.event, Event::AgentFailed(failed) if failed.cause == Cause::ToolRefused);
+    let names_them = matches!(&record.event, Event::AgentFailed(failed) if failed.cause == FailureCause::ToolRefused);
     let charge = cost_of(&record.event).filter(|_| !names_them);
     let refused = charge.and_then(|charge| headline(charge.refused_tools));
     let refused = refused.map(|refused| format!("  ({refused})")).unwrap_or_default();
@@ -94,8 +95,8 @@ fn event_sentence(record: &Record) -> String {
         }
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run goes on{}", answered(settings)),
-        Event::CommandReceived { command: Command::Stop, .. } => "asked to stop".to_owned(),
-        Event::CommandReceived { command: Command::Answer(given), .. } => {
+        Event::CommandReceived { command: RunCommand::Stop, .. } => "asked to stop".to_owned(),
+        Event::CommandReceived { command: RunCommand::Answer(given), .. } => {
             format!("someone answers {}: {}", given.node, one_line(&given.text))
         }
     }
@@ -112,11 +113,13 @@ fn walked(event: &GraphWalked) -> String {
     let way = nodes[skipped..].join(" → ");
     let arrow = if way.is_empty() { "" } else { " → " };
     let next = match &event.due {
-        Due::Walk | Due::Nothing => event.node.to_string(),
-        Due::Operation(kind) => format!("{}: {kind}", event.node),
-        Due::Task(_) => format!("{}: a turn of Claude Code", event.node),
-        Due::Question(question) => format!("{}: asks: {}", event.node, one_line(&question.text)),
-        Due::Agent { birth, background } => {
+        NextAction::Walk | NextAction::Nothing => event.node.to_string(),
+        NextAction::Operation(kind) => format!("{}: {kind}", event.node),
+        NextAction::Task(_) => format!("{}: a turn of Claude Code", event.node),
+        NextAction::Question(question) => {
+            format!("{}: asks: {}", event.node, one_line(&question.text))
+        }
+        NextAction::Agent { birth, background } => {
             let waits = if *background { "" } else { ", and waits for it" };
             format!("{}: starts an agent at {}{waits}", event.node, birth.state)
         }
@@ -150,20 +153,24 @@ pub fn waiting(until: Timestamp) -> String {
 
 fn answered(settings: &Settings) -> &'static str {
     match settings.answerer {
-        Answerer::Claude => "",
-        Answerer::Scripted => ", answered by a script: no model is called",
+        AnswererKind::Claude => "",
+        AnswererKind::Scripted => ", answered by a script: no model is called",
     }
 }
 
 fn failed(event: &TurnFailed) -> String {
     let again = match event.cause {
-        Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic if !event.counts => "",
-        Cause::Crash
-        | Cause::Timeout
-        | Cause::Stall
-        | Cause::Throttle
-        | Cause::Panic
-        | Cause::Lost => "; it is run again",
+        FailureCause::Crash | FailureCause::Timeout | FailureCause::Stall | FailureCause::Panic
+            if !event.counts =>
+        {
+            ""
+        }
+        FailureCause::Crash
+        | FailureCause::Timeout
+        | FailureCause::Stall
+        | FailureCause::Throttle
+        | FailureCause::Panic
+        | FailureCause::Lost => "; it is run again",
         _ => "",
     };
     format!("{}  {}: {}: {}{again}", event.turn.agent, event.state, event.cause, event.message)
@@ -221,16 +228,16 @@ mod tests {
     use crate::domain::money::Usd;
     use crate::domain::refusal::{ToolRefusal, ToolRefusals};
     use crate::domain::time::Timestamp;
-    use crate::domain::transition::Tag;
+    use crate::domain::transition::TagName;
     use crate::domain::turn::TurnId;
-    use crate::domain::usage::Usage;
+    use crate::domain::usage::UsageByModel;
 
-    fn said(tag: Tag, attributes: &[(&str, &str)], body: &str) -> String {
+    fn said(tag: TagName, attributes: &[(&str, &str)], body: &str) -> String {
         said_with(tag, attributes, body, ToolRefusals::default())
     }
 
     fn said_with(
-        tag: Tag,
+        tag: TagName,
         attributes: &[(&str, &str)],
         body: &str,
         refused_tools: ToolRefusals,
@@ -246,7 +253,7 @@ mod tests {
             unasked: false,
             evaluator: None,
             cost_usd: Usd::from_dollars(0.05),
-            usage: Usage::default(),
+            usage: UsageByModel::default(),
             refused_tools,
             duration_ms: 1234,
             session_id: SessionId::new("s"),
@@ -261,13 +268,13 @@ mod tests {
 
     #[test]
     fn each_step_is_one_line() {
-        assert_eq!(said(Tag::Goto, &[], "B.md"), "main  A.md → B.md (goto)  $0.05  1.2s");
+        assert_eq!(said(TagName::Goto, &[], "B.md"), "main  A.md → B.md (goto)  $0.05  1.2s");
         assert_eq!(
-            said(Tag::Call, &[("return", "C.md")], "B.md"),
+            said(TagName::Call, &[("return", "C.md")], "B.md"),
             "main  A.md → B.md, returning to C.md (call)  $0.05  1.2s"
         );
         assert_eq!(
-            said(Tag::Fork, &[("next", "C.md")], "B.md"),
+            said(TagName::Fork, &[("next", "C.md")], "B.md"),
             "main  A.md → C.md, a new agent at B.md (fork)  $0.05  1.2s"
         );
         let refused = ToolRefusals {
@@ -275,10 +282,10 @@ mod tests {
             more: 0,
         };
         assert_eq!(
-            said_with(Tag::Goto, &[], "B.md", refused),
+            said_with(TagName::Goto, &[], "B.md", refused),
             "main  A.md → B.md (goto)  $0.05  1.2s  (2 tools were refused: Bash (2))"
         );
-        let long = said(Tag::Result, &[], &"many\nwords ".repeat(20));
+        let long = said(TagName::Result, &[], &"many\nwords ".repeat(20));
         assert!(
             long.contains("many words many") && long.contains("… (result)") && !long.contains('\n')
         );

@@ -23,12 +23,12 @@ const FAREWELL: Duration = Duration::from_secs(2);
 /// A shared way to the person in front of the screen.
 #[derive(Clone)]
 pub struct Terminal {
-    says: SyncSender<Said>,
+    says: SyncSender<TerminalRequest>,
     dropped: Arc<AtomicU64>,
     live: bool,
 }
 
-enum Said {
+enum TerminalRequest {
     Line(String),
     Rows(Vec<String>),
     Prompt(Option<String>),
@@ -80,32 +80,32 @@ impl Terminal {
 
     /// Prints a text, with all that is unprintable in it shown.
     pub fn line(&self, text: &str) {
-        self.say(Said::Line(printable(text)));
+        self.say(TerminalRequest::Line(printable(text)));
     }
 
     /// Redraws the live area.
     pub fn draw(&self, rows: &[String]) {
         if self.live {
-            self.say(Said::Rows(rows.iter().map(|row| printable_line(row)).collect()));
+            self.say(TerminalRequest::Rows(rows.iter().map(|row| printable_line(row)).collect()));
         }
     }
 
     /// Shows what is typed, in the last row of the live area, or nothing there.
     pub fn prompt(&self, row: Option<&str>) {
         if self.live {
-            self.say(Said::Prompt(row.map(printable_line)));
+            self.say(TerminalRequest::Prompt(row.map(printable_line)));
         }
     }
 
     /// Takes the live area away, once all that was said before is written, or after a moment.
     pub fn clear(&self) {
         let (done, cleared) = sync_channel(1);
-        if self.says.try_send(Said::Clear(done)).is_ok() {
+        if self.says.try_send(TerminalRequest::Clear(done)).is_ok() {
             let _ = cleared.recv_timeout(FAREWELL);
         }
     }
 
-    fn say(&self, said: Said) {
+    fn say(&self, said: TerminalRequest) {
         if let Err(TrySendError::Full(_)) = self.says.try_send(said) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -114,7 +114,7 @@ impl Terminal {
 
 /// Writes what is said until nobody can say anything more. A reader who is gone is not an error.
 fn write_all(
-    said: &Receiver<Said>,
+    said: &Receiver<TerminalRequest>,
     mut stream: impl Write,
     mut bar: Option<ProgressBar>,
     dropped: &AtomicU64,
@@ -127,16 +127,16 @@ fn write_all(
             line(&mut stream, bar.as_ref(), &note(lost));
         }
         match said {
-            Said::Line(text) => line(&mut stream, bar.as_ref(), &text),
-            Said::Rows(drawn) => {
+            TerminalRequest::Line(text) => line(&mut stream, bar.as_ref(), &text),
+            TerminalRequest::Rows(drawn) => {
                 rows = drawn;
                 draw(bar.as_ref(), &rows, prompt.as_ref());
             }
-            Said::Prompt(row) => {
+            TerminalRequest::Prompt(row) => {
                 prompt = row;
                 draw(bar.as_ref(), &rows, prompt.as_ref());
             }
-            Said::Clear(done) => {
+            TerminalRequest::Clear(done) => {
                 if let Some(bar) = bar.take() {
                     bar.finish_and_clear();
                 }

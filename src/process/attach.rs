@@ -3,23 +3,23 @@
 use tokio::task::spawn_blocking;
 
 use super::begin::unwritable;
-use super::claude::{Claude, Turn};
+use super::claude::{ClaudeRunner, WorkerTurn};
 use super::compaction;
 use super::leftover;
-use super::owned::Process;
-use super::stream::Stream;
+use super::owned::WorkerProcess;
+use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker::Worker;
-use crate::domain::turn::{Cause, Failure, StepInput};
+use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
 
-impl Claude {
+impl ClaudeRunner {
     /// Refuses a turn that seems to have begun and did not, as far as anyone can tell: the next one takes its place.
     pub(super) fn refuse_if_unproven(
         &self,
         input: &StepInput,
         files: &TurnFiles,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), TurnFailure> {
         if files.are_proven(&self.proofs) {
             return Ok(());
         }
@@ -27,7 +27,7 @@ impl Claude {
         let message = format!(
             "there is a stream of the turn {stem}, and no proof that raymond began it: nothing of it is believed"
         );
-        Err(Failure::new(Cause::Lost, message))
+        Err(TurnFailure::new(FailureCause::Lost, message))
     }
 
     /// A turn that was started before, with its process, if that still runs: the first of those that
@@ -36,7 +36,7 @@ impl Claude {
         &self,
         input: &StepInput,
         files: &TurnFiles,
-    ) -> Result<Turn, Failure> {
+    ) -> Result<WorkerTurn, TurnFailure> {
         let turn = &input.turn;
         let passage = files.passage();
         let name = passage.as_ref().map_or_else(|| turn.stem(), |passage| passage.process.clone());
@@ -49,7 +49,7 @@ impl Claude {
             .filter(|leftover| leftover.leads && leftover.process == name)
             .filter(|leftover| leftover::writes_to(leftover, &stream_file))
             .min_by_key(|leftover| leftover.started)
-            .map_or(Process::Gone, Process::Adopted);
+            .map_or(WorkerProcess::Gone, WorkerProcess::Adopted);
         let from = passage.as_ref().map_or(0, |passage| passage.from);
         compaction::recover(&stream_file, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
@@ -58,15 +58,15 @@ impl Claude {
         worker.cgroup = self.groups.find(&name);
         worker.slot = self.pool.free_slot();
         worker.life = Some(self.census.born());
-        let stream = passage.map_or_else(Stream::default, |passage| {
+        let stream = passage.map_or_else(StreamParser::default, |passage| {
             worker.spent = passage.spent.clone();
-            Stream::answer_to(passage.message, passage.spent)
+            StreamParser::answer_to(passage.message, passage.spent)
         });
         let background = input.options.background.unwrap_or_default();
         let mut stream = stream.with_background(background, BackgroundTasks::default());
         if files.is_marked_unkept() {
             stream.set_was_asked();
         }
-        Ok(Turn { worker, stream, took_over: false, attached: true })
+        Ok(WorkerTurn { worker, stream, took_over: false, attached: true })
     }
 }

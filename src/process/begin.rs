@@ -10,41 +10,41 @@ use std::time::Duration;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::claude::{Claude, Turn, first_sign};
-use super::follow::{Stop, stopped};
-use super::launch::Launch;
+use super::claude::{ClaudeRunner, WorkerTurn, first_sign};
+use super::follow::{StopLevel, stopped};
+use super::launch::WorkerLaunch;
 use super::message;
-use super::stream::Stream;
+use super::stream::StreamParser;
 use super::stream::background::BackgroundTasks;
 use super::transcript::TurnFiles;
-use super::worker::{Rest, Telling, Worker};
+use super::worker::{ShutdownMode, Worker, WriteTimeouts};
 use crate::domain::id::MessageId;
-use crate::domain::passage::Passage;
+use crate::domain::passage::TurnOffset;
 use crate::domain::process_reuse::{ProcessOptions, ProcessReuse, ProcessSwitch, reuse};
-use crate::domain::session::Origin;
-use crate::domain::turn::{Cause, Failure, StepInput};
+use crate::domain::session::SessionOrigin;
+use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
 use crate::domain::turn_options::TurnOptions;
-use crate::domain::usage::Spent;
+use crate::domain::usage::ProcessSpending;
 use crate::domain::widening::effective_permission;
 use crate::fault::point;
 
-type StopReceiver = watch::Receiver<Stop>;
+type StopReceiver = watch::Receiver<StopLevel>;
 
-impl Claude {
+impl ClaudeRunner {
     /// Begins a turn: in the process that waits for it, or in a new one.
     pub(super) async fn begin(
         &self,
         input: &StepInput,
         files: &TurnFiles,
         stop: &mut StopReceiver,
-    ) -> Result<Turn, Failure> {
+    ) -> Result<WorkerTurn, TurnFailure> {
         self.refuse_if_stopped()?;
         let turn = match self.pool.take(&input.session) {
             Some(worker) => {
                 if let Some(switches) = self.switches(&worker, input) {
                     self.go_on(worker, &switches, input, files, stop).await?
                 } else {
-                    worker.rest(&self.marker, stop, Rest::Patiently).await;
+                    worker.rest(&self.marker, stop, ShutdownMode::Patiently).await;
                     None
                 }
             }
@@ -64,7 +64,7 @@ impl Claude {
         input: &StepInput,
         files: &TurnFiles,
         stop: &mut StopReceiver,
-    ) -> Result<Turn, Failure> {
+    ) -> Result<WorkerTurn, TurnFailure> {
         forget(files)?;
         self.refuse_if_stopped()?;
         self.start(input, stop).await
@@ -78,12 +78,12 @@ impl Claude {
         input: &StepInput,
         files: &TurnFiles,
         stop: &mut StopReceiver,
-    ) -> Result<Option<Turn>, Failure> {
+    ) -> Result<Option<WorkerTurn>, TurnFailure> {
         if worker.process.has_ended() {
-            worker.rest(&self.marker, stop, Rest::Soon).await;
+            worker.rest(&self.marker, stop, ShutdownMode::Soon).await;
             return Ok(None);
         }
-        let passage = Passage {
+        let passage = TurnOffset {
             process: worker.files.name.clone(),
             from: worker.follower.position(),
             spent: worker.spent.clone(),
@@ -102,21 +102,25 @@ impl Claude {
         let model = input.model.clone().or(worker.options.model);
         worker.options = ProcessOptions { model, turn: input.options.clone() };
         said.push_str(&message::prompt(&passage.message, &input.prompt));
-        let waits = Telling { longest: first_sign(input), ..telling(input) };
+        let waits = WriteTimeouts { longest: first_sign(input), ..telling(input) };
         let told = worker.tell(&said, stop, waits).await;
         point("passage.asked");
         if !told && worker.process.has_ended() {
-            worker.rest(&self.marker, stop, Rest::Soon).await;
+            worker.rest(&self.marker, stop, ShutdownMode::Soon).await;
             forget(files)?;
             return Ok(None);
         }
         let tasks = worker.background.left_running();
         let stream = answer_to(passage.message, passage.spent, tasks, input);
-        Ok(Some(Turn { worker, stream, took_over: true, attached: false }))
+        Ok(Some(WorkerTurn { worker, stream, took_over: true, attached: false }))
     }
 
     /// Starts a process for a turn.
-    async fn start(&self, input: &StepInput, stop: &mut StopReceiver) -> Result<Turn, Failure> {
+    async fn start(
+        &self,
+        input: &StepInput,
+        stop: &mut StopReceiver,
+    ) -> Result<WorkerTurn, TurnFailure> {
         let told = input.prompt.len() <= message::LONGEST_PROMPT;
         let id = new_message();
         let mut said = String::new();
@@ -130,7 +134,7 @@ impl Claude {
             () = stopped(stop) => None,
         };
         self.refuse_if_stopped()?;
-        let launch = Launch {
+        let launch = WorkerLaunch {
             name: input.turn.stem(),
             slot,
             agent: Some(&input.turn.agent),
@@ -149,7 +153,7 @@ impl Claude {
             point("spawn.asked");
         }
         let stream = answer_to(id, worker.spent.clone(), BackgroundTasks::default(), input);
-        Ok(Turn { worker, stream, took_over: false, attached: false })
+        Ok(WorkerTurn { worker, stream, took_over: false, attached: false })
     }
 
     /// Returns how a process has to be switched to serve a turn; `None` if it cannot serve it. The
@@ -159,7 +163,7 @@ impl Claude {
         if !sees || worker.output != input.output || input.prompt.len() > message::LONGEST_PROMPT {
             return None;
         }
-        let ahead = input.session.origin == Origin::Fresh;
+        let ahead = input.session.origin == SessionOrigin::Fresh;
         let needs = ProcessOptions { model: input.model.clone(), turn: input.options.clone() };
         let permission = effective_permission(&self.settings);
         match reuse(&worker.options, &needs, &permission, ahead) {
@@ -177,37 +181,37 @@ impl Claude {
         self.own_system_prompts.get()
     }
 
-    pub(super) fn refuse_if_stopped(&self) -> Result<(), Failure> {
-        if self.stops.told() == Stop::No {
+    pub(super) fn refuse_if_stopped(&self) -> Result<(), TurnFailure> {
+        if self.stops.told() == StopLevel::No {
             return Ok(());
         }
         let message = "the turn was not started because the run was told to stop";
-        Err(Failure::new(Cause::Interrupted, message))
+        Err(TurnFailure::new(FailureCause::Interrupted, message))
     }
 }
 
 /// How long a process may take to read what it is told.
-fn telling(input: &StepInput) -> Telling {
+fn telling(input: &StepInput) -> WriteTimeouts {
     let [longest, grace] =
         [input.limits.idle_timeout_ms, input.limits.shutdown_ms].map(Duration::from_millis);
-    Telling { longest, grace }
+    WriteTimeouts { longest, grace }
 }
 
 fn answer_to(
     message: MessageId,
-    total: Spent,
+    total: ProcessSpending,
     tasks: BackgroundTasks,
     input: &StepInput,
-) -> Stream {
+) -> StreamParser {
     let background = input.options.background.unwrap_or_default();
-    Stream::answer_to(message, total).with_background(background, tasks)
+    StreamParser::answer_to(message, total).with_background(background, tasks)
 }
 
 fn new_message() -> MessageId {
     MessageId::new(&Uuid::new_v4().to_string())
 }
 
-fn forget(files: &TurnFiles) -> Result<(), Failure> {
+fn forget(files: &TurnFiles) -> Result<(), TurnFailure> {
     match std::fs::remove_file(&files.passage) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(unwritable(&files.passage, &error))
@@ -216,6 +220,9 @@ fn forget(files: &TurnFiles) -> Result<(), Failure> {
     }
 }
 
-pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(Cause::Storage, format!("{}: cannot be written: {error}", path.display()))
+pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> TurnFailure {
+    TurnFailure::new(
+        FailureCause::Storage,
+        format!("{}: cannot be written: {error}", path.display()),
+    )
 }

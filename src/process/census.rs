@@ -12,12 +12,12 @@ const GROWN: Duration = Duration::from_secs(5);
 
 /// A process's life; it lasts as long as this is held.
 #[derive(Debug)]
-pub struct Life {
+pub struct ProcessLifetime {
     began: Instant,
     idle: Cell<bool>,
 }
 
-impl Life {
+impl ProcessLifetime {
     /// It waits for a turn, or has one.
     pub fn set_idle(&self, idle: bool) {
         self.idle.set(idle);
@@ -26,12 +26,12 @@ impl Life {
 
 /// All lives.
 #[derive(Debug, Default)]
-pub struct Census(RefCell<Vec<Weak<Life>>>);
+pub struct ProcessCounts(RefCell<Vec<Weak<ProcessLifetime>>>);
 
-impl Census {
+impl ProcessCounts {
     /// One more.
-    pub fn born(&self) -> Rc<Life> {
-        let life = Rc::new(Life { began: Instant::now(), idle: Cell::new(false) });
+    pub fn born(&self) -> Rc<ProcessLifetime> {
+        let life = Rc::new(ProcessLifetime { began: Instant::now(), idle: Cell::new(false) });
         let mut lives = self.0.borrow_mut();
         lives.retain(|life| life.strong_count() > 0);
         lives.push(Rc::downgrade(&life));
@@ -42,7 +42,7 @@ impl Census {
     #[must_use]
     pub fn grown_at_work(&self) -> usize {
         let lives = self.0.borrow();
-        let grown = |life: &Rc<Life>| !life.idle.get() && life.began.elapsed() > GROWN;
+        let grown = |life: &Rc<ProcessLifetime>| !life.idle.get() && life.began.elapsed() > GROWN;
         lives.iter().filter_map(Weak::upgrade).filter(grown).count()
     }
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use super::command::Marker;
+use super::command::EnvironmentMarker;
 use super::group;
 use crate::fault::may_use_cgroups;
 
@@ -41,7 +41,7 @@ pub struct RunGroups {
 impl RunGroups {
     /// The groups of a run whose streams are in `steps`; none is made yet.
     #[must_use]
-    pub fn of(marker: &Marker, steps: &Path) -> Self {
+    pub fn of(marker: &EnvironmentMarker, steps: &Path) -> Self {
         let identity = std::fs::metadata(&marker.dir).ok().filter(|_| may_use_cgroups());
         let name =
             identity.map(|dir| format!("{PREFIX}{:x}-{:x}-{}", dir.dev(), dir.ino(), marker.run));
@@ -193,26 +193,26 @@ fn remove_abandoned(own: &Path) {
 
 /// Where the groups are mounted, and which of them the mount begins at.
 #[derive(Debug, PartialEq, Eq)]
-struct Mount {
+struct CgroupMount {
     at: PathBuf,
     root: PathBuf,
 }
 
-fn mount() -> Option<Mount> {
+fn mount() -> Option<CgroupMount> {
     parse_mount(&std::fs::read_to_string("/proc/self/mountinfo").ok()?)
 }
 
-fn parse_mount(text: &str) -> Option<Mount> {
+fn parse_mount(text: &str) -> Option<CgroupMount> {
     text.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(3);
         let (root, at) = (fields.next()?, fields.next()?);
-        kind.starts_with("cgroup2 ").then(|| Mount { at: at.into(), root: root.into() })
+        kind.starts_with("cgroup2 ").then(|| CgroupMount { at: at.into(), root: root.into() })
     })
 }
 
 /// The directory of the group that this process is in.
-fn below_own(mount: &Mount) -> Option<PathBuf> {
+fn below_own(mount: &CgroupMount) -> Option<PathBuf> {
     let text = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = text.lines().find_map(|line| line.strip_prefix("0::"))?;
     let below = Path::new(own).strip_prefix(&mount.root).ok()?;
@@ -233,7 +233,7 @@ mod tests {
         let text = "24 1 0:22 / /proc rw - proc proc rw\n\
             30 24 0:26 / /sys/fs/cgroup/cpu rw shared:1 - cgroup cgroup rw,cpu\n\
             31 24 0:27 /a /sys/fs/cgroup/unified rw,relatime shared:2 master:3 - cgroup2 cgroup2 rw\n";
-        let found = Mount { at: "/sys/fs/cgroup/unified".into(), root: "/a".into() };
+        let found = CgroupMount { at: "/sys/fs/cgroup/unified".into(), root: "/a".into() };
         assert_eq!(parse_mount(text), Some(found));
         assert_eq!(parse_mount("24 1 0:22 / /proc rw - proc proc rw\n"), None);
     }

@@ -16,29 +16,29 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
-use super::census::Census;
+use super::census::ProcessCounts;
 use super::cgroup::RunGroups;
-use super::command::Marker;
+use super::command::EnvironmentMarker;
 use super::config_files::remove_all_configs_but;
 use super::copy_check::CopyCheck;
-use super::follow::{End, Stop, Waits, follow};
-use super::home::Homes;
+use super::follow::{FollowEnd, FollowTimeouts, StopLevel, follow};
+use super::home::WorkingDirs;
 use super::leftover;
-use super::machine::{self, Gauge};
-use super::notice::Notice;
+use super::machine::{self, MemoryProbe};
+use super::notice::TurnNotice;
 use super::option_flags::WorkflowFolders;
 use super::orphan;
-use super::pool::Pool;
-use super::stops::Stops;
-use super::stream::Stream;
+use super::pool::WorkerPool;
+use super::stops::CancellationTokens;
+use super::stream::StreamParser;
 use super::transcript::TurnFiles;
-use super::worker::{Rest, Worker};
+use super::worker::{ShutdownMode, Worker};
 use super::write_watch::WriteWatches;
 use crate::domain::capacity;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::program_version::version_warning;
 use crate::domain::settings::{MaxProcs, Settings};
-use crate::domain::turn::{Failure, StepInput, StepOutcome, TurnId};
+use crate::domain::turn::{StepInput, StepOutcome, TurnFailure, TurnId};
 use crate::proof::StepProofs;
 
 /// How long the last processes of a run may take to end before they are ended.
@@ -50,10 +50,10 @@ const FIRST_SIGN: Duration = Duration::from_secs(10);
 
 /// Claude Code, as a run uses it.
 #[derive(Debug)]
-pub struct Claude {
+pub struct ClaudeRunner {
     pub(super) program: PathBuf,
     pub(super) settings: Settings,
-    pub(super) homes: Homes,
+    pub(super) homes: WorkingDirs,
     /// The workflow's folder, below which the files of options are.
     pub(super) folders: WorkflowFolders,
     /// The names of the variables that processes inherit.
@@ -61,12 +61,12 @@ pub struct Claude {
     pub(super) steps: PathBuf,
     pub(super) proofs: StepProofs,
     pub(super) copy_check: CopyCheck,
-    pub(super) marker: Marker,
-    pub(super) pool: Rc<Pool>,
-    pub(super) stops: Stops,
+    pub(super) marker: EnvironmentMarker,
+    pub(super) pool: Rc<WorkerPool>,
+    pub(super) stops: CancellationTokens,
     capacity: usize,
-    pub(super) gauge: Gauge,
-    pub(super) census: Census,
+    pub(super) gauge: MemoryProbe,
+    pub(super) census: ProcessCounts,
     pub(super) groups: RunGroups,
     pub(super) starts_ahead: Cell<bool>,
     warned_of_version: Cell<bool>,
@@ -78,26 +78,26 @@ pub struct Claude {
 
 /// A turn that is being run.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct WorkerTurn {
     pub(super) worker: Worker,
-    pub(super) stream: Stream,
+    pub(super) stream: StreamParser,
     /// Its process has served other turns before, and may turn out to have died since.
     pub(super) took_over: bool,
     /// It was begun by an earlier runtime, or an actor that failed.
     pub(super) attached: bool,
 }
 
-impl Claude {
+impl ClaudeRunner {
     /// Claude Code under a run's settings; `steps` is where the turns' files go.
     #[must_use]
     pub fn new(
         program: PathBuf,
         settings: Settings,
-        homes: Homes,
+        homes: WorkingDirs,
         steps: PathBuf,
-        marker: Marker,
+        marker: EnvironmentMarker,
     ) -> Self {
-        let gauge = Gauge::default();
+        let gauge = MemoryProbe::default();
         let groups = RunGroups::of(&marker, &steps);
         let writes = WriteWatches::of(steps.clone());
         let has_served = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
@@ -115,11 +115,11 @@ impl Claude {
             proofs: StepProofs::default(),
             copy_check: CopyCheck::default(),
             marker,
-            pool: Rc::new(Pool::new(capacity)),
-            stops: Stops::default(),
+            pool: Rc::new(WorkerPool::new(capacity)),
+            stops: CancellationTokens::default(),
             capacity,
             gauge,
-            census: Census::default(),
+            census: ProcessCounts::default(),
             groups,
             starts_ahead: Cell::new(false),
             warned_of_version: Cell::new(false),
@@ -147,7 +147,7 @@ impl Claude {
     }
 
     /// Runs a turn, or attaches to it; `notices` is told what it is seen doing.
-    pub async fn run(&self, input: &StepInput, notices: impl Fn(Notice<'_>)) -> StepOutcome {
+    pub async fn run(&self, input: &StepInput, notices: impl Fn(TurnNotice<'_>)) -> StepOutcome {
         let mut stop = self.stops.of_turn(&input.turn.agent);
         let outcome = self.turn(input, &mut stop, notices).await;
         self.stops.forget(&input.turn.agent);
@@ -160,7 +160,7 @@ impl Claude {
     }
 
     /// Tells running turns to stop, and those that are yet to start not to.
-    pub fn stop_all(&self, how: Stop) {
+    pub fn stop_all(&self, how: StopLevel) {
         self.stops.stop_all(how);
         for worker in self.pool.drain() {
             self.retire(worker);
@@ -241,15 +241,15 @@ impl Claude {
     /// Sees a process to its end, beside everything else.
     pub(super) fn retire(&self, worker: Worker) {
         let (marker, stop) = (self.marker.clone(), self.stops.of_run());
-        spawn_local(async move { worker.rest(&marker, &stop, Rest::Patiently).await });
+        spawn_local(async move { worker.rest(&marker, &stop, ShutdownMode::Patiently).await });
     }
 
     async fn turn(
         &self,
         input: &StepInput,
-        stop: &mut watch::Receiver<Stop>,
-        notices: impl Fn(Notice<'_>),
-    ) -> Result<StepOutcome, Failure> {
+        stop: &mut watch::Receiver<StopLevel>,
+        notices: impl Fn(TurnNotice<'_>),
+    ) -> Result<StepOutcome, TurnFailure> {
         let files = TurnFiles::of(&self.steps, &input.turn);
         let mut turn = if files.are_there() {
             self.refuse_if_unproven(input, &files)?;
@@ -258,8 +258,8 @@ impl Claude {
             self.begin(input, &files, stop).await?
         };
         let mut end = self.watch(&mut turn, input, stop, &notices).await;
-        if turn.took_over && matches!(end, End::Exited(_) | End::Deaf) {
-            turn.worker.end(&self.marker, stop, Rest::Soon).await;
+        if turn.took_over && matches!(end, FollowEnd::Exited(_) | FollowEnd::Deaf) {
+            turn.worker.end(&self.marker, stop, ShutdownMode::Soon).await;
         }
         if turn.took_over && turn.worker.process.has_ended() && turn.is_unheard().await {
             turn = self.replace(input, &files, stop).await?;
@@ -270,36 +270,36 @@ impl Claude {
 
     async fn watch(
         &self,
-        turn: &mut Turn,
+        turn: &mut WorkerTurn,
         input: &StepInput,
-        stop: &mut watch::Receiver<Stop>,
-        notices: &impl Fn(Notice<'_>),
-    ) -> End {
+        stop: &mut watch::Receiver<StopLevel>,
+        notices: &impl Fn(TurnNotice<'_>),
+    ) -> FollowEnd {
         let (throttled, refused) = (Cell::new(0), Cell::new(0));
-        let Turn { worker, stream, took_over, .. } = turn;
+        let WorkerTurn { worker, stream, took_over, .. } = turn;
         let Worker { process, follower, files, .. } = worker;
         let for_first_sign = took_over.then(|| first_sign(input));
         let watch = self.writes.watch(&files.stream);
-        let waits = Waits { limits: input.limits, for_first_sign, watch };
+        let waits = FollowTimeouts { limits: input.limits, for_first_sign, watch };
         follow(process, follower, stream, stop, waits, |stream| {
             self.warn_of_version(stream);
             if let Some(seen) = &stream.activity {
-                notices(Notice::Active(seen));
+                notices(TurnNotice::Active(seen));
             }
             if stream.throttled > throttled.replace(stream.throttled) {
-                notices(Notice::Throttled);
+                notices(TurnNotice::Throttled);
             }
             if let Some((seen, refusal)) = stream.refused.latest()
                 && seen > refused.replace(seen)
             {
-                notices(Notice::Refused(refusal));
+                notices(TurnNotice::Refused(refusal));
             }
         })
         .await
     }
 
     /// Warns once of a program that is older than supported or newer than tested.
-    fn warn_of_version(&self, stream: &Stream) {
+    fn warn_of_version(&self, stream: &StreamParser) {
         if !self.warned_of_version.get()
             && let Some(warning) = stream.version.as_deref().and_then(version_warning)
         {
@@ -314,7 +314,7 @@ pub(super) fn first_sign(input: &StepInput) -> Duration {
     FIRST_SIGN.min(Duration::from_millis(input.limits.idle_timeout_ms) / 2)
 }
 
-impl Turn {
+impl WorkerTurn {
     /// Whether nothing at all has come of it.
     async fn is_unheard(&mut self) -> bool {
         let read = self.worker.follower.read_to_end(&mut self.stream).await;

@@ -7,8 +7,8 @@ use super::option_flags::{WorkflowFolders, denied_tools, option_flags};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::money::Usd;
 use crate::domain::process_reuse::ProcessOptions;
-use crate::domain::session::{Origin, Session};
-use crate::domain::settings::{Permission, Settings};
+use crate::domain::session::{Session, SessionOrigin};
+use crate::domain::settings::{RunPermission, Settings};
 use crate::domain::turn_options::PermissionMode;
 
 /// What a process may spend at the most, over all its turns: then they end with an error.
@@ -56,8 +56,10 @@ pub fn arguments(
     let own_mode = options.turn.permission_mode;
     match &settings.permission {
         _ if own_mode.is_some() => {}
-        Permission::Mode(mode) => arguments.extend(["--permission-mode".to_owned(), mode.clone()]),
-        Permission::SkipAll => arguments.push(SKIP_ALL.to_owned()),
+        RunPermission::Mode(mode) => {
+            arguments.extend(["--permission-mode".to_owned(), mode.clone()])
+        }
+        RunPermission::SkipAll => arguments.push(SKIP_ALL.to_owned()),
     }
     arguments.extend(denied_tools(&options.turn, folders));
     arguments.extend(settings.claude_args.iter().cloned());
@@ -96,9 +98,9 @@ fn given_most(arguments: &[String]) -> Option<Usd> {
 fn origin(session: &Session) -> Vec<String> {
     let id = session.id.to_string();
     match &session.origin {
-        Origin::Fresh => vec!["--session-id".to_owned(), id],
-        Origin::Resumed => vec!["--resume".to_owned(), id],
-        Origin::Branch { from, at } => {
+        SessionOrigin::Fresh => vec!["--session-id".to_owned(), id],
+        SessionOrigin::Resumed => vec!["--resume".to_owned(), id],
+        SessionOrigin::Branch { from, at } => {
             let mut arguments: Vec<String> =
                 ["--resume", from.as_str(), "--fork-session", "--session-id", &id]
                     .map(str::to_owned)
@@ -113,7 +115,7 @@ fn origin(session: &Session) -> Vec<String> {
 
 /// What marks every process of a run, and of a turn, in its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marker {
+pub struct EnvironmentMarker {
     /// The run.
     pub run: RunId,
     /// The directory of all runs, as an absolute path.
@@ -126,7 +128,7 @@ const RUN: &str = "RAYMOND_RUN";
 /// The variable that a run in the background has, so that the turn it was started from leaves it alone.
 pub const DETACHED: &str = "RAYMOND_DETACHED";
 
-impl Marker {
+impl EnvironmentMarker {
     /// The variables that a process gets on top of the caller's environment. `process` is the name
     /// of its files; the agent is not known of one that is started ahead of its first turn.
     #[must_use]
@@ -248,7 +250,7 @@ mod tests {
     #[test]
     fn permissions_and_further_arguments_are_passed_on() {
         let settings = Settings {
-            permission: Permission::SkipAll,
+            permission: RunPermission::SkipAll,
             claude_args: vec!["--effort".into(), "low".into()],
             ..Settings::default()
         };
@@ -275,24 +277,25 @@ mod tests {
             "--session-id a {DENIED} WebFetch --effort low --permission-mode plan --effort high"
         );
         assert!(line.ends_with(&expected), "{line}");
-        let skips = Settings { permission: Permission::SkipAll, ..Settings::default() };
+        let skips = Settings { permission: RunPermission::SkipAll, ..Settings::default() };
         let line = shown(&Session::fresh(SessionId::new("a")), &options, &skips);
         assert!(!line.contains("--dangerously-skip-permissions"), "{line}");
     }
 
     #[test]
     fn a_process_is_known_by_its_environment() {
-        let marker = Marker { run: RunId::parse("r").expect("an id"), dir: "/x/.raymond".into() };
+        let marker =
+            EnvironmentMarker { run: RunId::parse("r").expect("an id"), dir: "/x/.raymond".into() };
         let bytes: Vec<u8> = marker
             .variables("main-2-0", Some(&AgentId::main()))
             .iter()
             .flat_map(|(name, value)| format!("{name}={value}\0").into_bytes())
             .collect();
         assert_eq!(marker.process_of(&bytes), Some("main-2-0"));
-        let other = Marker { dir: "/y/.raymond".into(), ..marker };
+        let other = EnvironmentMarker { dir: "/y/.raymond".into(), ..marker };
         assert_eq!(other.process_of(&bytes), None);
         assert_eq!(other.process_of(b""), None);
-        let marker = Marker { dir: "/x/.raymond".into(), ..other.clone() };
+        let marker = EnvironmentMarker { dir: "/x/.raymond".into(), ..other.clone() };
         assert!(other.is_of_others(&bytes) && !marker.is_of_others(&bytes));
         assert!(!marker.is_of_others(b"") && !marker.is_of_others(b"PATH=/bin\0"));
         assert!(marker.is_of_others(b"RAYMOND_DETACHED=1\0"));

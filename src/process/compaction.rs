@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::stream::partial::Compacted;
+use super::stream::partial::CompactedLengths;
 use crate::fault::point;
 use crate::plain_file;
 
@@ -102,11 +102,12 @@ impl TurnRegion {
         file: &File,
         read: u64,
         mut keep: impl FnMut(&[u8]) -> Result<()>,
-    ) -> Result<Compacted> {
+    ) -> Result<CompactedLengths> {
         let mut reader = file;
         reader.seek(SeekFrom::Start(self.from))?;
         let mut lines = BufReader::new(reader.take(self.end.saturating_sub(self.from)));
-        let (mut compacted, mut at, mut line) = (Compacted::default(), self.from, Vec::new());
+        let (mut compacted, mut at, mut line) =
+            (CompactedLengths::default(), self.from, Vec::new());
         while lines.read_until(b'\n', &mut line)? > 0 {
             let length = line.len() as u64;
             if compacted.push(&line, read.saturating_sub(at).min(length)) {
@@ -201,7 +202,7 @@ fn move_to_front(file: &File, region: TurnRegion, kept: KeptLines) -> Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::stream::Stream;
+    use crate::process::stream::StreamParser;
 
     const EARLIER: &str = "{\"type\":\"result\",\"result\":\"earlier\"}\n";
     const INIT: &str = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
@@ -313,7 +314,7 @@ mod tests {
         let kept = [INIT, SAID, RESULT].concat();
         let file = OpenOptions::new().write(true).open(&path).expect("opened");
         file.write_all_at(kept.as_bytes(), from).expect("written");
-        let mut read = Stream::default();
+        let mut read = StreamParser::default();
         let from = usize::try_from(from).expect("short");
         read.feed(&content(&path).as_bytes()[from..]).expect("short lines");
         let result = read.result.as_ref().expect("a result");

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::spawn_blocking;
 
-use super::command::{Marker, locate};
+use super::command::{EnvironmentMarker, locate};
 use super::environment::{NamedVariables, passed_on};
-use super::orphan::{Purpose, start_noted};
-use super::verdict::Exit;
+use super::orphan::{ProcessPurpose, start_noted};
+use super::verdict::ProcessExit;
 use super::{group, leftover};
 
 /// How long a plug-in that was left behind may take to end when it is asked to.
@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// What to start.
 #[derive(Debug, Clone)]
-pub struct Start {
+pub struct PluginProcessSpec {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The directory it works in.
@@ -38,7 +38,7 @@ pub struct Start {
 
 /// A running program.
 #[derive(Debug)]
-pub struct Companion {
+pub struct PluginProcess {
     child: Child,
     leader: u32,
     ended: bool,
@@ -46,7 +46,7 @@ pub struct Companion {
 
 /// Where it is told things, and heard.
 #[derive(Debug)]
-pub struct Pipes {
+pub struct PluginPipes {
     /// Its stdin.
     pub stdin: ChildStdin,
     /// Its stdout.
@@ -55,7 +55,7 @@ pub struct Pipes {
     pub stderr: ChildStderr,
 }
 
-impl Start {
+impl PluginProcessSpec {
     /// Where its program is.
     ///
     /// # Errors
@@ -71,12 +71,12 @@ impl Start {
     }
 }
 
-impl Companion {
+impl PluginProcess {
     /// Starts it.
     ///
     /// # Errors
     /// What the system said.
-    pub fn start(start: &Start) -> std::io::Result<(Self, Pipes)> {
+    pub fn start(start: &PluginProcessSpec) -> std::io::Result<(Self, PluginPipes)> {
         let mut command = Command::new(start.program()?);
         command
             .args(start.command.iter().skip(1))
@@ -87,21 +87,21 @@ impl Companion {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let mut child = start_noted(Purpose::Beside, || command.spawn(), Child::id)?;
+        let mut child = start_noted(ProcessPurpose::Beside, || command.spawn(), Child::id)?;
         let leader = child.id().unwrap_or(0);
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let companion = Self { child, leader, ended: false };
         match pipes {
             (Some(stdin), Some(stdout), Some(stderr)) => {
-                Ok((companion, Pipes { stdin, stdout, stderr }))
+                Ok((companion, PluginPipes { stdin, stdout, stderr }))
             }
             _ => Err(ErrorKind::BrokenPipe.into()),
         }
     }
 
     /// Waits for its end, and ends what is left of its group then. May be dropped and called again.
-    pub async fn exited(&mut self) -> Exit {
-        let exit = self.child.wait().await.map_or(Exit::Unseen, Exit::from);
+    pub async fn exited(&mut self) -> ProcessExit {
+        let exit = self.child.wait().await.map_or(ProcessExit::Unseen, ProcessExit::from);
         if !std::mem::replace(&mut self.ended, true) {
             group::kill(self.leader);
         }
@@ -123,7 +123,7 @@ impl Companion {
     }
 }
 
-impl Drop for Companion {
+impl Drop for PluginProcess {
     fn drop(&mut self) {
         self.kill();
     }
@@ -135,7 +135,7 @@ impl Drop for Companion {
 pub fn environment(
     callers: impl IntoIterator<Item = (OsString, OsString)>,
     named: &NamedVariables,
-    marker: &Marker,
+    marker: &EnvironmentMarker,
     name: &str,
 ) -> Vec<(OsString, OsString)> {
     let own = [
@@ -149,7 +149,7 @@ pub fn environment(
 
 /// Ends the plug-ins of a run that an earlier raymond left behind, or that have outlived their end:
 /// first they are asked to.
-pub async fn sweep(marker: &Marker) {
+pub async fn sweep(marker: &EnvironmentMarker) {
     let start = Instant::now();
     let mut asked = Vec::new();
     loop {
@@ -177,8 +177,8 @@ mod tests {
     use super::*;
     use crate::domain::id::RunId;
 
-    fn marker() -> Marker {
-        Marker { run: RunId::parse("r").expect("an id"), dir: "/x/.raymond".into() }
+    fn marker() -> EnvironmentMarker {
+        EnvironmentMarker { run: RunId::parse("r").expect("an id"), dir: "/x/.raymond".into() }
     }
 
     #[test]
@@ -215,9 +215,10 @@ mod tests {
     #[tokio::test]
     async fn it_ends_with_all_it_has_started() {
         let command = ["/bin/sh", "-c", "/bin/sleep 60 & echo $!; exit 3"].map(str::to_owned);
-        let start = Start { command: command.into(), cwd: "/".into(), environment: Vec::new() };
-        let (mut companion, mut pipes) = Companion::start(&start).expect("it starts");
-        assert_eq!(companion.exited().await, Exit::Code(3));
+        let start =
+            PluginProcessSpec { command: command.into(), cwd: "/".into(), environment: Vec::new() };
+        let (mut companion, mut pipes) = PluginProcess::start(&start).expect("it starts");
+        assert_eq!(companion.exited().await, ProcessExit::Code(3));
         let mut said = String::new();
         // The end of the pipe comes when the last process that holds it is gone.
         let read = tokio::io::AsyncReadExt::read_to_string(&mut pipes.stdout, &mut said);

@@ -11,14 +11,14 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
 
-use super::claude::{Claude, Turn};
-use super::follow::{End, Stop};
+use super::claude::{ClaudeRunner, WorkerTurn};
+use super::follow::{FollowEnd, StopLevel};
 use super::machine::is_disk_full;
 use super::message;
 use super::outcome::outcome;
-use super::stream::Stream;
+use super::stream::StreamParser;
 use super::transcript::TurnFiles;
-use super::worker::{Rest, Worker};
+use super::worker::{ShutdownMode, Worker};
 use crate::domain::turn::{StepInput, StepOutcome};
 use crate::domain::turn_options::BackgroundWork;
 use crate::fault::point;
@@ -29,21 +29,21 @@ const LAST_READING: Duration = Duration::from_secs(2);
 /// The pause between two looks for that.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-impl Claude {
+impl ClaudeRunner {
     /// Keeps the process for the next turn, or ends it, and returns the outcome of the turn.
     pub(super) async fn finish(
         &self,
-        turn: Turn,
-        end: End,
+        turn: WorkerTurn,
+        end: FollowEnd,
         input: &StepInput,
-        stop: &watch::Receiver<Stop>,
+        stop: &watch::Receiver<StopLevel>,
     ) -> StepOutcome {
-        let Turn { mut worker, mut stream, attached, .. } = turn;
+        let WorkerTurn { mut worker, mut stream, attached, .. } = turn;
         point("rest.before");
-        if matches!(end, End::Result) {
+        if matches!(end, FollowEnd::Result) {
             stream.finish_answer();
             read_cost_of_tasks(&mut worker, &mut stream, stop).await;
-        } else if !matches!(end, End::Exited(_)) {
+        } else if !matches!(end, FollowEnd::Exited(_)) {
             stream.cut_off();
             interrupt(&mut worker, &mut stream, stop).await;
         }
@@ -60,13 +60,13 @@ impl Claude {
             return outcome(end, &stream, &files, input.limits);
         }
         let how = match end {
-            End::Result if has_tasks => Rest::Now,
-            End::Result => Rest::Patiently,
-            _ => Rest::Soon,
+            FollowEnd::Result if has_tasks => ShutdownMode::Now,
+            FollowEnd::Result => ShutdownMode::Patiently,
+            _ => ShutdownMode::Soon,
         };
         worker.end(&self.marker, stop, how).await;
         let end = match worker.follower.read_to_end(&mut stream).await {
-            Err(error) if stream.result.is_none() => End::Unreadable(error),
+            Err(error) if stream.result.is_none() => FollowEnd::Unreadable(error),
             _ => end,
         };
         worker.compact();
@@ -83,9 +83,9 @@ impl Claude {
     fn stays(
         &self,
         worker: &Worker,
-        stream: &Stream,
-        end: &End,
-        stop: &watch::Receiver<Stop>,
+        stream: &StreamParser,
+        end: &FollowEnd,
+        stop: &watch::Receiver<StopLevel>,
     ) -> bool {
         let has_tasks = stream.background.has_running();
         let is_needed = match stream.background_work {
@@ -94,13 +94,13 @@ impl Claude {
             BackgroundWork::End => self.settings.warm && !has_tasks,
         };
         is_needed
-            && matches!(end, End::Result)
+            && matches!(end, FollowEnd::Result)
             && stream.result.as_ref().is_some_and(|result| !result.is_error)
             && worker.stdin.is_some()
-            && *stop.borrow() == Stop::No
+            && *stop.borrow() == StopLevel::No
     }
 
-    fn keep_for_next(&self, worker: Worker, input: &StepInput, stream: &Stream) {
+    fn keep_for_next(&self, worker: Worker, input: &StepInput, stream: &StreamParser) {
         let session = input.session.after_turn(stream.message.clone());
         let agent = &input.turn.agent;
         let is_held = worker.background.has_running();
@@ -113,7 +113,7 @@ impl Claude {
                 spawn_local(async move {
                     sleep(longest).await;
                     if let Some(worker) = pool.expired(number) {
-                        worker.rest(&marker, &stop, Rest::Patiently).await;
+                        worker.rest(&marker, &stop, ShutdownMode::Patiently).await;
                     }
                 });
             }
@@ -126,37 +126,41 @@ impl Claude {
 /// model would be told, in a turn that nobody waits for; their process is ended at once.
 async fn read_cost_of_tasks(
     worker: &mut Worker,
-    stream: &mut Stream,
-    stop: &watch::Receiver<Stop>,
+    stream: &mut StreamParser,
+    stop: &watch::Receiver<StopLevel>,
 ) {
     if stream.background_work != BackgroundWork::End || !stream.background.has_running() {
         return;
     }
     if worker.command(&message::get_usage(message::FINAL_USAGE), LAST_READING).await {
-        read_until(worker, stream, stop, Stream::has_final_cost).await;
+        read_until(worker, stream, stop, StreamParser::has_final_cost).await;
     }
 }
 
 /// Interrupts a turn that is cut off, and reads what it has cost.
-async fn interrupt(worker: &mut Worker, stream: &mut Stream, stop: &watch::Receiver<Stop>) {
+async fn interrupt(
+    worker: &mut Worker,
+    stream: &mut StreamParser,
+    stop: &watch::Receiver<StopLevel>,
+) {
     if stream.events == 0 || worker.process.has_ended() {
         return;
     }
     let said = message::interrupt() + &message::get_usage(message::FINAL_USAGE);
-    if *stop.borrow() != Stop::Now && worker.command(&said, LAST_READING).await {
-        read_until(worker, stream, stop, Stream::has_settled).await;
+    if *stop.borrow() != StopLevel::Now && worker.command(&said, LAST_READING).await {
+        read_until(worker, stream, stop, StreamParser::has_settled).await;
     }
 }
 
 /// Reads a stream until a condition holds, the process has ended, or it has taken too long.
 async fn read_until(
     worker: &mut Worker,
-    stream: &mut Stream,
-    stop: &watch::Receiver<Stop>,
-    is_done: impl Fn(&Stream) -> bool,
+    stream: &mut StreamParser,
+    stop: &watch::Receiver<StopLevel>,
+    is_done: impl Fn(&StreamParser) -> bool,
 ) {
     let deadline = Instant::now() + LAST_READING;
-    while Instant::now() < deadline && *stop.borrow() != Stop::Now {
+    while Instant::now() < deadline && *stop.borrow() != StopLevel::Now {
         let has_ended = worker.process.has_ended();
         if worker.follower.read(stream).is_err() || is_done(stream) || has_ended {
             return;

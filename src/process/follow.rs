@@ -14,14 +14,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::group;
-use super::owned::Process;
-use super::stream::Stream;
+use super::owned::WorkerProcess;
+use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
-use super::transcript::{Error, Follower};
-use super::verdict::Exit;
-use super::worker::Rest;
+use super::transcript::{Error, StreamFollower};
+use super::verdict::ProcessExit;
+use super::worker::ShutdownMode;
 use super::write_watch::WriteWatch;
-use crate::domain::supervision::Limits;
+use crate::domain::supervision::TurnTimeouts;
 
 /// The pause after something has come, where nobody tells of writes.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
@@ -39,7 +39,7 @@ const AFTER_TERM: Duration = Duration::from_secs(2);
 
 /// What a running turn is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stop {
+pub enum StopLevel {
     /// Nothing: go on.
     No,
     /// Come to an end by itself, for as long as its supervision grants.
@@ -52,11 +52,11 @@ pub enum Stop {
 
 /// Why following came to its end.
 #[derive(Debug)]
-pub enum End {
+pub enum FollowEnd {
     /// The stream has a result.
     Result,
     /// The process has ended; what it wrote last is still to be read.
-    Exited(Exit),
+    Exited(ProcessExit),
     /// The turn was told to stop.
     Stopped,
     /// It took too long.
@@ -73,9 +73,9 @@ pub enum End {
 
 /// How long a turn is waited for.
 #[derive(Debug)]
-pub struct Waits {
+pub struct FollowTimeouts {
     /// By its agent's supervision.
-    pub limits: Limits,
+    pub limits: TurnTimeouts,
     /// For the first thing it prints, if that is known to come soon.
     pub for_first_sign: Option<Duration>,
     /// The watch of the stream, where the system tells of writes.
@@ -84,14 +84,14 @@ pub struct Waits {
 
 /// Follows a turn to its end, telling `changed` whenever something has come.
 pub async fn follow(
-    process: &mut Process,
-    follower: &mut Follower,
-    stream: &mut Stream,
-    stop: &mut watch::Receiver<Stop>,
-    waits: Waits,
-    changed: impl Fn(&Stream),
-) -> End {
-    let Waits { limits, for_first_sign, watch } = waits;
+    process: &mut WorkerProcess,
+    follower: &mut StreamFollower,
+    stream: &mut StreamParser,
+    stop: &mut watch::Receiver<StopLevel>,
+    waits: FollowTimeouts,
+    changed: impl Fn(&StreamParser),
+) -> FollowEnd {
+    let FollowTimeouts { limits, for_first_sign, watch } = waits;
     let deadline = Instant::now() + Duration::from_millis(limits.timeout_ms);
     let mut progressed = Instant::now();
     let mut grace = None;
@@ -106,36 +106,36 @@ pub async fn follow(
                 changed(stream);
             }
             Ok(false) => pause = (pause * 3 / 2).min(LONGEST_PAUSE),
-            Err(error) => return End::Unreadable(error),
+            Err(error) => return FollowEnd::Unreadable(error),
         }
         match stream.remainder() {
-            Some(TurnRemainder::Nothing) => return End::Result,
+            Some(TurnRemainder::Nothing) => return FollowEnd::Result,
             Some(TurnRemainder::Announced)
                 if progressed.elapsed() > ANNOUNCED_TURN && !stream.background.session_runs() =>
             {
-                return End::Result;
+                return FollowEnd::Result;
             }
             Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks) | None => {}
         }
         if stream.authentication_refusals >= MAX_AUTHENTICATION_REFUSALS {
-            return End::Unauthorized;
+            return FollowEnd::Unauthorized;
         }
         if stream.events == 0
             && for_first_sign.is_some_and(|longest| progressed.elapsed() > longest)
         {
-            return End::Deaf;
+            return FollowEnd::Deaf;
         }
         if patience(stream, limits).is_some_and(|patience| progressed.elapsed() > patience) {
-            return End::Stalled;
+            return FollowEnd::Stalled;
         }
-        if grace.is_none() && *stop.borrow() == Stop::Patiently {
+        if grace.is_none() && *stop.borrow() == StopLevel::Patiently {
             grace = Some(Instant::now() + Duration::from_millis(limits.shutdown_ms));
         }
         tokio::select! {
-            exit = process.exited() => return End::Exited(exit),
-            () = stopped(stop) => return End::Stopped,
-            () = sleep_until(grace.unwrap_or(deadline)), if grace.is_some() => return End::Stopped,
-            () = sleep_until(deadline) => return End::TimedOut,
+            exit = process.exited() => return FollowEnd::Exited(exit),
+            () = stopped(stop) => return FollowEnd::Stopped,
+            () = sleep_until(grace.unwrap_or(deadline)), if grace.is_some() => return FollowEnd::Stopped,
+            () = sleep_until(deadline) => return FollowEnd::TimedOut,
             () = written(watch.as_ref()) => {}
             () = sleep(pause) => {}
         }
@@ -153,24 +153,28 @@ async fn written(watch: Option<&WriteWatch>) {
 /// Returns how long a turn may go without a sign of life: without a limit while one of its tools is at
 /// work, or after its result while background tasks are; and longer by the pause that the program has
 /// announced before it asks the API again.
-fn patience(stream: &Stream, limits: Limits) -> Option<Duration> {
+fn patience(stream: &StreamParser, limits: TurnTimeouts) -> Option<Duration> {
     let announced = limits.idle_timeout_ms.saturating_add(stream.retry_delay_ms);
     let waits = stream.remainder() == Some(TurnRemainder::Tasks) || !stream.open_tools.is_empty();
     (!waits).then(|| Duration::from_millis(announced))
 }
 
 /// Waits until it is told to stop without further patience; a teller that is gone never tells.
-pub async fn stopped(stop: &mut watch::Receiver<Stop>) {
-    if stop.wait_for(|&told| told > Stop::Patiently).await.is_err() {
+pub async fn stopped(stop: &mut watch::Receiver<StopLevel>) {
+    if stop.wait_for(|&told| told > StopLevel::Patiently).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
 
 /// Sees the whole process group to its end.
-pub async fn put_to_rest(process: &mut Process, stop: &watch::Receiver<Stop>, how: Rest) {
+pub async fn put_to_rest(
+    process: &mut WorkerProcess,
+    stop: &watch::Receiver<StopLevel>,
+    how: ShutdownMode,
+) {
     let Some(leader) = process.group() else { return };
-    let ended = how == Rest::Patiently && ends_within(AFTER_RESULT, process, stop).await;
-    if !ended && how != Rest::Now && *stop.borrow() != Stop::Now {
+    let ended = how == ShutdownMode::Patiently && ends_within(AFTER_RESULT, process, stop).await;
+    if !ended && how != ShutdownMode::Now && *stop.borrow() != StopLevel::Now {
         group::terminate(leader);
         ends_within(AFTER_TERM, process, stop).await;
     }
@@ -181,11 +185,15 @@ pub async fn put_to_rest(process: &mut Process, stop: &watch::Receiver<Stop>, ho
 }
 
 /// Whether a process ends within some time; told to end at once, it is not waited for.
-async fn ends_within(time: Duration, process: &mut Process, stop: &watch::Receiver<Stop>) -> bool {
+async fn ends_within(
+    time: Duration,
+    process: &mut WorkerProcess,
+    stop: &watch::Receiver<StopLevel>,
+) -> bool {
     let mut stop = stop.clone();
     tokio::select! {
         ended = timeout(time, process.exited()) => ended.is_ok(),
-        Ok(_) = stop.wait_for(|&told| told == Stop::Now) => false,
+        Ok(_) = stop.wait_for(|&told| told == StopLevel::Now) => false,
     }
 }
 
@@ -195,8 +203,8 @@ mod tests {
 
     #[test]
     fn only_the_absence_of_progress_is_a_stall() {
-        let limits = Limits { timeout_ms: 1, idle_timeout_ms: 600_000, shutdown_ms: 1 };
-        let mut stream = Stream::default();
+        let limits = TurnTimeouts { timeout_ms: 1, idle_timeout_ms: 600_000, shutdown_ms: 1 };
+        let mut stream = StreamParser::default();
         let mut after = |line: &str| {
             stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
             patience(&stream, limits).map(|patience| patience.as_secs())

@@ -2,7 +2,7 @@
 //! and worktrees.
 //!
 //! A worktree stands in the directory of the run's worktrees under its agent's name, with a
-//! [`Mark`] beside it. If the run works in a subdirectory of its repository, so does the agent in its
+//! [`WorktreeRecord`] beside it. If the run works in a subdirectory of its repository, so does the agent in its
 //! worktree. Nothing here makes a directory, and whatever links there are: a home lies in its worktree, or
 //! in the run's directory.
 
@@ -10,8 +10,8 @@ mod mark;
 
 use std::path::{Path, PathBuf};
 
-pub use self::mark::{Mark, Stage};
-use crate::domain::home::Home;
+pub use self::mark::{WorktreeRecord, WorktreeStage};
+use crate::domain::home::WorkingDir;
 use crate::domain::id::AgentId;
 
 /// The variables by which git is told of a repository. They are there when raymond was started by a hook of
@@ -32,12 +32,12 @@ pub const REPOSITORY: [&str; 11] = [
 
 /// The homes of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Homes {
+pub struct WorkingDirs {
     root: PathBuf,
     trees: PathBuf,
 }
 
-impl Homes {
+impl WorkingDirs {
     /// Those of a run that works in `root` and has its worktrees in `trees`.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, trees: impl Into<PathBuf>) -> Self {
@@ -66,7 +66,7 @@ impl Homes {
     ///
     /// # Errors
     /// Why it cannot be used, and what to do.
-    pub fn directory(&self, home: &Home) -> Result<PathBuf, String> {
+    pub fn directory(&self, home: &WorkingDir) -> Result<PathBuf, String> {
         if home.is_usual() {
             return Ok(self.root.clone());
         }
@@ -91,7 +91,7 @@ impl Homes {
     /// The directory in an agent's worktree that is there what the run's is in its repository.
     fn within(&self, agent: &AgentId) -> Result<PathBuf, String> {
         let tree = self.tree(agent);
-        let mark = self.mark(agent)?.filter(|mark| mark.stage == Stage::Ready);
+        let mark = self.mark(agent)?.filter(|mark| mark.stage == WorktreeStage::Ready);
         let mark = mark.ok_or_else(|| {
             format!("the worktree of the agent {agent}, {}, was never made", tree.display())
         })?;
@@ -119,7 +119,7 @@ impl Homes {
     ///
     /// # Errors
     /// That it is not, and how to get it back.
-    pub fn is_there(&self, mark: &Mark) -> Result<(), String> {
+    pub fn is_there(&self, mark: &WorktreeRecord) -> Result<(), String> {
         let tree = self.tree(&mark.agent);
         if tree.join(".git").is_file() {
             return Ok(());
@@ -147,11 +147,11 @@ mod tests {
         symlink(&base, root.join("out")).expect("linked");
         std::fs::create_dir_all(trees.join("main.1/web/deep")).expect("made");
         symlink(&base, trees.join("main.1/away")).expect("linked");
-        let homes = Homes::new(&root, &trees);
+        let homes = WorkingDirs::new(&root, &trees);
         let agent = AgentId::main().child(1);
         let at = |tree: bool, cwd: &str| {
             let cwd = (!cwd.is_empty()).then(|| Folder::parse(cwd).expect("a folder"));
-            homes.directory(&Home { tree: tree.then(|| agent.clone()), cwd })
+            homes.directory(&WorkingDir { tree: tree.then(|| agent.clone()), cwd })
         };
         assert_eq!(at(false, ""), Ok(root.clone()));
         assert_eq!(at(false, "a/b"), Ok(root.join("a/b")));
@@ -161,22 +161,22 @@ mod tests {
         assert!(why.ends_with(&format!("below {}; name one with cwd", root.display())), "{why}");
 
         assert!(at(true, "").expect_err("no mark").ends_with("trees/main.1, was never made"));
-        let mark = |prefix: &str, stage| Mark {
+        let mark = |prefix: &str, stage| WorktreeRecord {
             agent: agent.clone(),
             branch: "b".into(),
             base: "0".into(),
             prefix: prefix.into(),
             stage,
         };
-        homes.note(&mark("web", Stage::Begun)).expect("noted");
+        homes.note(&mark("web", WorktreeStage::Begun)).expect("noted");
         assert!(at(true, "").is_err());
-        homes.note(&mark("web", Stage::Ready)).expect("noted");
+        homes.note(&mark("web", WorktreeStage::Ready)).expect("noted");
         let why = at(true, "").expect_err("no .git");
         assert!(why.contains("has been removed since"), "{why}");
         std::fs::write(trees.join("main.1/.git"), "gitdir: x").expect("written");
         assert_eq!(at(true, ""), Ok(trees.join("main.1/web")));
         assert_eq!(at(true, "deep"), Ok(trees.join("main.1/web/deep")));
-        homes.note(&mark("away", Stage::Ready)).expect("noted");
+        homes.note(&mark("away", WorktreeStage::Ready)).expect("noted");
         let why = at(true, "").expect_err("a link to elsewhere");
         assert!(why.contains("which is no directory of its worktree"), "{why}");
     }

@@ -15,31 +15,31 @@ use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 
-pub use self::errand::{Call, Failure, Patience, Program};
+pub use self::errand::{HookCall, HookCommand, HookFailure, HookTimeouts};
 use super::group;
 
 /// How many calls may wait.
 const WAITING: usize = 256;
 
 /// What is done with a failure, and the name of the call it befell, if it was one.
-pub type Tell = Box<dyn Fn(Option<&str>, &Failure) + Send>;
+pub type HookFailureHandler = Box<dyn Fn(Option<&str>, &HookFailure) + Send>;
 
 /// A hook, as those see it who have it called.
 #[derive(Debug, Clone)]
 pub struct Hook {
-    shared: Arc<Shared>,
+    shared: Arc<SharedHookQueue>,
     over: watch::Receiver<bool>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    queue: Mutex<Queue>,
+struct SharedHookQueue {
+    queue: Mutex<HookQueue>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    calls: VecDeque<Call>,
+struct HookQueue {
+    calls: VecDeque<HookCall>,
     left_out: u64,
     /// Since then nothing more is expected.
     closed: Option<Instant>,
@@ -52,8 +52,8 @@ struct Queue {
 impl Hook {
     /// Has a command ready, and `tell` hear of its failures.
     #[must_use]
-    pub fn new(program: Program, tell: Tell) -> Self {
-        let shared = Arc::new(Shared::default());
+    pub fn new(program: HookCommand, tell: HookFailureHandler) -> Self {
+        let shared = Arc::new(SharedHookQueue::default());
         let (ended, over) = watch::channel(false);
         let queue = Arc::clone(&shared);
         let tell = Arc::new(Mutex::new(tell));
@@ -63,19 +63,19 @@ impl Hook {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {
                 Ok(runtime) => runtime.block_on(queue.serve(&program, &tell)),
-                Err(error) => tell(None, &Failure::NoThread(error)),
+                Err(error) => tell(None, &HookFailure::NoThread(error)),
             }
             let _ = ended.send(true);
         });
         if let Err(error) = thread {
             let tell = tell.lock().unwrap_or_else(PoisonError::into_inner);
-            tell(None, &Failure::NoThread(error));
+            tell(None, &HookFailure::NoThread(error));
         }
         Self { shared, over }
     }
 
     /// Has the command run for this, some time.
-    pub fn call(&self, call: Call) {
+    pub fn call(&self, call: HookCall) {
         self.shared.change(|queue| {
             if queue.calls.len() == WAITING {
                 queue.calls.pop_front();
@@ -104,18 +104,18 @@ impl Hook {
     }
 }
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl SharedHookQueue {
+    fn queue(&self) -> MutexGuard<'_, HookQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Queue)) {
+    fn change(&self, change: impl FnOnce(&mut HookQueue)) {
         change(&mut self.queue());
         self.changed.notify_one();
     }
 
     /// Runs the command for each call, until no more can come.
-    async fn serve(&self, program: &Program, tell: &Tell) {
+    async fn serve(&self, program: &HookCommand, tell: &HookFailureHandler) {
         while let Some(call) = self.next(program.patience).await {
             let name = call.name;
             let started = {
@@ -124,7 +124,7 @@ impl Shared {
                     break;
                 }
                 let started = program.start(call);
-                queue.running = started.as_ref().ok().and_then(errand::Errand::group);
+                queue.running = started.as_ref().ok().and_then(errand::HookProcess::group);
                 started
             };
             let ended = match started {
@@ -138,11 +138,11 @@ impl Shared {
         }
         let left_out = self.queue().left_out;
         if left_out > 0 {
-            tell(None, &Failure::LeftOut(left_out));
+            tell(None, &HookFailure::LeftOut(left_out));
         }
     }
 
-    async fn next(&self, patience: Patience) -> Option<Call> {
+    async fn next(&self, patience: HookTimeouts) -> Option<HookCall> {
         loop {
             {
                 let mut queue = self.queue();

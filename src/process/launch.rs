@@ -9,21 +9,21 @@ use tokio::task::{JoinError, spawn_blocking};
 use uuid::Uuid;
 
 use super::begin::unwritable;
-use super::claude::Claude;
+use super::claude::ClaudeRunner;
 use super::command::arguments;
 use super::config_files::{ConfigFiles, take_out_configs};
 use super::option_flags;
-use super::owned::{Process, Start};
-use super::pool::Slot;
+use super::owned::{WorkerProcess, WorkerSpec};
+use super::pool::WorkerSlot;
 use super::startup::startup_flags;
 use super::transcript::ProcessFiles;
 use super::worker::Worker;
-use crate::domain::home::Home;
+use crate::domain::home::WorkingDir;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::money::Usd;
 use crate::domain::process_reuse::ProcessOptions;
 use crate::domain::session::Session;
-use crate::domain::turn::{Cause, Failure};
+use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::fault::point;
 use crate::proof::StepProofs;
 
@@ -31,14 +31,14 @@ use crate::proof::StepProofs;
 const NOT_A_PROGRAM: i32 = 8;
 
 /// What a process is started for.
-pub(super) struct Launch<'launch> {
+pub(super) struct WorkerLaunch<'launch> {
     pub(super) name: String,
-    pub(super) slot: Option<Slot>,
+    pub(super) slot: Option<WorkerSlot>,
     pub(super) agent: Option<&'launch AgentId>,
     pub(super) session: &'launch Session,
     pub(super) options: ProcessOptions,
     /// Where it runs.
-    pub(super) home: Home,
+    pub(super) home: WorkingDir,
     /// Whether it may read what joins have brought, wherever it runs.
     pub(super) reads_results: bool,
     /// The schema that its answers are checked against.
@@ -58,17 +58,20 @@ impl Drop for StartsAhead<'_> {
     }
 }
 
-impl Claude {
+impl ClaudeRunner {
     /// Makes the files of a process and starts it: on a thread of its own while others run, because
     /// the start waits for the program to be loaded; else here, because handing over takes time too.
-    pub(super) async fn launch(&self, launch: Launch<'_>) -> Result<Worker, Failure> {
-        let number = launch.slot.as_ref().map_or(usize::MAX, Slot::number);
+    pub(super) async fn launch(&self, launch: WorkerLaunch<'_>) -> Result<Worker, TurnFailure> {
+        let number = launch.slot.as_ref().map_or(usize::MAX, WorkerSlot::number);
         let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
         let told = launch.prompt.is_none();
         let cwd = self.homes.directory(&launch.home);
-        let cwd = cwd.map_err(|why| Failure::new(Cause::Workflow, why))?;
+        let cwd = cwd.map_err(|why| TurnFailure::new(FailureCause::Workflow, why))?;
         if launch.options.turn.names_files() {
-            self.copy_check.ask().await.map_err(|why| Failure::new(Cause::Workflow, why))?;
+            self.copy_check
+                .ask()
+                .await
+                .map_err(|why| TurnFailure::new(FailureCause::Workflow, why))?;
         }
         let mut options = launch.options.clone();
         let configs = take_out_configs(&mut options.turn, &self.steps.join(&launch.name));
@@ -85,7 +88,7 @@ impl Claude {
         }
         let is_set = |name: &str| self.inherited.contains(name);
         let mut environment = option_flags::environment(&launch.options.turn, is_set)
-            .map_err(|name| Failure::new(Cause::Workflow, not_set(&name)))?;
+            .map_err(|name| TurnFailure::new(FailureCause::Workflow, not_set(&name)))?;
         // A bare start would leave out hooks that guard the one who started the run.
         let may_be_bare = self.settings.consent.trusts_workflow;
         let is_given = |name: &str| {
@@ -96,7 +99,7 @@ impl Claude {
         environment.extend(startup.variables);
         let marks = self.marker.variables(&launch.name, launch.agent);
         environment.extend(marks.map(|(name, value)| (name.to_owned(), value)));
-        let start = Start {
+        let start = WorkerSpec {
             program: self.program.clone(),
             arguments,
             in_tree: launch.home.tree.is_some(),
@@ -108,14 +111,14 @@ impl Claude {
         let started = if self.pool.is_busy() {
             let (files, prompt) = (files.clone(), launch.prompt.map(str::to_owned));
             let start = move || start_with(&files, &proofs, prompt.as_deref(), start);
-            let lost = |error: JoinError| Err(Unstarted::Process(error.into()));
+            let lost = |error: JoinError| Err(LaunchError::Process(error.into()));
             spawn_blocking(start).await.unwrap_or_else(lost)
         } else {
             start_with(&files, &proofs, launch.prompt, start)
         };
         let process = started.map_err(|unstarted| match unstarted {
-            Unstarted::Files(path, error) => unwritable(&path, &error),
-            Unstarted::Process(error) => self.not_started(&error, &cwd),
+            LaunchError::Files(path, error) => unwritable(&path, &error),
+            LaunchError::Process(error) => self.not_started(&error, &cwd),
         })?;
         let stream = files.stream.clone();
         let mut worker =
@@ -150,7 +153,7 @@ impl Claude {
         let Some(slot) = self.pool.free_slot() else { return false };
         let id = SessionId::new(&Uuid::new_v4().to_string());
         let session = Session::fresh(id.clone());
-        let launch = Launch {
+        let launch = WorkerLaunch {
             name: format!("ahead-{id}"),
             slot: Some(slot),
             agent: None,
@@ -159,7 +162,7 @@ impl Claude {
                 model: self.settings.model.clone(),
                 turn: self.settings.options.clone(),
             },
-            home: Home::default(),
+            home: WorkingDir::default(),
             reads_results: false,
             output: None,
             most: self.settings.budget_usd,
@@ -176,7 +179,7 @@ impl Claude {
     }
 
     /// A program that is not there keeps every agent from working; a machine that is full does not.
-    fn not_started(&self, error: &std::io::Error, cwd: &Path) -> Failure {
+    fn not_started(&self, error: &std::io::Error, cwd: &Path) -> TurnFailure {
         let (program, cwd) = (self.program.display(), cwd.display());
         let lasting = matches!(
             error.kind(),
@@ -187,20 +190,23 @@ impl Claude {
         ) || error.raw_os_error() == Some(NOT_A_PROGRAM);
         if lasting {
             let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
-            Failure::new(
-                Cause::Unavailable,
+            TurnFailure::new(
+                FailureCause::Unavailable,
                 format!(
                     "{program} cannot be run in {cwd}: {error}; if it is a script, see that its interpreter is there; else {hint}"
                 ),
             )
         } else {
-            Failure::new(Cause::Crash, format!("{program} could not be started in {cwd}: {error}"))
+            TurnFailure::new(
+                FailureCause::Crash,
+                format!("{program} could not be started in {cwd}: {error}"),
+            )
         }
     }
 }
 
 /// Why there is no process.
-enum Unstarted {
+enum LaunchError {
     Files(PathBuf, std::io::Error),
     Process(std::io::Error),
 }
@@ -215,10 +221,10 @@ fn start_with(
     files: &ProcessFiles,
     proofs: &StepProofs,
     prompt: Option<&str>,
-    start: Start,
-) -> Result<Process, Unstarted> {
+    start: WorkerSpec,
+) -> Result<WorkerProcess, LaunchError> {
     point("spawn.before");
-    files.prove_start(proofs).map_err(|(path, error)| Unstarted::Files(path, error))?;
-    let opened = files.create(prompt).map_err(|(path, error)| Unstarted::Files(path, error))?;
-    Process::start(start, opened).map_err(Unstarted::Process)
+    files.prove_start(proofs).map_err(|(path, error)| LaunchError::Files(path, error))?;
+    let opened = files.create(prompt).map_err(|(path, error)| LaunchError::Files(path, error))?;
+    WorkerProcess::start(start, opened).map_err(LaunchError::Process)
 }

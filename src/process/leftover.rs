@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
-use super::command::Marker;
+use super::command::EnvironmentMarker;
 use super::group;
 
 /// A process that bears the mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leftover {
+pub struct OrphanProcess {
     /// Its id.
     pub pid: u32,
     /// When it started, in ticks since the machine did.
@@ -31,38 +31,38 @@ const ROUNDS: usize = 20;
 
 /// All processes of a run that belong to Claude Code.
 #[must_use]
-pub fn find(marker: &Marker) -> Vec<Leftover> {
+pub fn find(marker: &EnvironmentMarker) -> Vec<OrphanProcess> {
     search(|environment| marker.process_of(environment).map(str::to_owned))
 }
 
 /// All processes of a run's plug-ins, by the names of the plug-ins.
 #[must_use]
-pub fn find_plugins(marker: &Marker) -> Vec<Leftover> {
+pub fn find_plugins(marker: &EnvironmentMarker) -> Vec<OrphanProcess> {
     search(|environment| marker.plugin_of(environment).map(str::to_owned))
 }
 
-fn search(whose: impl Fn(&[u8]) -> Option<String>) -> Vec<Leftover> {
+fn search(whose: impl Fn(&[u8]) -> Option<String>) -> Vec<OrphanProcess> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let own = std::process::id();
     let look = |pid: u32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         let process = whose(&environment)?;
-        let Stat { group, started, .. } = stat(pid)?;
-        Some(Leftover { pid, started, leads: group == pid, process })
+        let ProcessStat { group, started, .. } = stat(pid)?;
+        Some(OrphanProcess { pid, started, leads: group == pid, process })
     };
     pids.filter(|&pid| pid != own).filter_map(look).collect()
 }
 
 /// Whether a process is still the one that was found.
 #[must_use]
-pub fn is_alive(leftover: &Leftover) -> bool {
+pub fn is_alive(leftover: &OrphanProcess) -> bool {
     stat(leftover.pid).is_some_and(|now| now.started == leftover.started)
 }
 
 /// Whether a process has this file as its stdout.
 #[must_use]
-pub fn writes_to(leftover: &Leftover, file: &Path) -> bool {
+pub fn writes_to(leftover: &OrphanProcess, file: &Path) -> bool {
     let identity = |path: &Path| std::fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
     let stdout = format!("/proc/{}/fd/1", leftover.pid);
     identity(file).is_some_and(|file| identity(stdout.as_ref()) == Some(file))
@@ -70,7 +70,7 @@ pub fn writes_to(leftover: &Leftover, file: &Path) -> bool {
 
 /// Ends those processes of a run that `ends` tells, by the Claude Code process they belong to; returns
 /// how many there were.
-pub async fn sweep(marker: &Marker, ends: impl Fn(&str) -> bool) -> usize {
+pub async fn sweep(marker: &EnvironmentMarker, ends: impl Fn(&str) -> bool) -> usize {
     let mut ended = 0;
     for _ in 0..ROUNDS {
         let looked_for = marker.clone();
@@ -90,7 +90,7 @@ pub async fn sweep(marker: &Marker, ends: impl Fn(&str) -> bool) -> usize {
 
 /// What the system tells of a process.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stat {
+pub(super) struct ProcessStat {
     parent: u32,
     group: u32,
     /// When it started, in ticks since the machine did.
@@ -100,7 +100,7 @@ pub(super) struct Stat {
 }
 
 /// The children of this process, also those that have ended.
-pub(super) fn children() -> Vec<(u32, Stat)> {
+pub(super) fn children() -> Vec<(u32, ProcessStat)> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     let own = std::process::id();
@@ -110,16 +110,16 @@ pub(super) fn children() -> Vec<(u32, Stat)> {
 }
 
 /// Reads what the system tells of a process; a zombie counts as gone.
-pub(super) fn stat(pid: u32) -> Option<Stat> {
+pub(super) fn stat(pid: u32) -> Option<ProcessStat> {
     read_stat(pid).filter(|stat| !stat.has_ended)
 }
 
 /// Reads `/proc/<pid>/stat`.
-fn read_stat(pid: u32) -> Option<Stat> {
+fn read_stat(pid: u32) -> Option<ProcessStat> {
     let text =
         std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    Some(Stat {
+    Some(ProcessStat {
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
@@ -137,11 +137,11 @@ mod tests {
     #[tokio::test]
     async fn a_marked_process_is_found_and_swept_and_no_other() {
         let place = tempfile::tempdir().expect("a directory");
-        let marker = |run: &str| Marker {
+        let marker = |run: &str| EnvironmentMarker {
             run: RunId::parse(run).expect("an id"),
             dir: place.path().to_owned(),
         };
-        let start = |marker: &Marker| {
+        let start = |marker: &EnvironmentMarker| {
             let mut command = Command::new("/bin/sleep");
             command
                 .arg("60")

@@ -36,10 +36,10 @@ const MONTHS: &str = "january february march april may june july august septembe
 const WEEKDAYS: &str = "monday tuesday wednesday thursday friday saturday sunday";
 
 /// Lowercase words, numbers and single signs, without the white space.
-type Tokens<'t> = &'t [&'t str];
+type TokenSlice<'t> = &'t [&'t str];
 
 /// What was read from the start of tokens, and the tokens that are left.
-type Read<'t, T> = Option<(T, Tokens<'t>)>;
+type TokenParseResult<'t, T> = Option<(T, TokenSlice<'t>)>;
 
 /// A usage limit that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,7 +96,7 @@ fn tokens(text: &str) -> Vec<&str> {
 }
 
 /// What follows the opening of a limit's notice, if there is one around `at`.
-fn opening(tokens: Tokens<'_>, at: usize) -> Option<Tokens<'_>> {
+fn opening(tokens: TokenSlice<'_>, at: usize) -> Option<TokenSlice<'_>> {
     let before = &tokens[..at];
     match &tokens[at..] {
         ["hit" | "reached", "your", rest @ ..] => {
@@ -132,7 +132,7 @@ fn in_clause(token: &str) -> bool {
 }
 
 /// The moment that stands at the start of `tokens`.
-fn moment(tokens: Tokens<'_>, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+fn moment(tokens: TokenSlice<'_>, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
     let tokens = skip(tokens);
     let at = match tokens {
         ["in", rest @ ..] => now.plus(span(skip(rest))?),
@@ -148,7 +148,7 @@ fn moment(tokens: Tokens<'_>, now: Timestamp, local: &TimeZone) -> Option<Timest
     sane(at, now)
 }
 
-fn skip(mut tokens: Tokens<'_>) -> Tokens<'_> {
+fn skip(mut tokens: TokenSlice<'_>) -> TokenSlice<'_> {
     while let [":" | "," | "at" | "on" | "and" | "t", rest @ ..] = tokens {
         tokens = rest;
     }
@@ -156,14 +156,14 @@ fn skip(mut tokens: Tokens<'_>) -> Tokens<'_> {
 }
 
 fn optional<'t, T>(
-    read: fn(Tokens<'t>) -> Read<'t, T>,
-    tokens: Tokens<'t>,
-) -> (Option<T>, Tokens<'t>) {
+    read: fn(TokenSlice<'t>) -> TokenParseResult<'t, T>,
+    tokens: TokenSlice<'t>,
+) -> (Option<T>, TokenSlice<'t>) {
     read(tokens).map_or((None, tokens), |(found, rest)| (Some(found), rest))
 }
 
 /// The milliseconds of `2 hours 5 minutes`, `1d 5h`, `45m`.
-fn span(mut tokens: Tokens<'_>) -> Option<u64> {
+fn span(mut tokens: TokenSlice<'_>) -> Option<u64> {
     let mut total = None;
     while let [number, unit, rest @ ..] = skip(tokens) {
         let seconds = match *unit {
@@ -181,7 +181,7 @@ fn span(mut tokens: Tokens<'_>) -> Option<u64> {
 }
 
 #[derive(Clone, Copy)]
-enum Day {
+enum ResetDay {
     /// So many days from today.
     In(i8),
     /// The next one of these, from Monday as 0.
@@ -191,24 +191,24 @@ enum Day {
     Exactly(Date),
 }
 
-fn day(tokens: Tokens<'_>) -> Read<'_, Day> {
+fn day(tokens: TokenSlice<'_>) -> TokenParseResult<'_, ResetDay> {
     match tokens {
-        ["today", rest @ ..] => Some((Day::In(0), rest)),
-        ["tomorrow", rest @ ..] => Some((Day::In(1), rest)),
+        ["today", rest @ ..] => Some((ResetDay::In(0), rest)),
+        ["tomorrow", rest @ ..] => Some((ResetDay::In(1), rest)),
         [year, "-", month, "-", day, rest @ ..] => {
             let date = Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
-            Some((Day::Exactly(date.ok()?), rest))
+            Some((ResetDay::Exactly(date.ok()?), rest))
         }
         [name, rest @ ..] => {
             let Some(weekday) = index(WEEKDAYS, name) else { return month_and_day(tokens) };
-            month_and_day(skip(rest)).or(Some((Day::Weekday(weekday), rest)))
+            month_and_day(skip(rest)).or(Some((ResetDay::Weekday(weekday), rest)))
         }
         [] => None,
     }
 }
 
 /// `Oct 9`, `9 October`, `Jan 2, 2027`.
-fn month_and_day(tokens: Tokens<'_>) -> Read<'_, Day> {
+fn month_and_day(tokens: TokenSlice<'_>) -> TokenParseResult<'_, ResetDay> {
     let [first, second, rest @ ..] = tokens else { return None };
     let (month, day) = match index(MONTHS, first) {
         Some(month) => (month, second),
@@ -217,9 +217,9 @@ fn month_and_day(tokens: Tokens<'_>) -> Read<'_, Day> {
     let (month, day) = (month + 1, day.parse().ok()?);
     match skip(rest) {
         [year, rest @ ..] if year.len() == 4 && year.parse::<i16>().is_ok() => {
-            Some((Day::Exactly(Date::new(year.parse().ok()?, month, day).ok()?), rest))
+            Some((ResetDay::Exactly(Date::new(year.parse().ok()?, month, day).ok()?), rest))
         }
-        _ => Some((Day::Yearly(month, day), rest)),
+        _ => Some((ResetDay::Yearly(month, day), rest)),
     }
 }
 
@@ -230,7 +230,7 @@ fn index(names: &str, name: &str) -> Option<i8> {
 }
 
 /// `3pm`, `2:30 pm`, `15:00`, `15:00:00.000`; not a bare number.
-fn clock(tokens: Tokens<'_>) -> Read<'_, Time> {
+fn clock(tokens: TokenSlice<'_>) -> TokenParseResult<'_, Time> {
     let [hour, rest @ ..] = tokens else { return None };
     let hour: i8 = hour.parse().ok()?;
     let (minute, rest) = optional(after_colon, rest);
@@ -246,7 +246,7 @@ fn clock(tokens: Tokens<'_>) -> Read<'_, Time> {
     Some((Time::new(hour, minute.unwrap_or(0), second.unwrap_or(0), 0).ok()?, rest))
 }
 
-fn after_colon(tokens: Tokens<'_>) -> Read<'_, i8> {
+fn after_colon(tokens: TokenSlice<'_>) -> TokenParseResult<'_, i8> {
     let [":", number, rest @ ..] = tokens else { return None };
     Some((number.parse().ok()?, rest))
 }
@@ -257,7 +257,7 @@ fn half(hour: i8) -> Option<i8> {
 }
 
 /// The zone that follows a time: `(Europe/Berlin)`, `UTC+2`, `Z`, `+05:30`.
-fn zone(tokens: Tokens<'_>) -> Option<TimeZone> {
+fn zone(tokens: TokenSlice<'_>) -> Option<TimeZone> {
     if let ["(", rest @ ..] = tokens {
         return known_zone(&rest[..rest.iter().position(|t| *t == ")")?].concat());
     }
@@ -285,24 +285,29 @@ fn fixed_zone(offset: &str) -> Option<TimeZone> {
 }
 
 /// The moment meant by a day and a time, of which one may be missing.
-fn due(day: Option<Day>, time: Option<Time>, zone: &TimeZone, now: Timestamp) -> Option<Timestamp> {
+fn due(
+    day: Option<ResetDay>,
+    time: Option<Time>,
+    zone: &TimeZone,
+    now: Timestamp,
+) -> Option<Timestamp> {
     let now_there = jiff::Timestamp::from_millisecond(i64::try_from(now.0).ok()?).ok()?;
     let today = now_there.to_zoned(zone.clone()).date();
     let days_on = |days: i8| today.checked_add(jiff::Span::new().days(days)).ok();
     let just_past = now.0.saturating_sub(JUST_PAST_MS);
     let (dates, later_than): (Vec<Date>, u64) = match day {
-        None | Some(Day::In(0)) if time.is_none() => return None,
+        None | Some(ResetDay::In(0)) if time.is_none() => return None,
         None => ((0..=1).filter_map(days_on).collect(), now.0.saturating_sub(MOMENT_MS)),
-        Some(Day::In(days)) => (days_on(days).into_iter().collect(), 0),
-        Some(Day::Weekday(weekday)) => {
+        Some(ResetDay::In(days)) => (days_on(days).into_iter().collect(), 0),
+        Some(ResetDay::Weekday(weekday)) => {
             let same = |date: &Date| date.weekday().to_monday_zero_offset() == weekday;
             ((-1..=7).filter_map(days_on).filter(same).collect(), just_past)
         }
-        Some(Day::Yearly(month, day)) => {
+        Some(ResetDay::Yearly(month, day)) => {
             let years = today.year().saturating_sub(1)..=today.year().saturating_add(1);
             (years.filter_map(|year| Date::new(year, month, day).ok()).collect(), just_past)
         }
-        Some(Day::Exactly(date)) => (vec![date], 0),
+        Some(ResetDay::Exactly(date)) => (vec![date], 0),
     };
     // When clocks are set back a time comes twice; one that they skip is taken after the gap.
     let moments = dates.into_iter().flat_map(|date| {

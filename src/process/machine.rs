@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
 
-use crate::domain::capacity::Memory;
+use crate::domain::capacity::HostMemory;
 use crate::fault::memory_table;
 
 /// For how long a look at the memory is good enough.
@@ -23,18 +23,18 @@ const A_LINE: u64 = 4096;
 
 /// Looks at the memory now and then.
 #[derive(Debug, Default)]
-pub struct Gauge {
-    seen: Cell<Option<(Instant, Option<Memory>)>>,
+pub struct MemoryProbe {
+    seen: Cell<Option<(Instant, Option<HostMemory>)>>,
 }
 
-impl Gauge {
+impl MemoryProbe {
     /// The memory as it was half a second ago at the latest.
-    pub fn memory(&self) -> Option<Memory> {
+    pub fn memory(&self) -> Option<HostMemory> {
         self.look().0
     }
 
     /// The same, and whether it was looked at just now.
-    pub fn look(&self) -> (Option<Memory>, bool) {
+    pub fn look(&self) -> (Option<HostMemory>, bool) {
         if let Some((at, memory)) = self.seen.get()
             && at.elapsed() < GLANCE
         {
@@ -54,23 +54,23 @@ pub fn cores() -> usize {
 
 /// The memory of the machine, or of the control group if that has less.
 #[must_use]
-pub fn memory() -> Option<Memory> {
+pub fn memory() -> Option<HostMemory> {
     let machine = machine(&std::fs::read_to_string(memory_table()).ok()?)?;
     let group = group(Path::new(GROUP));
     Some(group.filter(|group| group.available < machine.available).unwrap_or(machine))
 }
 
 /// Reads the system's table.
-fn machine(text: &str) -> Option<Memory> {
+fn machine(text: &str) -> Option<HostMemory> {
     let kib = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         line.split_whitespace().next()?.parse::<u64>().ok()
     };
-    Some(Memory { total: kib("MemTotal")? * 1024, available: kib("MemAvailable")? * 1024 })
+    Some(HostMemory { total: kib("MemTotal")? * 1024, available: kib("MemAvailable")? * 1024 })
 }
 
 /// Reads a control group's limit and use; files that are only cached can be had again.
-fn group(dir: &Path) -> Option<Memory> {
+fn group(dir: &Path) -> Option<HostMemory> {
     let number = |file: &str| -> Option<u64> {
         std::fs::read_to_string(dir.join(file)).ok()?.trim().parse().ok()
     };
@@ -79,7 +79,7 @@ fn group(dir: &Path) -> Option<Memory> {
         stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok())
     });
     let used = number("memory.current")?.saturating_sub(cached.unwrap_or(0));
-    Some(Memory { total, available: total.saturating_sub(used) })
+    Some(HostMemory { total, available: total.saturating_sub(used) })
 }
 
 /// Returns whether the disk that a file is on has no room for a line more; not known counts as no.
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn the_systems_table_is_read() {
         let text = "MemTotal:       24683520 kB\nMemFree:  1 kB\nMemAvailable:    2048 kB\n";
-        let memory = Memory { total: 24_683_520 * 1024, available: 2048 * 1024 };
+        let memory = HostMemory { total: 24_683_520 * 1024, available: 2048 * 1024 };
         assert_eq!(machine(text), Some(memory));
         assert_eq!(machine("MemTotal: 1 kB\n"), None);
     }
@@ -112,6 +112,6 @@ mod tests {
         write("memory.max", "max\n");
         assert_eq!(group(dir.path()), None, "without a limit the machine counts");
         write("memory.max", "1000\n");
-        assert_eq!(group(dir.path()), Some(Memory { total: 1000, available: 500 }));
+        assert_eq!(group(dir.path()), Some(HostMemory { total: 1000, available: 500 }));
     }
 }

@@ -4,7 +4,7 @@ use crate::domain::refusal::ToolRefusal;
 
 /// Something was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice<'turn> {
+pub enum TurnNotice<'turn> {
     /// It does this.
     Active(&'turn str),
     /// The API asks for fewer requests; the program itself tries again.

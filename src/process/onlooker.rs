@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::stream::glimpse::Glimpse;
+use super::stream::glimpse::TurnActivity;
 use super::transcript::TurnFiles;
 use crate::domain::id::AgentId;
 use crate::domain::time::Timestamp;
@@ -56,18 +56,18 @@ pub fn last(steps: &Path, agent: &AgentId) -> std::io::Result<Option<TurnId>> {
 
 /// Someone who looks on at a turn.
 #[derive(Debug)]
-pub struct Onlooker {
+pub struct TurnTail {
     path: PathBuf,
     stream: Option<File>,
     from: u64,
     position: u64,
     /// What has been seen of it.
-    pub glimpse: Glimpse,
+    pub glimpse: TurnActivity,
     /// When something of it last came, or when it was begun.
     pub progressed: Timestamp,
 }
 
-impl Onlooker {
+impl TurnTail {
     /// Looks on at a turn that was begun, keeping so many of the last things it says.
     #[must_use]
     pub fn of(steps: &Path, turn: &TurnId, keep: usize) -> Self {
@@ -80,7 +80,7 @@ impl Onlooker {
             stream: None,
             from,
             position: from,
-            glimpse: Glimpse::keeping(keep),
+            glimpse: TurnActivity::keeping(keep),
             progressed: changed(&files.passage).unwrap_or_default(),
         }
     }
@@ -136,8 +136,8 @@ mod tests {
 
     use super::*;
     use crate::domain::id::MessageId;
-    use crate::domain::passage::Passage;
-    use crate::domain::usage::Spent;
+    use crate::domain::passage::TurnOffset;
+    use crate::domain::usage::ProcessSpending;
     use crate::proof::StepProofs;
 
     fn turn(agent: &AgentId, step: u64, turn: u32) -> TurnId {
@@ -176,14 +176,14 @@ mod tests {
         let mut stream = options.append(true).create(true).open(&path).expect("made");
         let earlier = format!("{}{{\"type\":\"result\"}}\n", tool("Read"));
         stream.write_all(earlier.as_bytes()).expect("written");
-        let passage = Passage {
+        let passage = TurnOffset {
             process: "main-1-0".into(),
             from: earlier.len() as u64,
-            spent: Spent::default(),
+            spent: ProcessSpending::default(),
             message: MessageId::new("m"),
         };
         TurnFiles::of(steps.path(), &second).note(&passage, &StepProofs::default()).expect("noted");
-        let mut onlooker = Onlooker::of(steps.path(), &second, 0);
+        let mut onlooker = TurnTail::of(steps.path(), &second, 0);
         assert!(!onlooker.look().expect("read"));
         stream.write_all(tool("Bash").as_bytes()).expect("written");
         assert!(onlooker.look().expect("read") && !onlooker.look().expect("read"));
@@ -195,7 +195,7 @@ mod tests {
         while onlooker.look().expect("read") {}
         assert!(onlooker.glimpse.ended, "a stream that has become shorter is read again");
 
-        let mut onlooker = Onlooker::of(steps.path(), &first, 0);
+        let mut onlooker = TurnTail::of(steps.path(), &first, 0);
         while onlooker.look().expect("read") {}
         assert!(onlooker.glimpse.ended);
     }

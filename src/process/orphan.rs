@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use super::command::Marker;
+use super::command::EnvironmentMarker;
 use super::{group, leftover};
 
 /// The longest time an orphan that has ended is not waited for.
@@ -40,7 +40,7 @@ static CHILDREN: LazyLock<Mutex<HashMap<u32, NotedChild>>> = LazyLock::new(Mutex
 
 /// The purpose of a process that raymond starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum ProcessPurpose {
     /// It works for a turn, and may put others aside.
     Turn,
     /// It goes beside the run, as a plug-in does.
@@ -50,12 +50,12 @@ pub enum Purpose {
 #[derive(Debug, Clone, Copy)]
 struct NotedChild {
     started: u64,
-    purpose: Purpose,
+    purpose: ProcessPurpose,
 }
 
 /// A process that was given to this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Orphan {
+struct ReparentedProcess {
     pid: u32,
     started: u64,
     has_ended: bool,
@@ -75,7 +75,7 @@ pub fn take_orphans() {
 /// # Errors
 /// As `start`.
 pub(super) fn start_noted<T>(
-    purpose: Purpose,
+    purpose: ProcessPurpose,
     start: impl FnOnce() -> std::io::Result<T>,
     id: impl FnOnce(&T) -> Option<u32>,
 ) -> std::io::Result<T> {
@@ -104,16 +104,19 @@ pub async fn reap_orphans() {
 }
 
 /// Ends the orphans that none of the turns' processes still living can have started.
-pub(super) async fn end_unclaimed(marker: &Marker) {
+pub(super) async fn end_unclaimed(marker: &EnvironmentMarker) {
     end(marker, unclaimed).await;
 }
 
 /// Ends all orphans of a run whose turns are over.
-pub(super) async fn end_all(marker: &Marker) {
+pub(super) async fn end_all(marker: &EnvironmentMarker) {
     end(marker, |orphans, _| orphans.to_vec()).await;
 }
 
-async fn end(marker: &Marker, choose: fn(&[Orphan], &[u64]) -> Vec<Orphan>) {
+async fn end(
+    marker: &EnvironmentMarker,
+    choose: fn(&[ReparentedProcess], &[u64]) -> Vec<ReparentedProcess>,
+) {
     if !TAKES_ORPHANS.load(Ordering::Acquire) {
         return;
     }
@@ -141,14 +144,14 @@ async fn end(marker: &Marker, choose: fn(&[Orphan], &[u64]) -> Vec<Orphan>) {
 }
 
 /// Returns the orphans that no living process of a turn is older than.
-fn unclaimed(orphans: &[Orphan], turns: &[u64]) -> Vec<Orphan> {
+fn unclaimed(orphans: &[ReparentedProcess], turns: &[u64]) -> Vec<ReparentedProcess> {
     let oldest = turns.iter().copied().min().unwrap_or(u64::MAX);
     orphans.iter().copied().filter(|orphan| orphan.started < oldest).collect()
 }
 
 /// Returns the orphans there are, and when the living processes of turns were started; waits for those orphans
 /// that have ended.
-fn look() -> (Vec<Orphan>, Vec<u64>) {
+fn look() -> (Vec<ReparentedProcess>, Vec<u64>) {
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
     let mut children = CHILDREN.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut orphans, mut turns, mut still) = (Vec::new(), Vec::new(), HashMap::new());
@@ -156,12 +159,12 @@ fn look() -> (Vec<Orphan>, Vec<u64>) {
         match children.get(&pid) {
             Some(child) if child.started == stat.started => {
                 still.insert(pid, *child);
-                if child.purpose == Purpose::Turn && !stat.has_ended {
+                if child.purpose == ProcessPurpose::Turn && !stat.has_ended {
                     turns.push(stat.started);
                 }
             }
             _ if stat.has_ended => group::reap(pid),
-            _ => orphans.push(Orphan { pid, started: stat.started, has_ended: false }),
+            _ => orphans.push(ReparentedProcess { pid, started: stat.started, has_ended: false }),
         }
     }
     *children = still;
@@ -174,7 +177,7 @@ mod tests {
 
     #[test]
     fn orphan_is_ended_when_no_older_turn_lives() {
-        let orphan = |started| Orphan { pid: 1, started, has_ended: false };
+        let orphan = |started| ReparentedProcess { pid: 1, started, has_ended: false };
         let orphans = [orphan(10), orphan(20), orphan(30)];
         assert_eq!(unclaimed(&orphans, &[5, 40]), [], "the first turn may have started each");
         assert_eq!(unclaimed(&orphans, &[25, 40]), orphans[..2]);

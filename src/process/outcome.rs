@@ -6,19 +6,24 @@
 
 use std::fmt::Write as _;
 
-use super::follow::End;
-use super::stream::Stream;
+use super::follow::FollowEnd;
+use super::stream::StreamParser;
 use super::stream::background::TurnRemainder;
 use super::transcript::ProcessFiles;
-use super::verdict::{Exit, LOG_IN, Moment, judge};
-use crate::domain::supervision::Limits;
+use super::verdict::{LOG_IN, ProcessExit, ZonedTime, judge};
+use crate::domain::supervision::TurnTimeouts;
 use crate::domain::time::{Timestamp, span};
-use crate::domain::turn::{Cause, Failure, StepOutcome};
-use crate::domain::usage::Spent;
+use crate::domain::turn::{FailureCause, StepOutcome, TurnFailure};
+use crate::domain::usage::ProcessSpending;
 
 /// What a turn came to; a failure names the process's stream among the `files`.
 #[must_use]
-pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> StepOutcome {
+pub fn outcome(
+    end: FollowEnd,
+    stream: &StreamParser,
+    files: &ProcessFiles,
+    limits: TurnTimeouts,
+) -> StepOutcome {
     let mut outcome = judged(end, stream, files, limits);
     if let StepOutcome::Failed(failure) = &mut outcome {
         let _ = write!(failure.message, "; see {}", files.stream.display());
@@ -28,63 +33,73 @@ pub fn outcome(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) 
     outcome
 }
 
-fn judged(end: End, stream: &Stream, files: &ProcessFiles, limits: Limits) -> StepOutcome {
+fn judged(
+    end: FollowEnd,
+    stream: &StreamParser,
+    files: &ProcessFiles,
+    limits: TurnTimeouts,
+) -> StepOutcome {
     let has_answer = stream.result.as_ref().is_some_and(|result| !result.is_error);
     let answered = has_answer && is_complete(&end, stream);
     let waited = stream.awaited_tasks();
     let failed = |cause, message: String| {
-        let Spent { cost, usage } = stream.taken().clone();
+        let ProcessSpending { cost, usage } = stream.taken().clone();
         let waited = waited.as_deref().map(|tasks| format!("; it waited for {tasks}"));
         let message = message + &waited.unwrap_or_default();
-        StepOutcome::Failed(Failure { cost, usage, ..Failure::new(cause, message) })
+        StepOutcome::Failed(TurnFailure { cost, usage, ..TurnFailure::new(cause, message) })
     };
     match end {
-        End::Unreadable(error) => {
-            failed(Cause::Output, format!("Claude Code cannot be followed: {error}"))
+        FollowEnd::Unreadable(error) => {
+            failed(FailureCause::Output, format!("Claude Code cannot be followed: {error}"))
         }
-        End::Stopped if !answered => failed(
-            Cause::Interrupted,
+        FollowEnd::Stopped if !answered => failed(
+            FailureCause::Interrupted,
             "the turn was ended because the run was told to stop".to_owned(),
         ),
-        End::TimedOut if !answered => {
+        FollowEnd::TimedOut if !answered => {
             let longest = span(limits.timeout_ms);
             let message =
                 format!("Claude Code had no result after {longest}; allow more with --timeout");
-            failed(Cause::Timeout, message)
+            failed(FailureCause::Timeout, message)
         }
-        End::Stalled if !answered => {
+        FollowEnd::Stalled if !answered => {
             let longest = span(limits.idle_timeout_ms);
             let message = format!(
                 "Claude Code made no progress for {longest}; allow more with --idle-timeout"
             );
-            failed(Cause::Stall, message)
+            failed(FailureCause::Stall, message)
         }
-        End::Deaf if !answered => failed(
-            Cause::Stall,
+        FollowEnd::Deaf if !answered => failed(
+            FailureCause::Stall,
             "Claude Code gave no sign of having heard what it was asked".to_owned(),
         ),
-        End::Exited(exit) if has_answer && !answered => {
-            let cause = if exit == Exit::Unseen { Cause::Lost } else { Cause::Crash };
+        FollowEnd::Exited(exit) if has_answer && !answered => {
+            let cause =
+                if exit == ProcessExit::Unseen { FailureCause::Lost } else { FailureCause::Crash };
             failed(cause, format!("Claude Code {exit} before its background work had ended"))
         }
-        End::Unauthorized if !answered => failed(Cause::Authentication, unauthorized()),
-        End::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
-        End::Result
-        | End::Stopped
-        | End::TimedOut
-        | End::Stalled
-        | End::Deaf
-        | End::Unauthorized => judge(stream, Exit::Unseen, moment, || files.last_words()),
+        FollowEnd::Unauthorized if !answered => {
+            failed(FailureCause::Authentication, unauthorized())
+        }
+        FollowEnd::Exited(exit) => judge(stream, exit, moment, || files.last_words()),
+        FollowEnd::Result
+        | FollowEnd::Stopped
+        | FollowEnd::TimedOut
+        | FollowEnd::Stalled
+        | FollowEnd::Deaf
+        | FollowEnd::Unauthorized => {
+            judge(stream, ProcessExit::Unseen, moment, || files.last_words())
+        }
     }
 }
 
 /// Returns whether nothing more will come of a turn that has a result. Of a process that has ended by
 /// itself no announced turn will come either.
-fn is_complete(end: &End, stream: &Stream) -> bool {
+fn is_complete(end: &FollowEnd, stream: &StreamParser) -> bool {
     match (end, stream.remainder()) {
-        (End::Result, Some(_))
+        (FollowEnd::Result, Some(_))
         | (_, Some(TurnRemainder::Nothing))
-        | (End::Exited(_), Some(TurnRemainder::Announced)) => true,
+        | (FollowEnd::Exited(_), Some(TurnRemainder::Announced)) => true,
         (_, None | Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks)) => {
             false
         }
@@ -99,9 +114,9 @@ fn unauthorized() -> String {
 }
 
 /// Now, here.
-fn moment() -> Moment {
+fn moment() -> ZonedTime {
     let millis = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
-    Moment { now: Timestamp(millis), zone: jiff::tz::TimeZone::system() }
+    ZonedTime { now: Timestamp(millis), zone: jiff::tz::TimeZone::system() }
 }
 
 #[cfg(test)]
@@ -110,13 +125,13 @@ mod tests {
 
     use super::*;
     use crate::domain::money::Usd;
-    use crate::domain::supervision::Supervision;
+    use crate::domain::supervision::SupervisionPolicy;
 
-    fn after(end: End, line: &str) -> StepOutcome {
-        let mut stream = Stream::default();
+    fn after(end: FollowEnd, line: &str) -> StepOutcome {
+        let mut stream = StreamParser::default();
         stream.feed(line.as_bytes()).expect("a short line");
         let files = ProcessFiles::named(Path::new("steps"), "main-1-0");
-        outcome(end, &stream, &files, Supervision::default().limits())
+        outcome(end, &stream, &files, SupervisionPolicy::default().limits())
     }
 
     const ANSWER: &str = "{\"type\":\"result\",\"is_error\":false,\"result\":\"hi\"}\n";
@@ -124,27 +139,35 @@ mod tests {
 
     #[test]
     fn an_answer_counts_also_at_the_very_end() {
-        for end in [End::Stopped, End::TimedOut, End::Stalled, End::Exited(Exit::Signal(15))] {
+        for end in [
+            FollowEnd::Stopped,
+            FollowEnd::TimedOut,
+            FollowEnd::Stalled,
+            FollowEnd::Exited(ProcessExit::Signal(15)),
+        ] {
             assert!(matches!(after(end, ANSWER), StepOutcome::Replied(_)));
         }
     }
 
     #[test]
     fn refused_credentials_pause_the_run_unless_the_turn_has_answered() {
-        let StepOutcome::Failed(failure) = after(End::Unauthorized, ERROR) else {
+        let StepOutcome::Failed(failure) = after(FollowEnd::Unauthorized, ERROR) else {
             panic!("an answer")
         };
-        assert_eq!((failure.cause, failure.cost), (Cause::Authentication, Usd::from_dollars(0.5)));
+        assert_eq!(
+            (failure.cause, failure.cost),
+            (FailureCause::Authentication, Usd::from_dollars(0.5))
+        );
         assert!(failure.message.contains("ANTHROPIC_API_KEY"), "{}", failure.message);
-        assert!(matches!(after(End::Unauthorized, ANSWER), StepOutcome::Replied(_)));
+        assert!(matches!(after(FollowEnd::Unauthorized, ANSWER), StepOutcome::Replied(_)));
     }
 
     #[test]
     fn an_error_on_being_stopped_is_no_crash_and_is_paid_for() {
         for (end, cause) in [
-            (End::Stopped, Cause::Interrupted),
-            (End::TimedOut, Cause::Timeout),
-            (End::Stalled, Cause::Stall),
+            (FollowEnd::Stopped, FailureCause::Interrupted),
+            (FollowEnd::TimedOut, FailureCause::Timeout),
+            (FollowEnd::Stalled, FailureCause::Stall),
         ] {
             let StepOutcome::Failed(failure) = after(end, ERROR) else { panic!("an answer") };
             assert_eq!((failure.cause, failure.cost), (cause, Usd::from_dollars(0.5)));

@@ -7,17 +7,17 @@ use std::time::Duration;
 use tokio::process::{Child, ChildStdin, Command};
 
 use super::home::REPOSITORY;
-use super::leftover::{self, Leftover};
-use super::orphan::{Purpose, start_noted};
-use super::transcript::Opened;
-use super::verdict::Exit;
+use super::leftover::{self, OrphanProcess};
+use super::orphan::{ProcessPurpose, start_noted};
+use super::transcript::OpenProcessFiles;
+use super::verdict::ProcessExit;
 
 /// How often an adopted process is looked at: the system tells only parents of an end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A process that runs, or has run, a turn.
 #[derive(Debug)]
-pub enum Process {
+pub enum WorkerProcess {
     /// Started here.
     Own {
         /// The handle.
@@ -26,14 +26,14 @@ pub enum Process {
         pid: u32,
     },
     /// Found running.
-    Adopted(Leftover),
+    Adopted(OrphanProcess),
     /// Nothing runs; only its files are left.
     Gone,
 }
 
 /// What to start.
 #[derive(Debug)]
-pub struct Start {
+pub struct WorkerSpec {
     /// The program.
     pub program: PathBuf,
     /// Its arguments.
@@ -46,13 +46,13 @@ pub struct Start {
     pub environment: Vec<(String, String)>,
 }
 
-impl Process {
+impl WorkerProcess {
     /// Starts a process at the head of a group of its own, on the system's fast path: nothing is
     /// run between fork and exec, because that would make the cost grow with this process's memory.
     ///
     /// # Errors
     /// What the system said.
-    pub fn start(start: Start, files: Opened) -> std::io::Result<Self> {
+    pub fn start(start: WorkerSpec, files: OpenProcessFiles) -> std::io::Result<Self> {
         let mut command = Command::new(start.program);
         if start.in_tree {
             for name in REPOSITORY {
@@ -68,7 +68,7 @@ impl Process {
             .stdout(Stdio::from(files.stdout))
             .stderr(Stdio::from(files.stderr))
             .process_group(0);
-        let child = start_noted(Purpose::Turn, || command.spawn(), Child::id)?;
+        let child = start_noted(ProcessPurpose::Turn, || command.spawn(), Child::id)?;
         let pid = child.id().unwrap_or(0);
         Ok(Self::Own { child: Box::new(child), pid })
     }
@@ -101,16 +101,18 @@ impl Process {
     }
 
     /// Waits for its end. May be dropped and called again.
-    pub async fn exited(&mut self) -> Exit {
+    pub async fn exited(&mut self) -> ProcessExit {
         match self {
-            Self::Own { child, .. } => child.wait().await.map_or(Exit::Unseen, Exit::from),
+            Self::Own { child, .. } => {
+                child.wait().await.map_or(ProcessExit::Unseen, ProcessExit::from)
+            }
             Self::Adopted(leftover) => {
                 while leftover::is_alive(leftover) {
                     tokio::time::sleep(LOOK).await;
                 }
-                Exit::Unseen
+                ProcessExit::Unseen
             }
-            Self::Gone => Exit::Unseen,
+            Self::Gone => ProcessExit::Unseen,
         }
     }
 }

@@ -16,11 +16,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::worker::Worker;
 use crate::domain::id::{AgentId, MessageId, SessionId};
-use crate::domain::session::{Origin, Session};
+use crate::domain::session::{Session, SessionOrigin};
 
 /// A process that waits.
 #[derive(Debug)]
-struct Idle {
+struct IdleWorker {
     number: u64,
     worker: Worker,
     session: SessionId,
@@ -31,8 +31,8 @@ struct Idle {
 
 /// The processes that wait, the longest waiting first, and the slots of all.
 #[derive(Debug)]
-pub struct Pool {
-    idle: RefCell<Vec<Idle>>,
+pub struct WorkerPool {
+    idle: RefCell<Vec<IdleWorker>>,
     slots: Arc<Semaphore>,
     free: Rc<RefCell<Vec<usize>>>,
     size: usize,
@@ -42,13 +42,13 @@ pub struct Pool {
 
 /// A process's place among those there may be.
 #[derive(Debug)]
-pub struct Slot {
+pub struct WorkerSlot {
     number: usize,
     free: Rc<RefCell<Vec<usize>>>,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Slot {
+impl WorkerSlot {
     /// Its number, which no other has while this is held.
     #[must_use]
     pub fn number(&self) -> usize {
@@ -56,29 +56,29 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for WorkerSlot {
     fn drop(&mut self) {
         self.free.borrow_mut().push(self.number);
     }
 }
 
 /// Counts one who waits for a slot, for as long as it does.
-struct Waiting<'pool>(&'pool Cell<usize>);
+struct SlotWaiter<'pool>(&'pool Cell<usize>);
 
-impl<'pool> Waiting<'pool> {
+impl<'pool> SlotWaiter<'pool> {
     fn new(count: &'pool Cell<usize>) -> Self {
         count.set(count.get() + 1);
         Self(count)
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for SlotWaiter<'_> {
     fn drop(&mut self) {
         self.0.set(self.0.get() - 1);
     }
 }
 
-impl Pool {
+impl WorkerPool {
     /// No process yet, and at most `size` of them.
     #[must_use]
     pub fn new(size: usize) -> Self {
@@ -94,7 +94,7 @@ impl Pool {
 
     /// A slot, if one is free and nobody waits for it.
     #[must_use]
-    pub fn free_slot(&self) -> Option<Slot> {
+    pub fn free_slot(&self) -> Option<WorkerSlot> {
         if self.waiting.get() > 0 {
             return None;
         }
@@ -102,20 +102,20 @@ impl Pool {
     }
 
     /// Waits for a slot. If none is free, `retire` is given the process to retire for it.
-    pub async fn slot(&self, retire: impl FnOnce(Worker)) -> Option<Slot> {
+    pub async fn slot(&self, retire: impl FnOnce(Worker)) -> Option<WorkerSlot> {
         if let Some(slot) = self.free_slot() {
             return Some(slot);
         }
-        let _waiting = Waiting::new(&self.waiting);
+        let _waiting = SlotWaiter::new(&self.waiting);
         if let Some(worker) = self.oldest() {
             retire(worker);
         }
         self.numbered(Arc::clone(&self.slots).acquire_owned().await.ok()?)
     }
 
-    fn numbered(&self, permit: OwnedSemaphorePermit) -> Option<Slot> {
+    fn numbered(&self, permit: OwnedSemaphorePermit) -> Option<WorkerSlot> {
         let number = self.free.borrow_mut().pop()?;
-        Some(Slot { number, free: Rc::clone(&self.free), _permit: permit })
+        Some(WorkerSlot { number, free: Rc::clone(&self.free), _permit: permit })
     }
 
     /// Whether several processes hold a slot.
@@ -166,7 +166,13 @@ impl Pool {
         }
         let number = self.numbers.get() + 1;
         self.numbers.set(number);
-        self.idle.borrow_mut().push(Idle { number, worker, session, served, promised: false });
+        self.idle.borrow_mut().push(IdleWorker {
+            number,
+            worker,
+            session,
+            served,
+            promised: false,
+        });
         number
     }
 
@@ -175,8 +181,8 @@ impl Pool {
         self.remove(|idle| {
             idle.session == session.id
                 && match (&session.origin, &idle.served) {
-                    (Origin::Resumed, Some((_, last))) => *last == session.checkpoint,
-                    (Origin::Fresh, None) => true,
+                    (SessionOrigin::Resumed, Some((_, last))) => *last == session.checkpoint,
+                    (SessionOrigin::Fresh, None) => true,
                     _ => false,
                 }
         })
@@ -197,7 +203,7 @@ impl Pool {
     /// The processes of an agent whose sessions are not wanted any more.
     pub fn unwanted(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) -> Vec<Worker> {
         let mut idle = self.idle.borrow_mut();
-        let gone = |idle: &mut Idle| {
+        let gone = |idle: &mut IdleWorker| {
             let served = idle.served.as_ref().is_some_and(|(of, _)| of == agent);
             served && !wanted(&idle.session)
         };
@@ -232,7 +238,7 @@ impl Pool {
         }
     }
 
-    fn remove(&self, is: impl Fn(&Idle) -> bool) -> Option<Worker> {
+    fn remove(&self, is: impl Fn(&IdleWorker) -> bool) -> Option<Worker> {
         let mut idle = self.idle.borrow_mut();
         let place = idle.iter().position(is)?;
         let worker = idle.remove(place).worker;

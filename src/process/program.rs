@@ -16,11 +16,11 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-use super::command::Marker;
+use super::command::EnvironmentMarker;
 use super::environment::without_keys;
 use super::group;
-use super::orphan::{Purpose, start_noted};
-use super::verdict::Exit;
+use super::orphan::{ProcessPurpose, start_noted};
+use super::verdict::ProcessExit;
 
 /// How long a program that is asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
@@ -33,7 +33,7 @@ const END: usize = 16 * 1024;
 
 /// What to run.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct ProcessSpec {
     /// Where it is.
     pub path: PathBuf,
     /// Its arguments.
@@ -50,18 +50,18 @@ pub struct Program {
 
 /// How it went.
 #[derive(Debug)]
-pub struct Ended {
+pub struct ProcessOutput {
     /// How it ended.
-    pub exit: Exit,
+    pub exit: ProcessExit,
     /// Its stdout.
-    pub stdout: Said,
+    pub stdout: CapturedOutput,
     /// Its stderr.
-    pub stderr: Said,
+    pub stderr: CapturedOutput,
 }
 
 /// Why it came to no end of its own.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum ProcessFailure {
     /// It could not be started.
     #[error("could not be started: {0}")]
     NotStarted(std::io::Error),
@@ -71,7 +71,7 @@ pub enum Failure {
         /// How long it may take.
         longest: Duration,
         /// Its stderr until then.
-        stderr: Said,
+        stderr: CapturedOutput,
     },
     /// It was ended because nobody wants it any more.
     #[error("was ended")]
@@ -80,13 +80,13 @@ pub enum Failure {
 
 /// What a program said on one of its pipes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct CapturedOutput {
     beginning: Vec<u8>,
     end: Vec<u8>,
     left_out: u64,
 }
 
-impl Said {
+impl CapturedOutput {
     fn hear(&mut self, part: &[u8], kept: usize) {
         let room = kept.saturating_sub(self.beginning.len()).min(part.len());
         self.beginning.extend_from_slice(&part[..room]);
@@ -127,18 +127,21 @@ impl Said {
 }
 
 /// How a wait for it came to an end.
-enum How {
-    Ended(Exit),
+enum ProcessWaitEnd {
+    Ended(ProcessExit),
     TooLong,
     Stopped,
 }
 
-impl Program {
+impl ProcessSpec {
     /// Runs it, until it ends or `stop` comes to pass.
     ///
     /// # Errors
-    /// [`Failure`]; an exit code other than 0 is none.
-    pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<Ended, Failure> {
+    /// [`ProcessFailure`]; an exit code other than 0 is none.
+    pub async fn run(
+        &self,
+        stop: impl Future<Output = ()>,
+    ) -> Result<ProcessOutput, ProcessFailure> {
         let mut command = Command::new(&self.path);
         command
             .args(&self.arguments)
@@ -149,10 +152,10 @@ impl Program {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        let child = start_noted(Purpose::Turn, || command.spawn(), Child::id);
-        let mut child = child.map_err(Failure::NotStarted)?;
-        let group = Group(child.id());
-        let (mut stdout, mut stderr) = (Said::default(), Said::default());
+        let child = start_noted(ProcessPurpose::Turn, || command.spawn(), Child::id);
+        let mut child = child.map_err(ProcessFailure::NotStarted)?;
+        let group = ProcessGroup(child.id());
+        let (mut stdout, mut stderr) = (CapturedOutput::default(), CapturedOutput::default());
         let pipes = (child.stdout.take(), child.stderr.take());
         let how = {
             let mut hearing = pin!(async {
@@ -164,13 +167,13 @@ impl Program {
             let mut heard = false;
             let how = loop {
                 tokio::select! {
-                    () = &mut stop => break How::Stopped,
-                    () = &mut late => break How::TooLong,
-                    exit = child.wait() => break How::Ended(exit.map_or(Exit::Unseen, Exit::from)),
+                    () = &mut stop => break ProcessWaitEnd::Stopped,
+                    () = &mut late => break ProcessWaitEnd::TooLong,
+                    exit = child.wait() => break ProcessWaitEnd::Ended(exit.map_or(ProcessExit::Unseen, ProcessExit::from)),
                     () = &mut hearing, if !heard => heard = true,
                 }
             };
-            if !matches!(how, How::Ended(_)) {
+            if !matches!(how, ProcessWaitEnd::Ended(_)) {
                 group.terminate();
                 let _ = timeout(GRACE, child.wait()).await;
             }
@@ -182,9 +185,11 @@ impl Program {
             how
         };
         match how {
-            How::Ended(exit) => Ok(Ended { exit, stdout, stderr }),
-            How::TooLong => Err(Failure::TooLong { longest: self.longest, stderr }),
-            How::Stopped => Err(Failure::Stopped),
+            ProcessWaitEnd::Ended(exit) => Ok(ProcessOutput { exit, stdout, stderr }),
+            ProcessWaitEnd::TooLong => {
+                Err(ProcessFailure::TooLong { longest: self.longest, stderr })
+            }
+            ProcessWaitEnd::Stopped => Err(ProcessFailure::Stopped),
         }
     }
 }
@@ -193,7 +198,7 @@ impl Program {
 #[must_use]
 pub fn environment(
     given: impl IntoIterator<Item = (OsString, OsString)>,
-    marker: &Marker,
+    marker: &EnvironmentMarker,
     stem: &str,
 ) -> Vec<(OsString, OsString)> {
     let own = [
@@ -205,9 +210,9 @@ pub fn environment(
 }
 
 /// A process group, which ends when nobody holds this any more.
-struct Group(Option<u32>);
+struct ProcessGroup(Option<u32>);
 
-impl Group {
+impl ProcessGroup {
     fn terminate(&self) {
         if let Some(leader) = self.0 {
             group::terminate(leader);
@@ -215,7 +220,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(leader) = self.0 {
             group::kill(leader);
@@ -223,7 +228,7 @@ impl Drop for Group {
     }
 }
 
-async fn hear(pipe: Option<impl AsyncRead + Unpin>, said: &mut Said, kept: usize) {
+async fn hear(pipe: Option<impl AsyncRead + Unpin>, said: &mut CapturedOutput, kept: usize) {
     let Some(mut pipe) = pipe else { return };
     let mut part = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = pipe.read(&mut part).await {
@@ -238,8 +243,8 @@ mod tests {
     use super::*;
     use crate::domain::id::RunId;
 
-    fn shell(script: &str) -> Program {
-        Program {
+    fn shell(script: &str) -> ProcessSpec {
+        ProcessSpec {
             path: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
             cwd: "/".into(),
@@ -252,9 +257,9 @@ mod tests {
     #[tokio::test]
     async fn it_is_heard_and_its_end_is_seen() {
         let ended = shell("echo out; echo err >&2; exit 3").run(pending()).await.expect("it ran");
-        assert_eq!(ended.exit, Exit::Code(3));
+        assert_eq!(ended.exit, ProcessExit::Code(3));
         assert_eq!((ended.stdout.text(), ended.stderr.text()), ("out\n".into(), "err\n".into()));
-        let missing = Program { path: "/nowhere/x".into(), ..shell("") };
+        let missing = ProcessSpec { path: "/nowhere/x".into(), ..shell("") };
         let failure = missing.run(pending()).await.expect_err("it is not there");
         assert!(failure.to_string().starts_with("could not be started: No such file"));
     }
@@ -275,7 +280,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let fifo = place.path().join("held");
         let script = format!("mkfifo {0}; sleep 600 > {0} & exec cat {0}", fifo.display());
-        let brief = Program { longest: Duration::from_millis(300), ..shell(&script) };
+        let brief = ProcessSpec { longest: Duration::from_millis(300), ..shell(&script) };
         let failure = brief.run(pending()).await.expect_err("it is ended");
         assert_eq!(failure.to_string(), "had not ended after 300ms and was ended");
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -284,18 +289,18 @@ mod tests {
             let _ = stopped.await;
         };
         let failure = shell("sleep 600").run(stopped).await.expect_err("it is ended");
-        assert!(matches!(failure, Failure::Stopped));
+        assert!(matches!(failure, ProcessFailure::Stopped));
     }
 
     #[tokio::test]
     async fn what_it_leaves_in_its_group_does_not_hold_it_up() {
         let ended = shell("sleep 600 & echo started").run(pending()).await.expect("it ran");
-        assert_eq!((ended.exit, ended.stdout.text()), (Exit::Code(0), "started\n".into()));
+        assert_eq!((ended.exit, ended.stdout.text()), (ProcessExit::Code(0), "started\n".into()));
     }
 
     #[test]
     fn it_learns_no_key_and_bears_the_runs_mark() {
-        let marker = Marker { run: RunId::parse("r").expect("an id"), dir: "/x".into() };
+        let marker = EnvironmentMarker { run: RunId::parse("r").expect("an id"), dir: "/x".into() };
         let callers = [("PATH", "/bin"), ("ANTHROPIC_API_KEY", "secret"), ("RAYMOND_TURN", "t")];
         let environment = environment(
             callers.map(|(name, value)| (name.into(), value.into())),

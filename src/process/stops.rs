@@ -5,41 +5,41 @@ use std::collections::HashMap;
 
 use tokio::sync::watch;
 
-use super::follow::Stop;
+use super::follow::StopLevel;
 use crate::domain::id::AgentId;
 
 /// What the turns of a run are told.
 #[derive(Debug)]
-pub struct Stops {
-    all: watch::Sender<Stop>,
-    turns: RefCell<HashMap<AgentId, watch::Sender<Stop>>>,
+pub struct CancellationTokens {
+    all: watch::Sender<StopLevel>,
+    turns: RefCell<HashMap<AgentId, watch::Sender<StopLevel>>>,
 }
 
-impl Default for Stops {
+impl Default for CancellationTokens {
     fn default() -> Self {
-        Self { all: watch::Sender::new(Stop::No), turns: RefCell::default() }
+        Self { all: watch::Sender::new(StopLevel::No), turns: RefCell::default() }
     }
 }
 
-impl Stops {
+impl CancellationTokens {
     /// Where the turn of an agent hears of it, until [`forget`](Self::forget).
-    pub fn of_turn(&self, agent: &AgentId) -> watch::Receiver<Stop> {
+    pub fn of_turn(&self, agent: &AgentId) -> watch::Receiver<StopLevel> {
         self.turns.borrow_mut().entry(agent.clone()).or_insert_with(|| self.untold()).subscribe()
     }
 
-    fn untold(&self) -> watch::Sender<Stop> {
+    fn untold(&self) -> watch::Sender<StopLevel> {
         watch::Sender::new(*self.all.borrow())
     }
 
     /// Where everything else of the run hears of it.
     #[must_use]
-    pub fn of_run(&self) -> watch::Receiver<Stop> {
+    pub fn of_run(&self) -> watch::Receiver<StopLevel> {
         self.all.subscribe()
     }
 
     /// What the whole run was told.
     #[must_use]
-    pub fn told(&self) -> Stop {
+    pub fn told(&self) -> StopLevel {
         *self.all.borrow()
     }
 
@@ -51,11 +51,11 @@ impl Stops {
     /// Tells the turn of one agent to end, with a moment to do so; also one that is about to begin.
     pub fn stop(&self, agent: &AgentId) {
         let mut turns = self.turns.borrow_mut();
-        tell(turns.entry(agent.clone()).or_insert_with(|| self.untold()), Stop::Soon);
+        tell(turns.entry(agent.clone()).or_insert_with(|| self.untold()), StopLevel::Soon);
     }
 
     /// Tells everyone; who was told more than that already, is not told less.
-    pub fn stop_all(&self, how: Stop) {
+    pub fn stop_all(&self, how: StopLevel) {
         tell(&self.all, how);
         for turn in self.turns.borrow().values() {
             tell(turn, how);
@@ -63,7 +63,7 @@ impl Stops {
     }
 }
 
-fn tell(who: &watch::Sender<Stop>, how: Stop) {
+fn tell(who: &watch::Sender<StopLevel>, how: StopLevel) {
     who.send_if_modified(|now| {
         let more = *now < how;
         *now = how.max(*now);
@@ -77,18 +77,21 @@ mod tests {
 
     #[test]
     fn one_turn_is_told_alone_and_all_are_told_together() {
-        let stops = Stops::default();
+        let stops = CancellationTokens::default();
         let (one, two) = (AgentId::main().child(1), AgentId::main().child(2));
         let (hears_one, hears_two) = (stops.of_turn(&one), stops.of_turn(&two));
         stops.stop(&one);
-        assert_eq!((*hears_one.borrow(), *hears_two.borrow()), (Stop::Soon, Stop::No));
-        assert_eq!(stops.told(), Stop::No);
-        stops.stop_all(Stop::Patiently);
-        assert_eq!((*hears_one.borrow(), *hears_two.borrow()), (Stop::Soon, Stop::Patiently));
+        assert_eq!((*hears_one.borrow(), *hears_two.borrow()), (StopLevel::Soon, StopLevel::No));
+        assert_eq!(stops.told(), StopLevel::No);
+        stops.stop_all(StopLevel::Patiently);
+        assert_eq!(
+            (*hears_one.borrow(), *hears_two.borrow()),
+            (StopLevel::Soon, StopLevel::Patiently)
+        );
         stops.forget(&two);
-        assert_eq!(*stops.of_turn(&two).borrow(), Stop::Patiently);
+        assert_eq!(*stops.of_turn(&two).borrow(), StopLevel::Patiently);
         let three = AgentId::main().child(3);
         stops.stop(&three);
-        assert_eq!(*stops.of_turn(&three).borrow(), Stop::Soon, "it was to begin just then");
+        assert_eq!(*stops.of_turn(&three).borrow(), StopLevel::Soon, "it was to begin just then");
     }
 }

@@ -18,17 +18,17 @@ mod spent;
 use memchr::memchr;
 use serde_json::value::RawValue;
 
-use self::line::{Line, get, text};
+use self::line::{StreamLine, get, text};
 use self::long_line::LongLine;
 use self::refusals::RefusedTools;
 
 use self::background::{BackgroundTasks, TurnRemainder};
 use self::cut_off::{CostCompleteness, CutOff};
 use crate::domain::id::MessageId;
-use crate::domain::passage::Expected;
+use crate::domain::passage::TurnBoundary;
 use crate::domain::spending::SpendingMeter;
 use crate::domain::turn_options::BackgroundWork;
-use crate::domain::usage::Spent;
+use crate::domain::usage::ProcessSpending;
 
 /// The longest line, in bytes.
 pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -42,7 +42,7 @@ const AUTHENTICATION_FAILED: &str = "authentication_failed";
 /// A line that is longer than [`LONGEST_LINE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of its output is longer than {} MiB", LONGEST_LINE >> 20)]
-pub struct TooLong {
+pub struct LineTooLong {
     /// The line, from 1.
     pub line: u64,
 }
@@ -68,7 +68,7 @@ pub struct TurnResult {
 
 /// The account's usage limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rejected {
+pub struct RateLimitRejection {
     /// When it resets, as the program says it: seconds or milliseconds since 1970.
     pub resets_at: Option<f64>,
 }
@@ -85,7 +85,7 @@ enum AnswerState {
 
 /// What has been read of a stream.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct StreamParser {
     partial: Vec<u8>,
     /// The line that is being read, if it is too long to be held.
     long: Option<LongLine>,
@@ -104,7 +104,7 @@ pub struct Stream {
     pub used_tools: bool,
     meter: SpendingMeter,
     cost: CostCompleteness,
-    expected: Expected,
+    expected: TurnBoundary,
     /// The fate of background work when the turn would else be over.
     pub background_work: BackgroundWork,
     /// The tasks that run in the background, which may have the program go on by itself.
@@ -120,7 +120,7 @@ pub struct Stream {
     /// How often the API has asked for fewer requests.
     pub throttled: u32,
     /// The usage limit that the program reported.
-    pub limit: Option<Rejected>,
+    pub limit: Option<RateLimitRejection>,
     /// The version of the program, as it names it.
     pub version: Option<String>,
     /// Whether the program said that it is not logged in.
@@ -135,11 +135,11 @@ pub struct Stream {
     pub result: Option<TurnResult>,
 }
 
-impl Stream {
+impl StreamParser {
     /// The part of a stream that answers a message; what the process had taken before is not its own.
     #[must_use]
-    pub fn answer_to(message: MessageId, spent_before: Spent) -> Self {
-        let expected = Expected::answer_to(message);
+    pub fn answer_to(message: MessageId, spent_before: ProcessSpending) -> Self {
+        let expected = TurnBoundary::answer_to(message);
         let meter = SpendingMeter::starting_at(spent_before);
         Self { meter, expected, ..Self::default() }
     }
@@ -167,21 +167,21 @@ impl Stream {
 
     /// Returns what the turn has taken so far.
     #[must_use]
-    pub fn taken(&self) -> &Spent {
+    pub fn taken(&self) -> &ProcessSpending {
         self.meter.turn()
     }
 
     /// Returns the last total that the process reported.
     #[must_use]
-    pub fn total(&self) -> &Spent {
+    pub fn total(&self) -> &ProcessSpending {
         self.meter.last_total()
     }
 
     /// Takes the next bytes of the stream.
     ///
     /// # Errors
-    /// [`TooLong`], once for each such line; all bytes are taken nevertheless.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+    /// [`LineTooLong`], once for each such line; all bytes are taken nevertheless.
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<(), LineTooLong> {
         let mut fed = Ok(());
         while let Some(end) = memchr(b'\n', bytes) {
             fed = fed.and(self.end_line(&bytes[..end]));
@@ -191,7 +191,7 @@ impl Stream {
     }
 
     /// Takes the last bytes of a line.
-    fn end_line(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    fn end_line(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
         if self.partial.is_empty() && self.long.is_none() && bytes.len() <= LONGEST_LINE {
             self.line(bytes);
             return Ok(());
@@ -202,14 +202,14 @@ impl Stream {
     }
 
     /// Takes bytes of a line that is not at its end.
-    fn continue_line(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    fn continue_line(&mut self, bytes: &[u8]) -> Result<(), LineTooLong> {
         if let Some(long) = &mut self.long {
             long.feed(bytes);
         } else if self.partial.len() + bytes.len() > LONGEST_LINE {
             let long = self.long.insert(LongLine::default());
             long.feed(&std::mem::take(&mut self.partial));
             long.feed(bytes);
-            return Err(TooLong { line: self.lines + 1 });
+            return Err(LineTooLong { line: self.lines + 1 });
         } else {
             self.partial.extend_from_slice(bytes);
         }
@@ -243,7 +243,7 @@ impl Stream {
             return self.partial_message();
         }
         let text = String::from_utf8_lossy(line);
-        match serde_json::from_str::<Line<'_>>(&text) {
+        match serde_json::from_str::<StreamLine<'_>>(&text) {
             Ok(event) => {
                 self.event(&event);
                 if self.remainder() == Some(TurnRemainder::Nothing) {
@@ -259,7 +259,7 @@ impl Stream {
     fn long_line(&mut self, members: &[u8]) {
         self.lines += 1;
         let text = String::from_utf8_lossy(members);
-        if let Ok(event) = serde_json::from_str::<Line<'_>>(&text) {
+        if let Ok(event) = serde_json::from_str::<StreamLine<'_>>(&text) {
             self.costs_of(&event);
         }
     }
@@ -282,7 +282,7 @@ pub fn is_throttle(status: u16) -> bool {
 }
 
 impl TurnResult {
-    fn read(event: &Line<'_>) -> Self {
+    fn read(event: &StreamLine<'_>) -> Self {
         let errors: Vec<&RawValue> = get(event.errors).unwrap_or_default();
         Self {
             text: text(event.result),

@@ -10,8 +10,8 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::stream::{Stream, TooLong};
-use crate::domain::passage::Passage;
+use super::stream::{LineTooLong, StreamParser};
+use crate::domain::passage::TurnOffset;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
 use crate::plain_file;
@@ -61,7 +61,7 @@ pub struct ProcessFiles {
 
 /// The files, open for the child.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenProcessFiles {
     /// Its stdin; a pipe, if it is told things.
     pub stdin: Option<File>,
     /// Its stdout.
@@ -119,7 +119,7 @@ impl TurnFiles {
     /// The file, and what the system said.
     pub fn note(
         &self,
-        passage: &Passage,
+        passage: &TurnOffset,
         proofs: &StepProofs,
     ) -> Result<(), (PathBuf, std::io::Error)> {
         let written = proofs
@@ -132,7 +132,7 @@ impl TurnFiles {
     /// Where the turn stands, if it is no process's first. One that was not written to its end is
     /// none: what it was for had not been asked yet.
     #[must_use]
-    pub fn passage(&self) -> Option<Passage> {
+    pub fn passage(&self) -> Option<TurnOffset> {
         serde_json::from_slice(&self.read_passage()?).ok()
     }
 
@@ -178,7 +178,10 @@ impl ProcessFiles {
     ///
     /// # Errors
     /// The file, and what the system said.
-    pub fn create(&self, prompt: Option<&str>) -> Result<Opened, (PathBuf, std::io::Error)> {
+    pub fn create(
+        &self,
+        prompt: Option<&str>,
+    ) -> Result<OpenProcessFiles, (PathBuf, std::io::Error)> {
         let write = |prompt: &str| {
             let mut file = plain_file::create(&self.prompt)?;
             file.write_all(prompt.as_bytes())?;
@@ -194,7 +197,11 @@ impl ProcessFiles {
                 .map_err(|error| ("/dev/null".into(), error))?,
         };
         let stdout = self.create_stream().map_err(|error| (self.stream.clone(), error))?;
-        Ok(Opened { stdin: stdin.map_err(|error| (self.prompt.clone(), error))?, stdout, stderr })
+        Ok(OpenProcessFiles {
+            stdin: stdin.map_err(|error| (self.prompt.clone(), error))?,
+            stdout,
+            stderr,
+        })
     }
 
     /// Makes the stream. What lies at its path and is no plain file was not made by raymond and gives way; a plain
@@ -225,7 +232,7 @@ impl ProcessFiles {
 
 /// Follows a stream that is still being written.
 #[derive(Debug)]
-pub struct Follower {
+pub struct StreamFollower {
     file: Option<File>,
     position: u64,
 }
@@ -240,13 +247,13 @@ thread_local! {
 pub enum Error {
     /// A line is too long to be held.
     #[error(transparent)]
-    TooLong(#[from] TooLong),
+    TooLong(#[from] LineTooLong),
     /// The system refused.
     #[error("its output cannot be read: {0}")]
     Io(#[from] std::io::Error),
 }
 
-impl Follower {
+impl StreamFollower {
     /// Follows a stream from a position; one that does not exist yet is empty.
     ///
     /// # Errors
@@ -287,7 +294,7 @@ impl Follower {
     ///
     /// # Errors
     /// [`Error`].
-    pub async fn read_to_end(&mut self, stream: &mut Stream) -> Result<(), Error> {
+    pub async fn read_to_end(&mut self, stream: &mut StreamParser) -> Result<(), Error> {
         let end =
             self.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|file| file.len()))?;
         let mut too_long = Ok(());
@@ -308,11 +315,11 @@ impl Follower {
     ///
     /// # Errors
     /// [`Error`].
-    pub fn read(&mut self, stream: &mut Stream) -> Result<bool, Error> {
+    pub fn read(&mut self, stream: &mut StreamParser) -> Result<bool, Error> {
         READ.with_borrow_mut(|chunk| self.read_into(chunk, stream))
     }
 
-    fn read_into(&mut self, chunk: &mut [u8], stream: &mut Stream) -> Result<bool, Error> {
+    fn read_into(&mut self, chunk: &mut [u8], stream: &mut StreamParser) -> Result<bool, Error> {
         let Some(file) = &mut self.file else { return Ok(false) };
         let mut grew = false;
         for _ in 0..CHUNKS {

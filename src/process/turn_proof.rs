@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::passage::Passage;
+use crate::domain::passage::TurnOffset;
 use crate::plain_file;
 use crate::proof::StepProofs;
 
@@ -24,9 +24,9 @@ const PASSAGE: &str = "passage";
 
 /// A passage and its proof, side by side.
 #[derive(Debug, Serialize, Deserialize)]
-struct ProvenPassage {
+struct ProvenTurnOffset {
     #[serde(flatten)]
-    passage: Passage,
+    passage: TurnOffset,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     proof: String,
 }
@@ -51,16 +51,16 @@ impl StepProofs {
     pub(super) fn stored_passage(
         &self,
         stem: &str,
-        passage: &Passage,
+        passage: &TurnOffset,
     ) -> serde_json::Result<Vec<u8>> {
         let content = serde_json::to_vec(&(stem, passage))?;
         let proof = self.proof(PASSAGE, &content);
-        serde_json::to_vec(&ProvenPassage { passage: passage.clone(), proof })
+        serde_json::to_vec(&ProvenTurnOffset { passage: passage.clone(), proof })
     }
 
     /// Returns whether a stored passage is that of the turn, as raymond wrote it.
     pub(super) fn believe_passage(&self, stem: &str, stored: &[u8]) -> bool {
-        let Ok(ProvenPassage { passage, proof }) = serde_json::from_slice(stored) else {
+        let Ok(ProvenTurnOffset { passage, proof }) = serde_json::from_slice(stored) else {
             return false;
         };
         let content = serde_json::to_vec(&(stem, &passage)).unwrap_or_default();
@@ -78,7 +78,7 @@ impl StepProofs {
 mod tests {
     use super::*;
     use crate::domain::id::MessageId;
-    use crate::domain::usage::Spent;
+    use crate::domain::usage::ProcessSpending;
     use crate::proof::ProofKey;
 
     fn proofs(key: &str) -> StepProofs {
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn passage_is_proven_for_one_turn_and_its_content() {
         let (process, message) = ("main-1-0".to_owned(), MessageId::new("m"));
-        let passage = Passage { process, from: 7, spent: Spent::default(), message };
+        let passage = TurnOffset { process, from: 7, spent: ProcessSpending::default(), message };
         let stored = proofs("k").stored_passage("main-2-0", &passage).expect("JSON");
         let is_believed =
             |key: &str, stem: &str, stored: &[u8]| proofs(key).believe_passage(stem, stored);
@@ -112,7 +112,7 @@ mod tests {
         let plain = serde_json::to_vec(&passage).expect("JSON");
         assert!(!is_believed("k", "main-2-0", &plain) && !is_believed("k", "main-2-0", b"{"));
         assert!(StepProofs::default().believe_passage("main-2-0", &plain));
-        let outside = Passage { process: "../x".to_owned(), ..passage };
+        let outside = TurnOffset { process: "../x".to_owned(), ..passage };
         let stored = proofs("k").stored_passage("main-2-0", &outside).expect("JSON");
         assert!(!is_believed("k", "main-2-0", &stored));
     }

@@ -10,9 +10,9 @@ use std::process::ExitStatus;
 use jiff::tz::TimeZone;
 
 use super::limit::{self, UsageLimit};
-use super::stream::{Rejected, Stream, TurnResult, excerpt, is_throttle};
+use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt, is_throttle};
 use crate::domain::time::Timestamp;
-use crate::domain::turn::{Cause, Failure, Reply, StepOutcome};
+use crate::domain::turn::{FailureCause, StepOutcome, TurnFailure, TurnReply};
 
 /// How the program ends a turn whose answer did not match its schema again and again. The session goes on, so
 /// the agent can be reminded like one that answered without an object.
@@ -43,7 +43,7 @@ const ARGUMENT_ERRORS: [&str; 12] = [
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ProcessExit {
     /// With a code.
     Code(i32),
     /// By a signal.
@@ -52,7 +52,7 @@ pub enum Exit {
     Unseen,
 }
 
-impl From<ExitStatus> for Exit {
+impl From<ExitStatus> for ProcessExit {
     fn from(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
             (Some(code), _) => Self::Code(code),
@@ -62,7 +62,7 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exited with code {code}"),
@@ -88,7 +88,7 @@ fn signal_name(signal: i32) -> &'static str {
 
 /// When and where a turn is judged: a limit that resets at three means three o'clock there.
 #[derive(Debug, Clone)]
-pub struct Moment {
+pub struct ZonedTime {
     /// The time.
     pub now: Timestamp,
     /// The zone of times that name none.
@@ -99,16 +99,16 @@ pub struct Moment {
 /// asked for if there is no result.
 #[must_use]
 pub fn judge(
-    stream: &Stream,
-    exit: Exit,
-    moment: impl FnOnce() -> Moment,
+    stream: &StreamParser,
+    exit: ProcessExit,
+    moment: impl FnOnce() -> ZonedTime,
     stderr: impl FnOnce() -> String,
 ) -> StepOutcome {
     match &stream.result {
         Some(result) if result.is_error && result.subtype != NO_OBJECT => {
             StepOutcome::Failed(refused(stream, result, &moment()))
         }
-        Some(result) => StepOutcome::Replied(Reply {
+        Some(result) => StepOutcome::Replied(TurnReply {
             text: match &result.text {
                 Some(text) => text.clone(),
                 // The program says here in which way the object breaks its schema.
@@ -126,7 +126,7 @@ pub fn judge(
 }
 
 /// The program reported an error of its own.
-fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
+fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> TurnFailure {
     let whole = match (&result.text, result.errors.as_slice()) {
         (Some(text), _) if !text.trim().is_empty() => text.clone(),
         (_, []) => result.subtype.clone(),
@@ -135,15 +135,15 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
     let limit = usage_limit(stream, result.api_status, &whole, moment);
     let said = excerpt(&whole);
     let (cause, hint) = match limit {
-        Some(_) => (Cause::UsageLimit, ""),
-        None if is_unpaid(stream, result, &said) => (Cause::UsageLimit, PAY),
+        Some(_) => (FailureCause::UsageLimit, ""),
+        None if is_unpaid(stream, result, &said) => (FailureCause::UsageLimit, PAY),
         None => classify(stream, result, &said),
     };
-    Failure {
+    TurnFailure {
         resets: limit.and_then(|limit| limit.resets),
         cost: stream.taken().cost,
         usage: stream.taken().usage.clone(),
-        ..Failure::new(cause, format!("Claude Code reported an error: {said}{hint}"))
+        ..TurnFailure::new(cause, format!("Claude Code reported an error: {said}{hint}"))
     }
 }
 
@@ -151,17 +151,17 @@ fn refused(stream: &Stream, result: &TurnResult, moment: &Moment) -> Failure {
 /// was one, and what that leaves open by the text. An answer that was refused for another reason, after
 /// such an event, is no such case.
 fn usage_limit(
-    stream: &Stream,
+    stream: &StreamParser,
     status: Option<u16>,
     said: &str,
-    moment: &Moment,
+    moment: &ZonedTime,
 ) -> Option<UsageLimit> {
     if !matches!(status, None | Some(400 | 429)) {
         return None;
     }
     let read = limit::usage_limit(said, moment.now, &moment.zone);
     match stream.limit {
-        Some(Rejected { resets_at }) if status == Some(429) || read.is_some() => {
+        Some(RateLimitRejection { resets_at }) if status == Some(429) || read.is_some() => {
             let told = resets_at.and_then(|number| limit::normalise(number, moment.now));
             Some(UsageLimit { resets: told.or(read.and_then(|limit| limit.resets)) })
         }
@@ -170,13 +170,17 @@ fn usage_limit(
 }
 
 /// Returns whether the account has no credit left. As at a usage limit, all turns would fail, and money mends it.
-fn is_unpaid(stream: &Stream, result: &TurnResult, said: &str) -> bool {
+fn is_unpaid(stream: &StreamParser, result: &TurnResult, said: &str) -> bool {
     result.api_status == Some(402)
         || stream.reported_error.as_deref() == Some("billing_error")
         || said.to_ascii_lowercase().contains("credit balance is too low")
 }
 
-fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'static str) {
+fn classify(
+    stream: &StreamParser,
+    result: &TurnResult,
+    said: &str,
+) -> (FailureCause, &'static str) {
     let says = |words: &str| said.contains(words);
     let forbidden = result.api_status == Some(403) && says("authentication");
     let logged_out = (stream.not_logged_in && matches!(result.api_status, None | Some(401 | 403)))
@@ -185,33 +189,36 @@ fn classify(stream: &Stream, result: &TurnResult, said: &str) -> (Cause, &'stati
         || says("Not logged in")
         || says("Invalid API key");
     if logged_out {
-        return (Cause::Authentication, LOG_IN);
+        return (FailureCause::Authentication, LOG_IN);
     }
     if says("No conversation found with session ID") {
         return (
-            Cause::Rejected,
+            FailureCause::Rejected,
             "; sessions belong to their working directory and home: go on in the same ones as before",
         );
     }
     match result.subtype.as_str() {
         "error_max_turns" => {
-            return (Cause::Rejected, "; raise `max_turns` of the state, or have it do less");
+            return (
+                FailureCause::Rejected,
+                "; raise `max_turns` of the state, or have it do less",
+            );
         }
-        "error_max_budget_usd" => return (Cause::Budget, ""),
+        "error_max_budget_usd" => return (FailureCause::Budget, ""),
         _ => {}
     }
     if result.api_status.is_some_and(is_throttle) {
-        return (Cause::Throttle, "");
+        return (FailureCause::Throttle, "");
     }
     // Also what is wrong with the conversation itself: the next attempt starts from clean history.
     match rejection(stream, result, said) {
-        Some(advice) => (Cause::Rejected, advice),
-        None => (Cause::Crash, ""),
+        Some(advice) => (FailureCause::Rejected, advice),
+        None => (FailureCause::Crash, ""),
     }
 }
 
 /// Returns advice if the API refused the request in a way that repeating it would not change.
-fn rejection(stream: &Stream, result: &TurnResult, said: &str) -> Option<&'static str> {
+fn rejection(stream: &StreamParser, result: &TurnResult, said: &str) -> Option<&'static str> {
     let status = result.api_status;
     let reported = |kind: &str| stream.reported_error.as_deref() == Some(kind);
     let says = |words: &str| said.to_ascii_lowercase().contains(words);
@@ -230,7 +237,7 @@ fn rejection(stream: &Stream, result: &TurnResult, said: &str) -> Option<&'stati
 }
 
 /// The program ended without having answered.
-fn no_result(stream: &Stream, exit: Exit, stderr: &str) -> Failure {
+fn no_result(stream: &StreamParser, exit: ProcessExit, stderr: &str) -> TurnFailure {
     let printed = match &stream.garbage {
         Some(garbage) if stream.events == 0 => {
             format!("gave no result: it printed `{garbage}`, which is not stream-json")
@@ -242,15 +249,15 @@ fn no_result(stream: &Stream, exit: Exit, stderr: &str) -> Failure {
         said if said.is_empty() => String::new(),
         said => format!("; on stderr it said: {said}"),
     };
-    let unusable = exit == Exit::Code(1) && stream.events == 0 && is_about_arguments(stderr);
+    let unusable = exit == ProcessExit::Code(1) && stream.events == 0 && is_about_arguments(stderr);
     let (cause, advice) = match exit {
-        Exit::Unseen => (Cause::Lost, ""),
-        Exit::Code(_) if unusable => {
-            (Cause::Rejected, "; correct that option, in the workflow or after `--`")
+        ProcessExit::Unseen => (FailureCause::Lost, ""),
+        ProcessExit::Code(_) if unusable => {
+            (FailureCause::Rejected, "; correct that option, in the workflow or after `--`")
         }
-        Exit::Code(_) | Exit::Signal(_) => (Cause::Crash, ""),
+        ProcessExit::Code(_) | ProcessExit::Signal(_) => (FailureCause::Crash, ""),
     };
-    Failure::new(cause, format!("Claude Code {exit} and {printed}{said}{advice}"))
+    TurnFailure::new(cause, format!("Claude Code {exit} and {printed}{said}{advice}"))
 }
 
 /// Returns whether the program complained about its arguments, which will be the same next time.

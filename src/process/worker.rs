@@ -10,21 +10,21 @@ use tokio::process::ChildStdin;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::census::Life;
+use super::census::ProcessLifetime;
 use super::cgroup::end_group;
-use super::command::Marker;
+use super::command::EnvironmentMarker;
 use super::compaction;
 use super::config_files::remove_configs;
-use super::follow::{Stop, put_to_rest, stopped};
+use super::follow::{StopLevel, put_to_rest, stopped};
 use super::group;
 use super::leftover;
 use super::orphan;
-use super::owned::Process;
-use super::pool::Slot;
+use super::owned::WorkerProcess;
+use super::pool::WorkerSlot;
 use super::stream::background::BackgroundTasks;
-use super::transcript::{Follower, ProcessFiles};
+use super::transcript::{ProcessFiles, StreamFollower};
 use crate::domain::process_reuse::ProcessOptions;
-use crate::domain::usage::Spent;
+use crate::domain::usage::ProcessSpending;
 use crate::fault::point;
 
 /// A process that used no tools and lived no longer has had no time to leave another one behind.
@@ -34,11 +34,11 @@ const BRIEF: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Worker {
     /// The process.
-    pub process: Process,
+    pub process: WorkerProcess,
     /// Its files.
     pub files: ProcessFiles,
     /// How far its stream has been read.
-    pub follower: Follower,
+    pub follower: StreamFollower,
     /// The files of its configurations; not known of a process that an earlier runtime started.
     pub configs: Vec<PathBuf>,
     /// The control group that it and all that it starts are in, if it could have one.
@@ -52,7 +52,7 @@ pub struct Worker {
     /// The schema that it checks its answers against: it was started with it, and has it for all its turns.
     pub output: Option<Arc<str>>,
     /// What it has taken so far.
-    pub spent: Spent,
+    pub spent: ProcessSpending,
     /// The background tasks that live on in it between its turns.
     pub background: BackgroundTasks,
     /// Whether it may have left processes behind that are out of reach of a signal to its group.
@@ -60,16 +60,16 @@ pub struct Worker {
     /// Where it is told things.
     pub stdin: Option<ChildStdin>,
     /// Its place among the processes there may be.
-    pub slot: Option<Slot>,
+    pub slot: Option<WorkerSlot>,
     /// That it lives, for whoever counts.
-    pub life: Option<Rc<Life>>,
+    pub life: Option<Rc<ProcessLifetime>>,
     /// When it was started, or found.
     pub began: Instant,
 }
 
 /// How a process is brought to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub enum ShutdownMode {
     /// It may end by itself first.
     Patiently,
     /// It is asked to end.
@@ -80,18 +80,18 @@ pub enum Rest {
 
 /// How long a process may take to read what it is told.
 #[derive(Debug, Clone, Copy)]
-pub struct Telling {
+pub struct WriteTimeouts {
     /// At most.
     pub longest: Duration,
     /// Once the run is told to come to an end.
     pub grace: Duration,
 }
 
-impl Telling {
-    async fn is_enough(self, stop: &mut watch::Receiver<Stop>) {
+impl WriteTimeouts {
+    async fn is_enough(self, stop: &mut watch::Receiver<StopLevel>) {
         let mut patient = stop.clone();
         let grace = async {
-            match patient.wait_for(|&told| told > Stop::No).await.map(drop) {
+            match patient.wait_for(|&told| told > StopLevel::No).await.map(drop) {
                 Ok(()) => sleep(self.grace).await,
                 Err(_) => std::future::pending().await,
             }
@@ -109,8 +109,12 @@ impl Worker {
     ///
     /// # Errors
     /// What the system said of its stream.
-    pub fn new(mut process: Process, files: ProcessFiles, position: u64) -> std::io::Result<Self> {
-        let follower = Follower::open(&files.stream, position)?;
+    pub fn new(
+        mut process: WorkerProcess,
+        files: ProcessFiles,
+        position: u64,
+    ) -> std::io::Result<Self> {
+        let follower = StreamFollower::open(&files.stream, position)?;
         Ok(Self {
             stdin: process.take_stdin(),
             process,
@@ -122,7 +126,7 @@ impl Worker {
             options: ProcessOptions::default(),
             reads_results: false,
             output: None,
-            spent: Spent::default(),
+            spent: ProcessSpending::default(),
             background: BackgroundTasks::default(),
             may_leave_others: false,
             slot: None,
@@ -136,8 +140,8 @@ impl Worker {
     pub async fn tell(
         &mut self,
         text: &str,
-        stop: &mut watch::Receiver<Stop>,
-        telling: Telling,
+        stop: &mut watch::Receiver<StopLevel>,
+        telling: WriteTimeouts,
     ) -> bool {
         let Some(mut stdin) = self.stdin.take() else { return false };
         let told = async {
@@ -186,13 +190,23 @@ impl Worker {
     }
 
     /// Sees to it that nothing of it is left.
-    pub async fn rest(mut self, marker: &Marker, stop: &watch::Receiver<Stop>, how: Rest) {
+    pub async fn rest(
+        mut self,
+        marker: &EnvironmentMarker,
+        stop: &watch::Receiver<StopLevel>,
+        how: ShutdownMode,
+    ) {
         self.end(marker, stop, how).await;
     }
 
     /// The same, for who still wants to read what it has written.
-    pub async fn end(&mut self, marker: &Marker, stop: &watch::Receiver<Stop>, how: Rest) {
-        let how = if self.background.has_running() { Rest::Now } else { how };
+    pub async fn end(
+        &mut self,
+        marker: &EnvironmentMarker,
+        stop: &watch::Receiver<StopLevel>,
+        how: ShutdownMode,
+    ) {
+        let how = if self.background.has_running() { ShutdownMode::Now } else { how };
         if let Some(tasks) = self.background.names() {
             tracing::warn!(
                 "{tasks} was still running, and is ended with the process {} that ran it",

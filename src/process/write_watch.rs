@@ -14,13 +14,13 @@ use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
 
 /// The files that are followed, by their names.
-type Followed = Rc<RefCell<HashMap<OsString, Rc<Notify>>>>;
+type FollowedFiles = Rc<RefCell<HashMap<OsString, Rc<Notify>>>>;
 
 /// A directory whose files are followed.
 #[derive(Debug)]
 pub struct WriteWatches {
     directory: PathBuf,
-    followed: Followed,
+    followed: FollowedFiles,
     /// The task that hears of writes; `None` where the system does not tell of them.
     listener: OnceCell<Option<AbortHandle>>,
 }
@@ -29,7 +29,7 @@ impl WriteWatches {
     /// Returns the watches of a directory, of which none has begun.
     #[must_use]
     pub fn of(directory: PathBuf) -> Self {
-        Self { directory, followed: Followed::default(), listener: OnceCell::new() }
+        Self { directory, followed: FollowedFiles::default(), listener: OnceCell::new() }
     }
 
     /// Watches a file of the directory; `None` where the system cannot. It has to be called in a `LocalSet`.
@@ -61,7 +61,7 @@ impl Drop for WriteWatches {
 }
 
 /// Wakes who follows the file of that name; all, if the system has lost the names.
-fn wake(followed: &Followed, name: Option<&std::ffi::OsStr>) {
+fn wake(followed: &FollowedFiles, name: Option<&std::ffi::OsStr>) {
     let followed = followed.borrow();
     match name {
         Some(name) => followed.get(name).into_iter().for_each(|written| written.notify_one()),
@@ -74,7 +74,7 @@ fn wake(followed: &Followed, name: Option<&std::ffi::OsStr>) {
 pub struct WriteWatch {
     name: OsString,
     written: Rc<Notify>,
-    followed: Followed,
+    followed: FollowedFiles,
 }
 
 impl WriteWatch {

@@ -7,21 +7,21 @@ use std::rc::Rc;
 use super::error::Error;
 use super::graphs::homes;
 use crate::actor::runner::StepRunner;
-use crate::actor::scripted::Scripted;
+use crate::actor::scripted::ScriptedRunner;
 use crate::domain::id::{RunId, StateName};
-use crate::domain::settings::{Answerer, Settings};
+use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::prompt;
-use crate::language::replies::{self, Replies};
-use crate::language::source::{self, Source};
-use crate::process::claude::Claude;
-use crate::process::command::{Marker, locate};
+use crate::language::replies::{self, ScriptedReplies};
+use crate::language::source::{self, WorkflowSource};
+use crate::process::claude::ClaudeRunner;
+use crate::process::command::{EnvironmentMarker, locate};
 use crate::process::copy_check::CopyCheck;
 use crate::process::option_flags::WorkflowFolders;
 use crate::process::protected::ProtectedFolders;
 use crate::proof::StepProofs;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
-use crate::store::workflow::Directory;
+use crate::store::workflow::WorkflowDir;
 
 /// Who answers, under a run's settings; the files of its turns go into `steps`.
 ///
@@ -29,33 +29,33 @@ use crate::store::workflow::Directory;
 /// [`Error`] if there is no such program, or no script.
 pub fn runner_for(
     settings: &Settings,
-    scope: &Directory,
+    scope: &WorkflowDir,
     steps: PathBuf,
-    (root, run): (&Root, &RunId),
+    (root, run): (&RunsRoot, &RunId),
     (state, proofs): (&UserState, StepProofs),
 ) -> Result<Rc<dyn StepRunner>, Error> {
     match settings.answerer {
-        Answerer::Scripted => {
+        AnswererKind::Scripted => {
             let file = StateName::parse(replies::FILE)?;
             let path = scope.path(&file);
             let yaml = scope.read(&file).map_err(|error| match error {
                 source::Error::Missing { path, .. } => Error::NoScript { path },
                 error => prompt::step::Error::from(error).into(),
             })?;
-            Ok(Rc::new(Scripted::new(
+            Ok(Rc::new(ScriptedRunner::new(
                 path.clone(),
-                Replies::parse(&path, &yaml)?,
+                ScriptedReplies::parse(&path, &yaml)?,
                 settings.max_procs,
             )))
         }
-        Answerer::Claude => {
+        AnswererKind::Claude => {
             let search: Option<OsString> = std::env::var_os("PATH");
             let program = locate(&settings.claude, search.as_deref())
                 .ok_or_else(|| no_claude(&settings.claude))?;
             let program = std::path::absolute(&program).unwrap_or(program);
-            let marker = Marker { run: run.clone(), dir: root.path().to_owned() };
+            let marker = EnvironmentMarker { run: run.clone(), dir: root.path().to_owned() };
             let homes = homes(root, run, settings);
-            let claude = Claude::new(program, settings.clone(), homes, steps, marker);
+            let claude = ClaudeRunner::new(program, settings.clone(), homes, steps, marker);
             let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
             let protected = ProtectedFolders {
                 all_runs: root.path().to_owned(),

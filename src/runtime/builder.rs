@@ -9,24 +9,24 @@ use tokio::sync::mpsc;
 
 use super::create::create;
 use super::error::Error;
-use super::graphs::Graphs;
-use super::outcome::Outcome;
+use super::graphs::GraphSetup;
+use super::outcome::RunOutcome;
 use super::place;
-use super::plugins::{PlugIns, Terms};
-use super::request::Request;
+use super::plugins::{PlugIns, PluginTerms};
+use super::request::RunRequest;
 use super::settings::settings_of;
-use super::supervise::{Interrupts, Prepared, supervised};
+use super::supervise::{InterruptReceiver, PreparedRun, supervised};
 use super::take_up::take_up;
 use super::trust::RunStarter;
 use super::workflow::Workflow;
 use crate::actor::message::{Consult, Published};
-use crate::actor::registry::Registry;
-use crate::actor::stay::Stay;
+use crate::actor::registry::AgentRegistry;
+use crate::actor::stay::KeepAlive;
 use crate::domain::id::RunId;
-use crate::domain::run::Status;
+use crate::domain::run::RunStatus;
 use crate::domain::settings::Settings;
 use crate::store::dataspace::Dataspace;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::run_store::RunStore;
 use crate::store::trust::TrustOrigin;
 use crate::store::user_state::UserState;
@@ -56,12 +56,12 @@ impl Runtime {
         Builder {
             target: None,
             dir: PathBuf::from(".raymond"),
-            request: Request::default(),
-            terms: Terms::default(),
+            request: RunRequest::default(),
+            terms: PluginTerms::default(),
             configure: Vec::new(),
             plugins: Vec::new(),
             interrupts: None,
-            graphs: Graphs::default(),
+            graphs: GraphSetup::default(),
             user_state: None,
             trusts: false,
         }
@@ -69,25 +69,25 @@ impl Runtime {
 }
 
 /// What is to be run.
-enum Target {
+enum BuilderTarget {
     Workflow(PathBuf),
     Run(String),
 }
 
-type Configure = Box<dyn FnOnce(&mut Settings)>;
-type Plug = Box<dyn FnOnce(&mut PlugIns)>;
+type SettingsFn = Box<dyn FnOnce(&mut Settings)>;
+type PluginSetupFn = Box<dyn FnOnce(&mut PlugIns)>;
 
 /// Says what is to be run, and how.
 #[must_use = "nothing runs before `run`"]
 pub struct Builder {
-    target: Option<Target>,
+    target: Option<BuilderTarget>,
     dir: PathBuf,
-    request: Request,
-    terms: Terms,
-    configure: Vec<Configure>,
-    plugins: Vec<Plug>,
-    interrupts: Option<Interrupts>,
-    pub(super) graphs: Graphs,
+    request: RunRequest,
+    terms: PluginTerms,
+    configure: Vec<SettingsFn>,
+    plugins: Vec<PluginSetupFn>,
+    interrupts: Option<InterruptReceiver>,
+    pub(super) graphs: GraphSetup,
     user_state: Option<PathBuf>,
     trusts: bool,
 }
@@ -95,13 +95,13 @@ pub struct Builder {
 impl Builder {
     /// A workflow, from its beginning: a folder with `START.md` or `workflow.yaml`, or such a file.
     pub fn workflow(mut self, path: impl Into<PathBuf>) -> Self {
-        self.target = Some(Target::Workflow(path.into()));
+        self.target = Some(BuilderTarget::Workflow(path.into()));
         self
     }
 
     /// A run that was started before.
     pub fn resume(mut self, run: impl Into<String>) -> Self {
-        self.target = Some(Target::Run(run.into()));
+        self.target = Some(BuilderTarget::Run(run.into()));
         self
     }
 
@@ -131,7 +131,7 @@ impl Builder {
     }
 
     /// How long the plug-ins that are named from here on may take to answer; two seconds if nothing is
-    /// said. One that does not answer in time is taken to say [`Proceed`](crate::domain::consult::Verdict::Proceed).
+    /// said. One that does not answer in time is taken to say [`Proceed`](crate::domain::consult::ConsultVerdict::Proceed).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = deadline;
         self
@@ -167,7 +167,7 @@ impl Builder {
 
     /// Where to hear that the run is to end: with the first message, running turns have their grace;
     /// with a second, they are ended.
-    pub fn interrupts(mut self, interrupts: Interrupts) -> Self {
+    pub fn interrupts(mut self, interrupts: InterruptReceiver) -> Self {
         self.interrupts = Some(interrupts);
         self
     }
@@ -194,7 +194,7 @@ impl Builder {
 
     /// Whether the run stays up while questions wait, instead of pausing; answers come by
     /// [`Settings::answers`], or by `raymond answer`.
-    pub fn stay(mut self, stay: Stay) -> Self {
+    pub fn stay(mut self, stay: KeepAlive) -> Self {
         self.graphs.stays = stay;
         self
     }
@@ -205,7 +205,7 @@ impl Builder {
     ///
     /// # Errors
     /// [`Error`] if it cannot begin, or cannot be kept.
-    pub async fn run(mut self) -> Result<Outcome, Error> {
+    pub async fn run(mut self) -> Result<RunOutcome, Error> {
         if actix::System::try_current().is_none() {
             return Err(Error::NoSystem);
         }
@@ -215,8 +215,8 @@ impl Builder {
         let mut interrupts = self.interrupts.take().unwrap_or(silence);
         let plugs = std::mem::take(&mut self.plugins);
         let prepared = match self.prepare(&root)? {
-            Ready::Over(outcome) => return Ok(*outcome),
-            Ready::Goes(prepared) => *prepared,
+            RunReadiness::Over(outcome) => return Ok(*outcome),
+            RunReadiness::Goes(prepared) => *prepared,
         };
         let mut plugins = PlugIns::default();
         for plug in plugs {
@@ -225,20 +225,20 @@ impl Builder {
         for warning in prepared.warnings.iter().chain(&prepared.notes) {
             tracing::warn!("{warning}");
         }
-        let registry = Arc::new(Registry::default());
+        let registry = Arc::new(AgentRegistry::default());
         let run = supervised(prepared, &root, plugins, registry, &mut interrupts).await?;
-        Ok(Outcome { run })
+        Ok(RunOutcome { run })
     }
 
     /// The same on this thread, with an actix system of its own.
     ///
     /// # Errors
     /// As [`Builder::run`].
-    pub fn run_here(self) -> Result<Outcome, Error> {
+    pub fn run_here(self) -> Result<RunOutcome, Error> {
         actix::System::new().block_on(self.run())
     }
 
-    fn prepare(self, root: &Root) -> Result<Ready, Error> {
+    fn prepare(self, root: &RunsRoot) -> Result<RunReadiness, Error> {
         let state =
             self.user_state.map_or_else(place::user_state, |path| Ok(UserState::new(path)))?;
         let starter = RunStarter {
@@ -254,34 +254,34 @@ impl Builder {
             }
         };
         match self.target.ok_or(Error::Nothing)? {
-            Target::Workflow(path) => {
+            BuilderTarget::Workflow(path) => {
                 let workflow = Workflow::open(&path)?;
                 let mut settings = settings_of(&workflow);
                 change(&mut settings);
                 settings.cwd = place::directory(Path::new(&settings.cwd))?;
                 let prepared =
                     create(root, &workflow, &self.request, settings, self.graphs, &starter)?;
-                Ok(Ready::Goes(Box::new(prepared)))
+                Ok(RunReadiness::Goes(Box::new(prepared)))
             }
-            Target::Run(id) => {
+            BuilderTarget::Run(id) => {
                 let (store, recovered) = RunStore::open(root, &RunId::parse(&id)?)?;
-                if matches!(recovered.run.status, Status::Completed | Status::Failed) {
+                if matches!(recovered.run.status, RunStatus::Completed | RunStatus::Failed) {
                     Dataspace::of(root).ended(&recovered.run.workflow_id)?;
-                    return Ok(Ready::Over(Box::new(Outcome { run: recovered.run })));
+                    return Ok(RunReadiness::Over(Box::new(RunOutcome { run: recovered.run })));
                 }
                 let mut settings = recovered.run.settings.clone();
                 change(&mut settings);
                 let prepared = take_up(store, recovered, settings, self.graphs, root, &starter)?;
-                Ok(Ready::Goes(Box::new(prepared)))
+                Ok(RunReadiness::Goes(Box::new(prepared)))
             }
         }
     }
 }
 
 /// What there is to do.
-enum Ready {
+enum RunReadiness {
     /// Nothing: every agent has ended already.
-    Over(Box<Outcome>),
+    Over(Box<RunOutcome>),
     /// A run.
-    Goes(Box<Prepared>),
+    Goes(Box<PreparedRun>),
 }

@@ -8,15 +8,17 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::error::Error;
-use super::plugins::{PlugIns, Terms};
+use super::plugins::{PlugIns, PluginTerms};
 use crate::domain::plugin::{PlugIn, tell_apart};
 use crate::domain::settings::Settings;
-use crate::plugin::external::{End, External, Life, Place, Program, Spawn};
-use crate::process::command::Marker;
-use crate::process::companion::{self, Companion};
+use crate::plugin::external::{
+    ExternalPlugin, PluginExit, PluginHandle, PluginSpawner, RunPosition, SpawnedPlugin,
+};
+use crate::process::command::EnvironmentMarker;
+use crate::process::companion::{self, PluginProcess};
 use crate::process::environment::NamedVariables;
-use crate::process::verdict::Exit;
-use crate::store::workflow::Directory;
+use crate::process::verdict::ProcessExit;
+use crate::store::workflow::WorkflowDir;
 
 /// The plug-ins that a workflow asks for; their programs are looked for in its folder.
 pub(super) fn asked_for(plugins: &[PlugIn], scope: &Path) -> Vec<PlugIn> {
@@ -61,7 +63,7 @@ fn placed(mut plugin: PlugIn, folder: &Path) -> PlugIn {
 ///
 /// # Errors
 /// [`Error::NoPlugIn`].
-pub(super) fn check(settings: &Settings, marker: &Marker) -> Result<(), Error> {
+pub(super) fn check(settings: &Settings, marker: &EnvironmentMarker) -> Result<(), Error> {
     for plugin in settings.plugins.iter().filter(|plugin| plugin.required) {
         start_of(plugin, settings, marker)
             .program()
@@ -77,19 +79,19 @@ pub(super) fn check(settings: &Settings, marker: &Marker) -> Result<(), Error> {
 pub(super) async fn start(
     plugins: &mut PlugIns,
     settings: &Settings,
-    (marker, scope): (&Marker, &Directory),
-    place: &Place,
+    (marker, scope): (&EnvironmentMarker, &WorkflowDir),
+    place: &RunPosition,
 ) -> Result<(), Error> {
     for plugin in &settings.plugins {
-        let terms = Terms {
+        let terms = PluginTerms {
             required: plugin.required,
             deadline: Duration::from_millis(plugin.deadline_ms),
         };
         let start = start_of(plugin, settings, marker);
         let scope = plugin.by_workflow.then(|| scope.clone());
-        let spawner = Box::new(Spawner { start, scope });
+        let spawner = Box::new(PluginProcessSpawner { start, scope });
         let (ready, started) = oneshot::channel();
-        let actor = External::new(plugin.clone(), spawner, place.clone(), ready);
+        let actor = ExternalPlugin::new(plugin.clone(), spawner, place.clone(), ready);
         plugins.add_companion(&plugin.name, terms, actor);
         match started.await {
             Ok(Ok(())) => {}
@@ -108,8 +110,12 @@ fn no_plug_in(plugin: &PlugIn, why: String) -> Error {
     Error::NoPlugIn { name: plugin.name.clone(), command, why }
 }
 
-fn start_of(plugin: &PlugIn, settings: &Settings, marker: &Marker) -> companion::Start {
-    companion::Start {
+fn start_of(
+    plugin: &PlugIn,
+    settings: &Settings,
+    marker: &EnvironmentMarker,
+) -> companion::PluginProcessSpec {
+    companion::PluginProcessSpec {
         command: plugin.command.clone(),
         cwd: PathBuf::from(&settings.cwd),
         environment: companion::environment(
@@ -121,15 +127,15 @@ fn start_of(plugin: &PlugIn, settings: &Settings, marker: &Marker) -> companion:
     }
 }
 
-struct Spawner {
-    start: companion::Start,
+struct PluginProcessSpawner {
+    start: companion::PluginProcessSpec,
     /// The workflow's files, if it is the workflow that asks for the program.
-    scope: Option<Directory>,
+    scope: Option<WorkflowDir>,
 }
 
-impl Spawner {
+impl PluginProcessSpawner {
     /// Returns what is started: files of the workflow as they were when the run began.
-    fn pinned(&self) -> std::io::Result<companion::Start> {
+    fn pinned(&self) -> std::io::Result<companion::PluginProcessSpec> {
         let mut start = self.start.clone();
         let Some(scope) = &self.scope else { return Ok(start) };
         for word in &mut start.command {
@@ -145,25 +151,25 @@ impl Spawner {
     }
 }
 
-impl Spawn for Spawner {
-    fn spawn(&self) -> std::io::Result<Program> {
-        let (companion, pipes) = Companion::start(&self.pinned()?)?;
-        Ok(Program {
+impl PluginSpawner for PluginProcessSpawner {
+    fn spawn(&self) -> std::io::Result<SpawnedPlugin> {
+        let (companion, pipes) = PluginProcess::start(&self.pinned()?)?;
+        Ok(SpawnedPlugin {
             stdin: Box::new(pipes.stdin),
             stdout: Box::new(pipes.stdout),
             stderr: Box::new(pipes.stderr),
-            life: Box::new(Living(companion)),
+            life: Box::new(PluginProcessHandle(companion)),
         })
     }
 }
 
-struct Living(Companion);
+struct PluginProcessHandle(PluginProcess);
 
-impl Life for Living {
-    fn exited(&mut self) -> Pin<Box<dyn Future<Output = End> + '_>> {
+impl PluginHandle for PluginProcessHandle {
+    fn exited(&mut self) -> Pin<Box<dyn Future<Output = PluginExit> + '_>> {
         Box::pin(async {
             let exit = self.0.exited().await;
-            End { well: exit == Exit::Code(0), how: exit.to_string() }
+            PluginExit { well: exit == ProcessExit::Code(0), how: exit.to_string() }
         })
     }
 

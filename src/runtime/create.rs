@@ -7,25 +7,25 @@ use uuid::Uuid;
 use super::answerer::runner_for;
 use super::companions;
 use super::error::Error;
-use super::first::{self, First};
-use super::graphs::Graphs;
+use super::first::{self, PreflightResult};
+use super::graphs::GraphSetup;
 use super::place::directory;
-use super::request::Request;
-use super::supervise::Prepared;
+use super::request::RunRequest;
+use super::supervise::PreparedRun;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
 use crate::actor::clock::now;
-use crate::actor::supervisor::Start;
+use crate::actor::supervisor::SupervisorStart;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{RunId, SessionId, StateName};
 use crate::domain::run::STATE_VERSION;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms};
 use crate::domain::settings::Settings;
 use crate::domain::transition::Variables;
-use crate::process::command::Marker;
+use crate::process::command::EnvironmentMarker;
 use crate::proof::StepProofs;
 use crate::store::dataspace::Dataspace;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::run_store::{NewRun, RunStore};
 use crate::store::seal::pins_checksum;
 
@@ -34,13 +34,13 @@ use crate::store::seal::pins_checksum;
 /// # Errors
 /// [`Error`] if anything about it is wrong; nothing is left of it then.
 pub fn create(
-    root: &Root,
+    root: &RunsRoot,
     workflow: &Workflow,
-    request: &Request,
+    request: &RunRequest,
     mut settings: Settings,
-    graphs: Graphs,
+    graphs: GraphSetup,
     starter: &RunStarter,
-) -> Result<Prepared, Error> {
+) -> Result<PreparedRun, Error> {
     let Workflow { scope, entry, .. } = workflow;
     let workflow_id = request.id.clone().unwrap_or_else(|| new_id(scope.root(), entry));
     let variables: Variables =
@@ -53,7 +53,7 @@ pub fn create(
         trust::examine(root, workflow, &settings, graphs.vocabulary(), request.program.as_deref())?;
     let key = starter.state.key()?;
     examined.admit(&mut settings, starter)?;
-    let First { terms, mut warnings, asks, budget, definition } =
+    let PreflightResult { terms, mut warnings, asks, budget, definition } =
         first::look(workflow, &workflow_id, request, &settings, &graphs)?;
     settings.budget_usd = settings.budget_usd.or(budget);
     if asks {
@@ -67,7 +67,7 @@ pub fn create(
     }
     companions::check(
         &settings,
-        &Marker { run: workflow_id.clone(), dir: root.path().to_owned() },
+        &EnvironmentMarker { run: workflow_id.clone(), dir: root.path().to_owned() },
     )?;
     warnings.extend(examined.capture.warning());
     let pins = examined.capture.pins();
@@ -100,8 +100,8 @@ pub fn create(
     let (store, run) = RunStore::create(root, &first, parts)?;
     // What a removed run of this name has left there is not this one's; now no other can have it.
     Dataspace::of(root).ended(&run.workflow_id)?;
-    let start = Start::New(Box::new(first));
-    Ok(Prepared {
+    let start = SupervisorStart::New(Box::new(first));
+    Ok(PreparedRun {
         store,
         run,
         start,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::domain::id::{AgentId, InvalidName, RunId};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::excerpt::shown;
-use crate::language::graph::vocabulary::Taken;
+use crate::language::graph::vocabulary::TypeNameTaken;
 use crate::language::{prompt, replies, yaml};
 use crate::store;
 use crate::store::trust::FolderTrust;
@@ -154,7 +154,7 @@ pub enum Error {
     },
     /// A type cannot be added to the language of graphs.
     #[error(transparent)]
-    Taken(#[from] Taken),
+    Taken(#[from] TypeNameTaken),
     /// The workflow's manifest cannot be used.
     #[error("{path}:{error}")]
     Manifest {

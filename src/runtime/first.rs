@@ -4,37 +4,37 @@
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
-use super::graphs::Graphs;
-use super::request::Request;
+use super::graphs::GraphSetup;
+use super::request::RunRequest;
 use super::workflow::Workflow;
-use crate::domain::agent::Terms;
+use crate::domain::agent::AgentTerms;
 use crate::domain::id::{AgentId, RunId, StateName};
-use crate::domain::instance::Definition;
+use crate::domain::instance::ProgramSource;
 use crate::domain::money::Usd;
-use crate::domain::settings::{Answerer, Settings};
+use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::transition::Variables;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::answers;
-use crate::language::graph::read::{Profile, read};
+use crate::language::graph::read::{GraphProfile, read};
 use crate::language::manifest;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::program;
-use crate::language::prompt::outline::{Outline, Reach};
-use crate::language::prompt::step::{self, Position, step};
+use crate::language::prompt::outline::{WorkflowMap, WorkflowMapOptions};
+use crate::language::prompt::step::{self, PromptContext, step};
 use crate::language::prompt::survey::{FAR_ENOUGH, survey};
 use crate::language::prompt::widenings::{FoundWidening, in_graph, in_outline, in_program};
-use crate::language::source::Source;
-use crate::store::workflow::Directory;
+use crate::language::source::WorkflowSource;
+use crate::store::workflow::WorkflowDir;
 
 /// Looks at the first state of a run.
 pub(super) fn look(
     workflow: &Workflow,
     id: &RunId,
-    request: &Request,
+    request: &RunRequest,
     settings: &Settings,
-    graphs: &Graphs,
-) -> Result<First, Error> {
+    graphs: &GraphSetup,
+) -> Result<PreflightResult, Error> {
     if workflow.entry.is_graph() {
         first_graph(workflow, graphs, settings)
     } else if workflow.entry.is_program() {
@@ -45,13 +45,13 @@ pub(super) fn look(
 }
 
 /// What the first state says.
-pub(super) struct First {
-    pub(super) terms: Terms,
+pub(super) struct PreflightResult {
+    pub(super) terms: AgentTerms,
     pub(super) warnings: Vec<String>,
     /// Whether it asks Claude Code at all.
     pub(super) asks: bool,
     /// The program, if it is one.
-    pub(super) definition: Option<Box<Definition>>,
+    pub(super) definition: Option<Box<ProgramSource>>,
     /// What the run may spend, if nobody else says.
     pub(super) budget: Option<Usd>,
 }
@@ -59,11 +59,11 @@ pub(super) struct First {
 fn first_prompt(
     workflow: &Workflow,
     id: &RunId,
-    request: &Request,
+    request: &RunRequest,
     settings: &Settings,
-) -> Result<First, Error> {
+) -> Result<PreflightResult, Error> {
     let Workflow { scope, entry, .. } = workflow;
-    let position = Position {
+    let position = PromptContext {
         results: None,
         workflow: id.clone(),
         agent: AgentId::main(),
@@ -77,9 +77,9 @@ fn first_prompt(
             scope.check(&state).map_err(|error| unasked(node, text, error.to_string()))?;
         }
     }
-    let reach = Reach { by_text: false, most: FAR_ENOUGH, graphs: None };
+    let reach = WorkflowMapOptions { by_text: false, most: FAR_ENOUGH, graphs: None };
     refuse_widenings(scope, settings, |ceiling| {
-        in_outline(&Outline::of(entry, scope, reach), scope, ceiling)
+        in_outline(&WorkflowMap::of(entry, scope, reach), scope, ceiling)
     })?;
     let mut warnings = survey(entry, scope);
     let missed = ask.unfilled.iter().find(|one| one.name == "input" && request.input.is_none());
@@ -88,10 +88,14 @@ fn first_prompt(
             format!("{}: there is no --input, so {{{{input}}}} is empty", missed.place)
         }),
     );
-    Ok(First { terms: ask.terms, warnings, asks: true, budget: None, definition: None })
+    Ok(PreflightResult { terms: ask.terms, warnings, asks: true, budget: None, definition: None })
 }
 
-fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Result<First, Error> {
+fn first_graph(
+    workflow: &Workflow,
+    graphs: &GraphSetup,
+    settings: &Settings,
+) -> Result<PreflightResult, Error> {
     let Workflow { scope, entry, .. } = workflow;
     let source = scope.clone().with_workspace(Path::new(&settings.cwd));
     let source = source.map_err(|error| Error::Io {
@@ -102,7 +106,7 @@ fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Res
     let text = source.read(entry).map_err(crate::language::prompt::step::Error::from)?;
     let folder = scope.root().file_name().and_then(|name| name.to_str());
     let path = source.path(entry);
-    let reading = read(&path, folder, &text, graphs.vocabulary(), &source, Profile::Lenient);
+    let reading = read(&path, folder, &text, graphs.vocabulary(), &source, GraphProfile::Lenient);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         reading.diagnostics.into_iter().partition(Diagnostic::is_error);
     let Some(program) = reading.program.filter(|_| errors.is_empty()) else {
@@ -113,8 +117,8 @@ fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Res
         answers::check(&program, node, text).map_err(|why| unasked(node, text, why))?;
     }
     let warnings = warnings.iter().map(Diagnostic::told).collect();
-    Ok(First {
-        terms: Terms::default(),
+    Ok(PreflightResult {
+        terms: AgentTerms::default(),
         warnings,
         asks: program.asks_claude(),
         budget: None,
@@ -126,8 +130,8 @@ fn first_graph(workflow: &Workflow, graphs: &Graphs, settings: &Settings) -> Res
 fn ceiling(settings: &Settings) -> PermissionCeiling {
     let ceiling = PermissionCeiling::of(settings);
     match settings.answerer {
-        Answerer::Scripted => ceiling,
-        Answerer::Claude => {
+        AnswererKind::Scripted => ceiling,
+        AnswererKind::Claude => {
             let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
             ceiling.with_inherited(names.collect())
         }
@@ -136,7 +140,7 @@ fn ceiling(settings: &Settings) -> PermissionCeiling {
 
 /// Refuses a workflow that asks for more than its starter allowed.
 fn refuse_widenings(
-    scope: &Directory,
+    scope: &WorkflowDir,
     settings: &Settings,
     of_states: impl Fn(&PermissionCeiling) -> Vec<FoundWidening>,
 ) -> Result<(), Error> {
@@ -145,7 +149,7 @@ fn refuse_widenings(
     let mut found: Vec<FoundWidening> = Vec::new();
     found.extend(ceiling.widenings(&settings.options).into_iter().map(|one| FoundWidening {
         file: manifest.clone(),
-        place: Place::START,
+        place: SourcePlace::START,
         message: format!("`{}`: {}", one.key, one.message),
     }));
     found.extend(of_states(&ceiling));
@@ -176,9 +180,9 @@ fn unasked(node: &str, text: &str, why: String) -> Error {
 
 fn first_program(
     workflow: &Workflow,
-    request: &Request,
+    request: &RunRequest,
     settings: &Settings,
-) -> Result<First, Error> {
+) -> Result<PreflightResult, Error> {
     let Workflow { scope, entry, .. } = workflow;
     let text = match &request.program {
         Some(text) => text.clone(),
@@ -204,8 +208,8 @@ fn first_program(
     if program.needs_branch && settings.branch.is_none() {
         return Err(Error::Branch { path });
     }
-    Ok(First {
-        terms: Terms::default(),
+    Ok(PreflightResult {
+        terms: AgentTerms::default(),
         warnings: warnings.iter().map(Diagnostic::told).collect(),
         asks: program.asks(),
         budget: program.metadata.max_budget_usd,

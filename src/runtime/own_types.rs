@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::builder::Builder;
 use super::graphs;
-use crate::domain::operation::{Class, Done};
+use crate::domain::operation::{OperationResult, RecoveryClass};
 
 impl Builder {
     /// A type of preconditions that the graphs of this run may use besides those that come with raymond,
@@ -21,7 +21,7 @@ impl Builder {
     ) -> Self
     where
         F: Fn(Map<String, Value>) -> P + Send + Sync + 'static,
-        P: Future<Output = Done> + Send + 'static,
+        P: Future<Output = OperationResult> + Send + 'static,
     {
         self.graphs.offer(name, graphs::precondition(required, optional), answers);
         self
@@ -54,12 +54,12 @@ impl Builder {
         name: &str,
         required: &[&str],
         optional: &[&str],
-        class: Class,
+        class: RecoveryClass,
         does: F,
     ) -> Self
     where
         F: Fn(Map<String, Value>) -> P + Send + Sync + 'static,
-        P: Future<Output = Done> + Send + 'static,
+        P: Future<Output = OperationResult> + Send + 'static,
     {
         self.graphs.offer(name, graphs::consequence(required, optional, class), does);
         self

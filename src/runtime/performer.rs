@@ -9,43 +9,43 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::spawn_blocking;
 
 use crate::actor::clock::now;
-use crate::actor::performer::{Errands, Found, Performed, Performer};
-use crate::actor::runner::Local;
-use crate::domain::fact::{FactChange, Facts};
-use crate::domain::home::Home;
+use crate::actor::performer::{ActivityExecutor, ActivityOutcome, LookupOutcome, OperationOutcome};
+use crate::actor::runner::LocalFuture;
+use crate::domain::fact::{FactChange, KnownFacts};
+use crate::domain::home::WorkingDir;
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::instance::{Errand, Fetched};
+use crate::domain::instance::{Activity, ActivityResult};
 use crate::domain::operation::Operation;
 use crate::domain::privilege::Privilege;
 use crate::domain::turn::TurnId;
 use crate::store;
-use crate::store::dataspace::{Dataspace, Statement, Step, Watch};
-use crate::store::workflow::Directory;
-use crate::world::outcome::Looked;
-use crate::world::perform::World;
+use crate::store::dataspace::{Dataspace, DataspaceStep, DataspaceWatcher, FactStatement};
+use crate::store::workflow::WorkflowDir;
+use crate::world::outcome::InspectionOutcome;
+use crate::world::perform::WorkspaceExecutor;
 
 /// The world and the dataspace of a run.
-pub(super) struct Ours {
+pub(super) struct LocalActivityExecutor {
     run: RunId,
-    world: World,
+    world: WorkspaceExecutor,
     space: Dataspace,
     /// The workflow's files, if it may run commands and reach other machines.
-    trusted: Option<Directory>,
+    trusted: Option<WorkflowDir>,
     /// Whether it is to end.
     ends: Arc<AtomicBool>,
-    watch: RefCell<Watch>,
+    watch: RefCell<DataspaceWatcher>,
     /// What someone has been warned of.
     warned: RefCell<HashSet<String>>,
 }
 
-impl Ours {
+impl LocalActivityExecutor {
     pub(super) fn new(
         run: RunId,
-        world: World,
+        world: WorkspaceExecutor,
         space: Dataspace,
-        trusted: Option<Directory>,
+        trusted: Option<WorkflowDir>,
     ) -> Self {
-        let watch = RefCell::new(Watch::new(space.clone()));
+        let watch = RefCell::new(DataspaceWatcher::new(space.clone()));
         let ends = Arc::default();
         let space = space.until(Arc::clone(&ends));
         Self { run, world, space, trusted, ends, watch, warned: RefCell::default() }
@@ -71,41 +71,44 @@ impl Ours {
     }
 
     /// Changes the dataspace for a step of a program.
-    async fn change(&self, turn: &TurnId, errand: Errand) -> Errands {
-        let step = Step { run: self.run.clone(), agent: turn.agent.clone(), step: turn.step };
+    async fn change(&self, turn: &TurnId, errand: Activity) -> ActivityOutcome {
+        let step =
+            DataspaceStep { run: self.run.clone(), agent: turn.agent.clone(), step: turn.step };
         let space = self.space.clone();
         let source = format!("{}/{}", self.run, turn.agent);
         let changing = spawn_blocking(move || changed(&space, &step, &source, &errand));
         match changing.await {
-            Ok(Ok(fetched)) => Errands::Done(Ok(fetched)),
-            Ok(Err(error @ store::Error::Unfit(_))) => Errands::Done(Err(error.to_string())),
-            Ok(Err(_)) if self.ends.load(Ordering::Relaxed) => Errands::Ended,
-            Ok(Err(error)) => Errands::Stuck(error.to_string()),
-            Err(panicked) => Errands::Done(Err(panicked.to_string())),
+            Ok(Ok(fetched)) => ActivityOutcome::Done(Ok(fetched)),
+            Ok(Err(error @ store::Error::Unfit(_))) => {
+                ActivityOutcome::Done(Err(error.to_string()))
+            }
+            Ok(Err(_)) if self.ends.load(Ordering::Relaxed) => ActivityOutcome::Ended,
+            Ok(Err(error)) => ActivityOutcome::Stuck(error.to_string()),
+            Err(panicked) => ActivityOutcome::Done(Err(panicked.to_string())),
         }
     }
 }
 
 fn changed(
     space: &Dataspace,
-    step: &Step,
+    step: &DataspaceStep,
     source: &str,
-    errand: &Errand,
-) -> Result<Fetched, store::Error> {
+    errand: &Activity,
+) -> Result<ActivityResult, store::Error> {
     space.settled(step)?;
     match errand {
-        Errand::Assert { label, key, value } => {
-            space.assert(Statement { label, key, value, source, at: now() }, Some(step))?;
+        Activity::Assert { label, key, value } => {
+            space.assert(FactStatement { label, key, value, source, at: now() }, Some(step))?;
         }
-        Errand::Retract { label, key } => {
+        Activity::Retract { label, key } => {
             space.retract(label, key, Some(step))?;
         }
-        Errand::Claim { label, key, seq } => {
-            return space.claim(label, key, *seq, step).map(Fetched::Claimed);
+        Activity::Claim { label, key, seq } => {
+            return space.claim(label, key, *seq, step).map(ActivityResult::Claimed);
         }
-        Errand::Bases { .. } | Errand::Changes { .. } => {}
+        Activity::Bases { .. } | Activity::Changes { .. } => {}
     }
-    Ok(Fetched::Done)
+    Ok(ActivityResult::Done)
 }
 
 /// Returns the reason why an operation is not performed. What a workflow asks for is found before it runs,
@@ -117,59 +120,72 @@ fn not_trusted(privilege: Privilege) -> String {
     )
 }
 
-fn found<T>(looked: Looked<T>) -> Found<T> {
+fn found<T>(looked: InspectionOutcome<T>) -> LookupOutcome<T> {
     match looked {
-        Looked::Done(outcome) => Found::Done(outcome),
-        Looked::Interrupted => Found::Ended,
+        InspectionOutcome::Done(outcome) => LookupOutcome::Done(outcome),
+        InspectionOutcome::Interrupted => LookupOutcome::Ended,
     }
 }
 
-impl Performer for Ours {
+impl ActivityExecutor for LocalActivityExecutor {
     fn perform(
         self: Rc<Self>,
         name: String,
-        home: Home,
+        home: WorkingDir,
         operation: Operation,
         again: bool,
-    ) -> Local<Performed> {
+    ) -> LocalFuture<OperationOutcome> {
         Box::pin(async move {
             if let Err(why) = self.admit(&operation) {
-                return Performed::Done(Err(why));
+                return OperationOutcome::Done(Err(why));
             }
             match self.world.at(&home) {
                 Ok(world) => world.perform(&name, &operation, again).await,
-                Err(why) => Performed::Done(Err(why)),
+                Err(why) => OperationOutcome::Done(Err(why)),
             }
         })
     }
 
-    fn text(self: Rc<Self>, home: Home, file: String, most: u64) -> Local<Found<String>> {
+    fn text(
+        self: Rc<Self>,
+        home: WorkingDir,
+        file: String,
+        most: u64,
+    ) -> LocalFuture<LookupOutcome<String>> {
         Box::pin(async move {
             match self.world.at(&home) {
                 Ok(world) => found(world.text(&file, most).await),
-                Err(why) => Found::Done(Err(why)),
+                Err(why) => LookupOutcome::Done(Err(why)),
             }
         })
     }
 
-    fn directory(self: Rc<Self>, home: Home) -> Local<Found<()>> {
-        Box::pin(async move { Found::Done(self.world.at(&home).map(drop)) })
+    fn directory(self: Rc<Self>, home: WorkingDir) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async move { LookupOutcome::Done(self.world.at(&home).map(drop)) })
     }
 
-    fn commit(self: Rc<Self>, name: String, home: Home) -> Local<Found<String>> {
+    fn commit(
+        self: Rc<Self>,
+        name: String,
+        home: WorkingDir,
+    ) -> LocalFuture<LookupOutcome<String>> {
         Box::pin(async move {
             match self.world.at(&home) {
                 Ok(world) => found(world.head(&name).await),
-                Err(why) => Found::Done(Err(why)),
+                Err(why) => LookupOutcome::Done(Err(why)),
             }
         })
     }
 
-    fn worktree(self: Rc<Self>, agent: AgentId, base: Option<String>) -> Local<Found<()>> {
+    fn worktree(
+        self: Rc<Self>,
+        agent: AgentId,
+        base: Option<String>,
+    ) -> LocalFuture<LookupOutcome<()>> {
         Box::pin(async move { found(self.world.worktree(&agent, base.as_deref()).await) })
     }
 
-    fn whereabouts(&self, home: &Home) -> Option<String> {
+    fn whereabouts(&self, home: &WorkingDir) -> Option<String> {
         let world = self.world.at(home).ok()?;
         Some(world.root().display().to_string())
     }
@@ -177,36 +193,40 @@ impl Performer for Ours {
     fn fetch(
         self: Rc<Self>,
         turn: TurnId,
-        home: Home,
-        errand: Errand,
+        home: WorkingDir,
+        errand: Activity,
         again: bool,
-    ) -> Local<Errands> {
+    ) -> LocalFuture<ActivityOutcome> {
         Box::pin(async move {
             let stem = turn.stem();
-            if !matches!(errand, Errand::Bases { .. } | Errand::Changes { .. }) {
+            if !matches!(errand, Activity::Bases { .. } | Activity::Changes { .. }) {
                 return self.change(&turn, errand).await;
             }
             let world = match self.world.at(&home) {
                 Ok(world) => world,
-                Err(why) => return Errands::Done(Err(why)),
+                Err(why) => return ActivityOutcome::Done(Err(why)),
             };
             let looked = match &errand {
-                Errand::Bases { directories, branch } => {
+                Activity::Bases { directories, branch } => {
                     world.bases(&stem, directories, branch.as_deref(), again).await
                 }
-                Errand::Changes { directory, base } => {
+                Activity::Changes { directory, base } => {
                     world.changes(&stem, directory, base, again).await
                 }
                 _ => return self.change(&turn, errand).await,
             };
             match looked {
-                Looked::Done(outcome) => Errands::Done(outcome),
-                Looked::Interrupted => Errands::Ended,
+                InspectionOutcome::Done(outcome) => ActivityOutcome::Done(outcome),
+                InspectionOutcome::Interrupted => ActivityOutcome::Ended,
             }
         })
     }
 
-    fn news(&self, labels: &BTreeSet<String>, known: &Facts) -> Result<Vec<FactChange>, String> {
+    fn news(
+        &self,
+        labels: &BTreeSet<String>,
+        known: &KnownFacts,
+    ) -> Result<Vec<FactChange>, String> {
         let news =
             self.watch.borrow_mut().news(labels, known).map_err(|error| error.to_string())?;
         for warning in &news.warnings {

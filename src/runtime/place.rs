@@ -7,14 +7,14 @@ use std::path::{Component, Path, PathBuf};
 
 use super::error::Error;
 use crate::store::files;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 
 /// Resolves the directory that was given.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be resolved, [`Error::NotText`] if its name is not UTF-8.
-pub fn root(given: &Path) -> Result<Root, Error> {
+pub fn root(given: &Path) -> Result<RunsRoot, Error> {
     let failed = |error| Error::Io { doing: "find the directory", path: given.to_owned(), error };
     let absolute = std::path::absolute(given).map_err(failed)?;
     let real = if let Some((ancestor, rest)) = existing_ancestor(&absolute) {
@@ -28,7 +28,7 @@ pub fn root(given: &Path) -> Result<Root, Error> {
         let what = "the path of the directory of all runs";
         return Err(Error::NotText { path: given.to_owned(), what });
     }
-    Ok(Root::new(real))
+    Ok(RunsRoot::new(real))
 }
 
 /// Finds where raymond keeps what belongs to this user and to no workspace: `raymond` in `XDG_STATE_HOME`, or

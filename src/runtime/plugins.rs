@@ -12,9 +12,9 @@ use actix::{Actor, Addr, Arbiter, Context, Handler, Recipient};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
-use crate::actor::adviser::{Adviser, DEADLINE};
-use crate::actor::message::{Consult, Finish, Published};
-use crate::actor::observer::{Kind, Observer};
+use crate::actor::adviser::{DEADLINE, PluginInterceptor};
+use crate::actor::message::{Consult, FinishPublishing, Published};
+use crate::actor::observer::{Observer, ObserverKind};
 
 /// How many records may wait for a plug-in.
 const MAILBOX: usize = 4096;
@@ -32,20 +32,20 @@ pub struct PlugIns {
     others: Vec<Arbiter>,
     ends: Vec<oneshot::Receiver<()>>,
     observers: Vec<Observer>,
-    advisers: Vec<Adviser>,
-    finish: Vec<(Recipient<Finish>, Option<Duration>)>,
+    advisers: Vec<PluginInterceptor>,
+    finish: Vec<(Recipient<FinishPublishing>, Option<Duration>)>,
 }
 
 /// On what terms a plug-in takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
+pub struct PluginTerms {
     /// Whether the run pauses when it fails, or does not answer in time.
     pub required: bool,
     /// How long it may take to answer.
     pub deadline: Duration,
 }
 
-impl Default for Terms {
+impl Default for PluginTerms {
     /// A plug-in the run can do without, which has two seconds to answer.
     fn default() -> Self {
         Self { required: false, deadline: DEADLINE }
@@ -69,15 +69,15 @@ impl PlugIns {
     /// One that comes with raymond: it is told everything, and waited for at the end.
     pub fn add_own<A>(&mut self, name: &str, actor: A)
     where
-        A: Actor<Context = Context<A>> + Handler<Published> + Handler<Finish> + Send,
+        A: Actor<Context = Context<A>> + Handler<Published> + Handler<FinishPublishing> + Send,
     {
         let address: Addr<A> = A::start_in_arbiter(&self.own.handle(), |_| actor);
-        self.observers.push(Observer::new(name, address.clone().recipient(), Kind::Own));
+        self.observers.push(Observer::new(name, address.clone().recipient(), ObserverKind::Own));
         self.finish.push((address.recipient(), None));
     }
 
     /// A plug-in that looks on.
-    pub fn add_observer<A>(&mut self, name: &str, terms: Terms, actor: A)
+    pub fn add_observer<A>(&mut self, name: &str, terms: PluginTerms, actor: A)
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Send,
     {
@@ -87,7 +87,7 @@ impl PlugIns {
     }
 
     /// A plug-in that looks on and has a say.
-    pub fn add_adviser<A>(&mut self, name: &str, terms: Terms, actor: A)
+    pub fn add_adviser<A>(&mut self, name: &str, terms: PluginTerms, actor: A)
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Handler<Consult> + Send,
     {
@@ -98,12 +98,12 @@ impl PlugIns {
     }
 
     /// A plug-in that looks on and has a say, and that is waited for a moment at the end.
-    pub fn add_companion<A>(&mut self, name: &str, terms: Terms, actor: A)
+    pub fn add_companion<A>(&mut self, name: &str, terms: PluginTerms, actor: A)
     where
         A: Actor<Context = Context<A>>
             + Handler<Published>
             + Handler<Consult>
-            + Handler<Finish>
+            + Handler<FinishPublishing>
             + Send,
     {
         let (address, _) = self.start(actor);
@@ -131,25 +131,30 @@ impl PlugIns {
         (Addr::new(mailbox), end)
     }
 
-    fn observe(&mut self, name: &str, terms: Terms, told: Recipient<Published>) {
-        let kind = Kind::PlugIn { required: terms.required };
+    fn observe(&mut self, name: &str, terms: PluginTerms, told: Recipient<Published>) {
+        let kind = ObserverKind::PlugIn { required: terms.required };
         self.observers.push(Observer::new(name, told, kind));
     }
 
-    fn advise(&mut self, name: &str, terms: Terms, asked: Recipient<Consult>) {
-        self.advisers.push(Adviser::new(name.to_owned(), asked, terms.deadline, terms.required));
+    fn advise(&mut self, name: &str, terms: PluginTerms, asked: Recipient<Consult>) {
+        self.advisers.push(PluginInterceptor::new(
+            name.to_owned(),
+            asked,
+            terms.deadline,
+            terms.required,
+        ));
     }
 
     /// Hands out those who are told and those who are asked.
-    pub(super) fn take(&mut self) -> (Vec<Observer>, Vec<Adviser>) {
+    pub(super) fn take(&mut self) -> (Vec<Observer>, Vec<PluginInterceptor>) {
         (std::mem::take(&mut self.observers), std::mem::take(&mut self.advisers))
     }
 
     /// Waits until what comes with raymond has dealt with everything, and a moment for the others;
     /// one that has failed is not waited for. Nobody may hold those any more who were taken.
     pub(super) async fn finish(mut self) {
-        let told = |(recipient, patience): &(Recipient<Finish>, Option<Duration>)| {
-            (recipient.send(Finish), patience.map(|patience| Instant::now() + patience))
+        let told = |(recipient, patience): &(Recipient<FinishPublishing>, Option<Duration>)| {
+            (recipient.send(FinishPublishing), patience.map(|patience| Instant::now() + patience))
         };
         let finishing: Vec<_> = std::mem::take(&mut self.finish).iter().map(told).collect();
         for (finished, until) in finishing {

@@ -4,7 +4,7 @@ use crate::domain::id::RunId;
 
 /// What is said about a new run besides its settings.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct RunRequest {
     /// Its id; one is chosen if absent.
     pub id: Option<RunId>,
     /// The text for `{{input}}` in its first state.

@@ -4,24 +4,24 @@
 use std::path::Path;
 
 use super::error::Error;
-use super::graphs::Graphs;
+use super::graphs::GraphSetup;
 use super::settings::settings_of;
 use super::trust::{self, RunStarter};
 use super::workflow::{FIRST, Workflow};
-use crate::domain::run::{Run, Status};
+use crate::domain::run::{Run, RunStatus};
 use crate::domain::sealed_terms::{JournalFlaw, RunSeal, SealedJournal, SealedTerms, mode};
-use crate::domain::settings::{Answerer, Settings};
+use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
 use crate::language::checksum::checksum;
 use crate::store::capture::WorkflowCapture;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::pinned::kept_text;
 use crate::store::user_state::UserState;
 use crate::store::{self, lock, proven_journal, seal};
 
 /// What a person has confirmed of a run's directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Confirmed {
+pub(super) struct SealConfirmation {
     /// The run's first session.
     pub(super) birth: String,
     /// The journal that needs no proof of its own.
@@ -33,9 +33,9 @@ pub(super) struct Confirmed {
 /// Seals the terms that a run's directory may tell, and the journal that was confirmed.
 pub(super) fn keep(
     starter: &RunStarter,
-    root: &Root,
+    root: &RunsRoot,
     run: &Run,
-    (terms, confirmed): (Vec<SealedTerms>, &Confirmed),
+    (terms, confirmed): (Vec<SealedTerms>, &SealConfirmation),
 ) -> Result<(), Error> {
     let seal = RunSeal {
         run: run.workflow_id.clone(),
@@ -54,10 +54,10 @@ pub(super) fn keep(
 /// [`Error::NotConfirmed`].
 pub(super) fn check(
     starter: &RunStarter,
-    root: &Root,
+    root: &RunsRoot,
     (run, birth): (&Run, &str),
     found: &SealedTerms,
-) -> Result<Confirmed, Error> {
+) -> Result<SealConfirmation, Error> {
     let birth = birth.to_owned();
     let journal = seal::seal_of_journal(&root.run(&run.workflow_id).journal())?;
     let shown = serde_json::to_vec(&(&run.scope_dir, found, &journal));
@@ -73,10 +73,14 @@ pub(super) fn check(
         None => vec!["there is no seal of it: it was copied or moved here, another account or an older raymond started it, or your key is new".to_owned()],
     };
     if differences.is_empty() {
-        return Ok(Confirmed { birth, journal: seal.and_then(|seal| seal.journal), is_new: false });
+        return Ok(SealConfirmation {
+            birth,
+            journal: seal.and_then(|seal| seal.journal),
+            is_new: false,
+        });
     }
     if starter.confirms_run(&checksum) {
-        return Ok(Confirmed { birth, journal: Some(journal), is_new: true });
+        return Ok(SealConfirmation { birth, journal: Some(journal), is_new: true });
     }
     let (run, would) = (run.workflow_id.clone(), execution(&run.scope_dir, &run.settings));
     Err(Error::NotConfirmed { run, differences, would, checksum })
@@ -85,7 +89,7 @@ pub(super) fn check(
 /// Returns what of a run's journal nobody vouches for.
 fn journal_flaw(
     state: &UserState,
-    root: &Root,
+    root: &RunsRoot,
     run: &Run,
     seal: Option<&RunSeal>,
 ) -> Result<Option<JournalFlaw>, Error> {
@@ -96,7 +100,7 @@ fn journal_flaw(
 ///
 /// # Errors
 /// [`Error::NotConfirmed`].
-pub fn check_ended(state: &UserState, root: &Root, run: &Run) -> Result<(), Error> {
+pub fn check_ended(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), Error> {
     let seal = seal::find(state, root, &run.workflow_id)?;
     match journal_flaw(state, root, run, seal.as_ref())? {
         None => Ok(()),
@@ -111,14 +115,14 @@ pub fn check_ended(state: &UserState, root: &Root, run: &Run) -> Result<(), Erro
 
 /// Seals the journal of a run that a raymond has let go of, unless another holds it by now, or something was
 /// written into it that bears no proof. One that is over needs none, if each record bears a proof.
-pub(super) fn let_go(state: &UserState, root: &Root, run: &Run) -> Result<(), Error> {
+pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), Error> {
     let id = &run.workflow_id;
     let dir = root.run(id);
     let _lock = match lock::acquire(&dir.lock(), id) {
         Err(store::Error::Held { .. }) => return Ok(()),
         lock => lock?,
     };
-    let is_over = matches!(run.status, Status::Completed | Status::Failed);
+    let is_over = matches!(run.status, RunStatus::Completed | RunStatus::Failed);
     if is_over && journal_flaw(state, root, run, None)?.is_none() {
         return Ok(seal::remove(state, root, id)?);
     }
@@ -135,8 +139,8 @@ fn execution(scope_dir: &str, settings: &Settings) -> Vec<String> {
     let mut parts = vec![
         format!("the workflow {scope_dir}"),
         match settings.answerer {
-            Answerer::Claude => format!("the program {} in {}", settings.claude, settings.cwd),
-            Answerer::Scripted => {
+            AnswererKind::Claude => format!("the program {} in {}", settings.claude, settings.cwd),
+            AnswererKind::Scripted => {
                 format!("nothing for prompts, which replies.yaml answers, in {}", settings.cwd)
             }
         },
@@ -179,9 +183,9 @@ pub(super) struct FileMigration {
 /// # Errors
 /// [`Error`] if they cannot be read, or are not trusted.
 pub(super) fn migrate(
-    (root, copy): (&Root, &Path),
+    (root, copy): (&RunsRoot, &Path),
     run: &Run,
-    (settings, graphs): (&mut Settings, &Graphs),
+    (settings, graphs): (&mut Settings, &GraphSetup),
     pins: Option<&WorkflowPins>,
     starter: &RunStarter,
 ) -> Result<FileMigration, Error> {

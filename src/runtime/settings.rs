@@ -3,8 +3,8 @@
 
 use super::companions::asked_for;
 use super::workflow::Workflow;
-use crate::domain::fan_out::Forking;
-use crate::domain::settings::{Permission, Settings};
+use crate::domain::fan_out::ForkSettings;
+use crate::domain::settings::{RunPermission, Settings};
 use crate::domain::widening::StarterConsent;
 
 /// The settings of a new run of a workflow.
@@ -24,16 +24,19 @@ pub fn settings_of(workflow: &Workflow) -> Settings {
         claude_args: manifest.claude_args.clone(),
         options,
         consent: StarterConsent {
-            widest_mode: manifest.permission_mode.is_some().then(Permission::default),
+            widest_mode: manifest.permission_mode.is_some().then(RunPermission::default),
             ..StarterConsent::default()
         },
-        forking: Forking {
+        forking: ForkSettings {
             max_fan_out: manifest.max_fan_out.unwrap_or(defaults.forking.max_fan_out),
             stagger_ms: manifest.stagger_ms.unwrap_or(defaults.forking.stagger_ms),
             ..defaults.forking
         },
         supervision: defaults.supervision.with(&manifest.supervision),
-        permission: manifest.permission_mode.clone().map_or(defaults.permission, Permission::Mode),
+        permission: manifest
+            .permission_mode
+            .clone()
+            .map_or(defaults.permission, RunPermission::Mode),
         plugins: asked_for(&manifest.plugins, workflow.scope.root()),
         ..Settings::default()
     }

@@ -9,46 +9,46 @@ use tokio::sync::mpsc;
 use super::answerer::runner_for;
 use super::companions;
 use super::error::Error;
-use super::graphs::{Graphs, builtins, homes};
+use super::graphs::{GraphSetup, builtins, homes};
 use super::plugins::PlugIns;
 use super::seals;
-use crate::actor::absent::Absent;
+use crate::actor::absent::UnavailableRunner;
 use crate::actor::clock::now;
-use crate::actor::launch::{Launch, supervise};
-use crate::actor::registry::Registry;
-use crate::actor::supervisor::Start;
+use crate::actor::launch::{RunLaunch, supervise};
+use crate::actor::registry::AgentRegistry;
+use crate::actor::supervisor::SupervisorStart;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
 use crate::domain::workflow_pins::WorkflowPins;
-use crate::plugin::debug::Debug;
-use crate::plugin::external::Place;
-use crate::process::command::Marker;
+use crate::plugin::debug::DebugPlugin;
+use crate::plugin::external::RunPosition;
+use crate::process::command::EnvironmentMarker;
 use crate::process::companion;
 use crate::store::dataspace::Dataspace;
-use crate::store::layout::{Root, RunDir};
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::pinned::PinnedFiles;
 use crate::store::run_store::RunStore;
 use crate::store::user_state::UserState;
-use crate::store::workflow::Directory;
+use crate::store::workflow::WorkflowDir;
 
 /// A message for each time that someone wants the run to end: the first gives running turns their
 /// grace, a second ends them at once.
-pub type Interrupts = mpsc::UnboundedReceiver<()>;
+pub type InterruptReceiver = mpsc::UnboundedReceiver<()>;
 
 /// A run that is ready to be supervised.
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedRun {
     /// Its directory.
     pub store: RunStore,
     /// Its state.
     pub run: Run,
     /// How it begins.
-    pub start: Start,
+    pub start: SupervisorStart,
     /// What someone should know.
     pub warnings: Vec<String>,
     /// What its graphs run with.
-    pub graphs: Graphs,
+    pub graphs: GraphSetup,
     /// What is different in the files that it takes up, a text of several lines for each.
     pub notes: Vec<String>,
     /// What raymond keeps for the person who started it.
@@ -59,7 +59,7 @@ pub struct Prepared {
     pub believes_unproven_turns: bool,
 }
 
-impl Prepared {
+impl PreparedRun {
     /// Its id.
     #[must_use]
     pub fn id(&self) -> &RunId {
@@ -73,7 +73,7 @@ fn asks_nobody_yet(run: &Run) -> bool {
 }
 
 /// Opens the workflow's files as they are now, and the workspace for the documents that its graphs refer to.
-pub(super) fn live_scope(run: &Run, settings: &Settings) -> Result<Directory, Error> {
+pub(super) fn live_scope(run: &Run, settings: &Settings) -> Result<WorkflowDir, Error> {
     let path = Path::new(&run.scope_dir);
     open_scope(path, settings)
 }
@@ -84,7 +84,7 @@ pub(super) fn pinned_scope(
     settings: &Settings,
     dir: &RunDir,
     pins: WorkflowPins,
-) -> Result<Directory, Error> {
+) -> Result<WorkflowDir, Error> {
     let live = Path::new(&run.scope_dir);
     let copy = dir.workflow();
     if !copy.is_dir() {
@@ -95,12 +95,12 @@ pub(super) fn pinned_scope(
     Ok(scope.pinned(pinned))
 }
 
-fn open_scope(path: &Path, settings: &Settings) -> Result<Directory, Error> {
+fn open_scope(path: &Path, settings: &Settings) -> Result<WorkflowDir, Error> {
     let failed = |doing, path: &Path| {
         let path = path.to_owned();
         move |error| Error::Io { doing, path, error }
     };
-    let scope = Directory::open(path)
+    let scope = WorkflowDir::open(path)
         .map_err(failed("open the workflow's folder; if it was moved, move it back", path))?;
     let cwd = Path::new(&settings.cwd);
     scope.with_workspace(cwd).map_err(failed(
@@ -115,14 +115,15 @@ fn open_scope(path: &Path, settings: &Settings) -> Result<Directory, Error> {
 /// # Errors
 /// [`Error`] if it cannot begin, or cannot be kept.
 pub async fn supervised(
-    prepared: Prepared,
-    root: &Root,
+    prepared: PreparedRun,
+    root: &RunsRoot,
     mut plugins: PlugIns,
-    registry: Arc<Registry>,
-    interrupts: &mut Interrupts,
+    registry: Arc<AgentRegistry>,
+    interrupts: &mut InterruptReceiver,
 ) -> Result<Run, Error> {
-    let Prepared { store, run, start, graphs, user_state, pins, believes_unproven_turns, .. } =
-        prepared;
+    let PreparedRun {
+        store, run, start, graphs, user_state, pins, believes_unproven_turns, ..
+    } = prepared;
     let settings = start.settings(&run).clone();
     let scope = pinned_scope(&run, &settings, store.dir(), pins)?;
     let steps = store.dir().steps();
@@ -136,11 +137,11 @@ pub async fn supervised(
         (&user_state, proofs.clone()),
     ) {
         Ok(runner) => runner,
-        Err(error) if asks_nobody_yet(&run) => Rc::new(Absent(error.to_string())),
+        Err(error) if asks_nobody_yet(&run) => Rc::new(UnavailableRunner(error.to_string())),
         Err(error) => return Err(error),
     };
     if settings.debug {
-        match Debug::create(&root.debug(), &run.workflow_id, now(), steps) {
+        match DebugPlugin::create(&root.debug(), &run.workflow_id, now(), steps) {
             Ok(debug) => plugins.add_own("debug", debug),
             Err((path, error)) => {
                 tracing::warn!("no debug directory is kept: {}: {error}", path.display());
@@ -149,7 +150,7 @@ pub async fn supervised(
     }
     let id = run.workflow_id.clone();
     let (builtins, programs) = (builtins(&settings), graphs.programs());
-    let marker = Marker { run: id.clone(), dir: root.path().to_owned() };
+    let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let steps = store.dir().steps();
     let performer = {
         let space = Dataspace::of(root).with_key(&user_state.key()?);
@@ -159,10 +160,10 @@ pub async fn supervised(
     if has_programs || !run.settings.plugins.is_empty() {
         companion::sweep(&marker).await;
     }
-    let place = Place {
+    let place = RunPosition {
         run: id.clone(),
         journal: store.dir().journal().display().to_string(),
-        seq: if matches!(start, Start::New(_)) { 0 } else { run.seq },
+        seq: if matches!(start, SupervisorStart::New(_)) { 0 } else { run.seq },
         total_cost: run.total_cost_usd,
     };
     if let Err(error) = companions::start(&mut plugins, &settings, (&marker, &scope), &place).await
@@ -172,7 +173,7 @@ pub async fn supervised(
     }
     let source = Arc::new(scope);
     let (observers, advisers) = plugins.take();
-    let launch = Launch {
+    let launch = RunLaunch {
         stays: graphs.stays,
         store,
         run,

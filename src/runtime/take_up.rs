@@ -7,24 +7,24 @@ use std::path::PathBuf;
 
 use super::answerer::runner_for;
 use super::error::Error;
-use super::graphs::Graphs;
+use super::graphs::GraphSetup;
 use super::seals;
-use super::supervise::{Prepared, live_scope, pinned_scope};
+use super::supervise::{PreparedRun, live_scope, pinned_scope};
 use super::trust::RunStarter;
-use crate::actor::supervisor::Start;
+use crate::actor::supervisor::SupervisorStart;
 use crate::domain::agent::Agent;
-use crate::domain::graph::State;
+use crate::domain::graph::GraphState;
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::SealedTerms;
-use crate::domain::settings::{Answerer, Settings};
+use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::diagnostic::Diagnostic;
-use crate::language::graph::read::{Profile, read};
+use crate::language::graph::read::{GraphProfile, read};
 use crate::language::prompt::step;
-use crate::language::source::Source;
+use crate::language::source::WorkflowSource;
 use crate::proof::StepProofs;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::pinned;
-use crate::store::run_store::{Recovered, RunStore};
+use crate::store::run_store::{RecoveredRun, RunStore};
 use crate::store::seal::pins_checksum;
 
 /// Makes a run ready to go on under these settings.
@@ -34,13 +34,13 @@ use crate::store::seal::pins_checksum;
 /// waits.
 pub fn take_up(
     mut store: RunStore,
-    recovered: Recovered,
+    recovered: RecoveredRun,
     mut settings: Settings,
-    mut graphs: Graphs,
-    root: &Root,
+    mut graphs: GraphSetup,
+    root: &RunsRoot,
     starter: &RunStarter,
-) -> Result<Prepared, Error> {
-    let Recovered { run, untouched, warnings } = recovered;
+) -> Result<PreparedRun, Error> {
+    let RecoveredRun { run, untouched, warnings } = recovered;
     let mut notes = Vec::new();
     let pins = pinned::load(&store.dir().pins())?;
     let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
@@ -60,7 +60,7 @@ pub fn take_up(
             let live = live_scope(&run, &settings)?;
             check_graphs(&run, &live, &graphs)?;
             check_prompts(&run, &live)?;
-            if settings.answerer == Answerer::Scripted {
+            if settings.answerer == AnswererKind::Scripted {
                 let place = (root, &run.workflow_id);
                 runner_for(
                     &settings,
@@ -84,8 +84,8 @@ pub fn take_up(
     terms.push(SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) });
     seals::keep(starter, root, &run, (terms, &confirmed))?;
     store.set_key(starter.state.key()?);
-    let start = Start::again(untouched, settings, &run);
-    Ok(Prepared {
+    let start = SupervisorStart::again(untouched, settings, &run);
+    Ok(PreparedRun {
         store,
         run,
         start,
@@ -116,7 +116,7 @@ fn check_answers(run: &Run, settings: &Settings) -> Result<(), Error> {
 }
 
 /// Whether the states can be read that agents are in: what is taken up stays.
-fn check_prompts(run: &Run, scope: &dyn Source) -> Result<(), Error> {
+fn check_prompts(run: &Run, scope: &dyn WorkflowSource) -> Result<(), Error> {
     for agent in run.agents.values().filter(|agent| agent.current_state.is_prompt()) {
         let folder = agent.birth.folder.as_ref();
         let within = folder.map(|folder| scope.within(folder)).transpose();
@@ -127,7 +127,7 @@ fn check_prompts(run: &Run, scope: &dyn Source) -> Result<(), Error> {
 }
 
 /// Whether all agents can go on in the graphs that they are in.
-fn check_graphs(run: &Run, scope: &dyn Source, graphs: &Graphs) -> Result<(), Error> {
+fn check_graphs(run: &Run, scope: &dyn WorkflowSource, graphs: &GraphSetup) -> Result<(), Error> {
     let mut inside = run.agents.values().filter_map(|agent| Some((agent, agent.graph.as_ref()?)));
     inside.try_for_each(|(agent, memory)| stands(run, agent, &memory.state, scope, graphs))
 }
@@ -136,9 +136,9 @@ fn check_graphs(run: &Run, scope: &dyn Source, graphs: &Graphs) -> Result<(), Er
 fn stands(
     run: &Run,
     agent: &Agent,
-    state: &State,
-    scope: &dyn Source,
-    graphs: &Graphs,
+    state: &GraphState,
+    scope: &dyn WorkflowSource,
+    graphs: &GraphSetup,
 ) -> Result<(), Error> {
     let file = &agent.current_state;
     let within = agent.birth.folder.as_ref().map(|folder| scope.within(folder)).transpose();
@@ -146,7 +146,7 @@ fn stands(
     let source = within.as_deref().unwrap_or(scope);
     let text = source.read(file).map_err(step::Error::from)?;
     let path = source.path(file);
-    let reading = read(&path, None, &text, graphs.vocabulary(), source, Profile::Lenient);
+    let reading = read(&path, None, &text, graphs.vocabulary(), source, GraphProfile::Lenient);
     let Some(program) = reading.program else {
         let diagnostics = reading.diagnostics.into_iter().filter(Diagnostic::is_error).collect();
         return Err(Error::Graph { diagnostics, text: String::new() });

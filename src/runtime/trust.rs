@@ -14,10 +14,10 @@ use crate::domain::settings::Settings;
 use crate::domain::widening::PermissionCeiling;
 use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::checksum::checksum;
-use crate::language::graph::vocabulary::Vocabulary;
+use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
 use crate::store::capture::WorkflowCapture;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::trust::{self, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum};
 use crate::store::user_state::UserState;
 
@@ -76,10 +76,10 @@ pub struct ExaminedFolder {
 /// # Errors
 /// [`Error::Store`] if it cannot be read, [`Error::Unsteady`] if it changes meanwhile.
 pub fn examine(
-    root: &Root,
+    root: &RunsRoot,
     workflow: &Workflow,
     settings: &Settings,
-    vocabulary: &Vocabulary,
+    vocabulary: &GraphVocabulary,
     program: Option<&str>,
 ) -> Result<ExaminedFolder, Error> {
     let folder = workflow.scope.root();

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::error::Error;
 use crate::domain::id::StateName;
-use crate::language::manifest::{self, Examined, Manifest};
+use crate::language::manifest::{self, ExaminedManifest, Manifest};
 use crate::language::prompt::step;
-use crate::language::source::{self, Source};
+use crate::language::source::{self, WorkflowSource};
 use crate::language::turn_options::embed_files;
-use crate::store::workflow::Directory;
+use crate::store::workflow::WorkflowDir;
 
 /// The prompt a folder begins with.
 pub const FIRST: &str = manifest::FIRST;
@@ -20,7 +20,7 @@ const OTHERS: [&str; 2] = [manifest::GRAPH, manifest::PROGRAM];
 #[derive(Debug)]
 pub struct Workflow {
     /// Its directory.
-    pub scope: Directory,
+    pub scope: WorkflowDir,
     /// Its first state.
     pub entry: StateName,
     /// What it says about itself.
@@ -54,7 +54,7 @@ impl Workflow {
     /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`] if its folder is gone.
     pub fn kept(file: &Path) -> Result<Self, Error> {
         let folder = file.parent().unwrap_or(Path::new("."));
-        let scope = Directory::open(folder).map_err(|error| Error::Io {
+        let scope = WorkflowDir::open(folder).map_err(|error| Error::Io {
             doing: "open the directory",
             path: folder.to_owned(),
             error,
@@ -65,7 +65,7 @@ impl Workflow {
     }
 
     fn within(folder: &Path, file: Option<&str>) -> Result<Self, Error> {
-        let scope = Directory::open(folder).map_err(|error| Error::Io {
+        let scope = WorkflowDir::open(folder).map_err(|error| Error::Io {
             doing: "open the directory",
             path: folder.to_owned(),
             error,
@@ -98,7 +98,7 @@ impl Workflow {
     }
 }
 
-fn is_there(scope: &Directory, file: &str) -> bool {
+fn is_there(scope: &WorkflowDir, file: &str) -> bool {
     StateName::parse(file).is_ok_and(|file| scope.check(&file).is_ok())
 }
 
@@ -106,12 +106,13 @@ fn is_there(scope: &Directory, file: &str) -> bool {
 ///
 /// # Errors
 /// [`Error::Manifest`] if its `raymond.yaml` is wrong.
-pub(super) fn manifest_of(scope: &dyn Source) -> Result<Manifest, Error> {
+pub(super) fn manifest_of(scope: &dyn WorkflowSource) -> Result<Manifest, Error> {
     let name = StateName::parse(manifest::FILE)?;
     let path = scope.path(&name);
     match scope.read(&name) {
         Ok(text) => {
-            let Examined { mut manifest, options, mut errors, .. } = manifest::examine(&text);
+            let ExaminedManifest { mut manifest, options, mut errors, .. } =
+                manifest::examine(&text);
             errors.add_options(embed_files(&mut manifest.options, &options, scope));
             errors.or_else_first(manifest).map_err(|error| Error::Manifest { path, error })
         }

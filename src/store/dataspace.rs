@@ -30,14 +30,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use definitions::{Defined, Definitions};
-pub use name::Unfit;
-pub use step::Step;
-pub use watch::{News, Watch};
-pub use write::{Assertion, Statement};
+pub use definitions::{DefinedProgram, ProgramListing};
+pub use name::InvalidFact;
+pub use step::DataspaceStep;
+pub use watch::{DataspaceWatcher, FactChanges};
+pub use write::{AssertionOutcome, FactStatement};
 
 use super::Error;
-use super::layout::Root;
+use super::layout::RunsRoot;
 use crate::domain::fact::Fact;
 use crate::plain_file::{self, is_unfit};
 use crate::proof::ProofKey;
@@ -64,7 +64,7 @@ pub struct Dataspace {
 
 /// Facts that hold.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct FactListing {
     /// By label and key.
     pub facts: Vec<Fact>,
     /// The files that are no facts, and why.
@@ -73,13 +73,13 @@ pub struct Listing {
 
 /// What is found where a fact may be.
 #[derive(Debug)]
-enum Found {
+enum FactLookup {
     Fact(Fact),
     Damaged(String),
     Nothing,
 }
 
-impl Found {
+impl FactLookup {
     fn whole(self) -> Option<Fact> {
         if let Self::Fact(fact) = self { Some(fact) } else { None }
     }
@@ -88,7 +88,7 @@ impl Found {
 impl Dataspace {
     /// The dataspace of a directory of runs.
     #[must_use]
-    pub fn of(root: &Root) -> Self {
+    pub fn of(root: &RunsRoot) -> Self {
         Self { path: root.dataspace(), room: ROOM, ends: None, key: None }
     }
 
@@ -109,8 +109,8 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn facts(&self) -> Result<Listing, Error> {
-        let mut listing = Listing::default();
+    pub fn facts(&self) -> Result<FactListing, Error> {
+        let mut listing = FactListing::default();
         for folder in entries(&self.path.join("facts"))? {
             self.list(&folder, &mut listing)?;
         }
@@ -122,14 +122,14 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Unfit`] for what cannot be a label, [`Error::Io`].
-    pub fn labelled(&self, label: &str) -> Result<Listing, Error> {
-        let mut listing = Listing::default();
+    pub fn labelled(&self, label: &str) -> Result<FactListing, Error> {
+        let mut listing = FactListing::default();
         self.list(&self.folder(label)?, &mut listing)?;
         listing.facts.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(listing)
     }
 
-    fn list(&self, folder: &Path, listing: &mut Listing) -> Result<(), Error> {
+    fn list(&self, folder: &Path, listing: &mut FactListing) -> Result<(), Error> {
         if folder.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
             listing.warnings.push(damaged(folder, "it is no directory of facts"));
             return Ok(());
@@ -137,27 +137,29 @@ impl Dataspace {
         for path in entries(folder)? {
             if path.extension().is_some_and(|ending| ending == "json") {
                 match self.read(&path)? {
-                    Found::Fact(fact) if self.fact(&fact.label, &fact.key)? == path => {
+                    FactLookup::Fact(fact) if self.fact(&fact.label, &fact.key)? == path => {
                         listing.facts.push(fact);
                     }
-                    Found::Fact(_) => listing.warnings.push(damaged(&path, "it lies elsewhere")),
-                    Found::Damaged(why) => listing.warnings.push(why),
-                    Found::Nothing => {}
+                    FactLookup::Fact(_) => {
+                        listing.warnings.push(damaged(&path, "it lies elsewhere"))
+                    }
+                    FactLookup::Damaged(why) => listing.warnings.push(why),
+                    FactLookup::Nothing => {}
                 }
             }
         }
         Ok(())
     }
 
-    fn read(&self, path: &Path) -> Result<Found, Error> {
+    fn read(&self, path: &Path) -> Result<FactLookup, Error> {
         match plain_file::read(path, MAX_FACT_LENGTH) {
             Ok(bytes) => Ok(match proof::open(&bytes, self.key.as_ref(), FACT) {
-                Ok(fact) => Found::Fact(fact),
-                Err(why) => Found::Damaged(damaged(path, &why)),
+                Ok(fact) => FactLookup::Fact(fact),
+                Err(why) => FactLookup::Damaged(damaged(path, &why)),
             }),
-            Err(error) if is_absent(&error) => Ok(Found::Nothing),
+            Err(error) if is_absent(&error) => Ok(FactLookup::Nothing),
             Err(error) if is_unusable(&error) => {
-                Ok(Found::Damaged(damaged(path, &error.to_string())))
+                Ok(FactLookup::Damaged(damaged(path, &error.to_string())))
             }
             Err(error) => Err(Error::io("read", path)(error)),
         }

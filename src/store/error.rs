@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::dataspace::Unfit;
+use super::dataspace::InvalidFact;
 use crate::domain::id::RunId;
 use crate::domain::run::STATE_VERSION;
 
@@ -96,7 +96,7 @@ pub enum Error {
     },
     /// It cannot be a fact.
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    Unfit(#[from] InvalidFact),
     /// The user's key cannot be used.
     #[error("{}: this is the key of raymond's proofs, and {why}", .path.display())]
     Key {

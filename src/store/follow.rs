@@ -4,22 +4,22 @@
 //! It takes nothing from the supervisor that writes, so it serves beside a live run, on a dead one,
 //! and on one that another raymond takes up meanwhile.
 
-use super::journal::Journal;
+use super::journal::JournalReader;
 use super::layout::RunDir;
 use super::replay::replay;
 use super::{Error, record};
-use crate::domain::apply::{Refused, apply};
+use crate::domain::apply::{ApplyError, apply};
 use crate::domain::event::Record;
 use crate::domain::run::Run;
 
 /// A run that is followed.
 #[derive(Debug)]
-pub struct Follow {
+pub struct RunFollower {
     run: Run,
-    journal: Journal,
+    journal: JournalReader,
 }
 
-impl Follow {
+impl RunFollower {
     /// Reads a run as it stands.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ impl Follow {
         let mut records = Vec::new();
         self.journal.read_all(|_, line| {
             let record = record::decode(line)?;
-            let refused = |refused: Refused| record::Flaw::Meaning(refused.to_string());
+            let refused = |refused: ApplyError| record::RecordError::Meaning(refused.to_string());
             apply(&mut self.run, &record).map_err(refused)?;
             records.push(record);
             Ok(())
@@ -93,7 +93,7 @@ mod tests {
         Story::of(pushes).records().cloned().collect()
     }
 
-    fn numbers(follow: &mut Follow) -> Vec<u64> {
+    fn numbers(follow: &mut RunFollower) -> Vec<u64> {
         follow.advance().expect("read").iter().map(|record| record.seq).collect()
     }
 
@@ -106,7 +106,7 @@ mod tests {
             let records = story(&pushes);
             let bytes: Vec<u8> = records[1..].iter().flat_map(line).collect();
             let mut place = Place::with(&line(&records[0]));
-            let mut follow = Follow::open(&place.run).expect("opened");
+            let mut follow = RunFollower::open(&place.run).expect("opened");
             let (mut rest, mut seen) = (&bytes[..], Vec::new());
             for piece in pieces.iter().cycle() {
                 let (piece, after) = rest.split_at(rest.len().min(*piece));
@@ -137,7 +137,7 @@ mod tests {
     fn reader_ends_though_each_record_is_followed_by_another() {
         let records = three();
         let mut place = Place::with(&[line(&records[0]), line(&records[1])].concat());
-        let mut journal = Journal::open(&place.run.journal()).expect("opened");
+        let mut journal = JournalReader::open(&place.run.journal()).expect("opened");
         let mut seen = Vec::new();
         for rest in [&records[2..3], &[]] {
             let read = journal.read_all(|seq, _| {
@@ -157,7 +157,7 @@ mod tests {
     fn a_torn_record_that_is_cut_off_is_forgotten() {
         let records = three();
         let mut place = Place::with(&line(&records[0]));
-        let mut follow = Follow::open(&place.run).expect("opened");
+        let mut follow = RunFollower::open(&place.run).expect("opened");
         let length = place.journal.metadata().expect("there").len();
         place.write(&[b"x".repeat(2000), b"\n".to_vec()].concat());
         assert!(numbers(&mut follow).is_empty());
@@ -175,7 +175,7 @@ mod tests {
     fn what_was_decided_at_one_moment_is_seen_at_once() {
         let records = three();
         let mut place = Place::with(&line(&records[0]));
-        let mut follow = Follow::open(&place.run).expect("opened");
+        let mut follow = RunFollower::open(&place.run).expect("opened");
         let first = encode_before(&records[1], true, None).expect("a line");
         place.write(format!("{first}\n").as_bytes());
         assert!(numbers(&mut follow).is_empty());
@@ -188,7 +188,7 @@ mod tests {
         let records = three();
         let mut place = Place::with(&line(&records[0]));
         place.write(&line(&records[1]));
-        let mut follow = Follow::open(&place.run).expect("opened");
+        let mut follow = RunFollower::open(&place.run).expect("opened");
         place.journal.set_len(10).expect("cut");
         let error = follow.advance().expect_err("shorter").to_string();
         assert!(error.contains("record 2") && error.contains("shorter"), "{error}");

@@ -12,7 +12,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{Error, files};
-use crate::domain::event::Command;
+use crate::domain::event::RunCommand;
 use crate::plain_file;
 use crate::proof::ProofKey;
 
@@ -26,7 +26,7 @@ const PURPOSE: &str = "inbox";
 #[derive(Debug, Serialize, Deserialize)]
 struct ProvenCommand {
     #[serde(flatten)]
-    command: Command,
+    command: RunCommand,
     #[serde(default)]
     proof: String,
 }
@@ -35,7 +35,7 @@ struct ProvenCommand {
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn put(inbox: &Path, name: &str, command: &Command, key: &ProofKey) -> Result<(), Error> {
+pub fn put(inbox: &Path, name: &str, command: &RunCommand, key: &ProofKey) -> Result<(), Error> {
     let path = inbox.join(format!("{name}.json"));
     let proof = key.proof(PURPOSE, &proven_content(inbox, name, command));
     let text = serde_json::to_vec(&ProvenCommand { command: command.clone(), proof })
@@ -64,18 +64,18 @@ pub fn turn(inbox: &Path) -> Result<File, Error> {
 
 /// A command that waits in the inbox.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct InboxCommand {
     /// Its name, for [`remove`].
     pub name: String,
     /// What it asks for; `None` if it is not a command this program knows.
-    pub command: Option<Command>,
+    pub command: Option<RunCommand>,
     /// The reason why it was not read, if it was not: it is no plain file, too long, or not proven.
     pub unread: Option<String>,
     proof: String,
 }
 
 /// Returns what a proof is about: the run, the name of the entry and the command.
-fn proven_content(inbox: &Path, name: &str, command: &Command) -> Vec<u8> {
+fn proven_content(inbox: &Path, name: &str, command: &RunCommand) -> Vec<u8> {
     let run = inbox.parent().and_then(Path::file_name).unwrap_or_default();
     let command = serde_json::to_string(command).unwrap_or_default();
     format!("{}\n{name}\n{command}", run.display()).into_bytes()
@@ -86,9 +86,9 @@ fn proven_content(inbox: &Path, name: &str, command: &Command) -> Vec<u8> {
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn list(inbox: &Path, key: Option<&ProofKey>) -> Result<Vec<Waiting>, Error> {
+pub fn list(inbox: &Path, key: Option<&ProofKey>) -> Result<Vec<InboxCommand>, Error> {
     let mut waiting = entries(inbox)?;
-    for Waiting { name, command, unread, proof } in &mut waiting {
+    for InboxCommand { name, command, unread, proof } in &mut waiting {
         let Some(found) = command.as_ref() else { continue };
         let content = proven_content(inbox, name, found);
         if !key.is_some_and(|key| key.holds(PURPOSE, &content, proof)) {
@@ -100,7 +100,7 @@ pub fn list(inbox: &Path, key: Option<&ProofKey>) -> Result<Vec<Waiting>, Error>
 }
 
 /// All that wait, whoever wrote them.
-fn entries(inbox: &Path) -> Result<Vec<Waiting>, Error> {
+fn entries(inbox: &Path) -> Result<Vec<InboxCommand>, Error> {
     let mut waiting = Vec::new();
     for entry in std::fs::read_dir(inbox).map_err(Error::io("read", inbox))? {
         let entry = entry.map_err(Error::io("read", inbox))?;
@@ -116,7 +116,7 @@ fn entries(inbox: &Path) -> Result<Vec<Waiting>, Error> {
         };
         let (command, proof) = found.map(|found| (found.command, found.proof)).unzip();
         let proof = proof.unwrap_or_default();
-        waiting.push(Waiting { name: name.to_owned(), command, unread, proof });
+        waiting.push(InboxCommand { name: name.to_owned(), command, unread, proof });
     }
     waiting.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(waiting)
@@ -129,7 +129,7 @@ fn entries(inbox: &Path) -> Result<Vec<Waiting>, Error> {
 /// [`Error::Io`].
 pub fn stops(inbox: &Path) -> Result<Vec<String>, Error> {
     let waiting = if inbox.is_dir() { entries(inbox)? } else { Vec::new() };
-    let stops = waiting.into_iter().filter(|entry| entry.command == Some(Command::Stop));
+    let stops = waiting.into_iter().filter(|entry| entry.command == Some(RunCommand::Stop));
     Ok(stops.map(|entry| entry.name).collect())
 }
 
@@ -162,7 +162,7 @@ mod tests {
             inbox
         };
         let (one, other) = (inbox("one"), inbox("other"));
-        put(&one, "a", &Command::Stop, &key()).expect("put");
+        put(&one, "a", &RunCommand::Stop, &key()).expect("put");
         let read = |inbox: &Path, key: Option<&ProofKey>| {
             let waiting = list(inbox, key).expect("listed");
             waiting.into_iter().filter(|entry| entry.command.is_some()).count()
@@ -183,14 +183,14 @@ mod tests {
     #[test]
     fn what_is_put_in_is_listed_in_order_and_removed_once() {
         let dir = tempfile::tempdir().expect("a directory");
-        put(dir.path(), "b", &Command::Stop, &key()).expect("put");
-        put(dir.path(), "a", &Command::Stop, &key()).expect("put");
+        put(dir.path(), "b", &RunCommand::Stop, &key()).expect("put");
+        put(dir.path(), "a", &RunCommand::Stop, &key()).expect("put");
         std::fs::write(dir.path().join("c.json"), "{\"command\":\"dance\"}").expect("written");
         std::fs::write(dir.path().join("d.json.new"), "{").expect("written");
         let waiting = list(dir.path(), Some(&key())).expect("listed");
         let names: Vec<&str> = waiting.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
-        assert_eq!((&waiting[0].command, &waiting[2].command), (&Some(Command::Stop), &None));
+        assert_eq!((&waiting[0].command, &waiting[2].command), (&Some(RunCommand::Stop), &None));
         remove(dir.path(), "a").expect("removed");
         remove(dir.path(), "a").expect("gone already");
         assert_eq!(list(dir.path(), Some(&key())).expect("listed").len(), 2);
@@ -204,7 +204,7 @@ mod tests {
         std::os::unix::fs::symlink("/dev/zero", path("b.json")).expect("linked");
         std::fs::create_dir(path("c.json")).expect("made");
         File::create(path("d.json")).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
-        put(dir.path(), "e", &Command::Stop, &key()).expect("put");
+        put(dir.path(), "e", &RunCommand::Stop, &key()).expect("put");
         let waiting = list(dir.path(), Some(&key())).expect("listed");
         let unread: Vec<&str> =
             waiting.iter().map(|entry| entry.unread.as_deref().unwrap_or("read")).collect();
@@ -230,13 +230,13 @@ mod tests {
     #[test]
     fn commands_that_nobody_would_read_are_refused() {
         let dir = tempfile::tempdir().expect("a directory");
-        let given = crate::domain::question::Given {
+        let given = crate::domain::question::AnswerCommand {
             agent: None,
             step: None,
             node: "n".to_owned(),
             text: "x".repeat(4 * 1024 * 1024),
         };
-        let error = put(dir.path(), "a", &Command::Answer(given), &key()).expect_err("too long");
+        let error = put(dir.path(), "a", &RunCommand::Answer(given), &key()).expect_err("too long");
         assert!(error.to_string().contains("may have 4194304; shorten it"), "{error}");
     }
 }

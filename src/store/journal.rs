@@ -12,7 +12,7 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::record::{Flaw, check, has_more};
+use super::record::{RecordError, check, has_more};
 use crate::plain_file;
 
 /// How much is read at a time, in bytes.
@@ -23,7 +23,7 @@ const MAX_LINE: u64 = 256 * 1024 * 1024;
 
 /// What of a journal has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Extent {
+pub struct JournalExtent {
     /// The number of its last record.
     pub last: u64,
     /// Where that record ends, in bytes.
@@ -34,10 +34,10 @@ pub struct Extent {
 
 /// A journal that is read, also while it is written.
 #[derive(Debug)]
-pub struct Journal {
+pub struct JournalReader {
     path: PathBuf,
     reader: BufReader<File>,
-    extent: Extent,
+    extent: JournalExtent,
     /// How long the file was when this look at it began, and how far the look has come.
     length: u64,
     position: u64,
@@ -46,7 +46,7 @@ pub struct Journal {
     moment: VecDeque<String>,
 }
 
-impl Journal {
+impl JournalReader {
     /// Opens a journal at its beginning.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Journal {
         Ok(Self {
             path: path.to_owned(),
             reader: BufReader::with_capacity(CHUNK, file),
-            extent: Extent { last: 0, end: 0, torn: 0 },
+            extent: JournalExtent { last: 0, end: 0, torn: 0 },
             length: 0,
             position: 0,
             line: Vec::new(),
@@ -86,8 +86,8 @@ impl Journal {
     /// As [`read`](Self::read), and [`Error::Damaged`] for what `visit` finds wrong.
     pub fn read_all(
         &mut self,
-        mut visit: impl FnMut(u64, &str) -> Result<(), Flaw>,
-    ) -> Result<Extent, Error> {
+        mut visit: impl FnMut(u64, &str) -> Result<(), RecordError>,
+    ) -> Result<JournalExtent, Error> {
         while let Some((seq, line)) = self.read()? {
             visit(seq, &line).map_err(|flaw| self.damaged(seq, &flaw))?;
             if self.moment.is_empty() && self.position == self.length {
@@ -99,7 +99,7 @@ impl Journal {
 
     /// The error for a record with something wrong in it.
     #[must_use]
-    pub fn damaged(&self, seq: u64, flaw: &Flaw) -> Error {
+    pub fn damaged(&self, seq: u64, flaw: &RecordError) -> Error {
         Error::Damaged { path: self.path.clone(), line: seq, record: seq, why: flaw.to_string() }
     }
 
@@ -110,17 +110,21 @@ impl Journal {
         }
         while self.read_line().map_err(Error::io("read", &self.path))? {
             let seq = self.extent.last + self.moment.len() as u64 + 1;
-            let line = self.line.strip_suffix(b"\n").ok_or(Flaw::NoChecksum);
+            let line = self.line.strip_suffix(b"\n").ok_or(RecordError::NoChecksum);
             match line.and_then(|line| check(line, seq)) {
                 Ok(text) => {
                     let more = has_more(text);
                     self.moment.push_back(text.to_owned());
                     if !more {
-                        self.extent = Extent { last: seq, end: self.position, torn: 0 };
+                        self.extent = JournalExtent { last: seq, end: self.position, torn: 0 };
                         return Ok(true);
                     }
                 }
-                Err(Flaw::NoChecksum | Flaw::Checksum) if self.position == self.length => break,
+                Err(RecordError::NoChecksum | RecordError::Checksum)
+                    if self.position == self.length =>
+                {
+                    break;
+                }
                 Err(flaw) => return Err(self.damaged(seq, &flaw)),
             }
         }
@@ -136,7 +140,7 @@ impl Journal {
         let failed = || Error::io("read", &self.path);
         let length = self.reader.get_ref().metadata().map_err(failed())?.len();
         if length < self.extent.end {
-            let gone = Flaw::Meaning("it is gone: the file has become shorter".to_owned());
+            let gone = RecordError::Meaning("it is gone: the file has become shorter".to_owned());
             return Err(self.damaged(self.extent.last, &gone));
         }
         if length == self.extent.end {

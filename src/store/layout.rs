@@ -14,9 +14,9 @@ use crate::domain::id::RunId;
 
 /// The directory of all runs, `.raymond` unless told otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root(PathBuf);
+pub struct RunsRoot(PathBuf);
 
-impl Root {
+impl RunsRoot {
     /// Takes the directory as it is.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {

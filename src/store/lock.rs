@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// A held lock, until it is dropped.
 #[derive(Debug)]
-pub struct Lock {
+pub struct RunLock {
     _file: File,
 }
 
@@ -35,7 +35,7 @@ pub struct Lock {
 ///
 /// # Errors
 /// [`Error::Held`] if another process has it.
-pub fn acquire(path: &Path, id: &RunId) -> Result<Lock, Error> {
+pub fn acquire(path: &Path, id: &RunId) -> Result<RunLock, Error> {
     let mut file = open(path)?;
     for tries in 1.. {
         match file.try_lock() {
@@ -55,7 +55,7 @@ pub fn acquire(path: &Path, id: &RunId) -> Result<Lock, Error> {
         .and_then(|()| file.rewind())
         .and_then(|()| write!(file, "{}", std::process::id()));
     named.map_err(Error::io("write", path))?;
-    Ok(Lock { _file: file })
+    Ok(RunLock { _file: file })
 }
 
 /// Whether a process holds the lock now, and which, if it is known.

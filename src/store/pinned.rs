@@ -211,9 +211,9 @@ pub(super) fn save(path: &Path, pins: &WorkflowPins) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::source::Source;
+    use crate::language::source::WorkflowSource;
     use crate::store::capture::WorkflowCapture;
-    use crate::store::workflow::Directory;
+    use crate::store::workflow::WorkflowDir;
 
     /// A workflow's folder and the copy that a run made of it.
     struct Scene {
@@ -241,11 +241,11 @@ mod tests {
             std::fs::write(path, content).expect("written");
         }
 
-        fn directory(&self, pins: &WorkflowPins, is_live: bool) -> Directory {
+        fn directory(&self, pins: &WorkflowPins, is_live: bool) -> WorkflowDir {
             let copy = self.place.path().join("copy").canonicalize().expect("real");
             let live = self.live().canonicalize().expect("real");
             let pinned = PinnedFiles::new(pins.clone(), &copy, &live, is_live);
-            Directory::open(&copy).expect("opened").shown_as(Path::new("flow")).pinned(pinned)
+            WorkflowDir::open(&copy).expect("opened").shown_as(Path::new("flow")).pinned(pinned)
         }
 
         fn pins(&self) -> WorkflowPins {

@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::Error;
-use super::journal::Journal;
+use super::journal::JournalReader;
 use super::layout::RunDir;
 use super::record::{decode, is_proven};
 use super::replay::birth;
@@ -26,7 +26,7 @@ pub fn flaw(
     let (mut records_key, mut is_this_run) = (records_key(key, dir, ""), true);
     let sealed_length = sealed.map_or(0, |sealed| sealed.length);
     let (mut hash, mut position, mut sealed_end, mut unproven) = (Sha256::new(), 0, 0, None);
-    Journal::open(&dir.journal())?.read_all(|seq, line| {
+    JournalReader::open(&dir.journal())?.read_all(|seq, line| {
         if seq == 1 {
             let first = decode(line)?;
             is_this_run = expected.is_none_or(|expected| expected == birth(&first));
@@ -56,7 +56,7 @@ pub fn flaw(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::{Command, Event, Record};
+    use crate::domain::event::{Event, Record, RunCommand};
     use crate::domain::id::RunId;
     use crate::domain::sealed_terms::SealedJournal;
     use crate::domain::time::Timestamp;
@@ -64,7 +64,7 @@ mod tests {
     use crate::store::seal::seal_of_journal;
 
     fn line(seq: u64, key: Option<&ProofKey>) -> String {
-        let event = Event::CommandReceived { id: format!("c{seq}"), command: Command::Stop };
+        let event = Event::CommandReceived { id: format!("c{seq}"), command: RunCommand::Stop };
         let record = Record { seq, at: Timestamp(seq), event };
         encode_before(&record, false, key).expect("a line") + "\n"
     }

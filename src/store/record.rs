@@ -24,7 +24,7 @@ const PURPOSE: &str = "record";
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
+pub enum RecordError {
     /// It does not end as a record does.
     #[error("it does not end with its checksum")]
     NoChecksum,
@@ -81,25 +81,26 @@ pub fn encode_before(
 /// Judges a line by its checksum and its number, without reading the event in it.
 ///
 /// # Errors
-/// The [`Flaw`].
-pub fn check(line: &[u8], seq: u64) -> Result<&str, Flaw> {
-    let body = line.len().checked_sub(CRC_LENGTH).ok_or(Flaw::NoChecksum)?;
+/// The [`RecordError`].
+pub fn check(line: &[u8], seq: u64) -> Result<&str, RecordError> {
+    let body = line.len().checked_sub(CRC_LENGTH).ok_or(RecordError::NoChecksum)?;
     let (body, tail) = line.split_at(body);
     let crc = tail
         .strip_prefix(b",\"crc\":\"")
         .and_then(|tail| tail.strip_suffix(b"\"}"))
         .and_then(|hex| std::str::from_utf8(hex).ok())
         .and_then(|hex| u32::from_str_radix(hex, 16).ok())
-        .ok_or(Flaw::NoChecksum)?;
+        .ok_or(RecordError::NoChecksum)?;
     if crc32fast::hash(body) != crc {
-        return Err(Flaw::Checksum);
+        return Err(RecordError::Checksum);
     }
-    let text = std::str::from_utf8(line).map_err(|error| Flaw::Meaning(error.to_string()))?;
+    let text =
+        std::str::from_utf8(line).map_err(|error| RecordError::Meaning(error.to_string()))?;
     let digits = text.strip_prefix("{\"seq\":").and_then(|rest| rest.split(',').next());
     match digits.and_then(|digits| digits.parse::<u64>().ok()) {
         Some(found) if found == seq => Ok(text),
-        Some(found) => Err(Flaw::Order { found }),
-        None => Err(Flaw::Meaning("it has no number".to_owned())),
+        Some(found) => Err(RecordError::Order { found }),
+        None => Err(RecordError::Meaning("it has no number".to_owned())),
     }
 }
 
@@ -125,14 +126,14 @@ pub fn has_more(line: &str) -> bool {
 /// Reads a line that has been [checked](check).
 ///
 /// # Errors
-/// [`Flaw::Meaning`].
-pub fn decode(line: &str) -> Result<Record, Flaw> {
+/// [`RecordError::Meaning`].
+pub fn decode(line: &str) -> Result<Record, RecordError> {
     #[derive(Deserialize)]
     struct Head {
         seq: u64,
         at: Timestamp,
     }
-    let meaning = |error: serde_json::Error| Flaw::Meaning(error.to_string());
+    let meaning = |error: serde_json::Error| RecordError::Meaning(error.to_string());
     let Head { seq, at } = serde_json::from_str(line).map_err(meaning)?;
     let event: Event = serde_json::from_str(line).map_err(meaning)?;
     Ok(Record { seq, at, event })
@@ -141,11 +142,12 @@ pub fn decode(line: &str) -> Result<Record, Flaw> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::event::Command;
-    use crate::domain::run::Pause;
+    use crate::domain::event::RunCommand;
+    use crate::domain::run::PauseReason;
 
     fn record() -> Record {
-        let event = Event::CommandReceived { id: "ü,\"crc\":\"".into(), command: Command::Stop };
+        let event =
+            Event::CommandReceived { id: "ü,\"crc\":\"".into(), command: RunCommand::Stop };
         Record { seq: 7, at: Timestamp(1_768_487_422_123), event }
     }
 
@@ -191,13 +193,13 @@ mod tests {
     #[test]
     fn another_number_is_noticed() {
         let line = encode(&record()).expect("a line");
-        assert_eq!(check(line.as_bytes(), 8), Err(Flaw::Order { found: 7 }));
+        assert_eq!(check(line.as_bytes(), 8), Err(RecordError::Order { found: 7 }));
     }
 
     #[test]
     fn an_event_this_program_does_not_know_is_named() {
         let known =
-            encode(&Record { event: Event::RunPaused { pause: Pause::Stopped }, ..record() })
+            encode(&Record { event: Event::RunPaused { pause: PauseReason::Stopped }, ..record() })
                 .expect("a line");
         let body = known[..known.len() - CRC_LENGTH].replace("run_paused", "run_danced");
         let line = format!("{body},\"crc\":\"{:08x}\"}}", crc32fast::hash(body.as_bytes()));

@@ -1,17 +1,17 @@
 //! A run as its directory tells it: the snapshot, and what the journal has of it since.
 
-use super::journal::{Extent, Journal};
+use super::journal::{JournalExtent, JournalReader};
 use super::layout::RunDir;
-use super::snapshot::{self, Found};
+use super::snapshot::{self, SnapshotLookup};
 use super::{Error, acknowledged, record};
-use crate::domain::apply::{Refused, apply, begin};
+use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::event::{Event, Record};
 use crate::domain::run::Run;
 
 /// A run as its directory tells it.
-pub(super) struct Replayed {
+pub(super) struct ReplayedRun {
     pub(super) run: Run,
-    pub(super) journal: Journal,
+    pub(super) journal: JournalReader,
     pub(super) end: u64,
     pub(super) torn: u64,
     pub(super) untouched: Option<Record>,
@@ -29,14 +29,14 @@ pub(super) fn birth(first: &Record) -> &str {
 }
 
 /// Reads the snapshot, and what the journal has after it; changes nothing.
-pub(super) fn replay(dir: &RunDir) -> Result<Replayed, Error> {
+pub(super) fn replay(dir: &RunDir) -> Result<ReplayedRun, Error> {
     let mut warnings = Vec::new();
     let snapshot = load_snapshot(dir, &mut warnings)?;
     replay_after(dir, snapshot, None, warnings)
 }
 
 /// Reads the whole journal. A snapshot that tells another state counts for nothing: no proof covers it.
-pub(super) fn replay_whole(dir: &RunDir) -> Result<Replayed, Error> {
+pub(super) fn replay_whole(dir: &RunDir) -> Result<ReplayedRun, Error> {
     let mut warnings = Vec::new();
     let snapshot = load_snapshot(dir, &mut warnings)?;
     replay_after(dir, None, snapshot.as_ref(), warnings)
@@ -44,9 +44,9 @@ pub(super) fn replay_whole(dir: &RunDir) -> Result<Replayed, Error> {
 
 fn load_snapshot(dir: &RunDir, warnings: &mut Vec<String>) -> Result<Option<Run>, Error> {
     Ok(match snapshot::load(&dir.state())? {
-        Found::Run(run) => Some(*run),
-        Found::Nothing => None,
-        Found::Unreadable(why) => {
+        SnapshotLookup::Run(run) => Some(*run),
+        SnapshotLookup::Nothing => None,
+        SnapshotLookup::Unreadable(why) => {
             warnings.push(format!(
                 "{}: not readable ({why}), made again from the journal",
                 dir.state().display()
@@ -62,12 +62,12 @@ fn replay_after(
     mut run: Option<Run>,
     compared: Option<&Run>,
     mut warnings: Vec<String>,
-) -> Result<Replayed, Error> {
+) -> Result<ReplayedRun, Error> {
     let known = run.as_ref().map_or(0, |run| run.seq);
     let expected = compared.map_or(known, |run| run.seq);
     let promised = acknowledged::read(&dir.journal());
     let (mut untouched, mut is_same, mut first_session) = (None, true, String::new());
-    let mut journal = Journal::open(&dir.journal())?;
+    let mut journal = JournalReader::open(&dir.journal())?;
     let extent = journal.read_all(|seq, line| {
         untouched = if seq == 1 { Some(record::decode(line)?) } else { None };
         if let Some(first) = &untouched {
@@ -77,7 +77,7 @@ fn replay_after(
             return Ok(());
         }
         let record = record::decode(line)?;
-        let refused = |refused: Refused| record::Flaw::Meaning(refused.to_string());
+        let refused = |refused: ApplyError| record::RecordError::Meaning(refused.to_string());
         match &mut run {
             None => run = Some(begin(&record).map_err(refused)?.0),
             Some(run) => drop(apply(run, &record).map_err(refused)?),
@@ -98,8 +98,8 @@ fn replay_after(
     }
     match run {
         Some(run) if extent.last > 0 && expected <= extent.last => {
-            let Extent { end, torn, .. } = extent;
-            Ok(Replayed { run, journal, end, torn, untouched, warnings, birth: first_session })
+            let JournalExtent { end, torn, .. } = extent;
+            Ok(ReplayedRun { run, journal, end, torn, untouched, warnings, birth: first_session })
         }
         _ if extent.last > 0 => Err(Error::Damaged {
             path: dir.journal(),

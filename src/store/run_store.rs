@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use super::acknowledged::{self, AcknowledgedEnd};
 use super::capture::WorkflowCapture;
-use super::layout::{Root, RunDir};
-use super::lock::{self, Lock};
+use super::layout::{RunDir, RunsRoot};
+use super::lock::{self, RunLock};
 use super::replay::{self, replay_whole};
-use super::snapshot::{self, Growth};
+use super::snapshot::{self, SnapshotSchedule};
 use super::user_state::UserState;
 use super::view::no_such_run;
-use super::writer::{Outcome, Target, Writer};
+use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
 use super::{Error, files, inbox, pinned, record, seal, stop_request};
-use crate::domain::apply::{Refused, begin};
+use crate::domain::apply::{ApplyError, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
@@ -25,9 +25,9 @@ use crate::proof::{ProofKey, StepProofs};
 #[derive(Debug)]
 pub struct RunStore {
     dir: RunDir,
-    _lock: Lock,
-    growth: Growth,
-    writer: Option<Writer>,
+    _lock: RunLock,
+    growth: SnapshotSchedule,
+    writer: Option<JournalWriter>,
     /// The first session of the run.
     birth: String,
     /// What commands in the inbox are proven with, and records.
@@ -69,7 +69,7 @@ pub(super) fn records_key(key: &ProofKey, dir: &RunDir, birth: &str) -> ProofKey
 
 /// What was recovered from a run directory.
 #[derive(Debug)]
-pub struct Recovered {
+pub struct RecoveredRun {
     /// The run, as of its last record.
     pub run: Run,
     /// Its only record, if no turn has begun since: then it was made for another process to take up.
@@ -84,7 +84,11 @@ impl RunStore {
     ///
     /// # Errors
     /// [`Error::Exists`] if the id is taken, [`Error::Io`].
-    pub fn create(root: &Root, first: &Record, parts: NewRun<'_>) -> Result<(Self, Run), Error> {
+    pub fn create(
+        root: &RunsRoot,
+        first: &Record,
+        parts: NewRun<'_>,
+    ) -> Result<(Self, Run), Error> {
         let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
         let birth = replay::birth(first).to_owned();
         let dir = root.run(&run.workflow_id);
@@ -113,7 +117,7 @@ impl RunStore {
             let _ = std::fs::remove_dir_all(draft.path());
         })?;
         files::sync_dir(&root.runs())?;
-        let growth = Growth::after_snapshot(size);
+        let growth = SnapshotSchedule::after_snapshot(size);
         Ok((Self { dir, _lock: lock, growth, writer: None, birth, keys }, run))
     }
 
@@ -123,7 +127,7 @@ impl RunStore {
         first: &str,
         run: &Run,
         workflow: Option<&WorkflowCapture>,
-    ) -> Result<(Lock, usize), Error> {
+    ) -> Result<(RunLock, usize), Error> {
         for path in [draft.steps(), draft.inbox()] {
             files::make_dir(&path)?;
         }
@@ -163,7 +167,7 @@ impl RunStore {
     ///
     /// # Errors
     /// [`Error::NoSuchRun`], [`Error::Held`], [`Error::Damaged`], [`Error::Newer`], [`Error::Io`].
-    pub fn open(root: &Root, id: &RunId) -> Result<(Self, Recovered), Error> {
+    pub fn open(root: &RunsRoot, id: &RunId) -> Result<(Self, RecoveredRun), Error> {
         let dir = root.run(id);
         if !dir.path().is_dir() {
             return Err(no_such_run(root, id));
@@ -193,10 +197,10 @@ impl RunStore {
         let no_turn_began =
             std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());
         let untouched = replayed.untouched.filter(|_| no_turn_began);
-        let growth = Growth::after_snapshot(state_json(&replayed.run, 0).len());
+        let growth = SnapshotSchedule::after_snapshot(state_json(&replayed.run, 0).len());
         Ok((
             Self { dir, _lock: lock, growth, writer: None, birth: replayed.birth, keys: None },
-            Recovered { run: replayed.run, untouched, warnings },
+            RecoveredRun { run: replayed.run, untouched, warnings },
         ))
     }
 
@@ -204,14 +208,17 @@ impl RunStore {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn start_writer(&mut self, tell: impl Fn(Outcome) + Send + 'static) -> Result<(), Error> {
+    pub fn start_writer(
+        &mut self,
+        tell: impl Fn(WriteOutcome) + Send + 'static,
+    ) -> Result<(), Error> {
         let journal = self.dir.journal();
         let medium = plain_file::open_with(&journal, files::private().append(true))
             .map_err(Error::io("open", &journal))?;
         let end = medium.metadata().map_err(Error::io("open", &journal))?.len();
         let acknowledged = AcknowledgedEnd::open(&acknowledged::beside(&journal), end);
-        let target = Target { medium, journal, state: self.dir.state(), acknowledged };
-        self.writer = Some(Writer::start(target, tell)?);
+        let target = JournalTarget { medium, journal, state: self.dir.state(), acknowledged };
+        self.writer = Some(JournalWriter::start(target, tell)?);
         Ok(())
     }
 
@@ -263,7 +270,7 @@ impl RunStore {
     /// Writes a snapshot after all that was appended.
     pub fn snapshot(&mut self, run: &Run) {
         let state = state_json(run, self.growth.snapshot());
-        self.growth = Growth::after_snapshot(state.len());
+        self.growth = SnapshotSchedule::after_snapshot(state.len());
         if let Some(writer) = &self.writer {
             writer.snapshot(state);
         }
@@ -290,7 +297,7 @@ impl RunStore {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn commands(&self) -> Result<Vec<inbox::Waiting>, Error> {
+    pub fn commands(&self) -> Result<Vec<inbox::InboxCommand>, Error> {
         inbox::list(&self.dir.inbox(), self.keys.as_ref().map(|keys| &keys.commands))
     }
 
@@ -300,7 +307,7 @@ impl RunStore {
     /// # Errors
     /// What kept the thread from writing.
     pub fn finish(&mut self) -> Result<(), Error> {
-        let written = self.writer.take().map_or(Ok(()), Writer::finish);
+        let written = self.writer.take().map_or(Ok(()), JournalWriter::finish);
         // Whoever asks a run to stop whose inbox cannot be closed removes the request once nobody holds it.
         let _ = stop_request::close(&self.dir.inbox());
         written
@@ -336,7 +343,7 @@ fn state_json(run: &Run, expected: usize) -> Vec<u8> {
     }
 }
 
-fn refused_at(path: &Path, refused: &Refused) -> Error {
+fn refused_at(path: &Path, refused: &ApplyError) -> Error {
     Error::Stopped { path: PathBuf::from(path), why: refused.to_string() }
 }
 

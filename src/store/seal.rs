@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::Error;
-use super::layout::Root;
+use super::layout::RunsRoot;
 use super::user_state::UserState;
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::{RunSeal, SealedJournal};
@@ -32,7 +32,7 @@ pub fn keep(state: &UserState, seal: &RunSeal) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Key`].
-pub fn find(state: &UserState, root: &Root, run: &RunId) -> Result<Option<RunSeal>, Error> {
+pub fn find(state: &UserState, root: &RunsRoot, run: &RunId) -> Result<Option<RunSeal>, Error> {
     let directory = root.path().display().to_string();
     match state.get::<RunSeal>(PURPOSE, &name(&directory, run)) {
         Ok(seal) => Ok(seal.filter(|seal| seal.run == *run && seal.directory == directory)),
@@ -64,7 +64,7 @@ pub fn seal_of_journal(path: &Path) -> Result<SealedJournal, Error> {
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn remove(state: &UserState, root: &Root, run: &RunId) -> Result<(), Error> {
+pub fn remove(state: &UserState, root: &RunsRoot, run: &RunId) -> Result<(), Error> {
     state.remove(&name(&root.path().display().to_string(), run))
 }
 
@@ -90,7 +90,7 @@ mod tests {
     fn a_seal_is_found_by_the_run_and_its_directory() {
         let place = tempfile::tempdir().expect("a directory");
         let state = UserState::new(place.path());
-        let root = Root::new("/w/.raymond");
+        let root = RunsRoot::new("/w/.raymond");
         let run = RunId::parse("r").expect("a run");
         assert_eq!(find(&state, &root, &run).expect("looked"), None);
         let budget_usd = Some(Usd::from_dollars(0.01));
@@ -105,7 +105,7 @@ mod tests {
             journal: None,
         };
         keep(&state, &seal).expect("kept");
-        let copied = Root::new("/x/.raymond");
+        let copied = RunsRoot::new("/x/.raymond");
         assert_eq!(find(&state, &copied, &run).expect("looked"), None);
         assert_eq!(
             state.get::<RunSeal>(PURPOSE, &name("/w/.raymond", &run)).expect("proven"),

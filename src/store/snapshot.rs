@@ -21,7 +21,7 @@ const LEAST_GROWTH: u64 = 256 * 1024;
 
 /// What was found where a snapshot should be.
 #[derive(Debug)]
-pub enum Found {
+pub enum SnapshotLookup {
     /// A snapshot.
     Run(Box<Run>),
     /// None.
@@ -34,20 +34,20 @@ pub enum Found {
 ///
 /// # Errors
 /// [`Error::Newer`] and [`Error::Io`].
-pub fn load(path: &Path) -> Result<Found, Error> {
+pub fn load(path: &Path) -> Result<SnapshotLookup, Error> {
     #[derive(Deserialize)]
     struct Version {
         version: u32,
     }
     let bytes = match plain_file::read(path, MAX_LENGTH) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) if is_unfit(&error) => return Ok(Found::Unreadable(error.to_string())),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(SnapshotLookup::Nothing),
+        Err(error) if is_unfit(&error) => return Ok(SnapshotLookup::Unreadable(error.to_string())),
         Err(error) => return Err(Error::io("read", path)(error)),
     };
     let flaw = flaw(&bytes);
     if flaw == Some(MISFIT) {
-        return Ok(Found::Unreadable(MISFIT.to_owned()));
+        return Ok(SnapshotLookup::Unreadable(MISFIT.to_owned()));
     }
     if let Ok(Version { version }) = serde_json::from_slice(&bytes)
         && version > STATE_VERSION
@@ -55,9 +55,9 @@ pub fn load(path: &Path) -> Result<Found, Error> {
         return Err(Error::Newer { path: path.to_owned(), found: version });
     }
     Ok(match (serde_json::from_slice(&bytes), flaw) {
-        (Ok(_), Some(why)) => Found::Unreadable(why.to_owned()),
-        (Ok(run), None) => Found::Run(Box::new(run)),
-        (Err(error), _) => Found::Unreadable(error.to_string()),
+        (Ok(_), Some(why)) => SnapshotLookup::Unreadable(why.to_owned()),
+        (Ok(run), None) => SnapshotLookup::Run(Box::new(run)),
+        (Err(error), _) => SnapshotLookup::Unreadable(error.to_string()),
     })
 }
 
@@ -98,13 +98,13 @@ fn flaw(bytes: &[u8]) -> Option<&'static str> {
 
 /// When the next snapshot is due.
 #[derive(Debug, Clone, Copy)]
-pub struct Growth {
+pub struct SnapshotSchedule {
     since: u64,
     allowed: u64,
     snapshot: usize,
 }
 
-impl Growth {
+impl SnapshotSchedule {
     /// After a snapshot of `size` bytes.
     #[must_use]
     pub fn after_snapshot(size: usize) -> Self {

@@ -7,10 +7,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::journal::Journal;
+use super::journal::JournalReader;
 use super::layout::RunDir;
 use super::{Error, files, inbox};
-use crate::domain::event::Command;
+use crate::domain::event::RunCommand;
 use crate::proof::ProofKey;
 
 /// The name of the file that is there while an inbox takes no request to stop.
@@ -21,7 +21,7 @@ const CLOSED: &str = "closed";
 /// # Errors
 /// [`Error::Io`].
 pub fn put(dir: &RunDir, name: &str, key: &ProofKey) -> Result<bool, Error> {
-    inbox::put(&dir.inbox(), name, &Command::Stop, key)?;
+    inbox::put(&dir.inbox(), name, &RunCommand::Stop, key)?;
     if marker(&dir.inbox()).exists() {
         inbox::remove(&dir.inbox(), name)?;
         return Ok(false);
@@ -41,7 +41,7 @@ pub fn is_waiting(dir: &RunDir, name: &str) -> bool {
 /// [`Error::Damaged`], [`Error::Io`].
 pub fn was_taken(dir: &RunDir, name: &str) -> Result<bool, Error> {
     let mut is_taken = false;
-    Journal::open(&dir.journal())?.read_all(|_, line| {
+    JournalReader::open(&dir.journal())?.read_all(|_, line| {
         is_taken |= line.contains(name);
         Ok(())
     })?;
@@ -75,7 +75,7 @@ fn marker(inbox: &Path) -> PathBuf {
 mod tests {
     use super::*;
     use crate::domain::id::RunId;
-    use crate::store::layout::Root;
+    use crate::store::layout::RunsRoot;
 
     fn key() -> ProofKey {
         ProofKey::new("k")
@@ -83,7 +83,7 @@ mod tests {
 
     fn place() -> (tempfile::TempDir, RunDir) {
         let place = tempfile::tempdir().expect("a directory");
-        let dir = Root::new(place.path()).run(&RunId::parse("r").expect("an id"));
+        let dir = RunsRoot::new(place.path()).run(&RunId::parse("r").expect("an id"));
         files::make_dir(&dir.inbox()).expect("an inbox");
         (place, dir)
     }
@@ -109,13 +109,13 @@ mod tests {
     #[test]
     fn other_commands_stay_when_the_inbox_is_closed() {
         let (_place, dir) = place();
-        let given = crate::domain::question::Given {
+        let given = crate::domain::question::AnswerCommand {
             agent: None,
             step: None,
             node: "n".to_owned(),
             text: "yes".to_owned(),
         };
-        inbox::put(&dir.inbox(), "answer", &Command::Answer(given), &key()).expect("put");
+        inbox::put(&dir.inbox(), "answer", &RunCommand::Answer(given), &key()).expect("put");
         close(&dir.inbox()).expect("closed");
         assert_eq!(inbox::list(&dir.inbox(), Some(&key())).expect("listed").len(), 1);
     }
@@ -128,7 +128,7 @@ mod tests {
             at: crate::domain::time::Timestamp(0),
             event: crate::domain::event::Event::CommandReceived {
                 id: "0001-abc".to_owned(),
-                command: Command::Stop,
+                command: RunCommand::Stop,
             },
         });
         std::fs::write(dir.journal(), story.expect("a line") + "\n").expect("written");

@@ -2,11 +2,11 @@
 
 use std::io::ErrorKind;
 
-use super::journal::Journal;
-use super::layout::Root;
+use super::journal::JournalReader;
+use super::layout::RunsRoot;
 use super::replay::replay;
 use super::{Error, lock, record};
-use crate::domain::apply::{Refused, apply, begin};
+use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::event::Record;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
@@ -14,7 +14,7 @@ use crate::language::hint::closest;
 
 /// A run as its directory tells it now.
 #[derive(Debug)]
-pub struct View {
+pub struct RunView {
     /// The run, as of its last whole record.
     pub run: Run,
     /// Whether a raymond holds it.
@@ -27,20 +27,20 @@ pub struct View {
 ///
 /// # Errors
 /// [`Error::NoSuchRun`], [`Error::Damaged`], [`Error::Newer`], [`Error::Io`].
-pub fn look(root: &Root, id: &RunId) -> Result<View, Error> {
+pub fn look(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
     let dir = root.run(id);
     if !dir.path().is_dir() {
         return Err(no_such_run(root, id));
     }
     let holder = lock::is_held(&dir.lock())?;
-    Ok(View { run: replay(&dir)?.run, held: holder.is_some(), holder: holder.flatten() })
+    Ok(RunView { run: replay(&dir)?.run, held: holder.is_some(), holder: holder.flatten() })
 }
 
 /// Returns whether a raymond holds a run, without reading the run.
 ///
 /// # Errors
 /// [`Error::NoSuchRun`], [`Error::Io`].
-pub fn is_held(root: &Root, id: &RunId) -> Result<bool, Error> {
+pub fn is_held(root: &RunsRoot, id: &RunId) -> Result<bool, Error> {
     let dir = root.run(id);
     if !dir.path().is_dir() {
         return Err(no_such_run(root, id));
@@ -53,16 +53,20 @@ pub fn is_held(root: &Root, id: &RunId) -> Result<bool, Error> {
 ///
 /// # Errors
 /// As [`look`].
-pub fn story(root: &Root, id: &RunId, mut visit: impl FnMut(&Run, &Record)) -> Result<View, Error> {
+pub fn story(
+    root: &RunsRoot,
+    id: &RunId,
+    mut visit: impl FnMut(&Run, &Record),
+) -> Result<RunView, Error> {
     let dir = root.run(id);
     if !dir.path().is_dir() {
         return Err(no_such_run(root, id));
     }
     let holder = lock::is_held(&dir.lock())?;
     let mut run = None;
-    Journal::open(&dir.journal())?.read_all(|_, line| {
+    JournalReader::open(&dir.journal())?.read_all(|_, line| {
         let record = record::decode(line)?;
-        let refused = |refused: Refused| record::Flaw::Meaning(refused.to_string());
+        let refused = |refused: ApplyError| record::RecordError::Meaning(refused.to_string());
         match &mut run {
             None => run = Some(begin(&record).map_err(refused)?.0),
             Some(run) => {
@@ -73,14 +77,14 @@ pub fn story(root: &Root, id: &RunId, mut visit: impl FnMut(&Run, &Record)) -> R
         Ok(())
     })?;
     let run = run.ok_or_else(|| Error::Empty { path: dir.journal() })?;
-    Ok(View { run, held: holder.is_some(), holder: holder.flatten() })
+    Ok(RunView { run, held: holder.is_some(), holder: holder.flatten() })
 }
 
 /// The ids of all runs, sorted.
 ///
 /// # Errors
 /// [`Error::Io`].
-pub fn ids(root: &Root) -> Result<Vec<RunId>, Error> {
+pub fn ids(root: &RunsRoot) -> Result<Vec<RunId>, Error> {
     let runs = root.runs();
     let entries = match std::fs::read_dir(&runs) {
         Ok(entries) => entries,
@@ -98,7 +102,7 @@ pub fn ids(root: &Root) -> Result<Vec<RunId>, Error> {
 
 /// The error for a run that is not there, with one that may have been meant.
 #[must_use]
-pub fn no_such_run(root: &Root, id: &RunId) -> Error {
+pub fn no_such_run(root: &RunsRoot, id: &RunId) -> Error {
     let ids = ids(root).unwrap_or_default();
     let similar = closest(id.as_str(), ids.iter().map(RunId::as_str)).map(str::to_owned);
     Error::NoSuchRun { id: id.clone(), dir: root.runs(), similar }

@@ -8,11 +8,11 @@ use super::pinned::PinnedFiles;
 use super::source_text::text;
 use crate::domain::id::{Folder, StateName};
 use crate::language::hint::closest;
-use crate::language::source::{Error, Source, stays_below};
+use crate::language::source::{Error, WorkflowSource, stays_below};
 
 /// A workflow's directory.
 #[derive(Debug, Clone)]
-pub struct Directory {
+pub struct WorkflowDir {
     root: PathBuf,
     workspace: Option<PathBuf>,
     /// How it is shown to people.
@@ -21,7 +21,7 @@ pub struct Directory {
     pinned: Option<PinnedFiles>,
 }
 
-impl Directory {
+impl WorkflowDir {
     /// Takes a directory, resolved to its real path.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl Directory {
     }
 }
 
-impl Source for Directory {
+impl WorkflowSource for WorkflowDir {
     fn read(&self, name: &StateName) -> Result<String, Error> {
         self.text(&self.resolve(name)?, &self.path(name))
     }
@@ -168,7 +168,7 @@ impl Source for Directory {
         self.resolve(name).map(drop)
     }
 
-    fn within(&self, folder: &Folder) -> Result<Arc<dyn Source>, Error> {
+    fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error> {
         let path = self.root.join(folder.as_str());
         let unreadable = |error: std::io::Error| Error::Unreadable {
             path: path.display().to_string(),
@@ -267,7 +267,7 @@ mod tests {
         for name in ["B.md", "A.md", " D.md"] {
             std::fs::write(place.path().join(name), "x").expect("written");
         }
-        let directory = Directory::open(place.path()).expect("opened");
+        let directory = WorkflowDir::open(place.path()).expect("opened");
         assert_eq!(directory.names(), Ok(vec![state("A.md"), state("B.md")]));
         let shown = |given: &str| directory.clone().shown_as(Path::new(given)).path(&state("A.md"));
         assert_eq!((shown("."), shown("w/tour")), ("A.md".to_owned(), "w/tour/A.md".to_owned()));
@@ -288,7 +288,7 @@ mod tests {
         symlink(place.path().join("secret"), scope.join("OUT.md")).expect("linked");
         symlink("A.md", scope.join("IN.md")).expect("linked");
         symlink("LOOP.md", scope.join("LOOP.md")).expect("linked");
-        let directory = Directory::open(&scope).expect("opened");
+        let directory = WorkflowDir::open(&scope).expect("opened");
         let message = |name| directory.read(&state(name)).expect_err(name).to_string();
 
         assert_eq!(directory.read(&state("A.md")), Ok("a".into()));
@@ -312,7 +312,7 @@ mod tests {
         std::fs::write(workspace.join("refs/a.md"), "of the workspace").expect("written");
         std::fs::write(workspace.join("refs/b.md"), "of the workspace").expect("written");
         symlink(place.path().join("secret"), scope.join("refs/out.md")).expect("linked");
-        let alone = Directory::open(&scope).expect("opened");
+        let alone = WorkflowDir::open(&scope).expect("opened");
         let both = alone.clone().with_workspace(&workspace).expect("opened");
         let message = |path| both.document(path).expect_err(path).to_string();
 

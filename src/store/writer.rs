@@ -15,7 +15,7 @@ use super::{Error, files};
 use crate::fault::point;
 
 /// Where lines go: a file, or what a test puts in its place.
-pub trait Medium: Send + 'static {
+pub trait JournalStorage: Send + 'static {
     /// Appends all bytes.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ pub trait Medium: Send + 'static {
     fn sync(&mut self) -> io::Result<()>;
 }
 
-impl Medium for File {
+impl JournalStorage for File {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_all(bytes)
     }
@@ -41,14 +41,14 @@ impl Medium for File {
 
 /// What the thread says about records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum WriteOutcome {
     /// All up to and with this one are durable.
     Durable(u64),
-    /// Nothing more will be written; [`Writer::finish`] tells why.
+    /// Nothing more will be written; [`JournalWriter::finish`] tells why.
     Failed,
 }
 
-enum Job {
+enum WriterJob {
     Append { seq: u64, line: String },
     Snapshot(Vec<u8>),
 }
@@ -58,14 +58,14 @@ const BATCH: usize = 1 << 20;
 
 /// A handle to the journal's thread, which ends when this is dropped.
 #[derive(Debug)]
-pub struct Writer {
-    jobs: Sender<Job>,
+pub struct JournalWriter {
+    jobs: Sender<WriterJob>,
     thread: JoinHandle<Result<(), Error>>,
     journal: PathBuf,
 }
 
 /// Where the thread writes.
-pub struct Target<M> {
+pub struct JournalTarget<M> {
     /// The open journal, at its end.
     pub medium: M,
     /// Its path, for errors.
@@ -76,14 +76,14 @@ pub struct Target<M> {
     pub acknowledged: AcknowledgedEnd,
 }
 
-impl Writer {
+impl JournalWriter {
     /// Starts the thread; `tell` is called on it.
     ///
     /// # Errors
     /// [`Error::Io`] if there can be no thread.
-    pub fn start<M: Medium>(
-        target: Target<M>,
-        tell: impl Fn(Outcome) + Send + 'static,
+    pub fn start<M: JournalStorage>(
+        target: JournalTarget<M>,
+        tell: impl Fn(WriteOutcome) + Send + 'static,
     ) -> Result<Self, Error> {
         let (jobs, receiver) = channel();
         let journal = target.journal.clone();
@@ -92,7 +92,7 @@ impl Writer {
             .spawn(move || {
                 let ended = serve(target, &receiver, &tell);
                 if ended.is_err() {
-                    tell(Outcome::Failed);
+                    tell(WriteOutcome::Failed);
                 }
                 ended
             })
@@ -112,34 +112,34 @@ impl Writer {
 
     /// Hands a line over; it is durable when the thread says so.
     pub fn append(&self, seq: u64, line: String) {
-        self.hand_over(Job::Append { seq, line });
+        self.hand_over(WriterJob::Append { seq, line });
     }
 
     /// Hands a snapshot over; it is written after all lines that were handed over before.
     pub fn snapshot(&self, state: Vec<u8>) {
-        self.hand_over(Job::Snapshot(state));
+        self.hand_over(WriterJob::Snapshot(state));
     }
 
     /// A thread that has failed has said so, and takes nothing more.
-    fn hand_over(&self, job: Job) {
+    fn hand_over(&self, job: WriterJob) {
         let _ = self.jobs.send(job);
     }
 }
 
-fn serve<M: Medium>(
-    mut target: Target<M>,
-    jobs: &Receiver<Job>,
-    tell: &impl Fn(Outcome),
+fn serve<M: JournalStorage>(
+    mut target: JournalTarget<M>,
+    jobs: &Receiver<WriterJob>,
+    tell: &impl Fn(WriteOutcome),
 ) -> Result<(), Error> {
     let mut next = jobs.recv().ok();
     while let Some(job) = next.take() {
         match job {
-            Job::Snapshot(state) => files::replace(&target.state, &state)?,
-            Job::Append { seq, line } => {
+            WriterJob::Snapshot(state) => files::replace(&target.state, &state)?,
+            WriterJob::Append { seq, line } => {
                 let (last, lines, after) = gather(seq, line, jobs);
                 next = after;
                 commit(&mut target, &lines)?;
-                tell(Outcome::Durable(last));
+                tell(WriteOutcome::Durable(last));
             }
         }
         next = next.or_else(|| jobs.recv().ok());
@@ -148,12 +148,12 @@ fn serve<M: Medium>(
 }
 
 /// Joins the lines that wait already; a job of another kind ends the batch and comes next.
-fn gather(seq: u64, line: String, jobs: &Receiver<Job>) -> (u64, String, Option<Job>) {
+fn gather(seq: u64, line: String, jobs: &Receiver<WriterJob>) -> (u64, String, Option<WriterJob>) {
     let (mut last, mut lines) = (seq, line);
     lines.push('\n');
     while lines.len() < BATCH {
         match jobs.try_recv() {
-            Ok(Job::Append { seq, line }) => {
+            Ok(WriterJob::Append { seq, line }) => {
                 last = seq;
                 lines.push_str(&line);
                 lines.push('\n');
@@ -165,7 +165,7 @@ fn gather(seq: u64, line: String, jobs: &Receiver<Job>) -> (u64, String, Option<
     (last, lines, None)
 }
 
-fn commit<M: Medium>(target: &mut Target<M>, lines: &str) -> Result<(), Error> {
+fn commit<M: JournalStorage>(target: &mut JournalTarget<M>, lines: &str) -> Result<(), Error> {
     point("append.before");
     target.medium.append(lines.as_bytes()).map_err(Error::io("append to", &target.journal))?;
     point("append.after");
@@ -188,7 +188,7 @@ mod tests {
         written: mpsc::Sender<usize>,
     }
 
-    impl Medium for Faulty {
+    impl JournalStorage for Faulty {
         fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
             self.written.send(bytes.len()).map_err(io::Error::other)
         }
@@ -203,15 +203,18 @@ mod tests {
         }
     }
 
-    fn start(medium: impl Medium, dir: &std::path::Path) -> (Writer, mpsc::Receiver<Outcome>) {
+    fn start(
+        medium: impl JournalStorage,
+        dir: &std::path::Path,
+    ) -> (JournalWriter, mpsc::Receiver<WriteOutcome>) {
         let (tell, told) = mpsc::channel();
-        let target = Target {
+        let target = JournalTarget {
             medium,
             journal: dir.join("journal.jsonl"),
             state: dir.join("state.json"),
             acknowledged: AcknowledgedEnd::none(),
         };
-        let writer = Writer::start(target, move |outcome| {
+        let writer = JournalWriter::start(target, move |outcome| {
             let _ = tell.send(outcome);
         });
         (writer.expect("a thread"), told)
@@ -223,9 +226,9 @@ mod tests {
         let (written, appended) = mpsc::channel();
         let (writer, told) = start(Faulty { syncs: 0, fails_at: 2, written }, dir.path());
         writer.append(1, "one".into());
-        assert!(matches!(told.recv(), Ok(Outcome::Durable(1))));
+        assert!(matches!(told.recv(), Ok(WriteOutcome::Durable(1))));
         writer.append(2, "two".into());
-        assert_eq!(told.recv(), Ok(Outcome::Failed));
+        assert_eq!(told.recv(), Ok(WriteOutcome::Failed));
         writer.append(3, "three".into());
         let error = writer.finish().expect_err("it failed").to_string();
         assert!(error.contains("cannot sync") && error.contains("free some space"), "{error}");
@@ -240,7 +243,7 @@ mod tests {
             std::fs::OpenOptions::new().append(true).open("/dev/full").expect("the full device");
         let (writer, told) = start(full, dir.path());
         writer.append(1, "one".into());
-        assert_eq!(told.recv(), Ok(Outcome::Failed));
+        assert_eq!(told.recv(), Ok(WriteOutcome::Failed));
         let error = writer.finish().expect_err("it failed").to_string();
         assert!(error.contains("journal.jsonl: cannot append to: "), "{error}");
     }
@@ -260,7 +263,7 @@ mod tests {
         writer.append(3, "three".into());
         writer.finish().expect("all is written");
         let last = told.into_iter().last();
-        assert!(matches!(last, Some(Outcome::Durable(3))), "{last:?}");
+        assert!(matches!(last, Some(WriteOutcome::Durable(3))), "{last:?}");
         assert_eq!(
             std::fs::read_to_string(dir.path().join("journal.jsonl")).expect("read"),
             "one\ntwo\nthree\n"

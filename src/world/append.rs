@@ -17,14 +17,14 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::files::{LONGEST, replace, sync_directory};
-use super::note::{Note, Told};
-use super::outcome::Trouble;
+use super::note::{OperationNotes, RecordedOutcome};
+use super::outcome::OperationError;
 use crate::plain_file;
 use crate::proof::StepProofs;
 
 /// What is about to be added.
 #[derive(Debug, Serialize, Deserialize)]
-struct Intent {
+struct AppendIntent {
     stem: String,
     path: PathBuf,
     end: u64,
@@ -35,7 +35,7 @@ struct Intent {
 #[derive(Debug, Serialize, Deserialize)]
 struct ProvenIntent {
     #[serde(flatten)]
-    intent: Intent,
+    intent: AppendIntent,
     #[serde(default)]
     proof: String,
 }
@@ -45,7 +45,7 @@ const INTENT: &str = "intent";
 
 /// What became of something that was to be added.
 #[derive(Debug, PartialEq)]
-enum Redone {
+enum RedoOutcome {
     Written,
     Lost,
 }
@@ -55,18 +55,18 @@ pub(super) fn append(
     path: &Path,
     content: &str,
     (steps, proofs): (&Path, &StepProofs),
-    note: &Note,
+    note: &OperationNotes,
     again: bool,
-) -> Result<Value, Trouble> {
+) -> Result<Value, OperationError> {
     let intents = intent_file(steps, path);
     if let Some(intent) = read_intent(&intents, path, proofs)? {
         complete(&intent, (steps, proofs))?;
     }
     if again {
         match note.told()? {
-            Told::Done(outcome) => return outcome.map_err(Trouble::Failed),
-            Told::Begun => return Err(Trouble::Lost(lost(path))),
-            Told::Nothing => {}
+            RecordedOutcome::Done(outcome) => return outcome.map_err(OperationError::Failed),
+            RecordedOutcome::Begun => return Err(OperationError::Lost(lost(path))),
+            RecordedOutcome::Nothing => {}
         }
     } else {
         note.forget()?;
@@ -74,7 +74,7 @@ pub(super) fn append(
     let failed = |error: std::io::Error| format!("cannot add to {}: {error}", path.display());
     let mut file = open(path).map_err(failed)?;
     let end = file.metadata().map_err(failed)?.len();
-    let intent = Intent {
+    let intent = AppendIntent {
         stem: note.stem().to_owned(),
         path: path.to_owned(),
         end,
@@ -107,48 +107,52 @@ fn open(path: &Path) -> std::io::Result<File> {
 }
 
 /// Completes what an operation that died had begun, and notes what became of it.
-fn complete(intent: &Intent, (steps, proofs): (&Path, &StepProofs)) -> Result<(), String> {
-    let note = Note::of(steps, proofs, &intent.stem);
-    if note.told()? != Told::Nothing {
+fn complete(intent: &AppendIntent, (steps, proofs): (&Path, &StepProofs)) -> Result<(), String> {
+    let note = OperationNotes::of(steps, proofs, &intent.stem);
+    if note.told()? != RecordedOutcome::Nothing {
         return Ok(());
     }
     let redone = redo(intent)
         .map_err(|error| format!("cannot complete {}: {error}", intent.path.display()))?;
     match redone {
-        Redone::Written => note.end(&Ok(Value::Null)),
+        RedoOutcome::Written => note.end(&Ok(Value::Null)),
         // A beginning that will never have an end.
-        Redone::Lost => note.begin(),
+        RedoOutcome::Lost => note.begin(),
     }
 }
 
-fn redo(intent: &Intent) -> std::io::Result<Redone> {
+fn redo(intent: &AppendIntent) -> std::io::Result<RedoOutcome> {
     let content = intent.content.as_bytes();
     let mut file = match OpenOptions::new().read(true).append(true).open(&intent.path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Redone::Lost),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(RedoOutcome::Lost),
         opened => opened?,
     };
     if file.metadata()?.len() < intent.end {
-        return Ok(Redone::Lost);
+        return Ok(RedoOutcome::Lost);
     }
     file.seek(SeekFrom::Start(intent.end))?;
     let mut there = Vec::new();
     Read::by_ref(&mut file).take(content.len() as u64).read_to_end(&mut there)?;
     if !content.starts_with(&there) {
-        return Ok(Redone::Lost);
+        return Ok(RedoOutcome::Lost);
     }
     file.write_all(&content[there.len()..])?;
     file.sync_all()?;
-    Ok(Redone::Written)
+    Ok(RedoOutcome::Written)
 }
 
 /// Returns an intent with its proof, as it is stored.
-fn stored(intent: Intent, proofs: &StepProofs) -> serde_json::Result<Vec<u8>> {
+fn stored(intent: AppendIntent, proofs: &StepProofs) -> serde_json::Result<Vec<u8>> {
     let proof = proofs.proof(INTENT, &serde_json::to_vec(&intent)?);
     serde_json::to_vec(&ProvenIntent { intent, proof })
 }
 
 /// Reads the last intent for a file. One that names another file, or that nobody proves, is none.
-fn read_intent(stored: &Path, path: &Path, proofs: &StepProofs) -> Result<Option<Intent>, String> {
+fn read_intent(
+    stored: &Path,
+    path: &Path,
+    proofs: &StepProofs,
+) -> Result<Option<AppendIntent>, String> {
     let failed = |error: &dyn std::fmt::Display| {
         format!("cannot read the note {}: {error}", stored.display())
     };
@@ -204,9 +208,9 @@ mod tests {
             self.place.path().join("steps")
         }
 
-        fn add(&self, stem: &str, content: &str, again: bool) -> Result<Value, Trouble> {
+        fn add(&self, stem: &str, content: &str, again: bool) -> Result<Value, OperationError> {
             let (steps, proofs) = (self.steps(), proofs());
-            let note = Note::of(&steps, &proofs, stem);
+            let note = OperationNotes::of(&steps, &proofs, stem);
             append(&self.file(), content, (&steps, &proofs), &note, again)
         }
 
@@ -218,7 +222,7 @@ mod tests {
         fn died(&self, stem: &str, content: &str, written: usize) {
             let end = std::fs::metadata(self.file()).map_or(0, |file| file.len());
             let path = self.file();
-            let intent = Intent { stem: stem.into(), path, end, content: content.to_owned() };
+            let intent = AppendIntent { stem: stem.into(), path, end, content: content.to_owned() };
             let noted = stored(intent, &proofs()).expect("json");
             replace(&intent_file(&self.steps(), &self.file()), &noted, stem).expect("noted");
             let mut file = open(&self.file()).expect("opened");
@@ -266,7 +270,10 @@ mod tests {
         std::fs::write(ground.file(), "theirs\n").expect("written");
         for _ in 0..2 {
             let lost = ground.add("a", "one\n", true).expect_err("nobody knows");
-            assert!(matches!(&lost, Trouble::Lost(why) if why.starts_with("WF502 ")), "{lost:?}");
+            assert!(
+                matches!(&lost, OperationError::Lost(why) if why.starts_with("WF502 ")),
+                "{lost:?}"
+            );
         }
         ground.add("a", "one\n", false).expect("the policy had it begin anew");
         assert_eq!(ground.text(), "theirs\none\n");
@@ -278,8 +285,12 @@ mod tests {
         let victim = ground.place.path().join("victim");
         std::fs::write(&victim, "").expect("written");
         for (path, proofs) in [(&victim, proofs()), (&ground.file(), StepProofs::default())] {
-            let intent =
-                Intent { stem: "z".into(), path: path.clone(), end: 0, content: "evil\n".into() };
+            let intent = AppendIntent {
+                stem: "z".into(),
+                path: path.clone(),
+                end: 0,
+                content: "evil\n".into(),
+            };
             let noted = stored(intent, &proofs).expect("json");
             replace(&intent_file(&ground.steps(), &ground.file()), &noted, "z").expect("noted");
             ground.add("a", "one\n", false).expect("added");
@@ -296,6 +307,6 @@ mod tests {
     fn a_directory_is_not_added_to() {
         let ground = Ground::new();
         std::fs::create_dir(ground.file()).expect("made");
-        assert!(matches!(ground.add("a", "x", false), Err(Trouble::Failed(_))));
+        assert!(matches!(ground.add("a", "x", false), Err(OperationError::Failed(_))));
     }
 }

@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use super::address::{check_branch, check_remote, masked};
 use super::files::sync_directory;
-use super::git::Git;
-use super::outcome::Trouble;
-use super::paths::{Use, resolve};
-use super::shared::{Shared, blocking};
+use super::git::GitRunner;
+use super::outcome::OperationError;
+use super::paths::{FileAccess, resolve};
+use super::shared::{OperationContext, blocking};
 
 /// What is to be cloned.
-pub(super) struct Clone<'clone> {
+pub(super) struct GitClone<'clone> {
     pub(super) url: &'clone str,
     pub(super) dest: &'clone str,
     pub(super) branch: Option<&'clone str>,
@@ -24,27 +24,31 @@ pub(super) struct Clone<'clone> {
 }
 
 /// What has the name already.
-enum There {
+enum CloneDestination {
     Nothing,
     Repository,
     Other,
 }
 
-impl Clone<'_> {
+impl GitClone<'_> {
     /// Makes the clone. One of the same address that is there is fine.
-    pub(super) async fn perform(&self, shared: &Arc<Shared>, stem: &str) -> Result<Value, Trouble> {
+    pub(super) async fn perform(
+        &self,
+        shared: &Arc<OperationContext>,
+        stem: &str,
+    ) -> Result<Value, OperationError> {
         check_remote(self.url)?;
         self.branch.map_or(Ok(()), check_branch)?;
-        let path = resolve(shared.root(), self.dest, Use::Write)?;
+        let path = resolve(shared.root(), self.dest, FileAccess::Write)?;
         let _turn = shared.turn(&path).await?;
-        let git = Git { shared, stem };
+        let git = GitRunner { shared, stem };
         let looked_at = path.clone();
         match blocking(shared, move |_| look(&looked_at)).await? {
-            There::Repository => return self.is_same(git, &path).await,
-            There::Other => {
+            CloneDestination::Repository => return self.is_same(git, &path).await,
+            CloneDestination::Other => {
                 return Err(self.refused("there is something else of that name"));
             }
-            There::Nothing => {}
+            CloneDestination::Nothing => {}
         }
         let draft = path.with_file_name(format!(".{stem}.raymond-clone"));
         let fresh = draft.clone();
@@ -77,10 +81,10 @@ impl Clone<'_> {
     }
 
     /// That the clone which is there is one of the same address.
-    async fn is_same(&self, git: Git<'_>, path: &Path) -> Result<Value, Trouble> {
+    async fn is_same(&self, git: GitRunner<'_>, path: &Path) -> Result<Value, OperationError> {
         let words = ["config", "--get", "remote.origin.url"];
         let origin = match git.run(path, &words).await {
-            Err(Trouble::Failed(_)) => String::new(),
+            Err(OperationError::Failed(_)) => String::new(),
             origin => origin?,
         };
         if origin == self.url {
@@ -90,20 +94,20 @@ impl Clone<'_> {
         Err(self.refused(&format!("what is there is a clone of {of}")))
     }
 
-    fn refused(&self, why: &str) -> Trouble {
+    fn refused(&self, why: &str) -> OperationError {
         let (url, dest) = (masked(self.url), self.dest);
-        Trouble::Failed(format!("cannot clone {url} to `{dest}`: {why}"))
+        OperationError::Failed(format!("cannot clone {url} to `{dest}`: {why}"))
     }
 }
 
-fn look(path: &Path) -> There {
+fn look(path: &Path) -> CloneDestination {
     match std::fs::read_dir(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => There::Nothing,
-        Err(_) => There::Other,
-        Ok(_) if path.join(".git").exists() => There::Repository,
+        Err(error) if error.kind() == ErrorKind::NotFound => CloneDestination::Nothing,
+        Err(_) => CloneDestination::Other,
+        Ok(_) if path.join(".git").exists() => CloneDestination::Repository,
         Ok(mut entries) => match entries.next() {
-            None => There::Nothing,
-            Some(_) => There::Other,
+            None => CloneDestination::Nothing,
+            Some(_) => CloneDestination::Other,
         },
     }
 }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::edit::{self, Change, Step};
+use super::edit::{self, EditStep, ValueEdit};
 use super::files::{read_at, replace};
-use super::paths::{Use, resolve};
+use super::paths::{FileAccess, resolve};
 
 /// Where the configuration is.
 pub(super) const CONFIG: &str = "data/config.yaml";
@@ -22,7 +22,7 @@ const PLACEHOLDER: &str = "Run hiivmind-corpus-build";
 
 /// Whether the index is the one that a new corpus begins with.
 pub(super) fn index_is_placeholder(root: &Path) -> Result<bool, String> {
-    let index = read_at(&resolve(root, INDEX, Use::Read)?)
+    let index = read_at(&resolve(root, INDEX, FileAccess::Read)?)
         .map_err(|why| format!("cannot read `{INDEX}` in {}: {why}", root.display()))?;
     Ok(index.is_some_and(|index| index.contains(PLACEHOLDER)))
 }
@@ -34,7 +34,7 @@ pub(super) fn read(root: &Path) -> Result<Value, String> {
 
 /// Whether it has a source; without a configuration there is none.
 pub(super) fn source_exists(root: &Path, id: &str) -> Result<bool, String> {
-    if !resolve(root, CONFIG, Use::Read)?.is_file() {
+    if !resolve(root, CONFIG, FileAccess::Read)?.is_file() {
         return Ok(false);
     }
     let config = read(root)?;
@@ -59,16 +59,18 @@ pub(super) fn write_entry(root: &Path, path: &str, value: Value, stem: &str) -> 
     let mut here = Some(&config);
     for key in path.split('.') {
         let next = match here {
-            Some(Value::Array(_)) => key.parse().map_or(Step::Key(key.to_owned()), Step::Item),
-            _ => Step::Key(key.to_owned()),
+            Some(Value::Array(_)) => {
+                key.parse().map_or(EditStep::Key(key.to_owned()), EditStep::Item)
+            }
+            _ => EditStep::Key(key.to_owned()),
         };
         here = here.and_then(|value| match &next {
-            Step::Key(key) => value.get(key),
-            Step::Item(index) => value.get(index),
+            EditStep::Key(key) => value.get(key),
+            EditStep::Item(index) => value.get(index),
         });
         steps.push(next);
     }
-    change(root, &[Change::Set(steps, value)], stem)
+    change(root, &[ValueEdit::Set(steps, value)], stem)
         .map_err(|why| format!("cannot set `{path}`: {why}"))
 }
 
@@ -88,7 +90,7 @@ pub(super) fn add_source(root: &Path, spec: Map<String, Value>, stem: &str) -> R
              update_source"
         ));
     }
-    change(root, &[Change::Push("sources".to_owned(), spec)], stem)
+    change(root, &[ValueEdit::Push("sources".to_owned(), spec)], stem)
         .map_err(|why| format!("cannot add the source `{id}`: {why}"))
 }
 
@@ -106,26 +108,30 @@ pub(super) fn update_source(
     let config = read(root)?;
     let place = place_of(&config, id).map_err(|why| broken(root, &why))?;
     let place = place.ok_or_else(|| failed(&format!("`{CONFIG}` has none of that id")))?;
-    let changes: Vec<Change> = fields
+    let changes: Vec<ValueEdit> = fields
         .into_iter()
         .map(|(field, value)| {
-            let steps = vec![Step::Key("sources".to_owned()), Step::Item(place), Step::Key(field)];
-            Change::Set(steps, value)
+            let steps = vec![
+                EditStep::Key("sources".to_owned()),
+                EditStep::Item(place),
+                EditStep::Key(field),
+            ];
+            ValueEdit::Set(steps, value)
         })
         .collect();
     change(root, &changes, stem).map_err(|why| failed(&why))
 }
 
-fn change(root: &Path, changes: &[Change], stem: &str) -> Result<(), String> {
+fn change(root: &Path, changes: &[ValueEdit], stem: &str) -> Result<(), String> {
     let text = text(root)?;
     let Some(text) = edit::apply(&text, changes)? else { return Ok(()) };
-    let path: PathBuf = resolve(root, CONFIG, Use::Write)?;
+    let path: PathBuf = resolve(root, CONFIG, FileAccess::Write)?;
     replace(&path, text.as_bytes(), stem)
         .map_err(|error| format!("cannot write `{CONFIG}` in {}: {error}", root.display()))
 }
 
 fn text(root: &Path) -> Result<String, String> {
-    let found = read_at(&resolve(root, CONFIG, Use::Read)?);
+    let found = read_at(&resolve(root, CONFIG, FileAccess::Read)?);
     let found =
         found.map_err(|why| format!("cannot read `{CONFIG}` in {}: {why}", root.display()))?;
     found.ok_or_else(|| {

@@ -12,7 +12,7 @@ use yaml_edit::{AsYaml, Document, Mapping, YamlNode};
 
 /// A step down into a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum EditStep {
     /// To what a key has.
     Key(String),
     /// To an item of a list.
@@ -21,9 +21,9 @@ pub(super) enum Step {
 
 /// A change.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Change {
+pub(super) enum ValueEdit {
     /// What is there, which ends in a key, is this then.
-    Set(Vec<Step>, Value),
+    Set(Vec<EditStep>, Value),
     /// The list that a key at the top has ends with this then.
     Push(String, Value),
 }
@@ -37,7 +37,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
 }
 
 /// The text with the changes made; none if it says all that already.
-pub(super) fn apply(text: &str, changes: &[Change]) -> Result<Option<String>, String> {
+pub(super) fn apply(text: &str, changes: &[ValueEdit]) -> Result<Option<String>, String> {
     let before = parse(text)?;
     let mut after = before.clone();
     for change in changes {
@@ -55,17 +55,17 @@ pub(super) fn apply(text: &str, changes: &[Change]) -> Result<Option<String>, St
     serde_yaml::to_string(&after).map(Some).map_err(|error| error.to_string())
 }
 
-fn change_value(value: &mut Value, change: &Change) -> Result<(), String> {
+fn change_value(value: &mut Value, change: &ValueEdit) -> Result<(), String> {
     match change {
-        Change::Set(steps, new) => {
+        ValueEdit::Set(steps, new) => {
             let mut here = value;
             for step in steps {
                 here = down(here, step)?;
             }
             *here = new.clone();
         }
-        Change::Push(key, new) => {
-            let list = down(value, &Step::Key(key.clone()))?;
+        ValueEdit::Push(key, new) => {
+            let list = down(value, &EditStep::Key(key.clone()))?;
             if list.is_null() {
                 *list = Value::Array(Vec::new());
             }
@@ -79,20 +79,22 @@ fn change_value(value: &mut Value, change: &Change) -> Result<(), String> {
 }
 
 /// What is a step down; a key that is not there is made, where there is a map or nothing.
-fn down<'value>(value: &'value mut Value, step: &Step) -> Result<&'value mut Value, String> {
-    if value.is_null() && matches!(step, Step::Key(_)) {
+fn down<'value>(value: &'value mut Value, step: &EditStep) -> Result<&'value mut Value, String> {
+    if value.is_null() && matches!(step, EditStep::Key(_)) {
         *value = Value::Object(Map::new());
     }
     let kind = kind(value);
     match (value, step) {
-        (Value::Object(map), Step::Key(key)) => Ok(map.entry(key.clone()).or_insert(Value::Null)),
-        (Value::Array(list), Step::Item(index)) => {
+        (Value::Object(map), EditStep::Key(key)) => {
+            Ok(map.entry(key.clone()).or_insert(Value::Null))
+        }
+        (Value::Array(list), EditStep::Item(index)) => {
             let length = list.len();
             let missing = || format!("there is no item {index} in a list of {length}");
             list.get_mut(*index).ok_or_else(missing)
         }
-        (_, Step::Key(key)) => Err(format!("{kind} has no key `{key}`")),
-        (_, Step::Item(index)) => Err(format!("{kind} has no item {index}")),
+        (_, EditStep::Key(key)) => Err(format!("{kind} has no key `{key}`")),
+        (_, EditStep::Item(index)) => Err(format!("{kind} has no item {index}")),
     }
 }
 
@@ -108,13 +110,13 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// The text edited in place, if that can be done. Whether it was done well is seen by reading it.
-fn edit(text: &str, changes: &[Change]) -> Option<String> {
+fn edit(text: &str, changes: &[ValueEdit]) -> Option<String> {
     let document = Document::from_str(text).ok()?;
     for change in changes {
         let top = document.as_mapping()?;
         match change {
-            Change::Set(steps, new) => set(&top, steps, new)?,
-            Change::Push(key, new) => match top.get(key.as_str()) {
+            ValueEdit::Set(steps, new) => set(&top, steps, new)?,
+            ValueEdit::Push(key, new) => match top.get(key.as_str()) {
                 Some(YamlNode::Sequence(list)) if !list.is_empty() => list.push(node(new)?),
                 _ => top.set(key.as_str(), node(&Value::Array(vec![new.clone()]))?),
             },
@@ -123,22 +125,22 @@ fn edit(text: &str, changes: &[Change]) -> Option<String> {
     Some(document.to_string())
 }
 
-fn set(top: &Mapping, steps: &[Step], new: &Value) -> Option<()> {
+fn set(top: &Mapping, steps: &[EditStep], new: &Value) -> Option<()> {
     let (last, path) = steps.split_last()?;
-    let Step::Key(last) = last else { return None };
+    let EditStep::Key(last) = last else { return None };
     let mut here = YamlNode::Mapping(top.clone());
     for (depth, step) in path.iter().enumerate() {
         let next = match (&here, step) {
-            (YamlNode::Mapping(map), Step::Key(key)) => map.get(key.as_str()),
-            (YamlNode::Sequence(items), Step::Item(index)) => items.get(*index),
+            (YamlNode::Mapping(map), EditStep::Key(key)) => map.get(key.as_str()),
+            (YamlNode::Sequence(items), EditStep::Item(index)) => items.get(*index),
             _ => return None,
         };
         let into = next.filter(|next| next.is_mapping() || next.is_sequence());
         let Some(next) = into else {
             // What is missing on the way is made at once with all that is in it.
-            let (YamlNode::Mapping(map), Step::Key(key)) = (&here, step) else { return None };
+            let (YamlNode::Mapping(map), EditStep::Key(key)) = (&here, step) else { return None };
             let whole = steps[depth + 1..].iter().rev().try_fold(new.clone(), |inner, step| {
-                let Step::Key(key) = step else { return None };
+                let EditStep::Key(key) = step else { return None };
                 Some(Value::Object(Map::from_iter([(key.clone(), inner)])))
             })?;
             map.set(key.as_str(), node(&whole)?);
@@ -183,15 +185,17 @@ sources:
 index: {built: false}
 ";
 
-    fn keys(path: &str) -> Vec<Step> {
-        path.split('.').map(|key| key.parse().map_or(Step::Key(key.into()), Step::Item)).collect()
+    fn keys(path: &str) -> Vec<EditStep> {
+        path.split('.')
+            .map(|key| key.parse().map_or(EditStep::Key(key.into()), EditStep::Item))
+            .collect()
     }
 
-    fn set(path: &str, value: Value) -> Change {
-        Change::Set(keys(path), value)
+    fn set(path: &str, value: Value) -> ValueEdit {
+        ValueEdit::Set(keys(path), value)
     }
 
-    fn edited(text: &str, change: Change) -> String {
+    fn edited(text: &str, change: ValueEdit) -> String {
         apply(text, &[change]).expect("it can be made").expect("it is one")
     }
 
@@ -207,7 +211,8 @@ index: {built: false}
 
     #[test]
     fn what_is_new_is_put_where_it_belongs() {
-        let text = edited(CONFIG, Change::Push("sources".into(), json!({"id": "c", "n": [1, 2]})));
+        let text =
+            edited(CONFIG, ValueEdit::Push("sources".into(), json!({"id": "c", "n": [1, 2]})));
         assert!(text.contains("# the first") && text.contains("# not master"), "{text}");
         let ids: Vec<Value> = parse(&text).expect("YAML")["sources"]
             .as_array()
@@ -220,10 +225,10 @@ index: {built: false}
         assert!(text.starts_with("# What the corpus") && text.contains("# shown to people"));
         assert_eq!(parse(&text).expect("YAML")["corpus"]["made"]["by"]["whom"], "us");
         let text =
-            edited("a: 1\nsources: []\n", Change::Push("sources".into(), json!({"id": "c"})));
+            edited("a: 1\nsources: []\n", ValueEdit::Push("sources".into(), json!({"id": "c"})));
         assert_eq!(parse(&text), Ok(json!({"a": 1, "sources": [{"id": "c"}]})));
         let text =
-            edited("# none yet\nsources:\n", Change::Push("sources".into(), json!({"id": 1})));
+            edited("# none yet\nsources:\n", ValueEdit::Push("sources".into(), json!({"id": 1})));
         assert_eq!(parse(&text), Ok(json!({"sources": [{"id": 1}]})));
         let text = edited("", set("a.b", json!("yes")));
         assert_eq!(parse(&text), Ok(json!({"a": {"b": "yes"}})));
@@ -234,7 +239,7 @@ index: {built: false}
         let why = |change| apply(CONFIG, &[change]).expect_err("refused");
         assert_eq!(why(set("corpus.name.first", json!(1))), "a text has no key `first`");
         assert_eq!(why(set("sources.7.id", json!(1))), "there is no item 7 in a list of 2");
-        assert_eq!(why(Change::Push("corpus".into(), json!(1))), "`corpus` is no list");
+        assert_eq!(why(ValueEdit::Push("corpus".into(), json!(1))), "`corpus` is no list");
         assert!(apply("a: [", &[]).is_err());
         assert_eq!(apply(CONFIG, &[set("corpus.name", json!("docs"))]), Ok(None));
     }
@@ -269,7 +274,7 @@ index: {built: false}
         #[test]
         fn what_is_written_is_what_was_asked_for(value in any_value(), pushed in any::<bool>()) {
             let change = if pushed {
-                Change::Push("sources".into(), value.clone())
+                ValueEdit::Push("sources".into(), value.clone())
             } else {
                 set("corpus.name", value.clone())
             };

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::address::masked;
-use super::outcome::Trouble;
-use super::shared::Shared;
+use super::outcome::OperationError;
+use super::shared::OperationContext;
 use super::web::{GetError, check, client, get};
 
 /// Fetches a page. With `allow_failure` there is an answer whatever comes of it: its status is 0 if
 /// nobody answered, and its content null if it could not be read.
 pub(super) async fn fetch(
-    shared: &Shared,
+    shared: &OperationContext,
     given: &str,
     allow_failure: bool,
-) -> Result<Value, Trouble> {
+) -> Result<Value, OperationError> {
     let url = check(given)?;
     let _permit = shared.permit().await?;
     let web = shared.web().get_or_try_init(|| client(Arc::clone(&shared.place))).await?;

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use super::paths::{Use, resolve, shown};
+use super::paths::{FileAccess, resolve, shown};
 
 /// The most that is read of a file: what is read becomes a part of the run's state.
 pub(super) const LONGEST: u64 = 16 * 1024 * 1024;
@@ -15,12 +15,12 @@ const MODE: u32 = 0o644;
 
 /// Whether there is such a file.
 pub(super) fn is_file(root: &Path, given: &str) -> Result<bool, String> {
-    Ok(resolve(root, given, Use::Read)?.is_file())
+    Ok(resolve(root, given, FileAccess::Read)?.is_file())
 }
 
 /// Whether there is such a directory.
 pub(super) fn is_directory(root: &Path, given: &str) -> Result<bool, String> {
-    Ok(resolve(root, given, Use::Read)?.is_dir())
+    Ok(resolve(root, given, FileAccess::Read)?.is_dir())
 }
 
 /// The text of a file.
@@ -30,7 +30,7 @@ pub(super) fn read(root: &Path, given: &str) -> Result<String, String> {
 
 /// The text of a file of no more than so many bytes.
 pub(super) fn read_at_most(root: &Path, given: &str, most: u64) -> Result<String, String> {
-    let path = resolve(root, given, Use::Read)?;
+    let path = resolve(root, given, FileAccess::Read)?;
     match text_at(&path, most) {
         Ok(Some(text)) => Ok(text),
         Ok(None) => Err(format!("there is no file `{given}` in {}", root.display())),
@@ -77,7 +77,7 @@ fn size(bytes: u64) -> String {
 
 /// Writes a file with its directories. `stem` names the draft, which one try leaves to the next.
 pub(super) fn write(root: &Path, given: &str, content: &str, stem: &str) -> Result<(), String> {
-    let path = resolve(root, given, Use::Write)?;
+    let path = resolve(root, given, FileAccess::Write)?;
     replace(&path, content.as_bytes(), stem)
         .map_err(|error| format!("cannot write `{given}` in {}: {error}", root.display()))
 }
@@ -129,11 +129,11 @@ pub(super) fn sync_directory(path: &Path) -> std::io::Result<()> {
 
 /// Makes a directory with its parents.
 pub(super) fn create_directory(root: &Path, given: &str) -> Result<(), String> {
-    let path = resolve(root, given, Use::Read)?;
+    let path = resolve(root, given, FileAccess::Read)?;
     if path.is_dir() {
         return Ok(());
     }
-    let path = resolve(root, given, Use::Write)?;
+    let path = resolve(root, given, FileAccess::Write)?;
     std::fs::create_dir_all(&path).map_err(|error| {
         format!("cannot make the directory `{}` in {}: {error}", shown(root, &path), root.display())
     })
@@ -141,7 +141,7 @@ pub(super) fn create_directory(root: &Path, given: &str) -> Result<(), String> {
 
 /// Removes a file, or the link of that name; that there is none is fine.
 pub(super) fn delete(root: &Path, given: &str) -> Result<(), String> {
-    let path = resolve(root, given, Use::Remove)?;
+    let path = resolve(root, given, FileAccess::Remove)?;
     let failed = |why: &dyn std::fmt::Display| {
         Err(format!("cannot remove `{given}` in {}: {why}", root.display()))
     };

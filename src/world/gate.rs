@@ -18,16 +18,16 @@ use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::special_address::special_address;
 
 /// The addresses of a name, or why there are none.
-type Found = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
+type AddressLookup = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
 
 /// How names are looked up.
 #[derive(Clone)]
-pub struct NameLookup(Arc<dyn Fn(String) -> Found + Send + Sync>);
+pub struct NameLookup(Arc<dyn Fn(String) -> AddressLookup + Send + Sync>);
 
 impl NameLookup {
     /// Looks names up as `look` does.
     #[must_use]
-    pub fn by(look: impl Fn(String) -> Found + Send + Sync + 'static) -> Self {
+    pub fn by(look: impl Fn(String) -> AddressLookup + Send + Sync + 'static) -> Self {
         Self(Arc::new(look))
     }
 }

@@ -13,11 +13,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::config::clone_of;
-use super::outcome::Trouble;
-use super::paths::{Use, resolve};
-use super::shared::{Run, Shared, complaint};
-use crate::process::program::Ended;
-use crate::process::verdict::Exit;
+use super::outcome::OperationError;
+use super::paths::{FileAccess, resolve};
+use super::shared::{OperationContext, OperationProgram, complaint};
+use crate::process::program::ProcessOutput;
+use crate::process::verdict::ProcessExit;
 
 /// How long it may take.
 const LONGEST: Duration = Duration::from_mins(10);
@@ -55,7 +55,7 @@ const LOCKS: [&str; 2] = ["index.lock", "HEAD.lock"];
 const COMMON_LOCKS: [&str; 2] = ["shallow.lock", "config.lock"];
 
 /// That git did not do what it was told.
-pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &Ended) -> String {
+pub(super) fn refusal(words: &[impl AsRef<OsStr>], ended: &ProcessOutput) -> String {
     let said = complaint(&ended.stderr);
     let words = || words.iter().map(AsRef::as_ref);
     let settings =
@@ -91,22 +91,22 @@ fn common(directory: &Path) -> PathBuf {
 
 /// One who runs git for an operation.
 #[derive(Clone, Copy)]
-pub(super) struct Git<'git> {
-    pub(super) shared: &'git Arc<Shared>,
+pub(super) struct GitRunner<'git> {
+    pub(super) shared: &'git Arc<OperationContext>,
     /// The operation.
     pub(super) stem: &'git str,
 }
 
-impl Git<'_> {
+impl GitRunner<'_> {
     /// Runs git in a directory; what it says on its stdout, without its last line's end.
     pub(super) async fn run(
         &self,
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
-    ) -> Result<String, Trouble> {
+    ) -> Result<String, OperationError> {
         let above = cwd.parent().map(|above| ("GIT_CEILING_DIRECTORIES".into(), above.into()));
         let ended = self.ended(cwd, words, above, KEPT).await?;
-        if ended.exit == Exit::Code(0) {
+        if ended.exit == ProcessExit::Code(0) {
             return Ok(ended.stdout.text().trim_end().to_owned());
         }
         Err(refusal(words, &ended).into())
@@ -119,9 +119,9 @@ impl Git<'_> {
         words: &[impl AsRef<OsStr>],
         more: impl IntoIterator<Item = (OsString, OsString)>,
         kept: usize,
-    ) -> Result<Ended, Trouble> {
+    ) -> Result<ProcessOutput, OperationError> {
         let settings = SETTINGS.iter().flat_map(|setting| ["-c", setting]).map(OsString::from);
-        let run = Run {
+        let run = OperationProgram {
             stem: self.stem,
             program: "git",
             arguments: settings.chain(words.iter().map(OsString::from)).collect(),
@@ -139,7 +139,7 @@ impl Git<'_> {
         &self,
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
-    ) -> Result<Ended, Trouble> {
+    ) -> Result<ProcessOutput, OperationError> {
         self.ended(cwd, words, self.surroundings(), KEPT).await
     }
 
@@ -148,21 +148,25 @@ impl Git<'_> {
         &self,
         cwd: &Path,
         words: &[impl AsRef<OsStr>],
-    ) -> Result<String, Trouble> {
+    ) -> Result<String, OperationError> {
         let ended = self.look(cwd, words).await?;
         match ended.exit {
-            Exit::Code(0) => Ok(ended.stdout.text().trim_end().to_owned()),
+            ProcessExit::Code(0) => Ok(ended.stdout.text().trim_end().to_owned()),
             _ => Err(refusal(words, &ended).into()),
         }
     }
 
     /// The commit of a name, if it names one.
-    pub(super) async fn commit(&self, cwd: &Path, name: &str) -> Result<Option<String>, Trouble> {
+    pub(super) async fn commit(
+        &self,
+        cwd: &Path,
+        name: &str,
+    ) -> Result<Option<String>, OperationError> {
         let wanted = format!("{name}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
         let ended = self.look(cwd, &words).await?;
         let commit = ended.stdout.text().trim_end().to_owned();
-        Ok(Some(commit).filter(|commit| ended.exit == Exit::Code(0) && is_object(commit)))
+        Ok(Some(commit).filter(|commit| ended.exit == ProcessExit::Code(0) && is_object(commit)))
     }
 
     /// In which words git complains, and how far up it may look for a repository: not out of a worktree, and
@@ -187,8 +191,8 @@ impl Git<'_> {
     }
 
     /// Where a repository is.
-    fn repository(&self, given: &str) -> Result<PathBuf, Trouble> {
-        let path = resolve(self.shared.root(), given, Use::Read)?;
+    fn repository(&self, given: &str) -> Result<PathBuf, OperationError> {
+        let path = resolve(self.shared.root(), given, FileAccess::Read)?;
         if path.join(".git").exists() || path.join("objects").is_dir() {
             return Ok(path);
         }
@@ -197,14 +201,14 @@ impl Git<'_> {
     }
 
     /// The commit a repository is at.
-    pub(super) async fn sha(&self, given: &str) -> Result<Value, Trouble> {
+    pub(super) async fn sha(&self, given: &str) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
         let words = ["rev-parse", "--verify", "HEAD^{commit}"];
         Ok(Value::String(self.run(&path, &words).await?))
     }
 
     /// Fetches.
-    pub(super) async fn fetch(&self, given: &str) -> Result<Value, Trouble> {
+    pub(super) async fn fetch(&self, given: &str) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
         let _turn = self.shared.turn(&common(&directory(&path))).await?;
         self.run(&path, &["fetch", "--quiet"]).await?;
@@ -213,7 +217,7 @@ impl Git<'_> {
 
     /// Brings a repository up to its upstream. What a git that was killed when it did so before has
     /// left locked is unlocked first.
-    pub(super) async fn pull(&self, given: &str, again: bool) -> Result<Value, Trouble> {
+    pub(super) async fn pull(&self, given: &str, again: bool) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
         let own = directory(&path);
         let common = common(&own);
@@ -231,7 +235,7 @@ impl Git<'_> {
     }
 
     /// Whether the upstream of a source's clone has gone on.
-    pub(super) async fn has_updates(&self, id: &str) -> Result<Value, Trouble> {
+    pub(super) async fn has_updates(&self, id: &str) -> Result<Value, OperationError> {
         let given = clone_of(id)?;
         self.fetch(&given).await?;
         let path = self.repository(&given)?;

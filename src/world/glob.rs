@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use super::paths::{Use, resolve};
+use super::paths::{FileAccess, resolve};
 
 /// The most files that are named.
 const MOST: usize = 100_000;
@@ -19,7 +19,7 @@ const MOST: usize = 100_000;
 const LOOKS: usize = 2_000_000;
 
 /// A part of a pattern between slashes.
-enum Part {
+enum GlobSegment {
     /// This very name.
     Name(String),
     /// Any name that is like this.
@@ -31,12 +31,12 @@ enum Part {
 /// The paths of the files, below the root and in order.
 pub(super) fn glob(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
     let parts = parse(root, pattern)?;
-    let mut walk = Walk { root, pattern, found: BTreeSet::new(), looks: 0 };
+    let mut walk = GlobWalk { root, pattern, found: BTreeSet::new(), looks: 0 };
     walk.down(root, "", &parts)?;
     Ok(walk.found.into_iter().collect())
 }
 
-fn parse(root: &Path, pattern: &str) -> Result<Vec<Part>, String> {
+fn parse(root: &Path, pattern: &str) -> Result<Vec<GlobSegment>, String> {
     if pattern.trim().is_empty() {
         return Err("the pattern is empty: name files, such as `docs/**/*.md`".to_owned());
     }
@@ -51,18 +51,18 @@ fn parse(root: &Path, pattern: &str) -> Result<Vec<Part>, String> {
     let mut parts = Vec::new();
     for name in below.split('/').filter(|name| !name.is_empty() && *name != ".") {
         match name {
-            "**" if matches!(parts.last(), Some(Part::Directories)) => {}
-            "**" => parts.push(Part::Directories),
+            "**" if matches!(parts.last(), Some(GlobSegment::Directories)) => {}
+            "**" => parts.push(GlobSegment::Directories),
             _ if name.contains(['*', '?', '[', ']', '{', '}', '\\']) => {
                 parts.push(like(name, pattern)?);
             }
-            _ => parts.push(Part::Name(name.to_owned())),
+            _ => parts.push(GlobSegment::Name(name.to_owned())),
         }
     }
     Ok(parts)
 }
 
-fn like(name: &str, pattern: &str) -> Result<Part, String> {
+fn like(name: &str, pattern: &str) -> Result<GlobSegment, String> {
     let glob = GlobBuilder::new(name).literal_separator(true).backslash_escape(true).build();
     let glob = glob.map_err(|error| {
         format!(
@@ -70,23 +70,23 @@ fn like(name: &str, pattern: &str) -> Result<Part, String> {
             error.kind()
         )
     })?;
-    Ok(Part::Like(glob.compile_matcher(), name.starts_with(['.', '{', '[', '\\'])))
+    Ok(GlobSegment::Like(glob.compile_matcher(), name.starts_with(['.', '{', '[', '\\'])))
 }
 
-struct Walk<'walk> {
+struct GlobWalk<'walk> {
     root: &'walk Path,
     pattern: &'walk str,
     found: BTreeSet<String>,
     looks: usize,
 }
 
-impl Walk<'_> {
+impl GlobWalk<'_> {
     /// Goes on in the directory `here`, which is `below` the root, with what is left of the pattern.
-    fn down(&mut self, here: &Path, below: &str, parts: &[Part]) -> Result<(), String> {
+    fn down(&mut self, here: &Path, below: &str, parts: &[GlobSegment]) -> Result<(), String> {
         let Some((part, rest)) = parts.split_first() else { return Ok(()) };
         match part {
-            Part::Name(name) => self.enter(here, below, name, rest),
-            Part::Like(glob, dotted) => {
+            GlobSegment::Name(name) => self.enter(here, below, name, rest),
+            GlobSegment::Like(glob, dotted) => {
                 for (name, _) in self.names(here)? {
                     if (*dotted || !name.starts_with('.')) && glob.is_match(&name) {
                         self.enter(here, below, &name, rest)?;
@@ -94,7 +94,7 @@ impl Walk<'_> {
                 }
                 Ok(())
             }
-            Part::Directories => {
+            GlobSegment::Directories => {
                 // At the end it stands for all that is there.
                 if rest.is_empty() {
                     for (name, _) in self.names(here)?.into_iter().filter(|(name, _)| visible(name))
@@ -113,10 +113,17 @@ impl Walk<'_> {
         }
     }
 
-    fn enter(&mut self, here: &Path, below: &str, name: &str, rest: &[Part]) -> Result<(), String> {
+    fn enter(
+        &mut self,
+        here: &Path,
+        below: &str,
+        name: &str,
+        rest: &[GlobSegment],
+    ) -> Result<(), String> {
         let below = joined(below, name);
         // What leads out is not there.
-        let Ok(path) = resolve(self.root, &here.join(name).to_string_lossy(), Use::Read) else {
+        let Ok(path) = resolve(self.root, &here.join(name).to_string_lossy(), FileAccess::Read)
+        else {
             return Ok(());
         };
         if !rest.is_empty() {

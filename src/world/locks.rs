@@ -9,9 +9,9 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 /// Who waits for which place.
 #[derive(Debug, Default)]
-pub(super) struct Locks(Mutex<HashMap<PathBuf, Weak<Turn<()>>>>);
+pub(super) struct PathLocks(Mutex<HashMap<PathBuf, Weak<Turn<()>>>>);
 
-impl Locks {
+impl PathLocks {
     /// Waits until nobody else of this world is at a place.
     pub(super) async fn of(&self, path: &Path) -> OwnedMutexGuard<()> {
         let turn = {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::files::replace;
-use crate::domain::operation::Done;
+use crate::domain::operation::OperationResult;
 use crate::plain_file;
 use crate::proof::StepProofs;
 
@@ -18,7 +18,7 @@ const MAX_LENGTH: u64 = 256 * 1024 * 1024;
 
 /// The notes of one operation.
 #[derive(Debug, Clone)]
-pub(super) struct Note {
+pub(super) struct OperationNotes {
     steps: PathBuf,
     stem: String,
     proofs: StepProofs,
@@ -27,7 +27,7 @@ pub(super) struct Note {
 /// An outcome and the proof that raymond noted it.
 #[derive(Debug, Serialize, Deserialize)]
 struct ProvenOutcome {
-    outcome: Done,
+    outcome: OperationResult,
     proof: String,
 }
 
@@ -36,16 +36,16 @@ const OUTCOME: &str = "outcome";
 
 /// What the notes tell of an operation.
 #[derive(Debug, PartialEq)]
-pub(super) enum Told {
+pub(super) enum RecordedOutcome {
     /// It was never begun.
     Nothing,
     /// It was begun.
     Begun,
     /// It came to this.
-    Done(Done),
+    Done(OperationResult),
 }
 
-impl Note {
+impl OperationNotes {
     pub(super) fn of(steps: &Path, proofs: &StepProofs, stem: &str) -> Self {
         Self { steps: steps.to_owned(), stem: stem.to_owned(), proofs: proofs.clone() }
     }
@@ -56,7 +56,7 @@ impl Note {
     }
 
     /// What is known.
-    pub(super) fn told(&self) -> Result<Told, String> {
+    pub(super) fn told(&self) -> Result<RecordedOutcome, String> {
         let done = self.path("done");
         match plain_file::read(&done, MAX_LENGTH) {
             Ok(bytes) => self
@@ -64,9 +64,9 @@ impl Note {
                 .map_err(|error| format!("cannot read the note {}: {error}", done.display())),
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Ok(if plain_file::is_there(&self.path("begun")) {
-                    Told::Begun
+                    RecordedOutcome::Begun
                 } else {
-                    Told::Nothing
+                    RecordedOutcome::Nothing
                 })
             }
             Err(error) => Err(format!("cannot read the note {}: {error}", done.display())),
@@ -74,14 +74,14 @@ impl Note {
     }
 
     /// Reads an outcome; one that nobody proves tells only that the operation began.
-    fn outcome(&self, bytes: &[u8]) -> serde_json::Result<Told> {
+    fn outcome(&self, bytes: &[u8]) -> serde_json::Result<RecordedOutcome> {
         let (outcome, proof) = match serde_json::from_slice(bytes) {
             Ok(ProvenOutcome { outcome, proof }) => (outcome, proof),
-            Err(_) => (serde_json::from_slice::<Done>(bytes)?, String::new()),
+            Err(_) => (serde_json::from_slice::<OperationResult>(bytes)?, String::new()),
         };
         let content = serde_json::to_vec(&(&self.stem, &outcome))?;
         let is_believed = self.proofs.believe(OUTCOME, &content, &proof);
-        Ok(if is_believed { Told::Done(outcome) } else { Told::Begun })
+        Ok(if is_believed { RecordedOutcome::Done(outcome) } else { RecordedOutcome::Begun })
     }
 
     /// It is about to begin: an end that was noted before is that of another try.
@@ -97,7 +97,7 @@ impl Note {
     }
 
     /// It has come to this.
-    pub(super) fn end(&self, outcome: &Done) -> Result<(), String> {
+    pub(super) fn end(&self, outcome: &OperationResult) -> Result<(), String> {
         let written = serde_json::to_vec(&(&self.stem, outcome)).and_then(|content| {
             let proof = self.proofs.proof(OUTCOME, &content);
             serde_json::to_vec(&ProvenOutcome { outcome: outcome.clone(), proof })
@@ -134,18 +134,19 @@ mod tests {
     #[test]
     fn they_tell_how_far_an_operation_came() {
         let place = tempfile::tempdir().expect("a directory");
-        let note = Note::of(&place.path().join("steps"), &StepProofs::default(), "main.1");
-        assert_eq!(note.told(), Ok(Told::Nothing));
+        let note =
+            OperationNotes::of(&place.path().join("steps"), &StepProofs::default(), "main.1");
+        assert_eq!(note.told(), Ok(RecordedOutcome::Nothing));
         note.begin().expect("noted");
-        assert_eq!(note.told(), Ok(Told::Begun));
+        assert_eq!(note.told(), Ok(RecordedOutcome::Begun));
         note.end(&Err("no".to_owned())).expect("noted");
-        assert_eq!(note.told(), Ok(Told::Done(Err("no".to_owned()))));
+        assert_eq!(note.told(), Ok(RecordedOutcome::Done(Err("no".to_owned()))));
         assert_eq!(
-            Note::of(note.steps.as_path(), &StepProofs::default(), "main.2").told(),
-            Ok(Told::Nothing)
+            OperationNotes::of(note.steps.as_path(), &StepProofs::default(), "main.2").told(),
+            Ok(RecordedOutcome::Nothing)
         );
         note.begin().expect("noted");
-        assert_eq!(note.told(), Ok(Told::Begun), "that was another try's end");
+        assert_eq!(note.told(), Ok(RecordedOutcome::Begun), "that was another try's end");
         std::fs::write(note.path("done"), "{").expect("written");
         let why = note.told().expect_err("it is broken");
         assert!(why.contains("cannot read the note") && why.contains("main.1.done"), "{why}");
@@ -156,18 +157,21 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let with = |key: &str, stem: &str| {
             let proofs = StepProofs { key: Some(ProofKey::new(key)), believes_unproven: false };
-            Note::of(place.path(), &proofs, stem)
+            OperationNotes::of(place.path(), &proofs, stem)
         };
         let note = with("k", "main.1");
-        let done: Done = Ok("passed".into());
+        let done: OperationResult = Ok("passed".into());
         note.end(&done).expect("noted");
-        assert_eq!(note.told(), Ok(Told::Done(done.clone())));
-        assert_eq!(with("l", "main.1").told(), Ok(Told::Begun));
+        assert_eq!(note.told(), Ok(RecordedOutcome::Done(done.clone())));
+        assert_eq!(with("l", "main.1").told(), Ok(RecordedOutcome::Begun));
         std::fs::copy(note.path("done"), place.path().join("main.2.done")).expect("copied");
-        assert_eq!(with("k", "main.2").told(), Ok(Told::Begun), "of another operation");
+        assert_eq!(with("k", "main.2").told(), Ok(RecordedOutcome::Begun), "of another operation");
         std::fs::write(note.path("done"), r#"{"Ok":"passed"}"#).expect("written");
-        assert_eq!(note.told(), Ok(Told::Begun));
+        assert_eq!(note.told(), Ok(RecordedOutcome::Begun));
         let vouched = StepProofs { believes_unproven: true, ..note.proofs.clone() };
-        assert_eq!(Note::of(place.path(), &vouched, "main.1").told(), Ok(Told::Done(done)));
+        assert_eq!(
+            OperationNotes::of(place.path(), &vouched, "main.1").told(),
+            Ok(RecordedOutcome::Done(done))
+        );
     }
 }

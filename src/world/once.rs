@@ -5,40 +5,40 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::note::{Note, Told};
-use super::outcome::Trouble;
-use super::shared::{Shared, blocking};
+use super::note::{OperationNotes, RecordedOutcome};
+use super::outcome::OperationError;
+use super::shared::{OperationContext, blocking};
 
 /// Does `work`, unless a runtime before this one has, or may have.
 pub(super) async fn once(
-    shared: &Arc<Shared>,
+    shared: &Arc<OperationContext>,
     stem: &str,
     again: bool,
     what: &str,
-    work: impl Future<Output = Result<Value, Trouble>>,
-) -> Result<Value, Trouble> {
-    let note = Note::of(&shared.place.steps, &shared.place.proofs, stem);
+    work: impl Future<Output = Result<Value, OperationError>>,
+) -> Result<Value, OperationError> {
+    let note = OperationNotes::of(&shared.place.steps, &shared.place.proofs, stem);
     let begun = note.clone();
     let told = blocking(shared, move |_| {
-        let told = if again { begun.told()? } else { Told::Nothing };
-        if told == Told::Nothing {
+        let told = if again { begun.told()? } else { RecordedOutcome::Nothing };
+        if told == RecordedOutcome::Nothing {
             begun.begin()?;
         }
-        Ok::<Told, String>(told)
+        Ok::<RecordedOutcome, String>(told)
     });
     match told.await?? {
-        Told::Done(outcome) => return outcome.map_err(Trouble::Failed),
-        Told::Begun => return Err(Trouble::Lost(lost(what))),
-        Told::Nothing => {}
+        RecordedOutcome::Done(outcome) => return outcome.map_err(OperationError::Failed),
+        RecordedOutcome::Begun => return Err(OperationError::Lost(lost(what))),
+        RecordedOutcome::Nothing => {}
     }
     let done = match work.await {
         Ok(value) => Ok(value),
-        Err(Trouble::Failed(why)) => Err(why),
+        Err(OperationError::Failed(why)) => Err(why),
         Err(trouble) => return Err(trouble),
     };
     let noted = done.clone();
     blocking(shared, move |_| note.end(&noted)).await??;
-    done.map_err(Trouble::Failed)
+    done.map_err(OperationError::Failed)
 }
 
 fn lost(what: &str) -> String {

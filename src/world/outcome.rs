@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::domain::instance::Fetched;
-use crate::domain::operation::Done;
+use crate::domain::instance::ActivityResult;
+use crate::domain::operation::OperationResult;
 
 /// How an operation came to its end.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Performed {
+pub enum OperationOutcome {
     /// It succeeded or failed, and that is known.
-    Done(Done),
+    Done(OperationResult),
     /// It was begun before, and nobody knows whether it was done; what to do is said.
     Lost(String),
     /// The world was stopped in the middle of it.
@@ -18,7 +18,7 @@ pub enum Performed {
 
 /// How a look at work, or at an agent's home, came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Looked<T = Fetched> {
+pub enum InspectionOutcome<T = ActivityResult> {
     /// What there is to see, or why nothing can be seen.
     Done(Result<T, String>),
     /// The world was stopped in the middle of it.
@@ -27,41 +27,41 @@ pub enum Looked<T = Fetched> {
 
 /// Why an operation has no value.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(super) enum OperationError {
     Failed(String),
     Lost(String),
     Interrupted,
 }
 
-impl From<String> for Trouble {
+impl From<String> for OperationError {
     fn from(why: String) -> Self {
         Self::Failed(why)
     }
 }
 
-impl From<Trouble> for Performed {
-    fn from(trouble: Trouble) -> Self {
+impl From<OperationError> for OperationOutcome {
+    fn from(trouble: OperationError) -> Self {
         Err(trouble).into()
     }
 }
 
-impl From<Result<Value, Trouble>> for Performed {
-    fn from(outcome: Result<Value, Trouble>) -> Self {
+impl From<Result<Value, OperationError>> for OperationOutcome {
+    fn from(outcome: Result<Value, OperationError>) -> Self {
         match outcome {
             Ok(value) => Self::Done(Ok(value)),
-            Err(Trouble::Failed(why)) => Self::Done(Err(why)),
-            Err(Trouble::Lost(why)) => Self::Lost(why),
-            Err(Trouble::Interrupted) => Self::Interrupted,
+            Err(OperationError::Failed(why)) => Self::Done(Err(why)),
+            Err(OperationError::Lost(why)) => Self::Lost(why),
+            Err(OperationError::Interrupted) => Self::Interrupted,
         }
     }
 }
 
-impl<T> From<Result<T, Trouble>> for Looked<T> {
-    fn from(outcome: Result<T, Trouble>) -> Self {
+impl<T> From<Result<T, OperationError>> for InspectionOutcome<T> {
+    fn from(outcome: Result<T, OperationError>) -> Self {
         match outcome {
             Ok(fetched) => Self::Done(Ok(fetched)),
-            Err(Trouble::Failed(why) | Trouble::Lost(why)) => Self::Done(Err(why)),
-            Err(Trouble::Interrupted) => Self::Interrupted,
+            Err(OperationError::Failed(why) | OperationError::Lost(why)) => Self::Done(Err(why)),
+            Err(OperationError::Interrupted) => Self::Interrupted,
         }
     }
 }

@@ -44,7 +44,7 @@ const EXECUTED: [&str; 24] = [
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum FileAccess {
     /// To look at what is there.
     Read,
     /// To write there: a link that leads nowhere is refused.
@@ -54,7 +54,7 @@ pub(super) enum Use {
 }
 
 /// Where `given` leads below `root`, which is canonical.
-pub(super) fn resolve(root: &Path, given: &str, wanted: Use) -> Result<PathBuf, String> {
+pub(super) fn resolve(root: &Path, given: &str, wanted: FileAccess) -> Result<PathBuf, String> {
     check(given)?;
     let path = Path::new(given);
     let mut here = if path.is_absolute() { PathBuf::from("/") } else { root.to_owned() };
@@ -68,7 +68,7 @@ pub(super) fn resolve(root: &Path, given: &str, wanted: Use) -> Result<PathBuf, 
             Component::Normal(name) => {
                 here.push(name);
                 let last = components.peek().is_none();
-                if !(last && wanted == Use::Remove) {
+                if !(last && wanted == FileAccess::Remove) {
                     follow(&mut here, given, wanted)?;
                 }
             }
@@ -80,7 +80,7 @@ pub(super) fn resolve(root: &Path, given: &str, wanted: Use) -> Result<PathBuf, 
             root.display()
         ));
     };
-    if wanted != Use::Read {
+    if wanted != FileAccess::Read {
         may_change(below, given)?;
     } else if below.ends_with("raymond/key") {
         return Err(format!("the path `{given}` is a key of raymond's, which no workflow reads"));
@@ -99,7 +99,7 @@ fn check(given: &str) -> Result<(), String> {
 }
 
 /// Puts what a link leads to in its place.
-fn follow(here: &mut PathBuf, given: &str, wanted: Use) -> Result<(), String> {
+fn follow(here: &mut PathBuf, given: &str, wanted: FileAccess) -> Result<(), String> {
     let missing = |kind| matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory);
     let is_link = match std::fs::symlink_metadata(&*here) {
         Ok(found) => found.is_symlink(),
@@ -113,7 +113,7 @@ fn follow(here: &mut PathBuf, given: &str, wanted: Use) -> Result<(), String> {
     }
     match std::fs::canonicalize(&*here) {
         Ok(target) => *here = target,
-        Err(error) if missing(error.kind()) && wanted == Use::Read => {}
+        Err(error) if missing(error.kind()) && wanted == FileAccess::Read => {}
         Err(error) => {
             return Err(format!(
                 "the symbolic link {} of the path `{given}` leads nowhere: {error}",
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn what_stays_inside_is_found_however_it_is_named() {
         let Ground { root, .. } = &ground();
-        let read = |given: &str| resolve(root, given, Use::Read);
+        let read = |given: &str| resolve(root, given, FileAccess::Read);
         assert_eq!(read("a/b"), Ok(root.join("a/b")));
         assert_eq!(read("./a/../a//b/."), Ok(root.join("a/b")));
         assert_eq!(read("in/b"), Ok(root.join("a/b")));
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn what_leads_out_is_refused() {
         let Ground { root, outside, .. } = &ground();
-        for wanted in [Use::Read, Use::Write, Use::Remove] {
+        for wanted in [FileAccess::Read, FileAccess::Write, FileAccess::Remove] {
             for given in ["..", "../outside/secret", "a/../../outside", "out/secret", "/etc/passwd"]
             {
                 let why = resolve(root, given, wanted).expect_err(given);
@@ -203,15 +203,19 @@ mod tests {
             }
         }
         let absolute = outside.join("secret").display().to_string();
-        assert!(resolve(root, &absolute, Use::Read).is_err());
-        assert!(resolve(root, "out", Use::Write).is_err());
-        assert_eq!(resolve(root, "out", Use::Remove), Ok(root.join("out")), "the link is inside");
+        assert!(resolve(root, &absolute, FileAccess::Read).is_err());
+        assert!(resolve(root, "out", FileAccess::Write).is_err());
+        assert_eq!(
+            resolve(root, "out", FileAccess::Remove),
+            Ok(root.join("out")),
+            "the link is inside"
+        );
     }
 
     #[test]
     fn nothing_is_written_through_a_link_to_nowhere_or_among_the_runs() {
         let Ground { root, .. } = &ground();
-        let write = |given: &str| resolve(root, given, Use::Write);
+        let write = |given: &str| resolve(root, given, FileAccess::Write);
         for given in ["later", "dangling"] {
             let why = write(given).expect_err("refused");
             assert!(why.contains("leads nowhere"), "{why}");
@@ -220,7 +224,7 @@ mod tests {
             let why = write(given).expect_err("refused");
             assert!(why.contains("keeps its runs in"), "{why}");
         }
-        assert!(resolve(root, ".raymond/x", Use::Read).is_ok());
+        assert!(resolve(root, ".raymond/x", FileAccess::Read).is_ok());
         assert!(write("a/..").expect_err("refused").contains("the workspace itself"));
         assert!(write("  ").expect_err("refused").contains("is empty"));
         assert!(write("a\0b").expect_err("refused").contains("NUL"));
@@ -230,7 +234,7 @@ mod tests {
     fn a_loop_of_links_is_an_error_and_not_a_hang() {
         let Ground { root, .. } = &ground();
         symlink("round", root.join("round")).expect("linked");
-        let why = resolve(root, "round/x", Use::Read).expect_err("refused");
+        let why = resolve(root, "round/x", FileAccess::Read).expect_err("refused");
         assert!(why.contains("symbolic link"), "{why}");
     }
 }

@@ -7,24 +7,24 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::task::JoinError;
 
-use super::clone::Clone;
+use super::clone::GitClone;
 use super::config::{self, CONFIG, INDEX};
 use super::fetch::fetch;
 use super::files;
-use super::git::Git;
+use super::git::GitRunner;
 use super::glob::glob;
-use super::note::Note;
+use super::note::OperationNotes;
 use super::once::once;
-use super::outcome::{Looked, Performed, Trouble};
-use super::paths::{Use, resolve};
-use super::place::Place;
-use super::shared::{Shared, blocking};
+use super::outcome::{InspectionOutcome, OperationError, OperationOutcome};
+use super::paths::{FileAccess, resolve};
+use super::place::Workspace;
+use super::shared::{OperationContext, blocking};
 use super::sparing::spare;
 use super::{append, tools, work};
-use crate::domain::home::Home;
-use crate::domain::instance::Fetched;
-use crate::domain::operation::{Class, Operation};
-use crate::process::home::Homes;
+use crate::domain::home::WorkingDir;
+use crate::domain::instance::ActivityResult;
+use crate::domain::operation::{Operation, RecoveryClass};
+use crate::process::home::WorkingDirs;
 use crate::process::leftover;
 
 /// Files up to this size are read where one stands: another thread would cost more.
@@ -35,20 +35,20 @@ const LONGEST: Duration = Duration::from_mins(30);
 
 /// The workspace, with what is done in it.
 #[derive(Debug, Clone)]
-pub struct World(pub(super) Arc<Shared>);
+pub struct WorkspaceExecutor(pub(super) Arc<OperationContext>);
 
-impl World {
+impl WorkspaceExecutor {
     /// One at a place. Its root is taken as it leads there, without links.
     #[must_use]
-    pub fn new(place: Place) -> Self {
-        Self(Arc::new(Shared::new(place)))
+    pub fn new(place: Workspace) -> Self {
+        Self(Arc::new(OperationContext::new(place)))
     }
 
     /// The same world as it is from an agent's home, to which all that is done there is confined.
     ///
     /// # Errors
     /// Why nothing can be done there, and what to do.
-    pub fn at(&self, home: &Home) -> Result<Self, String> {
+    pub fn at(&self, home: &WorkingDir) -> Result<Self, String> {
         if home.is_usual() { Ok(self.clone()) } else { Ok(Self(Arc::new(self.0.at(home)?))) }
     }
 
@@ -60,31 +60,36 @@ impl World {
 
     /// The homes of all agents.
     #[must_use]
-    pub fn homes(&self) -> &Homes {
+    pub fn homes(&self) -> &WorkingDirs {
         &self.0.place.homes
     }
 
     /// The text of a file, of no more than so many bytes.
-    pub async fn text(&self, file: &str, most: u64) -> Looked<String> {
+    pub async fn text(&self, file: &str, most: u64) -> InspectionOutcome<String> {
         let file = file.to_owned();
-        let read = move |shared: &Shared| files::read_at_most(shared.root(), &file, most);
+        let read = move |shared: &OperationContext| files::read_at_most(shared.root(), &file, most);
         match blocking(&self.0, read).await {
-            Ok(text) => Looked::Done(text),
+            Ok(text) => InspectionOutcome::Done(text),
             Err(trouble) => Err(trouble).into(),
         }
     }
 
     /// Carries out an operation. `stem` is the name of this very one, fit for a file, and the same after
     /// a crash; `again` says that a runtime before this one may have begun it.
-    pub async fn perform(&self, stem: &str, operation: &Operation, again: bool) -> Performed {
+    pub async fn perform(
+        &self,
+        stem: &str,
+        operation: &Operation,
+        again: bool,
+    ) -> OperationOutcome {
         if self.0.is_stopped() {
-            return Performed::Interrupted;
+            return OperationOutcome::Interrupted;
         }
         if let Err(why) = spare(self.0.root(), &self.0.place.marker.dir, operation) {
-            return Trouble::Failed(why).into();
+            return OperationError::Failed(why).into();
         }
         if let Some(quick) = quick(&self.0, operation) {
-            return quick.map_err(Trouble::Failed).into();
+            return quick.map_err(OperationError::Failed).into();
         }
         if again {
             // What still runs of it would be in the way, and nobody hears it any more.
@@ -105,15 +110,26 @@ impl World {
         directories: &[String],
         branch: Option<&str>,
         again: bool,
-    ) -> Looked {
-        self.look(stem, again, work::bases(Git { shared: &self.0, stem }, directories, branch))
-            .await
+    ) -> InspectionOutcome {
+        self.look(
+            stem,
+            again,
+            work::bases(GitRunner { shared: &self.0, stem }, directories, branch),
+        )
+        .await
     }
 
     /// What has changed in a directory since a commit, as a diff: what is committed, staged, or neither,
     /// and new files that git does not ignore. Nothing of the repository is touched.
-    pub async fn changes(&self, stem: &str, directory: &str, base: &str, again: bool) -> Looked {
-        let changes = work::Changes { git: Git { shared: &self.0, stem }, directory, base };
+    pub async fn changes(
+        &self,
+        stem: &str,
+        directory: &str,
+        base: &str,
+        again: bool,
+    ) -> InspectionOutcome {
+        let changes =
+            work::WorkingDirDiff { git: GitRunner { shared: &self.0, stem }, directory, base };
         self.look(stem, again, changes.since()).await
     }
 
@@ -121,10 +137,10 @@ impl World {
         &self,
         stem: &str,
         again: bool,
-        look: impl Future<Output = Result<Fetched, Trouble>>,
-    ) -> Looked {
+        look: impl Future<Output = Result<ActivityResult, OperationError>>,
+    ) -> InspectionOutcome {
         if self.0.is_stopped() {
-            return Looked::Interrupted;
+            return InspectionOutcome::Interrupted;
         }
         if again {
             leftover::sweep(&self.0.place.marker, |process| process == stem).await;
@@ -138,9 +154,14 @@ impl World {
         self.0.stop();
     }
 
-    async fn long(&self, stem: &str, operation: &Operation, again: bool) -> Result<Value, Trouble> {
+    async fn long(
+        &self,
+        stem: &str,
+        operation: &Operation,
+        again: bool,
+    ) -> Result<Value, OperationError> {
         let shared = &self.0;
-        let git = Git { shared, stem };
+        let git = GitRunner { shared, stem };
         match operation {
             Operation::PythonModuleAvailable { module } => {
                 tools::has_module(shared, stem, module).await
@@ -151,7 +172,7 @@ impl World {
             Operation::GitPull { repo_path } => git.pull(repo_path, again).await,
             Operation::CloneRepo { url, dest, branch, depth } => {
                 let branch = branch.as_deref();
-                Clone { url, dest, branch, depth: *depth }.perform(shared, stem).await
+                GitClone { url, dest, branch, depth: *depth }.perform(shared, stem).await
             }
             Operation::WebFetch { url, allow_failure } => fetch(shared, url, *allow_failure).await,
             Operation::BashExec { command } => tools::shell(shared, stem, command, again).await,
@@ -159,18 +180,20 @@ impl World {
                 let work = own(shared, name, parameters);
                 let _permit = shared.permit().await?;
                 match class {
-                    Class::Uncertain => once(shared, stem, again, name, work).await,
-                    Class::Read | Class::Converges | Class::Guarded => work.await,
+                    RecoveryClass::Uncertain => once(shared, stem, again, name, work).await,
+                    RecoveryClass::Read | RecoveryClass::Converges | RecoveryClass::Guarded => {
+                        work.await
+                    }
                 }
             }
             Operation::AppendToFile { path, content } => {
-                let path = resolve(shared.root(), path, Use::Write)?;
+                let path = resolve(shared.root(), path, FileAccess::Write)?;
                 let turn = shared.turn(&path).await?;
                 let (content, stem) = (content.clone(), stem.to_owned());
-                let work = move |shared: &Shared| {
+                let work = move |shared: &OperationContext| {
                     let _turn = turn;
-                    let Place { steps, proofs, .. } = &*shared.place;
-                    let note = Note::of(steps, proofs, &stem);
+                    let Workspace { steps, proofs, .. } = &*shared.place;
+                    let note = OperationNotes::of(steps, proofs, &stem);
                     append::append(&path, &content, (steps, proofs), &note, again)
                 };
                 blocking(shared, work).await?
@@ -185,7 +208,7 @@ impl World {
                     _ => None,
                 };
                 let (operation, stem) = (on_disk.clone(), stem.to_owned());
-                let work = move |shared: &Shared| {
+                let work = move |shared: &OperationContext| {
                     let _turn = turn;
                     perform_on_disk(shared, &stem, operation)
                 };
@@ -196,7 +219,7 @@ impl World {
 }
 
 /// What takes no time worth another thread.
-fn quick(shared: &Shared, operation: &Operation) -> Option<Result<Value, String>> {
+fn quick(shared: &OperationContext, operation: &Operation) -> Option<Result<Value, String>> {
     let root = shared.root();
     let answer = match operation {
         Operation::ConfigExists => files::is_file(root, CONFIG),
@@ -208,7 +231,7 @@ fn quick(shared: &Shared, operation: &Operation) -> Option<Result<Value, String>
         }
         Operation::ToolAvailable { tool } => tools::is_available(shared, tool),
         Operation::ReadFile { path } => {
-            let found = resolve(root, path, Use::Read).ok()?;
+            let found = resolve(root, path, FileAccess::Read).ok()?;
             let is_small = |size: u64| size <= SMALL;
             let small = std::fs::metadata(found).is_ok_and(|file| is_small(file.len()));
             return small.then(|| files::read(root, path).map(Value::String));
@@ -219,7 +242,11 @@ fn quick(shared: &Shared, operation: &Operation) -> Option<Result<Value, String>
 }
 
 /// What reads and writes files, on a thread of its own.
-fn perform_on_disk(shared: &Shared, stem: &str, operation: Operation) -> Result<Value, String> {
+fn perform_on_disk(
+    shared: &OperationContext,
+    stem: &str,
+    operation: Operation,
+) -> Result<Value, String> {
     let root = shared.root();
     let done = |()| Value::Null;
     match operation {
@@ -250,10 +277,10 @@ fn perform_on_disk(shared: &Shared, stem: &str, operation: Operation) -> Result<
 
 /// An operation of a type that a program using the library has added.
 async fn own(
-    shared: &Shared,
+    shared: &OperationContext,
     name: &str,
     parameters: &Map<String, Value>,
-) -> Result<Value, Trouble> {
+) -> Result<Value, OperationError> {
     let unknown = || format!("this program has no type `{name}`: it was there when the run began");
     let own = shared.place.own.get(name).ok_or_else(unknown)?;
     let parameters = parameters.clone();

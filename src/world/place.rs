@@ -4,18 +4,18 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::gate::NameLookup;
-use super::registry::Registry;
+use super::registry::OwnTypeRegistry;
 use crate::domain::allowed_address::AllowedAddress;
-use crate::process::command::Marker;
-use crate::process::home::Homes;
+use crate::process::command::EnvironmentMarker;
+use crate::process::home::WorkingDirs;
 use crate::proof::StepProofs;
 
-/// What a [`World`](super::perform::World) is made from.
+/// What a [`World`](super::perform::WorkspaceExecutor) is made from.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct Workspace {
     /// The homes of the agents: the workspace, and their worktrees. Nothing outside an agent's own is read or
     /// written.
-    pub homes: Homes,
+    pub homes: WorkingDirs,
     /// The environment of the programs it runs, and of its requests' proxies: see [`passed_on`](crate::process::environment::passed_on).
     pub environment: Vec<(OsString, OsString)>,
     /// The run's directory for files of single steps, where the notes of operations are kept.
@@ -23,16 +23,16 @@ pub struct Place {
     /// What the notes are proven with.
     pub proofs: StepProofs,
     /// What its programs are found by.
-    pub marker: Marker,
+    pub marker: EnvironmentMarker,
     /// What pages may be fetched from besides the public internet.
     pub allowed_addresses: Vec<AllowedAddress>,
     /// How the names of hosts are looked up.
     pub lookup: NameLookup,
     /// The types that a program using the library has added.
-    pub own: Registry,
+    pub own: OwnTypeRegistry,
 }
 
-impl Place {
+impl Workspace {
     /// Where programs are looked for.
     #[must_use]
     pub fn path(&self) -> Option<&OsStr> {

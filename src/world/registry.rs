@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::domain::operation::Done;
+use crate::domain::operation::OperationResult;
 
 /// What an operation of such a type is while it goes on.
-pub type Performing = Pin<Box<dyn Future<Output = Done> + Send>>;
+pub type OwnTypeFuture = Pin<Box<dyn Future<Output = OperationResult> + Send>>;
 
 /// A type of operations of one's own.
 ///
@@ -18,24 +18,24 @@ pub type Performing = Pin<Box<dyn Future<Output = Done> + Send>>;
 /// run is stopped, or after half an hour. If it panics, the operation has failed.
 pub trait OwnType: Send + Sync {
     /// Performs one, with its parameters filled in.
-    fn perform(&self, parameters: Map<String, Value>) -> Performing;
+    fn perform(&self, parameters: Map<String, Value>) -> OwnTypeFuture;
 }
 
 impl<F, P> OwnType for F
 where
     F: Fn(Map<String, Value>) -> P + Send + Sync,
-    P: Future<Output = Done> + Send + 'static,
+    P: Future<Output = OperationResult> + Send + 'static,
 {
-    fn perform(&self, parameters: Map<String, Value>) -> Performing {
+    fn perform(&self, parameters: Map<String, Value>) -> OwnTypeFuture {
         Box::pin(self(parameters))
     }
 }
 
 /// Such types by their names.
 #[derive(Clone, Default)]
-pub struct Registry(BTreeMap<String, Arc<dyn OwnType>>);
+pub struct OwnTypeRegistry(BTreeMap<String, Arc<dyn OwnType>>);
 
-impl Registry {
+impl OwnTypeRegistry {
     /// Adds a type; one of the same name is replaced.
     pub fn add(&mut self, name: impl Into<String>, own: impl OwnType + 'static) {
         self.0.insert(name.into(), Arc::new(own));
@@ -53,7 +53,7 @@ impl Registry {
     }
 }
 
-impl fmt::Debug for Registry {
+impl fmt::Debug for OwnTypeRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }

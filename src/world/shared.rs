@@ -9,14 +9,16 @@ use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore, SemaphorePermit, watch};
 use tokio::task::spawn_blocking;
 
 use super::address::masked;
-use super::locks::Locks;
-use super::outcome::Trouble;
-use super::place::Place;
-use super::web::Web;
-use crate::domain::home::Home;
+use super::locks::PathLocks;
+use super::outcome::OperationError;
+use super::place::Workspace;
+use super::web::WebClient;
+use crate::domain::home::WorkingDir;
 use crate::process::command::locate;
 use crate::process::home::REPOSITORY;
-use crate::process::program::{Ended, Failure, Program, Said, environment};
+use crate::process::program::{
+    CapturedOutput, ProcessFailure, ProcessOutput, ProcessSpec, environment,
+};
 
 /// How many programs run, and pages are fetched, at a time.
 const AT_A_TIME: usize = 16;
@@ -26,26 +28,26 @@ const LINES: usize = 5;
 
 /// What the operations share.
 #[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) place: Arc<Place>,
+pub(super) struct OperationContext {
+    pub(super) place: Arc<Workspace>,
     /// The directory nothing outside of which is read or written.
     root: PathBuf,
     /// Whether that is in a worktree of an agent's own.
     in_tree: bool,
-    common: Arc<Common>,
+    common: Arc<SharedResources>,
 }
 
 /// What all agents of a run share, wherever they are at home.
 #[derive(Debug)]
-struct Common {
-    locks: Locks,
-    web: OnceCell<Web>,
+struct SharedResources {
+    locks: PathLocks,
+    web: OnceCell<WebClient>,
     permits: Semaphore,
     stopped: watch::Sender<bool>,
 }
 
 /// A program that an operation runs.
-pub(super) struct Run<'run> {
+pub(super) struct OperationProgram<'run> {
     /// The operation.
     pub(super) stem: &'run str,
     /// The program's name.
@@ -58,12 +60,12 @@ pub(super) struct Run<'run> {
     pub(super) kept: usize,
 }
 
-impl Shared {
-    pub(super) fn new(place: Place) -> Self {
+impl OperationContext {
+    pub(super) fn new(place: Workspace) -> Self {
         let root = place.homes.root();
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-        let common = Common {
-            locks: Locks::default(),
+        let common = SharedResources {
+            locks: PathLocks::default(),
             web: OnceCell::new(),
             permits: Semaphore::new(AT_A_TIME),
             stopped: watch::Sender::new(false),
@@ -72,7 +74,7 @@ impl Shared {
     }
 
     /// The same for an agent's home.
-    pub(super) fn at(&self, home: &Home) -> Result<Self, String> {
+    pub(super) fn at(&self, home: &WorkingDir) -> Result<Self, String> {
         let root = self.place.homes.directory(home)?;
         let root = root.canonicalize().unwrap_or(root);
         let (place, common) = (Arc::clone(&self.place), Arc::clone(&self.common));
@@ -84,7 +86,7 @@ impl Shared {
     }
 
     /// What pages are fetched by, made when it is first asked for.
-    pub(super) fn web(&self) -> &OnceCell<Web> {
+    pub(super) fn web(&self) -> &OnceCell<WebClient> {
         &self.common.web
     }
 
@@ -122,27 +124,30 @@ impl Shared {
     pub(super) async fn unless_stopped<T>(
         &self,
         work: impl Future<Output = T>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, OperationError> {
         tokio::select! {
             biased;
-            () = self.stopped() => Err(Trouble::Interrupted),
+            () = self.stopped() => Err(OperationError::Interrupted),
             done = work => Ok(done),
         }
     }
 
     /// Waits until nobody else is at a place.
-    pub(super) async fn turn(&self, path: &Path) -> Result<OwnedMutexGuard<()>, Trouble> {
+    pub(super) async fn turn(&self, path: &Path) -> Result<OwnedMutexGuard<()>, OperationError> {
         self.unless_stopped(self.common.locks.of(path)).await
     }
 
     /// Waits until not too many others are at work.
-    pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, Trouble> {
+    pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, OperationError> {
         let permit = self.unless_stopped(self.common.permits.acquire()).await?;
-        permit.map_err(|_| Trouble::Interrupted)
+        permit.map_err(|_| OperationError::Interrupted)
     }
 
     /// Runs a program to its end. Whoever does has a permit.
-    pub(super) async fn run(&self, run: Run<'_>) -> Result<Ended, Trouble> {
+    pub(super) async fn run(
+        &self,
+        run: OperationProgram<'_>,
+    ) -> Result<ProcessOutput, OperationError> {
         let found = locate(run.program, self.place.path()).and_then(|path| {
             // It is started in another directory than this one.
             std::path::absolute(path).ok()
@@ -150,7 +155,7 @@ impl Shared {
         let path = found.ok_or_else(|| {
             format!("there is no program `{}` on the PATH: install it", run.program)
         })?;
-        let program = Program {
+        let program = ProcessSpec {
             path,
             arguments: run.arguments,
             cwd: run.cwd,
@@ -159,28 +164,30 @@ impl Shared {
             kept: run.kept,
         };
         program.run(self.stopped()).await.map_err(|failure| match failure {
-            Failure::Stopped => Trouble::Interrupted,
-            Failure::TooLong { ref stderr, .. } => {
+            ProcessFailure::Stopped => OperationError::Interrupted,
+            ProcessFailure::TooLong { ref stderr, .. } => {
                 let said = complaint(stderr);
-                Trouble::Failed(format!("`{}` {failure}{said}", run.program))
+                OperationError::Failed(format!("`{}` {failure}{said}", run.program))
             }
-            Failure::NotStarted(_) => Trouble::Failed(format!("`{}` {failure}", run.program)),
+            ProcessFailure::NotStarted(_) => {
+                OperationError::Failed(format!("`{}` {failure}", run.program))
+            }
         })
     }
 }
 
 /// The end of what a program complains of, as it follows what is said of the program.
-pub(super) fn complaint(stderr: &Said) -> String {
+pub(super) fn complaint(stderr: &CapturedOutput) -> String {
     let said = masked(&stderr.last_lines(LINES));
     if said.is_empty() { said } else { format!(": {said}") }
 }
 
 /// Does something on a thread where waiting for a disk keeps nobody.
 pub(super) async fn blocking<T: Send + 'static>(
-    shared: &Arc<Shared>,
-    work: impl FnOnce(&Shared) -> T + Send + 'static,
-) -> Result<T, Trouble> {
+    shared: &Arc<OperationContext>,
+    work: impl FnOnce(&OperationContext) -> T + Send + 'static,
+) -> Result<T, OperationError> {
     let shared = Arc::clone(shared);
     let done = spawn_blocking(move || work(&shared)).await;
-    done.map_err(|error| Trouble::Failed(format!("it came to no end: {error}")))
+    done.map_err(|error| OperationError::Failed(format!("it came to no end: {error}")))
 }

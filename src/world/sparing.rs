@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::paths::{Use, resolve};
+use super::paths::{FileAccess, resolve};
 use crate::domain::operation::Operation;
 
 /// What raymond keeps in its directory, and how.
@@ -20,7 +20,7 @@ pub(super) fn spare(root: &Path, dir: &Path, operation: &Operation) -> Result<()
         let kept = dir.join(name);
         let kept = kept.canonicalize().unwrap_or(kept);
         let inside = path.starts_with(&kept) && !root.starts_with(&kept);
-        if inside || (wanted != Use::Read && kept.starts_with(&path)) {
+        if inside || (wanted != FileAccess::Read && kept.starts_with(&path)) {
             return Err(format!(
                 "the path `{given}` is in {}, which raymond keeps {what}: write elsewhere",
                 kept.display()
@@ -31,15 +31,15 @@ pub(super) fn spare(root: &Path, dir: &Path, operation: &Operation) -> Result<()
 }
 
 /// The path an operation changes, if it changes one that the graph names.
-fn changes(operation: &Operation) -> Option<(&str, Use)> {
+fn changes(operation: &Operation) -> Option<(&str, FileAccess)> {
     match operation {
         Operation::WriteFile { path, .. }
         | Operation::AppendToFile { path, .. }
         | Operation::CacheWebContent { dest: path, .. }
-        | Operation::CloneRepo { dest: path, .. } => Some((path, Use::Write)),
-        Operation::DeleteFile { path } => Some((path, Use::Remove)),
+        | Operation::CloneRepo { dest: path, .. } => Some((path, FileAccess::Write)),
+        Operation::DeleteFile { path } => Some((path, FileAccess::Remove)),
         Operation::CreateDirectory { path } | Operation::GitPull { repo_path: path } => {
-            Some((path, Use::Read))
+            Some((path, FileAccess::Read))
         }
         _ => None,
     }

@@ -16,28 +16,28 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::gate::NameLookup;
-use super::outcome::Performed;
-use super::perform::World;
-use super::place::Place;
-use super::registry::Registry;
+use super::outcome::OperationOutcome;
+use super::perform::WorkspaceExecutor;
+use super::place::Workspace;
+use super::registry::OwnTypeRegistry;
 use crate::domain::id::RunId;
-use crate::domain::operation::{Done, Operation};
-use crate::process::command::Marker;
-use crate::process::home::Homes;
+use crate::domain::operation::{Operation, OperationResult};
+use crate::process::command::EnvironmentMarker;
+use crate::process::home::WorkingDirs;
 use crate::proof::StepProofs;
 
 /// A workspace with its world.
 struct Ground {
     kept: tempfile::TempDir,
-    world: World,
+    world: WorkspaceExecutor,
 }
 
 impl Ground {
     fn new() -> Self {
-        Self::with(Registry::default(), &[])
+        Self::with(OwnTypeRegistry::default(), &[])
     }
 
-    fn with(own: Registry, variables: &[(&str, &str)]) -> Self {
+    fn with(own: OwnTypeRegistry, variables: &[(&str, &str)]) -> Self {
         let kept = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(kept.path().join("root")).expect("made");
         let world = world_at(kept.path(), own, variables);
@@ -48,11 +48,11 @@ impl Ground {
     fn allowing(allowed: &[&str], variables: &[(&str, &str)]) -> Self {
         let kept = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(kept.path().join("root")).expect("made");
-        let homes = Homes::new(kept.path().join("root"), kept.path().join("worktrees/world"));
-        let place = place_with(kept.path(), homes, Registry::default(), variables);
+        let homes = WorkingDirs::new(kept.path().join("root"), kept.path().join("worktrees/world"));
+        let place = place_with(kept.path(), homes, OwnTypeRegistry::default(), variables);
         let allowed_addresses =
             allowed.iter().map(|one| one.parse().expect("an address")).collect();
-        let world = World::new(Place { allowed_addresses, ..place });
+        let world = WorkspaceExecutor::new(Workspace { allowed_addresses, ..place });
         Self { kept, world }
     }
 
@@ -66,17 +66,17 @@ impl Ground {
 
     /// As after a crash: the same place, and nothing is known but what is on the disk.
     fn restart(&mut self) {
-        self.world = world_at(self.kept.path(), Registry::default(), &[]);
+        self.world = world_at(self.kept.path(), OwnTypeRegistry::default(), &[]);
     }
 
-    async fn perform(&self, stem: &str, operation: Value, again: bool) -> Performed {
+    async fn perform(&self, stem: &str, operation: Value, again: bool) -> OperationOutcome {
         let operation: Operation = serde_json::from_value(operation).expect("an operation");
         self.world.perform(stem, &operation, again).await
     }
 
-    async fn done(&self, operation: Value) -> Done {
+    async fn done(&self, operation: Value) -> OperationResult {
         match self.perform("main.1", operation, false).await {
-            Performed::Done(done) => done,
+            OperationOutcome::Done(done) => done,
             other => panic!("{other:?}"),
         }
     }
@@ -100,16 +100,26 @@ impl Ground {
     }
 }
 
-fn world_at(base: &Path, own: Registry, variables: &[(&str, &str)]) -> World {
-    let homes = Homes::new(base.join("root"), base.join("worktrees/world"));
+fn world_at(base: &Path, own: OwnTypeRegistry, variables: &[(&str, &str)]) -> WorkspaceExecutor {
+    let homes = WorkingDirs::new(base.join("root"), base.join("worktrees/world"));
     world_with(base, homes, own, variables)
 }
 
-fn world_with(base: &Path, homes: Homes, own: Registry, variables: &[(&str, &str)]) -> World {
-    World::new(place_with(base, homes, own, variables))
+fn world_with(
+    base: &Path,
+    homes: WorkingDirs,
+    own: OwnTypeRegistry,
+    variables: &[(&str, &str)],
+) -> WorkspaceExecutor {
+    WorkspaceExecutor::new(place_with(base, homes, own, variables))
 }
 
-fn place_with(base: &Path, homes: Homes, own: Registry, variables: &[(&str, &str)]) -> Place {
+fn place_with(
+    base: &Path,
+    homes: WorkingDirs,
+    own: OwnTypeRegistry,
+    variables: &[(&str, &str)],
+) -> Workspace {
     let fixed = [
         ("PATH", "/usr/local/bin:/usr/bin:/bin"),
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -119,14 +129,17 @@ fn place_with(base: &Path, homes: Homes, own: Registry, variables: &[(&str, &str
     ];
     let is_fixed = |(name, _): &&(&str, &str)| !variables.iter().any(|(other, _)| other == name);
     let variables = fixed.iter().filter(is_fixed).chain(variables);
-    Place {
+    Workspace {
         homes,
         environment: variables
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect(),
         proofs: StepProofs::default(),
         steps: base.join("steps"),
-        marker: Marker { run: RunId::parse("world").expect("an id"), dir: base.to_owned() },
+        marker: EnvironmentMarker {
+            run: RunId::parse("world").expect("an id"),
+            dir: base.to_owned(),
+        },
         allowed_addresses: vec!["127.0.0.1".parse().expect("an address")],
         lookup: NameLookup::by(|name| Box::pin(async move { known(&name) })),
         own,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::once::once;
-use super::outcome::Trouble;
-use super::shared::{Run, Shared, complaint};
+use super::outcome::OperationError;
+use super::shared::{OperationContext, OperationProgram, complaint};
 use crate::process::command::locate;
-use crate::process::verdict::Exit;
+use crate::process::verdict::ProcessExit;
 
 /// How long a command may take.
 const LONGEST: Duration = Duration::from_mins(30);
@@ -43,7 +43,7 @@ for part in sys.argv[1].split('.'):
 ";
 
 /// Whether a program is on the PATH.
-pub(super) fn is_available(shared: &Shared, tool: &str) -> Result<bool, String> {
+pub(super) fn is_available(shared: &OperationContext, tool: &str) -> Result<bool, String> {
     if tool.trim().is_empty() || tool.contains(['/', '\0']) {
         return Err(format!("{tool:?} is no name of a program on the PATH"));
     }
@@ -52,10 +52,10 @@ pub(super) fn is_available(shared: &Shared, tool: &str) -> Result<bool, String> 
 
 /// Whether python3 can import a module. Without python3 it cannot.
 pub(super) async fn has_module(
-    shared: &Shared,
+    shared: &OperationContext,
     stem: &str,
     module: &str,
-) -> Result<Value, Trouble> {
+) -> Result<Value, OperationError> {
     let is_name = |part: &str| {
         let letter = |c: char| c == '_' || c.is_alphanumeric();
         part.chars().all(letter) && part.chars().next().is_some_and(|c| !c.is_numeric())
@@ -68,7 +68,7 @@ pub(super) async fn has_module(
     if !is_available(shared, "python3")? {
         return Ok(Value::Bool(false));
     }
-    let run = Run {
+    let run = OperationProgram {
         stem,
         program: "python3",
         arguments: ["-c", FIND, module].map(Into::into).into(),
@@ -80,8 +80,8 @@ pub(super) async fn has_module(
     let _permit = shared.permit().await?;
     let ended = shared.run(run).await?;
     match ended.exit {
-        Exit::Code(0) => Ok(Value::Bool(true)),
-        Exit::Code(1) if ended.stderr.last_lines(1).is_empty() => Ok(Value::Bool(false)),
+        ProcessExit::Code(0) => Ok(Value::Bool(true)),
+        ProcessExit::Code(1) if ended.stderr.last_lines(1).is_empty() => Ok(Value::Bool(false)),
         exit => {
             let said = complaint(&ended.stderr);
             Err(format!("python3 cannot look for `{module}`: it {exit}{said}").into())
@@ -91,16 +91,16 @@ pub(super) async fn has_module(
 
 /// What a shell makes of a command: `{exit_code, stdout, stderr}`.
 pub(super) async fn shell(
-    shared: &Arc<Shared>,
+    shared: &Arc<OperationContext>,
     stem: &str,
     command: &str,
     again: bool,
-) -> Result<Value, Trouble> {
+) -> Result<Value, OperationError> {
     if command.trim().is_empty() {
         return Err("the command is empty".to_owned().into());
     }
     let what = format!("the command `{}`", shown(command));
-    let run = Run {
+    let run = OperationProgram {
         stem,
         program: "sh",
         arguments: ["-c", command].map(Into::into).into(),
@@ -111,7 +111,7 @@ pub(super) async fn shell(
     };
     let work = async {
         let ended = shared.run(run).await?;
-        if ended.exit != Exit::Code(0) {
+        if ended.exit != ProcessExit::Code(0) {
             let said = complaint(&ended.stderr);
             return Err(format!("{what} {}{said}", ended.exit).into());
         }

@@ -1,6 +1,6 @@
 //! The worktrees of agents: made before an agent's first turn, looked at, and removed without losing work.
 //!
-//! A [mark](crate::process::home::Mark) is durable before git begins with one, so that a branch of somebody else's is never taken, and
+//! A [mark](crate::process::home::WorktreeRecord) is durable before git begins with one, so that a branch of somebody else's is never taken, and
 //! what a git that was killed left half made is known to be raymond's own and made again. The commands that
 //! change one repository come one after another, and no hook of it runs.
 
@@ -14,31 +14,31 @@ use std::path::Path;
 
 use tokio::task::JoinSet;
 
-use self::look::Looking;
-pub use self::look::Sight;
-use self::make::Making;
-pub use self::remove::Removed;
-use self::remove::Removing;
-use self::repository::Repository;
-use super::git::{Git, refusal};
-use super::outcome::{Looked, Trouble};
-use super::perform::World;
+pub use self::look::WorktreeInspection;
+use self::look::WorktreeInspector;
+use self::make::WorktreeCreator;
+pub use self::remove::RemovedWorktree;
+use self::remove::WorktreeRemover;
+use self::repository::GitRepository;
+use super::git::{GitRunner, refusal};
+use super::outcome::{InspectionOutcome, OperationError};
+use super::perform::WorkspaceExecutor;
 use crate::domain::id::AgentId;
-use crate::domain::worktree::Stay;
-use crate::process::home::{Mark, Stage};
+use crate::domain::worktree::KeepReason;
+use crate::process::home::{WorktreeRecord, WorktreeStage};
 use crate::process::leftover;
-use crate::process::program::Ended;
-use crate::process::verdict::Exit;
+use crate::process::program::ProcessOutput;
+use crate::process::verdict::ProcessExit;
 
-impl World {
+impl WorkspaceExecutor {
     /// The commit that its directory is at. `stem` names who asks, fit for a file.
-    pub async fn head(&self, stem: &str) -> Looked<String> {
+    pub async fn head(&self, stem: &str) -> InspectionOutcome<String> {
         if self.0.is_stopped() {
-            return Looked::Interrupted;
+            return InspectionOutcome::Interrupted;
         }
-        let git = Git { shared: &self.0, stem };
+        let git = GitRunner { shared: &self.0, stem };
         let head = async {
-            let repository = Repository::of(git, self.root()).await?;
+            let repository = GitRepository::of(git, self.root()).await?;
             repository.head(git).await
         };
         head.await.into()
@@ -46,15 +46,15 @@ impl World {
 
     /// Sees to it that an agent's worktree is there: it is made at `base`, or else at the commit that the
     /// nearest of its ancestors with a worktree is at, or else the run's own directory.
-    pub async fn worktree(&self, agent: &AgentId, base: Option<&str>) -> Looked<()> {
+    pub async fn worktree(&self, agent: &AgentId, base: Option<&str>) -> InspectionOutcome<()> {
         if self.0.is_stopped() {
-            return Looked::Interrupted;
+            return InspectionOutcome::Interrupted;
         }
         let stem = format!("{}.worktree", agent.file_name());
-        let git = Git { shared: &self.0, stem: &stem };
-        let made = Making { git, agent, base }.make().await;
+        let git = GitRunner { shared: &self.0, stem: &stem };
+        let made = WorktreeCreator { git, agent, base }.make().await;
         let told = |trouble| match trouble {
-            Trouble::Failed(why) => Trouble::Failed(format!(
+            OperationError::Failed(why) => OperationError::Failed(format!(
                 "cannot make the worktree of the agent {agent} at {}: {why}",
                 self.0.place.homes.tree(agent).display()
             )),
@@ -64,23 +64,27 @@ impl World {
     }
 
     /// All worktrees of the run, and what is to be seen of each, or why nothing is.
-    pub async fn trees(&self) -> Looked<Vec<(Mark, Result<Sight, String>)>> {
+    pub async fn trees(
+        &self,
+    ) -> InspectionOutcome<Vec<(WorktreeRecord, Result<WorktreeInspection, String>)>> {
         self.all().await.into()
     }
 
-    async fn all(&self) -> Result<Vec<(Mark, Result<Sight, String>)>, Trouble> {
+    async fn all(
+        &self,
+    ) -> Result<Vec<(WorktreeRecord, Result<WorktreeInspection, String>)>, OperationError> {
         let marks = self.0.place.homes.marks()?;
         if marks.is_empty() {
             return Ok(Vec::new());
         }
-        let git = Git { shared: &self.0, stem: LOOKS };
-        let repository = Repository::of(git, self.0.place.homes.root()).await?;
+        let git = GitRunner { shared: &self.0, stem: LOOKS };
+        let repository = GitRepository::of(git, self.0.place.homes.root()).await?;
         let mut looks = JoinSet::new();
         for (number, mark) in marks.into_iter().enumerate() {
             let (world, repository) = (self.clone(), repository.clone());
             looks.spawn(async move {
-                let git = Git { shared: &world.0, stem: LOOKS };
-                let look = Looking { git, repository: &repository, mark: &mark };
+                let git = GitRunner { shared: &world.0, stem: LOOKS };
+                let look = WorktreeInspector { git, repository: &repository, mark: &mark };
                 (number, look.look().await, mark)
             });
         }
@@ -89,8 +93,8 @@ impl World {
             let (number, look, mark) = look.map_err(|error| error.to_string())?;
             let look = match look {
                 Ok(sight) => Ok(sight),
-                Err(Trouble::Interrupted) => return Err(Trouble::Interrupted),
-                Err(Trouble::Failed(why) | Trouble::Lost(why)) => Err(why),
+                Err(OperationError::Interrupted) => return Err(OperationError::Interrupted),
+                Err(OperationError::Failed(why) | OperationError::Lost(why)) => Err(why),
             };
             seen.push((number, (mark, look)));
         }
@@ -105,19 +109,19 @@ impl World {
         agent: &AgentId,
         live: bool,
         all: bool,
-    ) -> Looked<Result<Removed, Stay>> {
+    ) -> InspectionOutcome<Result<RemovedWorktree, KeepReason>> {
         let removed = async {
             let homes = &self.0.place.homes;
             let _turn = self.0.turn(&homes.mark_file(agent)).await?;
-            let Some(mark) = homes.mark(agent)? else { return Ok(Ok(Removed::default())) };
+            let Some(mark) = homes.mark(agent)? else { return Ok(Ok(RemovedWorktree::default())) };
             let stem = format!("{}.worktree", agent.file_name());
-            if mark.stage != Stage::Ready {
+            if mark.stage != WorktreeStage::Ready {
                 leftover::sweep(&self.0.place.marker, |process| process == stem).await;
             }
-            let git = Git { shared: &self.0, stem: &stem };
-            let repository = Repository::of(git, homes.root()).await?;
+            let git = GitRunner { shared: &self.0, stem: &stem };
+            let repository = GitRepository::of(git, homes.root()).await?;
             let _turn = self.0.turn(&repository.common).await?;
-            Removing { git, repository: &repository, live, all }.remove(mark).await
+            WorktreeRemover { git, repository: &repository, live, all }.remove(mark).await
         };
         removed.await.into()
     }
@@ -127,9 +131,9 @@ impl World {
 const LOOKS: &str = "worktrees";
 
 /// What git said, if it has nothing to complain of.
-fn well(words: &[&str], ended: Ended) -> Result<Ended, Trouble> {
+fn well(words: &[&str], ended: ProcessOutput) -> Result<ProcessOutput, OperationError> {
     match ended.exit {
-        Exit::Code(0) => Ok(ended),
+        ProcessExit::Code(0) => Ok(ended),
         _ => Err(refusal(words, &ended).into()),
     }
 }

@@ -14,8 +14,8 @@ use reqwest::{Client, NoProxy, Proxy, Response, Url};
 
 use super::address::masked;
 use super::gate::{AddressGate, RefusedAddress};
-use super::outcome::Trouble;
-use super::place::Place;
+use super::outcome::OperationError;
+use super::place::Workspace;
 
 /// How long a page may take, with all that leads to it.
 const LONGEST: Duration = Duration::from_mins(1);
@@ -30,7 +30,7 @@ const REDIRECTS: usize = 10;
 const AGENT: &str = concat!("raymond/", env!("CARGO_PKG_VERSION"));
 
 /// What a page is, but for its content.
-pub(super) struct Head {
+pub(super) struct ResponseHead {
     pub(super) status: u16,
     pub(super) url: String,
 }
@@ -63,9 +63,9 @@ impl From<reqwest::Error> for GetError {
 
 /// Asks for a page, and for the one that it leads on to. Each is judged before it is asked for.
 pub(super) async fn get(
-    web: &Web,
+    web: &WebClient,
     mut url: Url,
-) -> Result<(Head, Result<String, String>), GetError> {
+) -> Result<(ResponseHead, Result<String, String>), GetError> {
     for _ in 0..=REDIRECTS {
         let proxied = web.schemes_by_proxy.iter().any(|&scheme| scheme == url.scheme());
         web.gate.check(&url, proxied).await.map_err(GetError::Refused)?;
@@ -74,8 +74,10 @@ pub(super) async fn get(
             url = next.map_err(GetError::Failed)?;
             continue;
         }
-        let head =
-            Head { status: response.status().as_u16(), url: masked(response.url().as_str()) };
+        let head = ResponseHead {
+            status: response.status().as_u16(),
+            url: masked(response.url().as_str()),
+        };
         return Ok((head, read(response).await));
     }
     Err(GetError::Failed(format!("too many redirects: more than {REDIRECTS}")))
@@ -150,21 +152,21 @@ pub(super) fn check(given: &str) -> Result<Url, String> {
 
 /// What pages are fetched by.
 #[derive(Debug)]
-pub(super) struct Web {
+pub(super) struct WebClient {
     client: Client,
     gate: AddressGate,
     /// The schemes of URLs that a proxy may be asked for.
     schemes_by_proxy: Vec<&'static str>,
 }
 
-pub(super) async fn client(place: Arc<Place>) -> Result<Web, Trouble> {
+pub(super) async fn client(place: Arc<Workspace>) -> Result<WebClient, OperationError> {
     // Certificates are read from the disk.
     let made = tokio::task::spawn_blocking(move || make_client(&place)).await;
     let made = made.map_err(|error| error.to_string()).and_then(|made| made);
-    made.map_err(|why| Trouble::Failed(format!("cannot fetch anything: {why}")))
+    made.map_err(|why| OperationError::Failed(format!("cannot fetch anything: {why}")))
 }
 
-fn make_client(place: &Place) -> Result<Web, String> {
+fn make_client(place: &Workspace) -> Result<WebClient, String> {
     let mut roots = rustls::RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -189,7 +191,7 @@ fn make_client(place: &Place) -> Result<Web, String> {
         builder = builder.proxy(proxy.proxy);
     }
     let client = builder.build().map_err(|error| chain(&error))?;
-    Ok(Web { client, gate, schemes_by_proxy })
+    Ok(WebClient { client, gate, schemes_by_proxy })
 }
 
 /// A proxy that the environment names.
@@ -200,7 +202,7 @@ struct NamedProxy {
 }
 
 /// The proxies that the environment names, each for its scheme before the one for all.
-fn proxies(place: &Place) -> Result<Vec<NamedProxy>, String> {
+fn proxies(place: &Workspace) -> Result<Vec<NamedProxy>, String> {
     let value = |name: &str| {
         let found = place.variable(name).or_else(|| place.variable(&name.to_ascii_uppercase()));
         found.and_then(|value| value.to_str()).filter(|value| !value.is_empty())

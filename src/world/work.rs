@@ -15,14 +15,14 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::git::{Git, is_object, refusal};
-use super::outcome::Trouble;
-use super::paths::{Use, resolve};
-use super::shared::{Shared, blocking};
-use crate::domain::instance::Fetched;
+use super::git::{GitRunner, is_object, refusal};
+use super::outcome::OperationError;
+use super::paths::{FileAccess, resolve};
+use super::shared::{OperationContext, blocking};
+use crate::domain::instance::ActivityResult;
 use crate::process::command::locate;
-use crate::process::program::{Ended, Said};
-use crate::process::verdict::Exit;
+use crate::process::program::{CapturedOutput, ProcessOutput};
+use crate::process::verdict::ProcessExit;
 
 /// How long a diff may be.
 const LONGEST: usize = 1024 * 1024;
@@ -68,10 +68,10 @@ const OWN: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
 
 /// The commits of directories.
 pub(super) async fn bases(
-    git: Git<'_>,
+    git: GitRunner<'_>,
     directories: &[String],
     branch: Option<&str>,
-) -> Result<Fetched, Trouble> {
+) -> Result<ActivityResult, OperationError> {
     let mut bases = BTreeMap::new();
     let is_there = locate("git", git.shared.place.path()).is_some();
     for directory in directories {
@@ -81,13 +81,17 @@ pub(super) async fn bases(
         let base = base.map_err(|trouble| told(trouble, "find the commit of", directory))?;
         bases.insert(directory.clone(), base);
     }
-    Ok(Fetched::Bases(bases))
+    Ok(ActivityResult::Bases(bases))
 }
 
-async fn base(git: Git<'_>, path: &Path, branch: Option<&str>) -> Result<Option<String>, Trouble> {
+async fn base(
+    git: GitRunner<'_>,
+    path: &Path,
+    branch: Option<&str>,
+) -> Result<Option<String>, OperationError> {
     let words = ["rev-parse", "--is-inside-work-tree"];
     let ended = git.look(path, &words).await?;
-    if ended.exit != Exit::Code(0) {
+    if ended.exit != ProcessExit::Code(0) {
         let said = ended.stderr.last_lines(1);
         let is_none = said.contains("not a git repository");
         return if is_none { Ok(None) } else { Err(refusal(&words, &ended).into()) };
@@ -107,7 +111,7 @@ async fn base(git: Git<'_>, path: &Path, branch: Option<&str>) -> Result<Option<
             let why = format!(
                 "there is no branch and no commit `{name}`; --branch names what work is compared with"
             );
-            return Err(Trouble::Failed(why));
+            return Err(OperationError::Failed(why));
         }
         (None, _) => {}
     }
@@ -116,28 +120,28 @@ async fn base(git: Git<'_>, path: &Path, branch: Option<&str>) -> Result<Option<
 }
 
 /// What has changed.
-pub(super) struct Changes<'changes> {
-    pub(super) git: Git<'changes>,
+pub(super) struct WorkingDirDiff<'changes> {
+    pub(super) git: GitRunner<'changes>,
     pub(super) directory: &'changes str,
     /// The commit, or the empty tree.
     pub(super) base: &'changes str,
 }
 
 /// A copy of a repository's index, and where the objects are.
-struct Copy {
+struct IndexCopy {
     place: PathBuf,
     objects: PathBuf,
 }
 
-impl Changes<'_> {
+impl WorkingDirDiff<'_> {
     /// The diff.
-    pub(super) async fn since(&self) -> Result<Fetched, Trouble> {
+    pub(super) async fn since(&self) -> Result<ActivityResult, OperationError> {
         let diff = self.look().await;
         let told = |trouble| told(trouble, "tell what has changed in", self.directory);
-        diff.map(Fetched::Changes).map_err(told)
+        diff.map(ActivityResult::Changes).map_err(told)
     }
 
-    async fn look(&self) -> Result<String, Trouble> {
+    async fn look(&self) -> Result<String, OperationError> {
         if !is_object(self.base) {
             return Err(format!("{:?} is no commit", self.base).into());
         }
@@ -152,17 +156,17 @@ impl Changes<'_> {
         let fresh = place.clone();
         let copied = blocking(shared, move |_| copy(&index, &fresh)).await?;
         copied.map_err(|error| format!("cannot copy its index to {}: {error}", place.display()))?;
-        let copy = Copy { place, objects };
+        let copy = IndexCopy { place, objects };
         let diff = self.diff(&path, &copy).await;
         let _ = std::fs::remove_dir_all(&copy.place);
         diff
     }
 
-    async fn ask(&self, path: &Path, words: &[&str]) -> Result<String, Trouble> {
+    async fn ask(&self, path: &Path, words: &[&str]) -> Result<String, OperationError> {
         self.git.ask(path, words).await
     }
 
-    async fn diff(&self, path: &Path, copy: &Copy) -> Result<String, Trouble> {
+    async fn diff(&self, path: &Path, copy: &IndexCopy) -> Result<String, OperationError> {
         let shown = shown(self.git.shared, path);
         let add = |more: &'static [&'static str]| {
             let words = ["add", "--intent-to-add", "--ignore-errors"].iter().chain(more);
@@ -171,19 +175,19 @@ impl Changes<'_> {
         // Files beyond a sparse checkout are only taken if that is said, and an older git cannot be told.
         let mut words = add(&["--sparse"]);
         let mut ended = self.with(path, copy, &words, KEPT).await?;
-        if ended.exit == Exit::Code(129) {
+        if ended.exit == ProcessExit::Code(129) {
             words = add(&[]);
             ended = self.with(path, copy, &words, KEPT).await?;
         }
         // 1: some of them cannot be added, such as a repository without commits; the others are.
-        if !matches!(ended.exit, Exit::Code(0 | 1)) {
+        if !matches!(ended.exit, ProcessExit::Code(0 | 1)) {
             return Err(refusal(&words, &ended).into());
         }
         let words = DIFF.iter().chain([&self.base]).map(OsString::from);
         let words: Vec<OsString> = words.chain(shown).collect();
         let ended = self.with(path, copy, &words, LONGEST).await?;
         match ended.exit {
-            Exit::Code(0) => Ok(bounded(&ended.stdout)),
+            ProcessExit::Code(0) => Ok(bounded(&ended.stdout)),
             _ => Err(refusal(&words, &ended).into()),
         }
     }
@@ -192,10 +196,10 @@ impl Changes<'_> {
     async fn with(
         &self,
         path: &Path,
-        copy: &Copy,
+        copy: &IndexCopy,
         words: &[OsString],
         kept: usize,
-    ) -> Result<Ended, Trouble> {
+    ) -> Result<ProcessOutput, OperationError> {
         let own = [
             ("GIT_INDEX_FILE", copy.place.join("index").into_os_string()),
             ("GIT_OBJECT_DIRECTORY", copy.place.join("objects").into_os_string()),
@@ -210,16 +214,18 @@ impl Changes<'_> {
 }
 
 fn resolve_directory(root: &Path, given: &str) -> Result<PathBuf, String> {
-    if given.is_empty() { Ok(root.to_owned()) } else { resolve(root, given, Use::Read) }
+    if given.is_empty() { Ok(root.to_owned()) } else { resolve(root, given, FileAccess::Read) }
 }
 
-fn told(trouble: Trouble, doing: &str, directory: &str) -> Trouble {
+fn told(trouble: OperationError, doing: &str, directory: &str) -> OperationError {
     let place = match directory {
         "" => "the workspace".to_owned(),
         directory => format!("`{directory}`"),
     };
     match trouble {
-        Trouble::Failed(why) => Trouble::Failed(format!("cannot {doing} {place}: {why}")),
+        OperationError::Failed(why) => {
+            OperationError::Failed(format!("cannot {doing} {place}: {why}"))
+        }
         other => other,
     }
 }
@@ -243,7 +249,7 @@ fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
 }
 
 /// The files of a directory but for what raymond keeps there.
-fn shown(shared: &Shared, path: &Path) -> Vec<OsString> {
+fn shown(shared: &OperationContext, path: &Path) -> Vec<OsString> {
     let usual = ["--", ".", ":(exclude,icase,glob)**/.raymond/**"].map(OsString::from);
     let own = OWN.iter().filter_map(|name| {
         let own = shared.place.marker.dir.join(name);
@@ -268,7 +274,7 @@ fn quoted(path: &OsStr) -> OsString {
 }
 
 /// A diff of a length that a prompt can take: of a longer one the beginning, and that it is that.
-fn bounded(said: &Said) -> String {
+fn bounded(said: &CapturedOutput) -> String {
     let (beginning, more) = said.beginning();
     if more == 0 {
         return said.text();

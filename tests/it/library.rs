@@ -8,8 +8,8 @@ use std::time::Duration;
 use actix::{Actor, Context, Handler};
 use raymond::domain::id::{AgentId, StateName};
 use raymond::domain::money::Usd;
-use raymond::domain::run::{Ending, Pause};
-use raymond::domain::settings::Answerer;
+use raymond::domain::run::{AgentEnding, PauseReason};
+use raymond::domain::settings::AnswererKind;
 use raymond::{Published, Runtime};
 
 use crate::support::Test;
@@ -44,7 +44,7 @@ fn a_cost_budget() {
     let (flow, dir) = paths(&test);
     let outcome = budget::run(&flow, &dir, Usd::from_dollars(0.01)).expect("a run");
     let [main] = outcome.run.finished.as_slice() else { panic!("{:?}", outcome.run) };
-    let Ending::Error(error) = &main.ending else { panic!("{main:?}") };
+    let AgentEnding::Error(error) = &main.ending else { panic!("{main:?}") };
     assert_eq!(
         error,
         "in NEXT.md: the plug-in budget did not let its turn start: $0.01 of $0.01 spent"
@@ -116,7 +116,7 @@ fn one_that_is_behind_at_the_end_is_still_told_the_rest() {
     let builder =
         Runtime::builder().workflow(&flow).dir(&dir).user_state(format!("{dir}/../state"));
     let outcome = builder
-        .configure(|settings| settings.answerer = Answerer::Scripted)
+        .configure(|settings| settings.answerer = AnswererKind::Scripted)
         .observer("eager", eager)
         .observer("late", late)
         .run_here()
@@ -144,12 +144,12 @@ fn a_run_that_paused_goes_on_with_more() {
     let paused = builder()
         .workflow(&flow)
         .configure(move |settings| {
-            settings.answerer = Answerer::Scripted;
+            settings.answerer = AnswererKind::Scripted;
             settings.budget_usd = limit(0.01);
         })
         .run_here()
         .expect("a run");
-    assert!(matches!(paused.pause(), Some(Pause::Budget { .. })), "{:?}", paused.pause());
+    assert!(matches!(paused.pause(), Some(PauseReason::Budget { .. })), "{:?}", paused.pause());
     let id = paused.run.workflow_id.to_string();
     let more = move |dollars| {
         let id = id.clone();

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use clap::CommandFactory;
 use raymond::cli::args::Cli;
-use raymond::cli::exit::Exit;
-use raymond::domain::transition::Tag;
+use raymond::cli::exit::CliExitCode;
+use raymond::domain::transition::TagName;
 use raymond::language::tag;
 
 use crate::support::Test;
@@ -32,13 +32,13 @@ fn table(heading: &str) -> Vec<Vec<String>> {
 fn the_exit_codes_are_those_of_the_code() {
     let listed: Vec<u8> =
         table("exit code").iter().map(|row| row[0].parse().expect("a code is a number")).collect();
-    assert_eq!(listed, Exit::ALL.map(Exit::code));
+    assert_eq!(listed, CliExitCode::ALL.map(CliExitCode::code));
 }
 
 #[test]
 fn the_tags_are_those_of_the_code_and_can_be_read() {
     let rows = table("tag");
-    let listed: Vec<Tag> = rows
+    let listed: Vec<TagName> = rows
         .iter()
         .map(|row| {
             let reading = tag::find(row[0].trim_matches('`'));
@@ -46,7 +46,7 @@ fn the_tags_are_those_of_the_code_and_can_be_read() {
             transition.tag()
         })
         .collect();
-    assert_eq!(listed, Tag::ALL);
+    assert_eq!(listed, TagName::ALL);
 }
 
 #[test]

@@ -5,18 +5,25 @@
 
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
-use super::{Agent, Terms, Work};
+use super::{AgentActor, AgentWork, TurnContext};
 use crate::actor::adviser::consult;
-use crate::actor::message::Recall;
-use crate::domain::consult::{Asked, Opinion, Question, Start, Verdict, strictest};
-use crate::domain::decide::{Judgement, Report};
+use crate::actor::message::CancelConsult;
+use crate::domain::consult::{
+    ConsultVerdict, Consultation, PluginVerdict, TransitionQuery, TurnStartQuery, strictest,
+};
+use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::turn::StepInput;
 use crate::language::prompt::step;
 
-impl Agent {
+impl AgentActor {
     /// Starts a turn, unless a plug-in has something against it.
-    pub(super) fn consult_before(&mut self, input: StepInput, terms: Terms, ctx: &mut Ctx<Self>) {
-        let question = Question::Start(Start {
+    pub(super) fn consult_before(
+        &mut self,
+        input: StepInput,
+        terms: TurnContext,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let question = Consultation::Start(TurnStartQuery {
             turn: input.turn.clone(),
             state: input.state.clone(),
             model: input.model.clone(),
@@ -26,20 +33,28 @@ impl Agent {
             if strictest(opinions.clone()).is_none() {
                 return this.start(input, terms, ctx);
             }
-            let report = Report { judgement: Judgement::NotStarted, ..Report::empty(input.turn) };
+            let report = TurnReport {
+                judgement: TurnJudgement::NotStarted,
+                ..TurnReport::empty(input.turn)
+            };
             this.report_with(report, opinions, &terms, ctx);
         });
     }
 
     /// Reports what came of a turn, with what plug-ins say to the transition.
-    pub(super) fn consult_after(&mut self, report: Report, terms: &Terms, ctx: &mut Ctx<Self>) {
-        let Judgement::Accepted(accepted) = &report.judgement else {
+    pub(super) fn consult_after(
+        &mut self,
+        report: TurnReport,
+        terms: &TurnContext,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let TurnJudgement::Accepted(accepted) = &report.judgement else {
             return self.report(report);
         };
         if self.context.advisers.is_empty() {
             return self.report_with(report, Vec::new(), terms, ctx);
         }
-        let question = Question::Transition(Asked {
+        let question = Consultation::Transition(TransitionQuery {
             turn: report.turn.clone(),
             state: terms.state.clone(),
             transition: accepted.transition.clone(),
@@ -54,9 +69,9 @@ impl Agent {
 
     fn consult(
         &mut self,
-        question: Question,
+        question: Consultation,
         ctx: &mut Ctx<Self>,
-        then: impl FnOnce(&mut Self, Vec<Opinion>, &mut Ctx<Self>) + 'static,
+        then: impl FnOnce(&mut Self, Vec<PluginVerdict>, &mut Ctx<Self>) + 'static,
     ) {
         let turn = question.turn().clone();
         let context = std::rc::Rc::clone(&self.context);
@@ -66,12 +81,12 @@ impl Agent {
             let opinions = opinions.collect();
             then(this, opinions, ctx);
         }));
-        self.work = Work::Consulting { turn, asking };
+        self.work = AgentWork::Consulting { turn, asking };
     }
 
     /// Whether what a plug-in says can be done: the states it names have to be there.
-    fn is_possible(&self, opinion: &Opinion) -> bool {
-        let Verdict::Override { transition, .. } = &opinion.verdict else { return true };
+    fn is_possible(&self, opinion: &PluginVerdict) -> bool {
+        let ConsultVerdict::Override { transition, .. } = &opinion.verdict else { return true };
         let checked = step::check(transition, &*self.context.source);
         if let Err(violation) = &checked {
             tracing::warn!(agent = %self.id, "what the plug-in {} wants is not possible, so it is left out: {violation}", opinion.by);
@@ -82,18 +97,18 @@ impl Agent {
     /// Reports with what plug-ins say, and with those who are born then.
     fn report_with(
         &mut self,
-        mut report: Report,
-        opinions: Vec<Opinion>,
-        terms: &Terms,
+        mut report: TurnReport,
+        opinions: Vec<PluginVerdict>,
+        terms: &TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
         let overriding = strictest(opinions.clone()).and_then(|opinion| match opinion.verdict {
-            Verdict::Override { transition, .. } => Some(transition),
+            ConsultVerdict::Override { transition, .. } => Some(transition),
             _ => None,
         });
         let taken = match (&overriding, &report.judgement) {
             (Some(transition), _) => Some(transition.clone()),
-            (None, Judgement::Accepted(accepted)) => Some(accepted.transition.clone()),
+            (None, TurnJudgement::Accepted(accepted)) => Some(accepted.transition.clone()),
             _ => None,
         };
         report.opinions = opinions;
@@ -101,14 +116,14 @@ impl Agent {
     }
 }
 
-impl Handler<Recall> for Agent {
+impl Handler<CancelConsult> for AgentActor {
     type Result = ();
 
     /// Nothing is lost: a turn that has ended has its outcome on disk, and is judged again.
-    fn handle(&mut self, _: Recall, ctx: &mut Self::Context) {
-        if let Work::Consulting { turn, asking } = &self.work {
+    fn handle(&mut self, _: CancelConsult, ctx: &mut Self::Context) {
+        if let AgentWork::Consulting { turn, asking } = &self.work {
             ctx.cancel_future(*asking);
-            self.report(Report::empty(turn.clone()));
+            self.report(TurnReport::empty(turn.clone()));
         }
     }
 }

@@ -4,21 +4,21 @@ use std::rc::Rc;
 
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 
-use super::{Agent, Work};
-use crate::actor::message::ErrandDone;
-use crate::actor::performer::Errands;
-use crate::domain::home::Home;
-use crate::domain::instance::Errand;
+use super::{AgentActor, AgentWork};
+use crate::actor::message::ActivityDone;
+use crate::actor::performer::ActivityOutcome;
+use crate::domain::home::WorkingDir;
+use crate::domain::instance::Activity;
 use crate::domain::turn::TurnId;
 use crate::fault::point;
 
-impl Agent {
+impl AgentActor {
     /// Does an errand that is durably due, and tells the supervisor what came of it.
     pub(super) fn run_errand(
         &mut self,
         turn: TurnId,
-        home: Home,
-        errand: Errand,
+        home: WorkingDir,
+        errand: Activity,
         again: bool,
         ctx: &mut Ctx<Self>,
     ) {
@@ -32,10 +32,10 @@ impl Agent {
         };
         let done = turn.clone();
         let walking = ctx.spawn(fetching.into_actor(self).map(move |outcome, this, _| {
-            this.work = Work::Idle;
-            this.reported = matches!(outcome, Errands::Done(_)).then(|| done.clone());
-            this.context.supervisor.errands.do_send(ErrandDone { turn: done, outcome });
+            this.work = AgentWork::Idle;
+            this.reported = matches!(outcome, ActivityOutcome::Done(_)).then(|| done.clone());
+            this.context.supervisor.errands.do_send(ActivityDone { turn: done, outcome });
         }));
-        self.work = Work::Walking { turn, _walking: walking };
+        self.work = AgentWork::Walking { turn, _walking: walking };
     }
 }

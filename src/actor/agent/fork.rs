@@ -9,22 +9,22 @@ use std::rc::Rc;
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 use uuid::Uuid;
 
-use super::{Agent, Terms, Work};
-use crate::actor::context::Context;
-use crate::actor::performer::Found;
-use crate::domain::decide::{Judgement, Report};
-use crate::domain::fan_out::{Brood, Newborn, size};
+use super::{AgentActor, AgentWork, TurnContext};
+use crate::actor::context::RunContext;
+use crate::actor::performer::LookupOutcome;
+use crate::domain::decide::{TurnJudgement, TurnReport};
+use crate::domain::fan_out::{ChildSpec, ForkGroup, size};
 use crate::domain::id::{Folder, SessionId};
-use crate::domain::policy::{Policy, Violation};
-use crate::domain::transition::{Forked, Transition, Variables};
-use crate::domain::turn::{Cause, Failure, TurnId};
+use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
+use crate::domain::transition::{ForkTag, Transition, Variables};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
 use crate::fault::point;
 use crate::language::output::placeholder;
 use crate::language::prompt::step;
 use crate::language::{listing, template};
 
 /// Why nobody can be born.
-enum Barren {
+enum ForkError {
     /// What the agent can repair.
     Wrong(String),
     /// What only a person can.
@@ -33,19 +33,19 @@ enum Barren {
     Ended,
 }
 
-impl Agent {
+impl AgentActor {
     /// Reports a turn that takes a transition, with those who are born of it.
     pub(super) fn report_taken(
         &mut self,
-        mut report: Report,
+        mut report: TurnReport,
         taken: Option<Transition>,
-        terms: &Terms,
+        terms: &TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
         let Some(taken @ Transition::Fork { .. }) = taken else { return self.report(report) };
         // An object decides for itself what follows: where there is no room, the run pauses.
         let is_by_tag = terms.output.is_none();
-        report.allowed = if is_by_tag { terms.policy.clone() } else { Policy::default() };
+        report.allowed = if is_by_tag { terms.policy.clone() } else { TransitionPolicy::default() };
         report.stagger_ms = terms.forks.stagger_ms;
         if taken.is_plain_fork() {
             let source = self.context.source_of(terms.folder.as_ref());
@@ -56,7 +56,7 @@ impl Agent {
             }
         }
         let (turn, own_terms) = (report.turn.clone(), terms.clone());
-        let nursery = Nursery {
+        let nursery = ForkPlanner {
             context: Rc::clone(&self.context),
             turn: turn.clone(),
             most: terms.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
@@ -71,45 +71,45 @@ impl Agent {
         let asking = ctx.spawn(gathering.into_actor(self).map(move |(broods, taken), this, _| {
             match broods {
                 Ok(broods) => report.births = broods,
-                Err(Barren::Ended) => report = Report::empty(report.turn),
-                Err(Barren::Hopeless(why)) => {
+                Err(ForkError::Ended) => report = TurnReport::empty(report.turn),
+                Err(ForkError::Hopeless(why)) => {
                     let message = format!("{taken}: {why}");
-                    let Report { turn, cost, usage, refused_tools, .. } = report;
-                    let failure = Failure::new(Cause::Workflow, message);
-                    let failure = Failure { cost, usage, refused_tools, ..failure };
-                    report = Report::failed(turn, failure);
+                    let TurnReport { turn, cost, usage, refused_tools, .. } = report;
+                    let failure = TurnFailure::new(FailureCause::Workflow, message);
+                    let failure = TurnFailure { cost, usage, refused_tools, ..failure };
+                    report = TurnReport::failed(turn, failure);
                 }
-                Err(Barren::Wrong(why)) => {
-                    let violation = Violation::Fork { asked: taken.to_string(), why };
+                Err(ForkError::Wrong(why)) => {
+                    let violation = ProtocolViolation::Fork { asked: taken.to_string(), why };
                     let reminder = own_terms.reminder(&violation);
                     let violation = violation.to_string();
-                    report.judgement = Judgement::Violated { violation, reminder };
+                    report.judgement = TurnJudgement::Violated { violation, reminder };
                 }
             }
             this.report(report);
         }));
-        self.work = Work::Consulting { turn, asking };
+        self.work = AgentWork::Consulting { turn, asking };
     }
 }
 
 /// What is needed to find out who is born.
-struct Nursery {
-    context: Rc<Context>,
+struct ForkPlanner {
+    context: Rc<RunContext>,
     turn: TurnId,
     most: u32,
-    terms: Terms,
+    terms: TurnContext,
 }
 
-impl Nursery {
+impl ForkPlanner {
     /// Those who are born of a fork, tag by tag; tags that follow each other and have the same target are
     /// one brood.
-    async fn broods(&self, fork: &Transition) -> Result<Vec<Brood>, Barren> {
-        let mut broods: Vec<Brood> = Vec::new();
+    async fn broods(&self, fork: &Transition) -> Result<Vec<ForkGroup>, ForkError> {
+        let mut broods: Vec<ForkGroup> = Vec::new();
         for forked in fork.forked() {
             let entries = self.entries(&forked).await?;
             let many = size(&broods) + entries.len();
             if many > usize::try_from(self.most).unwrap_or(usize::MAX) {
-                return Err(Barren::Wrong(self.too_many(many)));
+                return Err(ForkError::Wrong(self.too_many(many)));
             }
             let agents = self.newborn(&forked, entries).await?;
             match broods.last_mut() {
@@ -128,7 +128,7 @@ impl Nursery {
     }
 
     /// What each of those is given that a tag forks.
-    async fn entries(&self, forked: &Forked) -> Result<Vec<Variables>, Barren> {
+    async fn entries(&self, forked: &ForkTag) -> Result<Vec<Variables>, ForkError> {
         let Some(each) = &forked.each else { return Ok(vec![forked.variables.clone()]) };
         let text = if each.is_inline() {
             each.list.clone()
@@ -137,14 +137,14 @@ impl Nursery {
             let performer = Rc::clone(&self.context.performer);
             found(performer.text(home, file, listing::LARGEST).await)?
         };
-        listing::entries(each, &text, &forked.variables).map_err(Barren::Wrong)
+        listing::entries(each, &text, &forked.variables).map_err(ForkError::Wrong)
     }
 
     async fn newborn(
         &self,
-        forked: &Forked,
+        forked: &ForkTag,
         entries: Vec<Variables>,
-    ) -> Result<Vec<Newborn>, Barren> {
+    ) -> Result<Vec<ChildSpec>, ForkError> {
         let mut known: HashSet<Folder> = HashSet::new();
         let mut agents = Vec::with_capacity(entries.len());
         for variables in entries {
@@ -154,45 +154,49 @@ impl Nursery {
                 found(performer.directory(self.terms.home.below(Some(new))).await)?;
             }
             let session = SessionId::new(&Uuid::new_v4().to_string());
-            agents.push(Newborn { session, cwd, variables });
+            agents.push(ChildSpec { session, cwd, variables });
         }
         Ok(agents)
     }
 
-    async fn brood(&self, forked: &Forked, agents: Vec<Newborn>) -> Result<Brood, Barren> {
+    async fn brood(
+        &self,
+        forked: &ForkTag,
+        agents: Vec<ChildSpec>,
+    ) -> Result<ForkGroup, ForkError> {
         let source = self.context.source_of(self.terms.folder.as_ref());
-        let source = source.map_err(|error| Barren::Wrong(error.to_string()))?;
+        let source = source.map_err(|error| ForkError::Wrong(error.to_string()))?;
         let terms = step::terms(&forked.target, &*source);
         let base = if terms.worktree {
             let performer = Rc::clone(&self.context.performer);
             match performer.commit(self.turn.stem(), self.terms.home.clone()).await {
-                Found::Done(commit) => Some(commit.map_err(Barren::Hopeless)?),
-                Found::Ended => return Err(Barren::Ended),
+                LookupOutcome::Done(commit) => Some(commit.map_err(ForkError::Hopeless)?),
+                LookupOutcome::Ended => return Err(ForkError::Ended),
             }
         } else {
             None
         };
-        Ok(Brood { state: forked.target.clone(), terms, base, not_before: None, agents })
+        Ok(ForkGroup { state: forked.target.clone(), terms, base, not_before: None, agents })
     }
 }
 
-fn found<T>(found: Found<T>) -> Result<T, Barren> {
+fn found<T>(found: LookupOutcome<T>) -> Result<T, ForkError> {
     match found {
-        Found::Done(done) => done.map_err(Barren::Wrong),
-        Found::Ended => Err(Barren::Ended),
+        LookupOutcome::Done(done) => done.map_err(ForkError::Wrong),
+        LookupOutcome::Ended => Err(ForkError::Ended),
     }
 }
 
 /// The directory of an agent that is given these variables.
-fn directory(cwd: &str, variables: &Variables) -> Result<Folder, Barren> {
+fn directory(cwd: &str, variables: &Variables) -> Result<Folder, ForkError> {
     let filled = template::fill(cwd, |name| placeholder(variables, name));
     let directory = filled.text.trim().trim_start_matches("./");
     match (filled.unknown.first(), Folder::parse(directory)) {
-        (Some((name, _)), _) => Err(Barren::Wrong(format!(
+        (Some((name, _)), _) => Err(ForkError::Wrong(format!(
             "nothing fills {{{{{name}}}}} in cwd=\"{cwd}\"; the entries of the list have no such field"
         ))),
         (None, Ok(folder)) => Ok(folder),
-        (None, Err(_)) => Err(Barren::Wrong(format!(
+        (None, Err(_)) => Err(ForkError::Wrong(format!(
             "`{directory}` is no directory below that of the agent; name one without a leading / and without `..`"
         ))),
     }

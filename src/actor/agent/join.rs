@@ -5,17 +5,17 @@ use std::rc::Rc;
 
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 
-use super::{Agent, Terms, Work};
-use crate::actor::message::Assignment;
-use crate::actor::performer::Found;
-use crate::domain::decide::{Judgement, Report};
+use super::{AgentActor, AgentWork, TurnContext};
+use crate::actor::message::TurnAssignment;
+use crate::actor::performer::LookupOutcome;
+use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::id::AgentId;
-use crate::domain::turn::{Cause, Failure, StepInput};
-use crate::language::prompt::step::{self, Results};
+use crate::domain::turn::{FailureCause, StepInput, TurnFailure};
+use crate::language::prompt::step::{self, JoinResults};
 use crate::store;
 use crate::store::files::{make_dir, replace};
 
-impl Assignment {
+impl TurnAssignment {
     /// Whether it is the state's own prompt that is asked, and nothing has been waited for yet.
     pub(super) fn comes_to_join(&self) -> bool {
         self.results.is_none()
@@ -25,37 +25,37 @@ impl Assignment {
     }
 }
 
-impl Agent {
+impl AgentActor {
     /// Reports that an agent which has forked others came to a state that waits for them, if it does: that
     /// takes no permit. A state that cannot be read tells so when it is asked.
-    pub(super) fn arrives(&mut self, assignment: &Assignment) -> bool {
+    pub(super) fn arrives(&mut self, assignment: &TurnAssignment) -> bool {
         if !assignment.comes_to_join() {
             return false;
         }
         let source = self.context.source_of(assignment.folder.as_ref());
         let join = source.ok().and_then(|source| step::join(&assignment.state, &*source).ok());
         let Some(join) = join.flatten() else { return false };
-        let judgement = Judgement::Arrived(Box::new(join));
-        self.report(Report { judgement, ..Report::empty(assignment.turn.clone()) });
+        let judgement = TurnJudgement::Arrived(Box::new(join));
+        self.report(TurnReport { judgement, ..TurnReport::empty(assignment.turn.clone()) });
         true
     }
 
     /// What came of those an agent has waited for, as its prompt can have it.
-    pub(super) fn results(&self, assignment: &Assignment) -> Option<Results> {
+    pub(super) fn results(&self, assignment: &TurnAssignment) -> Option<JoinResults> {
         let list = assignment.results.clone()?;
-        Some(Results { list, file: self.file_of_results(assignment).display().to_string() })
+        Some(JoinResults { list, file: self.file_of_results(assignment).display().to_string() })
     }
 
     /// Writes it into the file that the prompt may name; it is written anew each time the turn begins, and
     /// so is right after a crash.
-    pub(super) fn keep_results(&self, assignment: &Assignment) -> Result<(), store::Error> {
+    pub(super) fn keep_results(&self, assignment: &TurnAssignment) -> Result<(), store::Error> {
         let Some(list) = &assignment.results else { return Ok(()) };
         let file = self.file_of_results(assignment);
         make_dir(&self.context.results)?;
         replace(&file, list.as_bytes())
     }
 
-    fn file_of_results(&self, assignment: &Assignment) -> PathBuf {
+    fn file_of_results(&self, assignment: &TurnAssignment) -> PathBuf {
         let name = format!("{}-{}.json", self.id.file_name(), assignment.turn.step);
         self.context.results.join(name)
     }
@@ -65,19 +65,22 @@ impl Agent {
         &mut self,
         tree: AgentId,
         input: StepInput,
-        terms: Terms,
+        terms: TurnContext,
         ctx: &mut Ctx<Self>,
     ) {
         let (turn, base) = (input.turn.clone(), terms.base.clone());
         let performer = Rc::clone(&self.context.performer);
         let making = async move { performer.worktree(tree, base).await };
         let asking = ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
-            Found::Done(Ok(())) => this.launch_turn(input, terms, ctx),
-            Found::Done(Err(why)) => {
-                this.report(Report::failed(input.turn, Failure::new(Cause::Workflow, why)));
+            LookupOutcome::Done(Ok(())) => this.launch_turn(input, terms, ctx),
+            LookupOutcome::Done(Err(why)) => {
+                this.report(TurnReport::failed(
+                    input.turn,
+                    TurnFailure::new(FailureCause::Workflow, why),
+                ));
             }
-            Found::Ended => this.report(Report::empty(input.turn)),
+            LookupOutcome::Ended => this.report(TurnReport::empty(input.turn)),
         }));
-        self.work = Work::Consulting { turn, asking };
+        self.work = AgentWork::Consulting { turn, asking };
     }
 }

@@ -1,18 +1,18 @@
 //! The permissions that a turn asks for, judged before it starts.
 
-use super::{Agent, Assignment};
+use super::{AgentActor, TurnAssignment};
 use crate::domain::turn_options::TurnOptions;
-use crate::domain::widening::Widening;
+use crate::domain::widening::OptionWidening;
 use crate::language::prompt::step::OptionSite;
 
-impl Agent {
+impl AgentActor {
     /// Returns the options of a turn, those of the run among them.
     ///
     /// # Errors
     /// The reason why it must not start: it asks for more than the person allowed who started the run.
     pub(super) fn permitted_options(
         &self,
-        assignment: &Assignment,
+        assignment: &TurnAssignment,
         own: TurnOptions,
         site: &OptionSite,
     ) -> Result<TurnOptions, String> {
@@ -24,7 +24,7 @@ impl Agent {
         let options = own.or(&self.context.options);
         match self.context.ceiling.widenings(&options).into_iter().next() {
             None => Ok(options),
-            Some(Widening { key, part, message }) => {
+            Some(OptionWidening { key, part, message }) => {
                 let place = site.place_of(key, part.as_deref());
                 Err(format!("{place}: {key}: {message}"))
             }
@@ -32,7 +32,7 @@ impl Agent {
     }
 
     /// Checks that a state which is read afresh widens nothing that it did not when the run began.
-    fn check_unpinned(&self, assignment: &Assignment, own: &TurnOptions) -> Result<(), String> {
+    fn check_unpinned(&self, assignment: &TurnAssignment, own: &TurnOptions) -> Result<(), String> {
         let Ok(source) = self.context.source_of(assignment.folder.as_ref()) else { return Ok(()) };
         let evaluator = assignment.proposal.as_ref().map(|proposal| &proposal.evaluator);
         let file = evaluator.unwrap_or(&assignment.state);

@@ -8,28 +8,28 @@ use std::rc::Rc;
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
 use serde_json::{Map, Value};
 
-use super::{Agent, Work};
+use super::{AgentActor, AgentWork};
 use crate::actor::clock::now;
-use crate::actor::context::Context;
-use crate::actor::message::Assignment;
-use crate::actor::performer::Performed;
-use crate::domain::decide::{Judgement, Report};
-use crate::domain::graph::Heard;
-use crate::domain::home::Home;
-use crate::domain::operation::{Class, Operation};
-use crate::domain::turn::{Cause, Failure};
-use crate::domain::walk::Then;
+use crate::actor::context::RunContext;
+use crate::actor::message::TurnAssignment;
+use crate::actor::performer::OperationOutcome;
+use crate::domain::decide::{TurnJudgement, TurnReport};
+use crate::domain::graph::WaitResult;
+use crate::domain::home::WorkingDir;
+use crate::domain::operation::{Operation, RecoveryClass};
+use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::domain::walk::GraphNext;
 use crate::fault::point;
-use crate::language::graph::machine::{Around, Machine, Need};
+use crate::language::graph::machine::{GraphEnvironment, GraphInterpreter, GraphYield};
 use crate::language::prompt::step;
 
-impl Agent {
+impl AgentActor {
     /// Walks on; `report` is what the turn took whose result is heard, if there was one.
     pub(super) fn walk(
         &mut self,
-        assignment: Assignment,
-        heard: Option<Heard>,
-        report: Report,
+        assignment: TurnAssignment,
+        heard: Option<WaitResult>,
+        report: TurnReport,
         ctx: &mut Ctx<Self>,
     ) {
         let context = Rc::clone(&self.context);
@@ -37,21 +37,26 @@ impl Agent {
         let walking = async move { walked(&context, assignment, heard).await };
         let walking = ctx.spawn(walking.into_actor(self).map(move |judgement, this, _| {
             let report = match judgement {
-                Judgement::Failed(failure) => {
-                    let Report { turn, cost, usage, refused_tools, .. } = report;
-                    let failure = Failure { cost, usage, refused_tools, ..failure };
-                    Report::failed(turn, failure)
+                TurnJudgement::Failed(failure) => {
+                    let TurnReport { turn, cost, usage, refused_tools, .. } = report;
+                    let failure = TurnFailure { cost, usage, refused_tools, ..failure };
+                    TurnReport::failed(turn, failure)
                 }
-                judgement => Report { judgement, ..report },
+                judgement => TurnReport { judgement, ..report },
             };
             this.report(report);
         }));
-        self.work = Work::Walking { turn, _walking: walking };
+        self.work = AgentWork::Walking { turn, _walking: walking };
     }
 }
 
-async fn walked(context: &Context, assignment: Assignment, heard: Option<Heard>) -> Judgement {
-    let workflow = |why: String| Judgement::Failed(Failure::new(Cause::Workflow, why));
+async fn walked(
+    context: &RunContext,
+    assignment: TurnAssignment,
+    heard: Option<WaitResult>,
+) -> TurnJudgement {
+    let workflow =
+        |why: String| TurnJudgement::Failed(TurnFailure::new(FailureCause::Workflow, why));
     let file = &assignment.state;
     let source = match context.source_of(assignment.folder.as_ref()) {
         Ok(source) => source,
@@ -70,28 +75,30 @@ async fn walked(context: &Context, assignment: Assignment, heard: Option<Heard>)
     }
     let around = around(context, &assignment);
     let mut machine = match &assignment.graph {
-        Some(state) => Machine::go_on(&program, &around, (**state).clone()),
-        None => Machine::begin(&program, &around),
+        Some(state) => GraphInterpreter::go_on(&program, &around, (**state).clone()),
+        None => GraphInterpreter::begin(&program, &around),
     };
     let name = assignment.turn.stem();
     let (mut heard, mut again) = (heard, assignment.again);
     loop {
         let operation = match machine.next(heard.take(), now()) {
-            Need::Record(Then::Agent { mut birth, background }) => {
+            GraphYield::Record(GraphNext::Agent { mut birth, background }) => {
                 birth.terms = context
                     .source_of(birth.folder.as_ref())
                     .map(|source| step::terms(&birth.state, &*source))
                     .unwrap_or_default();
-                return Judgement::Walked(Box::new(
-                    machine.finish(Then::Agent { birth, background }),
+                return TurnJudgement::Walked(Box::new(
+                    machine.finish(GraphNext::Agent { birth, background }),
                 ));
             }
-            Need::Record(then) => return Judgement::Walked(Box::new(machine.finish(then))),
-            Need::Operation(operation) => operation,
+            GraphYield::Record(then) => {
+                return TurnJudgement::Walked(Box::new(machine.finish(then)));
+            }
+            GraphYield::Operation(operation) => operation,
         };
-        if operation.class() != Class::Read && !machine.is_recorded() {
+        if operation.class() != RecoveryClass::Read && !machine.is_recorded() {
             let kind = operation.name();
-            return Judgement::Walked(Box::new(machine.finish(Then::Operation(kind))));
+            return TurnJudgement::Walked(Box::new(machine.finish(GraphNext::Operation(kind))));
         }
         heard =
             match perform(context, &name, &assignment.home, operation, std::mem::take(&mut again))
@@ -99,46 +106,51 @@ async fn walked(context: &Context, assignment: Assignment, heard: Option<Heard>)
             {
                 Ok(heard) => Some(heard),
                 Err(failure)
-                    if failure.cause == Cause::Interrupted && machine.is_worth_keeping() =>
+                    if failure.cause == FailureCause::Interrupted && machine.is_worth_keeping() =>
                 {
-                    return Judgement::Walked(Box::new(machine.finish(Then::Walk)));
+                    return TurnJudgement::Walked(Box::new(machine.finish(GraphNext::Walk)));
                 }
-                Err(failure) => return Judgement::Failed(failure),
+                Err(failure) => return TurnJudgement::Failed(failure),
             };
     }
 }
 
 async fn perform(
-    context: &Context,
+    context: &RunContext,
     name: &str,
-    home: &Home,
+    home: &WorkingDir,
     operation: Operation,
     again: bool,
-) -> Result<Heard, Failure> {
+) -> Result<WaitResult, TurnFailure> {
     let (class, kind) = (operation.class(), operation.name());
-    if class != Class::Read {
+    if class != RecoveryClass::Read {
         point("operation.before");
     }
     let performed = Rc::clone(&context.performer)
         .perform(name.to_owned(), home.clone(), operation, again)
         .await;
-    if class != Class::Read {
+    if class != RecoveryClass::Read {
         point("operation.after");
     }
     match performed {
-        Performed::Done(Ok(value)) => Ok(Heard::Done(value)),
-        Performed::Done(Err(why)) => Ok(Heard::Failed(why)),
-        Performed::Lost(why) => Err(Failure::new(Cause::Uncertain, format!("{kind}: {why}"))),
-        Performed::Interrupted => {
-            let cause =
-                if class == Class::Uncertain { Cause::Uncertain } else { Cause::Interrupted };
+        OperationOutcome::Done(Ok(value)) => Ok(WaitResult::Done(value)),
+        OperationOutcome::Done(Err(why)) => Ok(WaitResult::Failed(why)),
+        OperationOutcome::Lost(why) => {
+            Err(TurnFailure::new(FailureCause::Uncertain, format!("{kind}: {why}")))
+        }
+        OperationOutcome::Interrupted => {
+            let cause = if class == RecoveryClass::Uncertain {
+                FailureCause::Uncertain
+            } else {
+                FailureCause::Interrupted
+            };
             let message = format!("{kind} was ended because the run was told to stop");
-            Err(Failure::new(cause, message))
+            Err(TurnFailure::new(cause, message))
         }
     }
 }
 
-fn around(context: &Context, assignment: &Assignment) -> Around {
+fn around(context: &RunContext, assignment: &TurnAssignment) -> GraphEnvironment {
     let mut builtins: Map<String, Value> = context.builtins.clone();
     let mut variables = context.variables.clone();
     variables.extend(assignment.variables.clone());
@@ -149,7 +161,7 @@ fn around(context: &Context, assignment: &Assignment) -> Around {
     {
         builtins.insert("PWD".to_owned(), directory.into());
     }
-    Around {
+    GraphEnvironment {
         file: assignment.state.clone(),
         folder: assignment.folder.clone(),
         builtins,

@@ -18,7 +18,7 @@ use crate::domain::time::Timestamp;
 
 /// Who is to be looked at, and when.
 #[derive(Debug, Default)]
-pub(super) struct Alarms {
+pub(super) struct AgentTimers {
     due: BTreeSet<(Timestamp, AgentId)>,
     /// The timer that runs, and for when.
     timer: Option<(Timestamp, SpawnHandle)>,
@@ -54,7 +54,7 @@ impl Supervisor {
     }
 }
 
-impl Alarms {
+impl AgentTimers {
     /// Whose time has come, the earliest first.
     fn ring(&mut self, now: Timestamp) -> Vec<AgentId> {
         let mut rung = Vec::new();
@@ -71,11 +71,11 @@ mod tests {
 
     #[test]
     fn they_ring_in_their_order_and_once() {
-        let mut alarms = Alarms::default();
+        let mut alarms = AgentTimers::default();
         for (at, number) in [(30, 1), (10, 2), (20, 3), (10, 2), (40, 4)] {
             alarms.due.insert((Timestamp(at), AgentId::main().child(number)));
         }
-        let rung = |alarms: &mut Alarms, at| -> Vec<u32> {
+        let rung = |alarms: &mut AgentTimers, at| -> Vec<u32> {
             alarms.ring(Timestamp(at)).iter().map(AgentId::number).collect()
         };
         assert!(rung(&mut alarms, 5).is_empty());

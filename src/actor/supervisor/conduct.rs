@@ -13,20 +13,22 @@ use uuid::Uuid;
 use super::Supervisor;
 use super::work::choice;
 use crate::actor::clock::now;
-use crate::actor::message::ErrandDone;
-use crate::actor::performer::Errands;
+use crate::actor::message::ActivityDone;
+use crate::actor::performer::ActivityOutcome;
 use crate::domain::agent::Agent;
-use crate::domain::conduct::{Conduct, Deed};
-use crate::domain::decide::{Beginning, Report, begun, conducted, delegated, dismissed, heard_out};
+use crate::domain::conduct::{ProgramAdvance, ProgramCommand};
+use crate::domain::decide::{
+    ProgramStart, TurnReport, begun, conducted, delegated, dismissed, heard_out,
+};
 use crate::domain::event::Event;
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::instance::{Fetched, Work};
-use crate::domain::run::Pause;
-use crate::domain::turn::{Cause, Failure};
-use crate::language::program::definition::Definition;
-use crate::language::program::machine::{Scene, advance};
+use crate::domain::instance::{ActivityResult, RequestBody};
+use crate::domain::run::PauseReason;
+use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::language::program::definition::Program;
+use crate::language::program::machine::{ProgramEnvironment, advance};
 use crate::language::prompt::step;
-use crate::language::source::Source;
+use crate::language::source::WorkflowSource;
 
 impl Supervisor {
     /// Carries on with a program, from its beginning or from where it stands; `fetched` is what came of the
@@ -34,15 +36,15 @@ impl Supervisor {
     pub(super) fn conduct(
         &mut self,
         id: &AgentId,
-        fetched: Option<Result<Fetched, String>>,
+        fetched: Option<Result<ActivityResult, String>>,
         ctx: &mut Ctx<Self>,
     ) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let (definition, path) = match self.program_of(agent) {
             Ok(program) => program,
             Err(why) => {
-                let failure = Failure::new(Cause::Workflow, why);
-                return self.settle(&Report::failed(agent.turn_id(), failure), ctx);
+                let failure = TurnFailure::new(FailureCause::Workflow, why);
+                return self.settle(&TurnReport::failed(agent.turn_id(), failure), ctx);
             }
         };
         if agent.program.is_none() && !self.begin_instance(id, &definition, ctx) {
@@ -59,7 +61,7 @@ impl Supervisor {
             }
             return;
         }
-        let scene = Scene {
+        let scene = ProgramEnvironment {
             definition: &definition,
             instance,
             facts: &self.run.facts,
@@ -79,9 +81,9 @@ impl Supervisor {
     }
 
     /// The program that an agent carries out, or is to begin, and its file as people see it.
-    fn program_of(&self, agent: &Agent) -> Result<(Rc<Definition>, String), String> {
+    fn program_of(&self, agent: &Agent) -> Result<(Rc<Program>, String), String> {
         let source = self.context.source_of(agent.birth.folder.as_ref());
-        let source: Arc<dyn Source> = source.map_err(|error| error.to_string())?;
+        let source: Arc<dyn WorkflowSource> = source.map_err(|error| error.to_string())?;
         let (file, definitions) = (&agent.current_state, &self.context.definitions);
         let kept = match &agent.program {
             Some(own) => self.run.definitions.get(&own.program),
@@ -97,12 +99,7 @@ impl Supervisor {
     }
 
     /// Records the beginning of an instance; gives whether it has begun.
-    fn begin_instance(
-        &mut self,
-        id: &AgentId,
-        definition: &Definition,
-        ctx: &mut Ctx<Self>,
-    ) -> bool {
+    fn begin_instance(&mut self, id: &AgentId, definition: &Program, ctx: &mut Ctx<Self>) -> bool {
         let Some(agent) = self.run.agents.get(id) else { return false };
         let settings = &self.run.settings;
         let mut context = settings.variables.clone();
@@ -111,7 +108,7 @@ impl Supervisor {
             *name != "input" || !text.is_empty() || !settings.context.contains_key(*name)
         });
         context.extend(own.map(|(name, text)| (name.clone(), text.clone())));
-        let beginning = Beginning {
+        let beginning = ProgramStart {
             definition: definition.kept(agent.current_state.clone(), agent.birth.folder.clone()),
             start: definition.states.first().map(|state| state.name.clone()).unwrap_or_default(),
             label: settings.label.clone().unwrap_or_else(|| self.run.workflow_id.to_string()),
@@ -135,7 +132,7 @@ impl Supervisor {
         let changes = match self.context.performer.news(&labels, &self.run.facts) {
             Ok(changes) => changes,
             Err(message) => {
-                self.hold(Some(Pause::Storage { message }), ctx);
+                self.hold(Some(PauseReason::Storage { message }), ctx);
                 return false;
             }
         };
@@ -178,12 +175,12 @@ impl Supervisor {
         let Some(agent) = self.run.agents.get(id) else { return true };
         let Some(service) = &agent.serves else { return false };
         let terms = match service.current.as_deref().map(|asking| &asking.work) {
-            Some(Work::Folder { folder, start, .. }) => {
+            Some(RequestBody::Folder { folder, start, .. }) => {
                 let folder = folder.as_ref().or(agent.birth.folder.as_ref());
                 let source = self.context.source_of(folder);
                 source.map(|source| step::terms(start, &*source)).unwrap_or_default()
             }
-            _ => crate::domain::agent::Terms::default(),
+            _ => crate::domain::agent::AgentTerms::default(),
         };
         let event = dismissed(agent)
             .or_else(|| heard_out(agent))
@@ -200,16 +197,16 @@ fn session() -> SessionId {
 }
 
 /// A session for each thing that is asked.
-fn sessions(conduct: &Conduct) -> Vec<SessionId> {
-    let asked = conduct.deeds.iter().filter(|deed| matches!(deed, Deed::Request { .. }));
+fn sessions(conduct: &ProgramAdvance) -> Vec<SessionId> {
+    let asked = conduct.deeds.iter().filter(|deed| matches!(deed, ProgramCommand::Request { .. }));
     asked.map(|_| session()).collect()
 }
 
-impl Handler<ErrandDone> for Supervisor {
+impl Handler<ActivityDone> for Supervisor {
     type Result = ();
 
     /// The program goes on. An errand that was ended is done when the run goes on.
-    fn handle(&mut self, done: ErrandDone, ctx: &mut Self::Context) {
+    fn handle(&mut self, done: ActivityDone, ctx: &mut Self::Context) {
         let id = done.turn.agent.clone();
         self.walking.remove(&id);
         if !self.run.agents.contains_key(&id) {
@@ -217,9 +214,13 @@ impl Handler<ErrandDone> for Supervisor {
         }
         let due = self.run.agents.get(&id).filter(|agent| agent.turn_id() == done.turn);
         match done.outcome {
-            Errands::Done(outcome) if due.is_some() => self.conduct(&id, Some(outcome), ctx),
-            Errands::Stuck(message) => self.hold(Some(Pause::Storage { message }), ctx),
-            Errands::Done(_) | Errands::Ended => {}
+            ActivityOutcome::Done(outcome) if due.is_some() => {
+                self.conduct(&id, Some(outcome), ctx)
+            }
+            ActivityOutcome::Stuck(message) => {
+                self.hold(Some(PauseReason::Storage { message }), ctx)
+            }
+            ActivityOutcome::Done(_) | ActivityOutcome::Ended => {}
         }
         self.look_around(ctx);
     }

@@ -6,11 +6,11 @@ use actix::Context as Ctx;
 
 use super::Supervisor;
 use crate::actor::clock::now;
-use crate::actor::message::{Recall, Retire};
-use crate::domain::decide::{Report, joined};
+use crate::actor::message::{CancelConsult, TerminateAgent};
+use crate::domain::decide::{TurnReport, joined};
 use crate::domain::event::Event;
 use crate::domain::id::AgentId;
-use crate::domain::turn::{Cause, Failure};
+use crate::domain::turn::{FailureCause, TurnFailure};
 
 /// After so long it is looked again whether turns that were begun before are followed.
 const SOON_MS: u64 = 5;
@@ -52,7 +52,7 @@ impl Supervisor {
         if self.admission.holders().any(|holder| holder == id) {
             self.context.runner.stop(id);
             if let Some(address) = self.agents.get(id) {
-                address.do_send(Recall);
+                address.do_send(CancelConsult);
             }
             return;
         }
@@ -66,19 +66,21 @@ impl Supervisor {
     pub(super) fn dismiss(&mut self, id: &AgentId) {
         self.context.runner.keep(id, &|_| false);
         if let Some(address) = self.agents.remove(id) {
-            address.do_send(Retire);
+            address.do_send(TerminateAgent);
         }
     }
 
     /// Counts the turns of agents that were ended, whose runtime died before they had told their cost.
     pub(super) fn settle_discarded(&mut self, ctx: &mut Ctx<Self>) {
-        let ended = self.run.finished.iter().filter(|ended| ended.cause == Some(Cause::Unneeded));
+        let ended =
+            self.run.finished.iter().filter(|ended| ended.cause == Some(FailureCause::Unneeded));
         let owed: Vec<_> =
             ended.filter_map(|ended| Some(ended.owes.as_ref()?.turn.clone())).collect();
         for turn in owed {
             let why = "its runtime died before the turn had told its cost";
-            let failure = Failure { unsettled: true, ..Failure::new(Cause::Lost, why) };
-            self.settle(&Report::failed(turn, failure), ctx);
+            let failure =
+                TurnFailure { unsettled: true, ..TurnFailure::new(FailureCause::Lost, why) };
+            self.settle(&TurnReport::failed(turn, failure), ctx);
         }
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use actix::{ActorContext, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
-use super::{Ending, Pending, Start, Supervisor};
-use crate::actor::message::{Interrupt, Recall};
+use super::{PendingRecord, ShutdownPhase, Supervisor, SupervisorStart};
+use crate::actor::message::{CancelConsult, InterruptRun};
 use crate::actor::registry::AgentView;
-use crate::actor::runner::Stop;
+use crate::actor::runner::StopLevel;
 use crate::domain::apply::begin;
 use crate::domain::event::Event;
 use crate::domain::id::AgentId;
-use crate::domain::run::{Pause, Status};
+use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::time::span;
 use crate::fault::point;
 use crate::store::{self, inbox};
@@ -22,13 +22,13 @@ const INBOX: Duration = Duration::from_millis(200);
 
 impl Supervisor {
     pub(super) fn begin(&mut self, ctx: &mut Ctx<Self>) {
-        match std::mem::replace(&mut self.start, Start::Begun) {
-            Start::New(first) => match (begin(&first), self.store.line_of(&first)) {
+        match std::mem::replace(&mut self.start, SupervisorStart::Begun) {
+            SupervisorStart::New(first) => match (begin(&first), self.store.line_of(&first)) {
                 (Ok((_, effects)), Ok(line)) => {
                     let agent = self.run.agents.get(&AgentId::main()).map(AgentView::of);
                     let total_cost = self.run.total_cost_usd;
                     self.committed(
-                        Pending { record: *first, line, effects, agent, total_cost },
+                        PendingRecord { record: *first, line, effects, agent, total_cost },
                         ctx,
                     );
                     self.look_around(ctx);
@@ -36,13 +36,13 @@ impl Supervisor {
                 (Err(refused), _) => self.give_up(Some(self.stopped(refused.to_string())), ctx),
                 (_, Err(error)) => self.give_up(Some(error), ctx),
             },
-            Start::Again(settings) => {
+            SupervisorStart::Again(settings) => {
                 self.commit(Event::RunResumed { settings }, ctx);
                 self.settle_discarded(ctx);
                 self.read_inbox(ctx);
                 self.answer_at_last(ctx);
             }
-            Start::Begun => {}
+            SupervisorStart::Begun => {}
         }
         let mut stayed = self.stays.for_questions();
         ctx.run_interval(INBOX, move |this, ctx| {
@@ -89,10 +89,10 @@ impl Supervisor {
 
     /// Lets no further turn start; when the running ones are over, `pause` is recorded, and the run
     /// is let go. A pause that is recorded already, and the end of the last agent, come with none.
-    pub(super) fn hold(&mut self, pause: Option<Pause>, ctx: &mut Ctx<Self>) {
-        if matches!(self.ending, Ending::No) {
+    pub(super) fn hold(&mut self, pause: Option<PauseReason>, ctx: &mut Ctx<Self>) {
+        if matches!(self.ending, ShutdownPhase::No) {
             self.admission.close();
-            self.ending = Ending::Holding { pause, told: false };
+            self.ending = ShutdownPhase::Holding { pause, told: false };
             self.end_if_still(ctx);
         }
     }
@@ -102,9 +102,9 @@ impl Supervisor {
         if self.admission.running() > 0 || !self.walking.is_empty() || !self.pending.is_empty() {
             return;
         }
-        let Ending::Holding { pause, .. } = &mut self.ending else { return };
+        let ShutdownPhase::Holding { pause, .. } = &mut self.ending else { return };
         match pause.take() {
-            Some(pause) if self.run.status == Status::Running => {
+            Some(pause) if self.run.status == RunStatus::Running => {
                 self.commit(Event::RunPaused { pause }, ctx);
             }
             _ => self.end(ctx),
@@ -112,7 +112,7 @@ impl Supervisor {
     }
 
     fn end(&mut self, ctx: &mut Ctx<Self>) {
-        self.ending = Ending::Over;
+        self.ending = ShutdownPhase::Over;
         self.store.snapshot(&self.run);
         if let Err(error) = self.store.finish() {
             return self.give_up(Some(error), ctx);
@@ -135,9 +135,9 @@ impl Supervisor {
     /// The journal has failed: nothing more may happen, because nothing more would be kept. Why it
     /// has, its thread tells at its end, unless something else is known to be the reason.
     pub(super) fn give_up(&mut self, known: Option<store::Error>, ctx: &mut Ctx<Self>) {
-        self.ending = Ending::Over;
+        self.ending = ShutdownPhase::Over;
         self.admission.close();
-        self.context.runner.stop_all(Stop::Now);
+        self.context.runner.stop_all(StopLevel::Now);
         self.context.performer.stop();
         let told = self.store.finish().err().or(known);
         let error = told.unwrap_or_else(|| self.stopped("its thread has ended".to_owned()));
@@ -152,26 +152,27 @@ impl Supervisor {
     }
 }
 
-impl Handler<Interrupt> for Supervisor {
+impl Handler<InterruptRun> for Supervisor {
     type Result = ();
 
     /// The first gives running turns their grace, also while the run comes to a pause for another
     /// reason; a second ends them at once.
-    fn handle(&mut self, _: Interrupt, ctx: &mut Self::Context) {
+    fn handle(&mut self, _: InterruptRun, ctx: &mut Self::Context) {
         match &mut self.ending {
-            Ending::Over => {}
-            Ending::Holding { told: true, .. } => {
-                self.context.runner.stop_all(Stop::Now);
+            ShutdownPhase::Over => {}
+            ShutdownPhase::Holding { told: true, .. } => {
+                self.context.runner.stop_all(StopLevel::Now);
                 self.context.performer.stop();
                 self.recall(ctx);
             }
-            Ending::Holding { told, .. } => {
+            ShutdownPhase::Holding { told, .. } => {
                 *told = true;
                 self.interrupted(ctx);
             }
-            Ending::No => {
+            ShutdownPhase::No => {
                 self.admission.close();
-                self.ending = Ending::Holding { pause: Some(Pause::Interrupted), told: true };
+                self.ending =
+                    ShutdownPhase::Holding { pause: Some(PauseReason::Interrupted), told: true };
                 self.interrupted(ctx);
             }
         }
@@ -194,7 +195,7 @@ impl Supervisor {
 
     /// Running turns have their grace, and so have the plug-ins that are asked about one.
     fn stop_patiently(&mut self, ctx: &mut Ctx<Self>) {
-        self.context.runner.stop_all(Stop::Patiently);
+        self.context.runner.stop_all(StopLevel::Patiently);
         let grace = Duration::from_millis(self.run.settings.supervision.shutdown_ms);
         ctx.run_later(grace, |this, ctx| {
             this.context.performer.stop();
@@ -204,20 +205,20 @@ impl Supervisor {
 
     /// Waits no longer for plug-ins, also not for those that are asked while the run comes to its end.
     fn recall(&mut self, ctx: &mut Ctx<Self>) {
-        if !matches!(self.ending, Ending::Holding { .. }) {
+        if !matches!(self.ending, ShutdownPhase::Holding { .. }) {
             return;
         }
         let live = self.admission.holders().filter(|id| self.run.agents.contains_key(id));
         for address in live.filter_map(|id| self.agents.get(id)) {
-            address.do_send(Recall);
+            address.do_send(CancelConsult);
         }
         ctx.run_later(INBOX, Self::recall);
     }
 
     /// Someone asked the run to come to an end: running turns have their grace.
     pub(super) fn come_to_an_end(&mut self, ctx: &mut Ctx<Self>) {
-        self.hold(Some(Pause::Stopped), ctx);
-        if let Ending::Holding { told, .. } = &mut self.ending {
+        self.hold(Some(PauseReason::Stopped), ctx);
+        if let ShutdownPhase::Holding { told, .. } = &mut self.ending {
             *told = true;
         }
         self.stop_patiently(ctx);

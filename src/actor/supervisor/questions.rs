@@ -6,9 +6,9 @@ use super::Supervisor;
 use crate::actor::clock::now;
 use crate::actor::registry::AgentView;
 use crate::domain::decide::{answer, answered_at_last, timed_out};
-use crate::domain::event::{Command, Event};
+use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::AgentId;
-use crate::domain::run::Pause;
+use crate::domain::run::PauseReason;
 
 impl Supervisor {
     /// An agent waits for an answer: until it comes, or until it is too late. That may take days, so no
@@ -38,22 +38,22 @@ impl Supervisor {
     }
 
     /// Whether a pause has to wait because the run stays up for what would end it.
-    pub(super) fn stays_for(&self, pause: &Pause) -> bool {
+    pub(super) fn stays_for(&self, pause: &PauseReason) -> bool {
         match pause {
-            Pause::Asking { .. } => {
+            PauseReason::Asking { .. } => {
                 self.stays.for_questions()
                     || (self.stays.for_signals() && self.run.outside().next().is_some())
             }
-            Pause::Waiting { .. } => self.stays.for_signals(),
+            PauseReason::Waiting { .. } => self.stays.for_signals(),
             _ => false,
         }
     }
 
     /// What follows from a command; the record that it was taken comes first.
-    pub(super) fn obey(&mut self, id: String, command: Command, ctx: &mut Ctx<Self>) {
+    pub(super) fn obey(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
         let follows = match &command {
-            Command::Stop => None,
-            Command::Answer(given) => match answer(&self.run, given) {
+            RunCommand::Stop => None,
+            RunCommand::Answer(given) => match answer(&self.run, given) {
                 Ok(event) => Some(event),
                 Err(why) => {
                     tracing::warn!("an answer is not taken: {why}");

@@ -6,15 +6,15 @@ use actix::{Context as Ctx, Handler};
 use super::Supervisor;
 use super::work::choice;
 use crate::actor::clock::now;
-use crate::actor::message::{AgentDown, Throttled, TurnReported};
+use crate::actor::message::{AgentDown, ApiThrottled, TurnReported};
 use crate::domain::agent::Agent as State;
-use crate::domain::decide::{Judgement, Report, decide};
-use crate::domain::turn::{Cause, Failure};
+use crate::domain::decide::{TurnJudgement, TurnReport, decide};
+use crate::domain::turn::{FailureCause, TurnFailure};
 
 impl Supervisor {
     /// Records what follows from a report. One that comes late or twice changes nothing, and does
     /// not give back the permit of the turn that is due now.
-    pub(super) fn settle(&mut self, report: &Report, ctx: &mut Ctx<Self>) {
+    pub(super) fn settle(&mut self, report: &TurnReport, ctx: &mut Ctx<Self>) {
         self.walking.remove(&report.turn.agent);
         if !self.run.agents.contains_key(&report.turn.agent) {
             self.dismiss(&report.turn.agent);
@@ -30,8 +30,8 @@ impl Supervisor {
         }
         if events.is_empty() {
             let due = self.run.agents.get(&report.turn.agent).map(State::turn_id);
-            let gives_back = Judgement::NotStarted == report.judgement
-                || matches!(report.judgement, Judgement::Arrived(_));
+            let gives_back = TurnJudgement::NotStarted == report.judgement
+                || matches!(report.judgement, TurnJudgement::Arrived(_));
             let is_recalled = gives_back && due.as_ref().is_some_and(|due| *due == report.turn);
             if due.is_none() || is_recalled {
                 self.admission.release(&report.turn.agent);
@@ -40,12 +40,16 @@ impl Supervisor {
             return;
         }
         match &report.judgement {
-            Judgement::Failed(failure) if failure.cause == Cause::Throttle => self.slow_down(),
-            Judgement::Failed(_)
-            | Judgement::NotStarted
-            | Judgement::Walked(_)
-            | Judgement::Arrived(_) => {}
-            Judgement::Accepted(_) | Judgement::Proposed { .. } | Judgement::Violated { .. } => {
+            TurnJudgement::Failed(failure) if failure.cause == FailureCause::Throttle => {
+                self.slow_down()
+            }
+            TurnJudgement::Failed(_)
+            | TurnJudgement::NotStarted
+            | TurnJudgement::Walked(_)
+            | TurnJudgement::Arrived(_) => {}
+            TurnJudgement::Accepted(_)
+            | TurnJudgement::Proposed { .. }
+            | TurnJudgement::Violated { .. } => {
                 self.throttle.succeeded();
             }
         }
@@ -64,10 +68,10 @@ impl Supervisor {
     }
 }
 
-impl Handler<Throttled> for Supervisor {
+impl Handler<ApiThrottled> for Supervisor {
     type Result = ();
 
-    fn handle(&mut self, _: Throttled, _: &mut Self::Context) {
+    fn handle(&mut self, _: ApiThrottled, _: &mut Self::Context) {
         self.slow_down();
     }
 }
@@ -93,9 +97,11 @@ impl Handler<AgentDown> for Supervisor {
         self.again.insert(down.agent.clone());
         match down.turn {
             Some(turn) => {
-                let failure =
-                    Failure::new(Cause::Panic, "the runtime failed while it served this agent");
-                self.settle(&Report::failed(turn, failure), ctx);
+                let failure = TurnFailure::new(
+                    FailureCause::Panic,
+                    "the runtime failed while it served this agent",
+                );
+                self.settle(&TurnReport::failed(turn, failure), ctx);
             }
             None if self.is_pending(&down.agent) => {}
             None => {

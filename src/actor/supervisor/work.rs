@@ -7,20 +7,20 @@ use std::time::Duration;
 use actix::{AsyncContext, Context as Ctx};
 use uuid::Uuid;
 
-use super::{Ending, Supervisor};
-use crate::actor::agent::Agent;
+use super::{ShutdownPhase, Supervisor};
+use crate::actor::agent::AgentActor;
 use crate::actor::clock::{now, wall};
-use crate::actor::message::{Admitted, Assignment, Proceed};
+use crate::actor::message::{DispatchTurn, TurnAssignment, TurnPermit};
 use crate::actor::registry::AgentView;
-use crate::actor::runner::Stop;
-use crate::domain::admission::Permit;
+use crate::actor::runner::StopLevel;
+use crate::domain::admission::AdmittedTurn;
 use crate::domain::agent::Agent as State;
-use crate::domain::budget::Whose;
-use crate::domain::consult::Spent;
-use crate::domain::decide::{Chosen, out_of_money};
+use crate::domain::budget::BudgetScope;
+use crate::domain::consult::SpendingTotals;
+use crate::domain::decide::{NondeterministicInputs, out_of_money};
 use crate::domain::effect::Effect;
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::run::{Pause, Status};
+use crate::domain::run::{PauseReason, RunStatus};
 use crate::language::prompt::step;
 
 /// When memory was short it is looked at again after so long.
@@ -51,7 +51,7 @@ impl Supervisor {
             Effect::AwaitLimit => self.await_limit(ctx),
             Effect::Abort => {
                 self.admission.drop_reserved();
-                self.context.runner.stop_all(Stop::Soon);
+                self.context.runner.stop_all(StopLevel::Soon);
                 self.context.performer.stop();
                 self.hold(None, ctx);
             }
@@ -61,7 +61,8 @@ impl Supervisor {
     /// Sees that an agent has an actor, and gives it the turn that is due, now or when it is time. What a
     /// record owes that is on its way to the disk begins only with that.
     pub(super) fn proceed(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
-        let goes_on = matches!(self.ending, Ending::No) && self.run.status == Status::Running;
+        let goes_on =
+            matches!(self.ending, ShutdownPhase::No) && self.run.status == RunStatus::Running;
         let is_owed = self.owed.contains_key(id);
         if is_owed || (!goes_on && !self.admission.is_reserved(id)) {
             return;
@@ -98,9 +99,9 @@ impl Supervisor {
     }
 
     /// Gives an agent what is due, with a permit if it takes one. Only now it needs an actor.
-    pub(super) fn assign(&mut self, id: &AgentId, admitted: Option<Admitted>) {
+    pub(super) fn assign(&mut self, id: &AgentId, admitted: Option<TurnPermit>) {
         let Some(agent) = self.run.agents.get(id) else { return };
-        let assignment = Assignment {
+        let assignment = TurnAssignment {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
             folder: agent.birth.folder.clone(),
@@ -127,21 +128,21 @@ impl Supervisor {
         let address = self
             .agents
             .entry(id.clone())
-            .or_insert_with(|| Agent::launch(id.clone(), Rc::clone(context)));
-        address.do_send(Proceed(assignment, admitted));
+            .or_insert_with(|| AgentActor::launch(id.clone(), Rc::clone(context)));
+        address.do_send(DispatchTurn(assignment, admitted));
     }
 
     /// Lets in whoever may run, and sees whether the run can go on at all.
     pub(super) fn look_around(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
-        for Permit { agent, begun } in self.admission.admit(permits, &self.run.purse()) {
+        for AdmittedTurn { agent, begun } in self.admission.admit(permits, &self.run.purse()) {
             let Some(state) = self.run.agents.get(&agent).map(State::prompt) else {
                 self.admission.release(&agent);
                 continue;
             };
             let most = self.run.purse().most(&agent, state);
             let spent = self.spent(&agent);
-            self.assign(&agent, Some(Admitted { begun, spent, most }));
+            self.assign(&agent, Some(TurnPermit { begun, spent, most }));
         }
         for (agent, whose) in self.admission.turned_away() {
             self.turn_away(&agent, &whose, ctx);
@@ -151,7 +152,7 @@ impl Supervisor {
             && let Some(limit) = purse.limit
             && self.admission.is_starved(&purse)
         {
-            self.hold(Some(Pause::Budget { spent: purse.spent, limit }), ctx);
+            self.hold(Some(PauseReason::Budget { spent: purse.spent, limit }), ctx);
         }
         if let Some(pause) = self.all_wait() {
             self.read_inbox(ctx);
@@ -164,7 +165,7 @@ impl Supervisor {
     }
 
     /// The pause that is due because nothing goes on before someone does something.
-    fn all_wait(&self) -> Option<Pause> {
+    fn all_wait(&self) -> Option<PauseReason> {
         let is_still =
             self.pending.is_empty() && self.walking.is_empty() && self.admission.is_idle();
         let pause = if is_still { self.run.waiting() } else { None };
@@ -172,7 +173,7 @@ impl Supervisor {
     }
 
     /// Records what follows when an agent's turn cannot start for want of money.
-    fn turn_away(&mut self, id: &AgentId, whose: &Whose, ctx: &mut Ctx<Self>) {
+    fn turn_away(&mut self, id: &AgentId, whose: &BudgetScope, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let proposed = agent.proposal.as_ref().map(|proposal| &proposal.transition);
         let source = &*self.context.source;
@@ -182,8 +183,8 @@ impl Supervisor {
     }
 
     /// What has been spent, as it is told to plug-ins.
-    fn spent(&self, agent: &AgentId) -> Spent {
-        Spent {
+    fn spent(&self, agent: &AgentId) -> SpendingTotals {
+        SpendingTotals {
             agent_cost_usd: self
                 .run
                 .agents
@@ -237,9 +238,9 @@ impl Supervisor {
 }
 
 /// What is chosen for a decision; `ready` is a session that can be begun in.
-pub(super) fn choice(ready: Option<SessionId>) -> Chosen {
+pub(super) fn choice(ready: Option<SessionId>) -> NondeterministicInputs {
     let session = SessionId::new(&Uuid::new_v4().to_string());
-    Chosen { now: now(), session, ready, chance: chance() }
+    NondeterministicInputs { now: now(), session, ready, chance: chance() }
 }
 
 /// A number from 0 up to 1.

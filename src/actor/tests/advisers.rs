@@ -7,12 +7,12 @@ use std::time::Duration;
 use actix::{Actor, Context as Ctx, Handler};
 
 use super::stage::{Player, Stage, ended, files, settings};
-use crate::actor::adviser::Adviser;
+use crate::actor::adviser::PluginInterceptor;
 use crate::actor::message::Consult;
-use crate::domain::consult::{Question, Scope, Verdict};
-use crate::domain::event::{Command, Event};
+use crate::domain::consult::{ConsultVerdict, Consultation, StopScope};
+use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::StateName;
-use crate::domain::run::{Pause, Status};
+use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::transition::{Transition, Variables};
 use crate::proof::ProofKey;
 use crate::store::inbox;
@@ -26,14 +26,14 @@ const WORKFLOW: &[(&str, &str)] = &[
 /// A plug-in that a test speaks for, and what it was asked.
 struct Voice(Box<Says>);
 
-type Says = dyn FnMut(&Question) -> Option<Verdict> + Send;
+type Says = dyn FnMut(&Consultation) -> Option<ConsultVerdict> + Send;
 
 impl Actor for Voice {
     type Context = Ctx<Self>;
 }
 
 impl Handler<Consult> for Voice {
-    type Result = actix::ResponseFuture<Verdict>;
+    type Result = actix::ResponseFuture<ConsultVerdict>;
 
     /// Without a verdict it never answers.
     fn handle(&mut self, Consult(question): Consult, _: &mut Self::Context) -> Self::Result {
@@ -51,18 +51,18 @@ impl Handler<Consult> for Voice {
 fn with(
     deadline: Duration,
     required: bool,
-    says: impl FnMut(&Question) -> Option<Verdict> + Send + 'static,
+    says: impl FnMut(&Consultation) -> Option<ConsultVerdict> + Send + 'static,
 ) -> Stage {
     let stage = Stage::new();
     let says = RefCell::new(Some(says));
     stage.plug(move || {
         let voice = Voice(Box::new(says.take().expect("plugged in once"))).start();
-        Adviser::new("guard".to_owned(), voice.recipient(), deadline, required)
+        PluginInterceptor::new("guard".to_owned(), voice.recipient(), deadline, required)
     });
     stage
 }
 
-fn patient(says: impl FnMut(&Question) -> Option<Verdict> + Send + 'static) -> Stage {
+fn patient(says: impl FnMut(&Consultation) -> Option<ConsultVerdict> + Send + 'static) -> Stage {
     with(Duration::from_mins(1), false, says)
 }
 
@@ -71,8 +71,8 @@ fn goto(target: &str) -> Transition {
     Transition::Goto { target, variables: Variables::new() }
 }
 
-fn instead(target: &str) -> Verdict {
-    Verdict::Override { transition: goto(target), reason: "better".to_owned() }
+fn instead(target: &str) -> ConsultVerdict {
+    ConsultVerdict::Override { transition: goto(target), reason: "better".to_owned() }
 }
 
 #[test]
@@ -80,11 +80,11 @@ fn it_is_asked_before_each_turn_and_each_transition() {
     let (tell, told) = std::sync::mpsc::channel();
     let stage = patient(move |question| {
         let kind = match question {
-            Question::Start(start) => format!("start {}", start.state),
-            Question::Transition(asked) => format!("{} {}", asked.state, asked.transition),
+            Consultation::Start(start) => format!("start {}", start.state),
+            Consultation::Transition(asked) => format!("{} {}", asked.state, asked.transition),
         };
         tell.send(kind).expect("someone listens");
-        Some(Verdict::Proceed)
+        Some(ConsultVerdict::Proceed)
     });
     let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
     assert_eq!(played.run.finished[0].ending, ended("done"));
@@ -98,9 +98,9 @@ fn it_is_asked_before_each_turn_and_each_transition() {
 #[test]
 fn it_overrules_a_transition_and_skips_a_turn() {
     let stage = patient(|question| match question {
-        Question::Transition(asked) if asked.state.as_str() == "A.md" => Some(instead("A.md")),
-        Question::Start(start) if start.turn.step == 2 => Some(instead("OTHER.md")),
-        _ => Some(Verdict::Proceed),
+        Consultation::Transition(asked) if asked.state.as_str() == "A.md" => Some(instead("A.md")),
+        Consultation::Start(start) if start.turn.step == 2 => Some(instead("OTHER.md")),
+        _ => Some(ConsultVerdict::Proceed),
     });
     let echo = Player::echo();
     let played = stage.play(settings(1), files(WORKFLOW), &echo);
@@ -119,9 +119,10 @@ fn what_is_not_possible_is_left_out() {
 fn it_holds_a_turn_and_is_asked_again() {
     let mut asked = 0;
     let stage = patient(move |question| {
-        asked += u32::from(matches!(question, Question::Start(_)));
-        let hold = Verdict::Hold { until: crate::actor::clock::now(), reason: "wait".to_owned() };
-        Some(if asked == 1 { hold } else { Verdict::Proceed })
+        asked += u32::from(matches!(question, Consultation::Start(_)));
+        let hold =
+            ConsultVerdict::Hold { until: crate::actor::clock::now(), reason: "wait".to_owned() };
+        Some(if asked == 1 { hold } else { ConsultVerdict::Proceed })
     });
     let echo = Player::echo();
     let played = stage.play(settings(1), files(WORKFLOW), &echo);
@@ -134,14 +135,14 @@ fn it_holds_a_turn_and_is_asked_again() {
 #[test]
 fn it_stops_the_run_which_pauses() {
     let stage = patient(|question| match question {
-        Question::Start(start) if start.turn.step == 2 => {
-            Some(Verdict::Stop { reason: "enough".to_owned(), scope: Scope::Run })
+        Consultation::Start(start) if start.turn.step == 2 => {
+            Some(ConsultVerdict::Stop { reason: "enough".to_owned(), scope: StopScope::Run })
         }
-        _ => Some(Verdict::Proceed),
+        _ => Some(ConsultVerdict::Proceed),
     });
     let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
-    assert_eq!(played.run.status, Status::Paused);
-    let pause = Pause::Plugin { plugin: "guard".to_owned(), because: "enough".to_owned() };
+    assert_eq!(played.run.status, RunStatus::Paused);
+    let pause = PauseReason::Plugin { plugin: "guard".to_owned(), because: "enough".to_owned() };
     assert_eq!(played.run.pause, Some(pause));
     assert_eq!(played.run.agents.len(), 1, "the agent can go on");
 }
@@ -167,12 +168,13 @@ fn one_that_panics_harms_nobody() {
 
 #[test]
 fn a_run_that_needs_it_pauses_without_it() {
-    let silent: fn(&Question) -> Option<Verdict> = |_| None;
-    let failing: fn(&Question) -> Option<Verdict> = |_| panic!("the plug-in of a test fails");
+    let silent: fn(&Consultation) -> Option<ConsultVerdict> = |_| None;
+    let failing: fn(&Consultation) -> Option<ConsultVerdict> =
+        |_| panic!("the plug-in of a test fails");
     for (says, why) in [(silent, "did not answer within 10ms"), (failing, "has failed")] {
         let stage = with(Duration::from_millis(10), true, says);
         let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
-        let Some(Pause::Plugin { because, .. }) = &played.run.pause else {
+        let Some(PauseReason::Plugin { because, .. }) = &played.run.pause else {
             panic!("{:?}", played.run.pause)
         };
         assert!(because.contains("required") && because.contains(why), "{because}");
@@ -187,21 +189,21 @@ fn a_run_that_is_told_to_stop_waits_for_no_answer_and_asks_again_when_it_goes_on
         stage.plug(move || {
             let dir = dir.clone();
             let voice = Voice(Box::new(move |question| {
-                if matches!(question, Question::Start(_)) != at_start {
-                    return Some(Verdict::Proceed);
+                if matches!(question, Consultation::Start(_)) != at_start {
+                    return Some(ConsultVerdict::Proceed);
                 }
-                inbox::put(&dir, "stop-1", &Command::Stop, &ProofKey::new("test"))
+                inbox::put(&dir, "stop-1", &RunCommand::Stop, &ProofKey::new("test"))
                     .expect("written");
                 None
             }));
             let voice = voice.start().recipient();
-            Adviser::new("guard".to_owned(), voice, Duration::MAX, false)
+            PluginInterceptor::new("guard".to_owned(), voice, Duration::MAX, false)
         });
         let mut settings = settings(1);
         settings.supervision.shutdown_ms = 10;
         let echo = Player::echo();
         let run = stage.play(settings, files(WORKFLOW), &echo).run;
-        assert_eq!((run.status, run.pause), (Status::Paused, Some(Pause::Stopped)));
+        assert_eq!((run.status, run.pause), (RunStatus::Paused, Some(PauseReason::Stopped)));
         assert_eq!(echo.names(), played);
         assert_eq!(run.agents.values().next().map(|agent| agent.step), Some(1));
     }

@@ -12,32 +12,32 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::nothing::Nothing;
 use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
-use crate::actor::agent::Agent;
-use crate::actor::context::{Context, Superior};
+use crate::actor::agent::AgentActor;
+use crate::actor::context::{RunContext, SupervisorHandle};
 use crate::actor::message::{
-    Admitted, AgentDown, Assignment, ErrandDone, Journaled, Proceed, Throttled, TurnEnded,
-    TurnReported,
+    ActivityDone, AgentDown, ApiThrottled, DispatchTurn, JournalReported, TurnAssignment,
+    TurnEnded, TurnPermit, TurnReported,
 };
-use crate::actor::programs::Programs;
+use crate::actor::programs::GraphCache;
 use crate::actor::runner::StepRunner;
-use crate::actor::supervisor::{Parts, Start, Supervisor};
-use crate::domain::consult::Spent;
-use crate::domain::decide::{Judgement, Report};
-use crate::domain::fan_out::Forking;
-use crate::domain::home::Home;
+use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
+use crate::domain::consult::SpendingTotals;
+use crate::domain::decide::{TurnJudgement, TurnReport};
+use crate::domain::fan_out::ForkSettings;
+use crate::domain::home::WorkingDir;
 use crate::domain::id::{SessionId, StateName};
-use crate::domain::policy::Accepted;
+use crate::domain::policy::AcceptedTransition;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
 use crate::domain::settings::Settings;
-use crate::domain::supervision::Supervision;
-use crate::domain::throttle::Throttle;
+use crate::domain::supervision::SupervisionPolicy;
+use crate::domain::throttle::TurnThrottle;
 use crate::domain::transition::{Transition, Variables};
-use crate::domain::turn::{Cause, Failure, StepInput, TurnId};
+use crate::domain::turn::{FailureCause, StepInput, TurnFailure, TurnId};
 use crate::domain::turn_options::{OnDenied, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
 use crate::store;
-use crate::store::writer::Outcome;
+use crate::store::writer::WriteOutcome;
 
 /// `main` and a worker, who wants to work while `main` is in `B.md`.
 const WORKFLOW: &[(&str, &str)] = &[
@@ -88,7 +88,7 @@ impl Still {
         let runner = Rc::clone(&player) as Rc<dyn StepRunner>;
         let registry = Arc::clone(&stage.registry);
         let supervisor = Supervisor::create(move |ctx| {
-            let context = Rc::new(Context {
+            let context = Rc::new(RunContext {
                 workflow: Stage::id(),
                 variables: Variables::new(),
                 model: None,
@@ -98,29 +98,29 @@ impl Still {
                 source: Arc::new(files(WORKFLOW)),
                 runner,
                 performer: Rc::new(Nothing),
-                programs: Programs::default(),
-                definitions: crate::actor::definitions::Definitions::default(),
+                programs: GraphCache::default(),
+                definitions: crate::actor::definitions::ProgramCache::default(),
                 builtins: serde_json::Map::new(),
                 registry,
                 warned: std::cell::RefCell::default(),
                 advisers: Vec::new(),
                 results: PathBuf::new(),
-                forking: Forking::default(),
-                supervisor: Superior {
+                forking: ForkSettings::default(),
+                supervisor: SupervisorHandle {
                     reports: ctx.address().recipient(),
                     errands: ctx.address().recipient(),
                     throttles: ctx.address().recipient(),
                     deaths: ctx.address().recipient(),
                 },
             });
-            let start = Start::New(first);
-            Supervisor::new(Parts {
+            let start = SupervisorStart::New(first);
+            Supervisor::new(SupervisorArgs {
                 run,
                 store,
                 start,
-                stays: crate::actor::stay::Stay::default(),
+                stays: crate::actor::stay::KeepAlive::default(),
                 begun: Vec::new(),
-                throttle: Throttle::new(1),
+                throttle: TurnThrottle::new(1),
                 context,
                 observers: Vec::new(),
                 done,
@@ -129,7 +129,7 @@ impl Still {
         let address = supervisor.clone();
         actix::spawn(async move {
             while let Some(outcome) = journaled.recv().await {
-                address.do_send(Journaled(outcome));
+                address.do_send(JournalReported(outcome));
             }
         });
         in_time(at_gate.recv()).await.expect("main reaches B.md");
@@ -143,7 +143,7 @@ impl Still {
         for _ in 0..500 {
             tokio::task::yield_now().await;
         }
-        let nothing_new = Journaled(Outcome::Durable(0));
+        let nothing_new = JournalReported(WriteOutcome::Durable(0));
         in_time(self.supervisor.send(nothing_new)).await.expect("a supervisor that lives");
     }
 
@@ -172,14 +172,18 @@ fn state(name: &str) -> StateName {
     StateName::parse(name).expect("a state's name")
 }
 
-fn ends(turn: TurnId) -> Report {
+fn ends(turn: TurnId) -> TurnReport {
     let transition = Transition::Result {
         payload: "late".to_owned(),
         variables: Variables::new(),
         structured: false,
     };
-    let judgement = Judgement::Accepted(Accepted { transition, implicit: false, overruled: None });
-    Report { judgement, ..Report::failed(turn, Failure::new(Cause::Lost, "")) }
+    let judgement = TurnJudgement::Accepted(AcceptedTransition {
+        transition,
+        implicit: false,
+        overruled: None,
+    });
+    TurnReport { judgement, ..TurnReport::failed(turn, TurnFailure::new(FailureCause::Lost, "")) }
 }
 
 #[test]
@@ -189,7 +193,7 @@ fn a_report_about_an_old_turn_changes_nothing() {
         for turn in [turn("main", 1), turn("main", 3), turn("main.9", 1)] {
             for report in [
                 ends(turn.clone()),
-                Report::failed(turn.clone(), Failure::new(Cause::Crash, "late")),
+                TurnReport::failed(turn.clone(), TurnFailure::new(FailureCause::Crash, "late")),
             ] {
                 still.supervisor.do_send(TurnReported(report));
             }
@@ -215,16 +219,16 @@ fn an_actor_that_stops_in_peace_changes_nothing() {
     });
 }
 
-fn assignment(step: u64, name: &str) -> Assignment {
-    Assignment {
+fn assignment(step: u64, name: &str) -> TurnAssignment {
+    TurnAssignment {
         turn: turn("main", step),
         state: state(name),
         visit: 0,
         session: Session::fresh(SessionId::new("other")),
         variables: Variables::new(),
-        limits: Supervision::default().limits(),
+        limits: SupervisionPolicy::default().limits(),
         folder: None,
-        home: Home::default(),
+        home: WorkingDir::default(),
         base: None,
         results: None,
         errand: None,
@@ -244,7 +248,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         turn: turn("main", step),
         state: state("B.md"),
         folder: None,
-        home: Home::default(),
+        home: WorkingDir::default(),
         reads_results: false,
         output: None,
         visit: 0,
@@ -252,7 +256,7 @@ fn turn_ended(step: u64) -> TurnEnded {
         model: None,
         options: TurnOptions::default(),
         most: None,
-        limits: Supervision::default().limits(),
+        limits: SupervisionPolicy::default().limits(),
         prompt: String::new(),
         values: Variables::new(),
     };
@@ -260,7 +264,7 @@ fn turn_ended(step: u64) -> TurnEnded {
 }
 
 /// In the place of a supervisor: keeps what an agent says, and answers nothing.
-struct Ear(mpsc::UnboundedSender<Report>);
+struct Ear(mpsc::UnboundedSender<TurnReport>);
 
 impl Actor for Ear {
     type Context = actix::Context<Self>;
@@ -274,16 +278,16 @@ impl Handler<TurnReported> for Ear {
     }
 }
 
-impl Handler<ErrandDone> for Ear {
+impl Handler<ActivityDone> for Ear {
     type Result = ();
 
-    fn handle(&mut self, _: ErrandDone, _: &mut Self::Context) {}
+    fn handle(&mut self, _: ActivityDone, _: &mut Self::Context) {}
 }
 
-impl Handler<Throttled> for Ear {
+impl Handler<ApiThrottled> for Ear {
     type Result = ();
 
-    fn handle(&mut self, _: Throttled, _: &mut Self::Context) {}
+    fn handle(&mut self, _: ApiThrottled, _: &mut Self::Context) {}
 }
 
 impl Handler<AgentDown> for Ear {
@@ -299,7 +303,7 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
         let (arrived, mut at_gate) = mpsc::unbounded_channel();
         let (say, mut said) = mpsc::unbounded_channel();
         let ear = Ear(say).start();
-        let context = Context {
+        let context = RunContext {
             workflow: Stage::id(),
             variables: Variables::new(),
             model: None,
@@ -309,27 +313,27 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
             source: Arc::new(files(WORKFLOW)),
             runner: gated(at, arrived),
             performer: Rc::new(Nothing),
-            programs: Programs::default(),
-            definitions: crate::actor::definitions::Definitions::default(),
+            programs: GraphCache::default(),
+            definitions: crate::actor::definitions::ProgramCache::default(),
             builtins: serde_json::Map::new(),
             registry: Arc::default(),
             warned: std::cell::RefCell::default(),
             advisers: Vec::new(),
             results: PathBuf::new(),
-            forking: Forking::default(),
-            supervisor: Superior {
+            forking: ForkSettings::default(),
+            supervisor: SupervisorHandle {
                 reports: ear.clone().recipient(),
                 errands: ear.clone().recipient(),
                 throttles: ear.clone().recipient(),
                 deaths: ear.clone().recipient(),
             },
         };
-        let agent = Agent::launch(agent_id("main"), Rc::new(context));
+        let agent = AgentActor::launch(agent_id("main"), Rc::new(context));
         agent.do_send(turn_ended(2));
-        agent.do_send(Proceed(assignment(2, "B.md"), None));
+        agent.do_send(DispatchTurn(assignment(2, "B.md"), None));
         agent.do_send(turn_ended(2));
-        agent.do_send(Proceed(assignment(2, "B.md"), Some(admitted())));
-        agent.do_send(Proceed(assignment(2, "B.md"), Some(admitted())));
+        agent.do_send(DispatchTurn(assignment(2, "B.md"), Some(admitted())));
+        agent.do_send(DispatchTurn(assignment(2, "B.md"), Some(admitted())));
         in_time(at_gate.recv()).await.expect("the turn begins");
         for step in [1, 3] {
             in_time(agent.send(turn_ended(step))).await.expect("an agent that lives");
@@ -345,6 +349,6 @@ fn an_agent_reports_the_turn_it_is_at_once_and_no_other() {
     });
 }
 
-fn admitted() -> Admitted {
-    Admitted { begun: false, spent: Spent::default(), most: None }
+fn admitted() -> TurnPermit {
+    TurnPermit { begun: false, spent: SpendingTotals::default(), most: None }
 }

@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use super::stage::{Player, Stage, ended, files, says, settings};
 use crate::actor::clock::now;
-use crate::actor::runner::Local;
+use crate::actor::runner::LocalFuture;
 use crate::domain::event::Event;
-use crate::domain::run::{Pause, Status};
+use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::settings::{OnLimit, Settings};
-use crate::domain::supervision::Supervision;
-use crate::domain::turn::{Cause, Failure, StepInput, StepOutcome};
+use crate::domain::supervision::SupervisionPolicy;
+use crate::domain::turn::{FailureCause, StepInput, StepOutcome, TurnFailure};
 use crate::store::view;
 
 /// The texts are of no account: a [`forester`] answers.
@@ -29,7 +29,7 @@ fn forester(parents: u32, workers: u32) -> impl Fn(&StepInput) -> String {
 }
 
 /// An outcome that lets others have their turn first.
-fn slowly(outcome: StepOutcome) -> Local<StepOutcome> {
+fn slowly(outcome: StepOutcome) -> LocalFuture<StepOutcome> {
     Box::pin(async move {
         for _ in 0..20 {
             tokio::task::yield_now().await;
@@ -40,7 +40,7 @@ fn slowly(outcome: StepOutcome) -> Local<StepOutcome> {
 
 fn steadfast(max_procs: usize) -> Settings {
     let settings = settings(max_procs);
-    let supervision = Supervision { max_restarts: 0, ..settings.supervision };
+    let supervision = SupervisionPolicy { max_restarts: 0, ..settings.supervision };
     Settings { supervision, ..settings }
 }
 
@@ -50,7 +50,7 @@ fn a_burst_of_ten_thousand_forks_does_not_exceed_the_permits() {
     let says_what = forester(100, 100);
     let player = Player::new(move |input| slowly(says(input, &says_what(input))));
     let outcome = Stage::new().play(steadfast(PERMITS), files(WORKFLOW), &player);
-    assert_eq!(outcome.run.status, Status::Completed);
+    assert_eq!(outcome.run.status, RunStatus::Completed);
     assert_eq!(outcome.run.finished.len(), 1 + 100 + 10_000);
     assert_eq!(player.turns.borrow().len(), 101 + 100 * 101 + 10_000);
     assert_eq!(player.most.get(), PERMITS);
@@ -72,7 +72,7 @@ fn one_permit_serves_a_thousand_in_the_order_they_came() {
 }
 
 /// Workers who meet `failure` at their first turn.
-fn workers_meet(workers: u32, failure: impl Fn() -> Failure + 'static) -> Rc<Player> {
+fn workers_meet(workers: u32, failure: impl Fn() -> TurnFailure + 'static) -> Rc<Player> {
     let says_what = forester(1, workers);
     Player::new(move |input| {
         let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
@@ -83,7 +83,7 @@ fn workers_meet(workers: u32, failure: impl Fn() -> Failure + 'static) -> Rc<Pla
 
 #[test]
 fn a_throttled_api_is_asked_by_fewer_at_once() {
-    let throttled = || Failure::new(Cause::Throttle, "slow down");
+    let throttled = || TurnFailure::new(FailureCause::Throttle, "slow down");
     let player = workers_meet(12, throttled);
     let settings = steadfast(64);
     let again = Rc::new(Cell::new(0_usize));
@@ -95,7 +95,7 @@ fn a_throttled_api_is_asked_by_fewer_at_once() {
         }
     };
     let outcome = Stage::new().play_before(look, settings, files(WORKFLOW), &player);
-    assert_eq!((outcome.run.status, again.get()), (Status::Completed, 12));
+    assert_eq!((outcome.run.status, again.get()), (RunStatus::Completed, 12));
     assert!(player.most.get() <= 8, "{} at once after the last refusal", player.most.get());
 }
 
@@ -110,7 +110,7 @@ fn after_a_refusal_more_run_again_when_it_goes_well() {
         };
         let refused = input.turn.agent.as_str() == "main.3" && input.turn.step == 10;
         let said = says(input, said);
-        let slow_down = StepOutcome::Failed(Failure::new(Cause::Throttle, "slow down"));
+        let slow_down = StepOutcome::Failed(TurnFailure::new(FailureCause::Throttle, "slow down"));
         slowly(if refused && input.turn.turn == 0 { slow_down } else { said })
     });
     let (steps, at_work) = (Rc::new(Cell::new(0_u32)), Rc::clone(&player));
@@ -124,13 +124,16 @@ fn after_a_refusal_more_run_again_when_it_goes_well() {
         }
     };
     let outcome = Stage::new().play_before(look, steadfast(8), files(WORKFLOW), &player);
-    assert_eq!(outcome.run.status, Status::Completed);
+    assert_eq!(outcome.run.status, RunStatus::Completed);
     assert!(player.most.get() > 4, "{} at once in the end", player.most.get());
 }
 
 /// A limit that resets in a moment.
-fn limit() -> Failure {
-    Failure { resets: Some(now().plus(100)), ..Failure::new(Cause::UsageLimit, "no more") }
+fn limit() -> TurnFailure {
+    TurnFailure {
+        resets: Some(now().plus(100)),
+        ..TurnFailure::new(FailureCause::UsageLimit, "no more")
+    }
 }
 
 #[test]
@@ -146,7 +149,7 @@ fn no_turn_begins_while_the_usage_limit_lasts() {
         slowly(if first { StepOutcome::Failed(limit()) } else { said })
     });
     let outcome = stage.play(steadfast(4), files(WORKFLOW), &player);
-    assert_eq!(outcome.run.status, Status::Completed, "{:?}", outcome.run.finished);
+    assert_eq!(outcome.run.status, RunStatus::Completed, "{:?}", outcome.run.finished);
     let events = || outcome.records.iter().map(|record| &record.event);
     assert!(events().any(|event| matches!(event, Event::LimitReached { .. })));
     let failed = events().filter(|event| matches!(event, Event::TurnFailed(_)));
@@ -160,7 +163,7 @@ fn a_usage_limit_can_hold_the_run_with_all_that_ran_finished() {
     let settings = Settings { on_limit: OnLimit::Pause, ..steadfast(8) };
     let stage = Stage::new();
     let outcome = stage.play(settings, files(WORKFLOW), &player);
-    assert!(matches!(outcome.run.pause, Some(Pause::UsageLimit { .. })), "{:?}", outcome.run);
+    assert!(matches!(outcome.run.pause, Some(PauseReason::UsageLimit { .. })), "{:?}", outcome.run);
     assert!(!outcome.run.agents.is_empty());
     assert_eq!(stage.stored(), outcome.run);
 }
@@ -170,7 +173,7 @@ fn a_usage_limit_can_fail_those_who_meet_it_and_nobody_else() {
     let player = workers_meet(3, limit);
     let settings = Settings { on_limit: OnLimit::Fail, ..steadfast(8) };
     let outcome = Stage::new().play(settings, files(WORKFLOW), &player);
-    assert_eq!(outcome.run.status, Status::Failed);
+    assert_eq!(outcome.run.status, RunStatus::Failed);
     let endings = outcome.endings();
     assert_eq!((endings["main"], endings["main.1"]), (&ended("done"), &ended("done")));
     assert_eq!(outcome.run.finished.iter().filter(|agent| agent.cause.is_some()).count(), 3);

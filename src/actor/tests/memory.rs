@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::stage::{Player, Stage, files, says, settings};
 use crate::actor::message::Published;
-use crate::actor::runner::Local;
-use crate::domain::run::Status;
+use crate::actor::runner::LocalFuture;
+use crate::domain::run::RunStatus;
 use crate::domain::turn::{StepInput, StepOutcome};
 
 const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("W.md", "go"), ("X.md", "go")];
@@ -22,7 +22,7 @@ fn crowd(workers: u32) -> Rc<Player> {
     })
 }
 
-fn slowly(input: &StepInput, said: &str) -> Local<StepOutcome> {
+fn slowly(input: &StepInput, said: &str) -> LocalFuture<StepOutcome> {
     let outcome = says(input, said);
     Box::pin(async move {
         for _ in 0..50 {
@@ -37,7 +37,7 @@ fn with_short_memory_one_turn_runs_at_a_time_and_all_come_through() {
     let player = crowd(20);
     player.short_of_memory.set(true);
     let outcome = Stage::new().play(settings(8), files(WORKFLOW), &player);
-    assert_eq!(outcome.run.status, Status::Completed);
+    assert_eq!(outcome.run.status, RunStatus::Completed);
     assert_eq!((outcome.run.finished.len(), player.most.get()), (21, 1));
 }
 
@@ -54,7 +54,7 @@ fn short_between(from: u64, to: u64) -> (Rc<Player>, usize) {
         }
     };
     let outcome = stage.play_before(look, settings(8), files(WORKFLOW), &player);
-    assert_eq!(outcome.run.status, Status::Completed);
+    assert_eq!(outcome.run.status, RunStatus::Completed);
     (player, outcome.run.finished.len())
 }
 

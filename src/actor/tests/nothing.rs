@@ -3,44 +3,61 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::actor::performer::{Errands, Found, Performed, Performer};
-use crate::actor::runner::Local;
-use crate::domain::fact::{FactChange, Facts};
-use crate::domain::home::Home;
+use crate::actor::performer::{ActivityExecutor, ActivityOutcome, LookupOutcome, OperationOutcome};
+use crate::actor::runner::LocalFuture;
+use crate::domain::fact::{FactChange, KnownFacts};
+use crate::domain::home::WorkingDir;
 use crate::domain::id::AgentId;
-use crate::domain::instance::Errand;
+use crate::domain::instance::Activity;
 use crate::domain::operation::Operation;
 use crate::domain::turn::TurnId;
 
 /// Performs nothing.
 pub(super) struct Nothing;
 
-impl Performer for Nothing {
-    fn text(self: Rc<Self>, _: Home, file: String, _: u64) -> Local<Found<String>> {
-        Box::pin(async move { Found::Done(Err(format!("there is no {file} here"))) })
+impl ActivityExecutor for Nothing {
+    fn text(
+        self: Rc<Self>,
+        _: WorkingDir,
+        file: String,
+        _: u64,
+    ) -> LocalFuture<LookupOutcome<String>> {
+        Box::pin(async move { LookupOutcome::Done(Err(format!("there is no {file} here"))) })
     }
 
-    fn directory(self: Rc<Self>, _: Home) -> Local<Found<()>> {
-        Box::pin(async { Found::Done(Ok(())) })
+    fn directory(self: Rc<Self>, _: WorkingDir) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async { LookupOutcome::Done(Ok(())) })
     }
 
-    fn commit(self: Rc<Self>, _: String, _: Home) -> Local<Found<String>> {
-        Box::pin(async { Found::Done(Err("there is no repository here".to_owned())) })
+    fn commit(self: Rc<Self>, _: String, _: WorkingDir) -> LocalFuture<LookupOutcome<String>> {
+        Box::pin(async { LookupOutcome::Done(Err("there is no repository here".to_owned())) })
     }
 
-    fn worktree(self: Rc<Self>, _: AgentId, _: Option<String>) -> Local<Found<()>> {
-        Box::pin(async { Found::Done(Err("there is no repository here".to_owned())) })
+    fn worktree(self: Rc<Self>, _: AgentId, _: Option<String>) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async { LookupOutcome::Done(Err("there is no repository here".to_owned())) })
     }
 
-    fn perform(self: Rc<Self>, name: String, _: Home, _: Operation, _: bool) -> Local<Performed> {
-        Box::pin(std::future::ready(Performed::Done(Err(format!("nobody performs {name}")))))
+    fn perform(
+        self: Rc<Self>,
+        name: String,
+        _: WorkingDir,
+        _: Operation,
+        _: bool,
+    ) -> LocalFuture<OperationOutcome> {
+        Box::pin(std::future::ready(OperationOutcome::Done(Err(format!("nobody performs {name}")))))
     }
 
-    fn fetch(self: Rc<Self>, step: TurnId, _: Home, _: Errand, _: bool) -> Local<Errands> {
-        Box::pin(std::future::ready(Errands::Done(Err(format!("nobody performs {step}")))))
+    fn fetch(
+        self: Rc<Self>,
+        step: TurnId,
+        _: WorkingDir,
+        _: Activity,
+        _: bool,
+    ) -> LocalFuture<ActivityOutcome> {
+        Box::pin(std::future::ready(ActivityOutcome::Done(Err(format!("nobody performs {step}")))))
     }
 
-    fn news(&self, _: &BTreeSet<String>, _: &Facts) -> Result<Vec<FactChange>, String> {
+    fn news(&self, _: &BTreeSet<String>, _: &KnownFacts) -> Result<Vec<FactChange>, String> {
         Ok(Vec::new())
     }
 

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::stage::{Played, Player, Stage, ended, files, says, settings};
 use crate::domain::event::Event;
 use crate::domain::id::{Folder, StateName};
-use crate::domain::run::{Ending, Status};
+use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::settings::Settings;
-use crate::domain::supervision::Supervision;
-use crate::domain::turn::Cause;
-use crate::language::source::{Error, Source};
+use crate::domain::supervision::SupervisionPolicy;
+use crate::domain::turn::FailureCause;
+use crate::language::source::{Error, WorkflowSource};
 
 /// `main` forks a worker and does four steps of its own beside it.
 const WORKFLOW: &[(&str, &str)] = &[
@@ -65,7 +65,7 @@ impl Trap {
     }
 }
 
-impl Source for Trap {
+impl WorkflowSource for Trap {
     fn read(&self, name: &StateName) -> Result<String, Error> {
         self.touch(On::Reading, name);
         self.files.read(name)
@@ -76,7 +76,7 @@ impl Source for Trap {
         self.files.check(name)
     }
 
-    fn within(&self, folder: &Folder) -> Result<std::sync::Arc<dyn Source>, Error> {
+    fn within(&self, folder: &Folder) -> Result<std::sync::Arc<dyn WorkflowSource>, Error> {
         self.files.within(folder)
     }
 
@@ -102,7 +102,7 @@ impl Source for Trap {
 }
 
 /// The causes of an agent's failed turns; each is a restart of the same turn.
-fn restarts(outcome: &Played, agent: &str) -> Vec<Cause> {
+fn restarts(outcome: &Played, agent: &str) -> Vec<FailureCause> {
     let failed = outcome.about(agent).into_iter().filter_map(|event| match event {
         Event::TurnFailed(failed) => Some(failed),
         _ => None,
@@ -117,21 +117,23 @@ fn restarts(outcome: &Played, agent: &str) -> Vec<Cause> {
 
 /// The worker did its work after `times` panics, and `main` never noticed.
 fn assert_recovered(outcome: &Played, times: usize) {
-    assert_eq!(outcome.run.status, Status::Completed, "{:?}", outcome.run.finished);
-    assert_eq!(restarts(outcome, "main.1"), vec![Cause::Panic; times]);
+    assert_eq!(outcome.run.status, RunStatus::Completed, "{:?}", outcome.run.finished);
+    assert_eq!(restarts(outcome, "main.1"), vec![FailureCause::Panic; times]);
     assert_eq!(outcome.endings()["main.1"], &ended("kept"), "its variables were in its state");
     assert_untouched(outcome);
 }
 
 /// The worker failed after so many restarts, and `main` never noticed.
 fn assert_given_up(outcome: &Played, state: &str, restarts_before: usize) {
-    assert_eq!(outcome.run.status, Status::Failed);
-    assert_eq!(restarts(outcome, "main.1"), vec![Cause::Panic; restarts_before]);
+    assert_eq!(outcome.run.status, RunStatus::Failed);
+    assert_eq!(restarts(outcome, "main.1"), vec![FailureCause::Panic; restarts_before]);
     let Some(Event::AgentFailed(failed)) = outcome.about("main.1").last() else {
         panic!("main.1 did not fail: {:?}", outcome.run.finished)
     };
-    assert_eq!((failed.cause, failed.state.as_str()), (Cause::Panic, state));
-    let Ending::Error(error) = outcome.endings()["main.1"] else { panic!("main.1 ended well") };
+    assert_eq!((failed.cause, failed.state.as_str()), (FailureCause::Panic, state));
+    let AgentEnding::Error(error) = outcome.endings()["main.1"] else {
+        panic!("main.1 ended well")
+    };
     assert!(error.starts_with(&format!("in {state}: the runtime failed")), "{error}");
     assert!(error.contains(&format!("restarted {restarts_before} times")), "{error}");
     assert_untouched(outcome);
@@ -146,7 +148,7 @@ fn assert_untouched(outcome: &Played) {
 
 fn patient(max_restarts: u32) -> Settings {
     let settings = settings(1);
-    Settings { supervision: Supervision { max_restarts, ..settings.supervision }, ..settings }
+    Settings { supervision: SupervisionPolicy { max_restarts, ..settings.supervision }, ..settings }
 }
 
 #[test]

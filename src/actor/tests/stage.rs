@@ -13,27 +13,27 @@ use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::mpsc;
 
 use super::nothing::Nothing;
-use crate::actor::adviser::Adviser;
-use crate::actor::launch::{Launch, supervise};
-use crate::actor::message::{Finish, Published};
-use crate::actor::observer::{Kind, Observer};
-use crate::actor::programs::Programs;
-use crate::actor::registry::Registry;
-use crate::actor::runner::{Local, Notices, StepRunner, Stop};
-use crate::actor::supervisor::Start;
-use crate::domain::agent::Terms;
+use crate::actor::adviser::PluginInterceptor;
+use crate::actor::launch::{RunLaunch, supervise};
+use crate::actor::message::{FinishPublishing, Published};
+use crate::actor::observer::{Observer, ObserverKind};
+use crate::actor::programs::GraphCache;
+use crate::actor::registry::AgentRegistry;
+use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
+use crate::actor::supervisor::SupervisorStart;
+use crate::domain::agent::AgentTerms;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::run::{Ending, Run, STATE_VERSION};
+use crate::domain::run::{AgentEnding, Run, STATE_VERSION};
 use crate::domain::settings::{MaxProcs, Settings};
-use crate::domain::supervision::Supervision;
+use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
-use crate::domain::turn::{Reply, StepInput, StepOutcome, TurnId};
-use crate::language::source::Source;
+use crate::domain::turn::{StepInput, StepOutcome, TurnId, TurnReply};
+use crate::language::source::WorkflowSource;
 use crate::proof::ProofKey;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::run_store::{NewRun, RunStore};
 use crate::store::view;
 
@@ -43,7 +43,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 /// Settings with which `max_procs` turns run at once and no restart waits.
 pub(super) fn settings(max_procs: usize) -> Settings {
     let supervision =
-        Supervision { backoff_min_ms: 0, backoff_max_ms: 0, ..Supervision::default() };
+        SupervisionPolicy { backoff_min_ms: 0, backoff_max_ms: 0, ..SupervisionPolicy::default() };
     Settings { max_procs: MaxProcs::Count(max_procs), supervision, ..Settings::default() }
 }
 
@@ -53,7 +53,7 @@ pub(super) fn files(files: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// What a player does with a turn.
-type Play = Box<dyn Fn(&StepInput) -> Local<StepOutcome>>;
+type Play = Box<dyn Fn(&StepInput) -> LocalFuture<StepOutcome>>;
 
 /// Someone who answers.
 pub(super) struct Player {
@@ -79,7 +79,7 @@ impl Drop for Active {
 }
 
 impl Player {
-    pub(super) fn new(play: impl Fn(&StepInput) -> Local<StepOutcome> + 'static) -> Rc<Self> {
+    pub(super) fn new(play: impl Fn(&StepInput) -> LocalFuture<StepOutcome> + 'static) -> Rc<Self> {
         Rc::new(Self {
             play: Box::new(play),
             turns: RefCell::new(Vec::new()),
@@ -103,16 +103,16 @@ impl Player {
 
 /// The outcome of a turn that says this.
 pub(super) fn says(input: &StepInput, text: &str) -> StepOutcome {
-    StepOutcome::Replied(Reply {
+    StepOutcome::Replied(TurnReply {
         text: text.to_owned(),
         cost: Usd::from_dollars(0.01),
         message: Some(MessageId::new(&input.turn.stem())),
-        ..Reply::default()
+        ..TurnReply::default()
     })
 }
 
 impl StepRunner for Player {
-    fn run(self: Rc<Self>, input: StepInput, _: Notices) -> Local<StepOutcome> {
+    fn run(self: Rc<Self>, input: StepInput, _: TurnNoticeHandler) -> LocalFuture<StepOutcome> {
         self.turns.borrow_mut().push(input.clone());
         let turn = (self.play)(&input);
         self.active.set(self.active.get() + 1);
@@ -137,9 +137,9 @@ impl StepRunner for Player {
         if self.short_of_memory.get() { 0 } else { usize::MAX }
     }
 
-    fn stop_all(&self, _: Stop) {}
+    fn stop_all(&self, _: StopLevel) {}
 
-    fn sweep(self: Rc<Self>, _: Vec<TurnId>) -> Local<usize> {
+    fn sweep(self: Rc<Self>, _: Vec<TurnId>) -> LocalFuture<usize> {
         Box::pin(std::future::ready(0))
     }
 }
@@ -163,23 +163,23 @@ impl Handler<Published> for Audience {
     }
 }
 
-impl Handler<Finish> for Audience {
+impl Handler<FinishPublishing> for Audience {
     type Result = ();
 
-    fn handle(&mut self, _: Finish, _: &mut Self::Context) {}
+    fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) {}
 }
 
 /// Where a run is performed.
 pub(super) struct Stage {
     _place: tempfile::TempDir,
-    pub(super) root: Root,
-    pub(super) registry: Arc<Registry>,
+    pub(super) root: RunsRoot,
+    pub(super) registry: Arc<AgentRegistry>,
     heard: Arc<Mutex<Vec<Published>>>,
     plugs: RefCell<Vec<Plug>>,
 }
 
 /// Makes a plug-in that has a say, when there is an actor system.
-type Plug = Box<dyn Fn() -> Adviser>;
+type Plug = Box<dyn Fn() -> PluginInterceptor>;
 
 /// A run that is over.
 pub(super) struct Played {
@@ -191,7 +191,7 @@ impl Stage {
     pub(super) fn new() -> Self {
         let place = tempfile::tempdir().expect("a directory");
         Self {
-            root: Root::new(place.path()),
+            root: RunsRoot::new(place.path()),
             _place: place,
             registry: Arc::default(),
             heard: Arc::default(),
@@ -200,7 +200,7 @@ impl Stage {
     }
 
     /// Plugs in someone who has a say.
-    pub(super) fn plug(&self, plug: impl Fn() -> Adviser + 'static) {
+    pub(super) fn plug(&self, plug: impl Fn() -> PluginInterceptor + 'static) {
         self.plugs.borrow_mut().push(Box::new(plug));
     }
 
@@ -218,7 +218,7 @@ impl Stage {
             session: SessionId::new("first"),
             definition: None,
             variables: Variables::new(),
-            terms: Terms::default(),
+            terms: AgentTerms::default(),
             settings,
         };
         let event = Event::RunStarted(Box::new(started));
@@ -244,7 +244,7 @@ impl Stage {
         &self,
         look: impl Fn(&Published) + 'static,
         settings: Settings,
-        source: impl Source + 'static,
+        source: impl WorkflowSource + 'static,
         player: &Rc<Player>,
     ) -> Played {
         if let MaxProcs::Count(count) = settings.max_procs {
@@ -253,23 +253,27 @@ impl Stage {
         let (store, run, first) = self.create(settings);
         let run = actix::System::new().block_on(async {
             let audience = self.audience(look);
-            let launch = Launch {
+            let launch = RunLaunch {
                 store,
                 run,
-                start: Start::New(first),
+                start: SupervisorStart::New(first),
                 source: Arc::new(source),
                 runner: Rc::clone(player) as Rc<dyn StepRunner>,
                 performer: Rc::new(Nothing),
-                programs: Programs::default(),
+                programs: GraphCache::default(),
                 builtins: serde_json::Map::new(),
-                stays: crate::actor::stay::Stay::default(),
+                stays: crate::actor::stay::KeepAlive::default(),
                 registry: Arc::clone(&self.registry),
-                observers: vec![Observer::new("audience", audience.clone().recipient(), Kind::Own)],
+                observers: vec![Observer::new(
+                    "audience",
+                    audience.clone().recipient(),
+                    ObserverKind::Own,
+                )],
                 advisers: self.plugs.borrow().iter().map(|plug| plug()).collect(),
             };
             let (_interrupts, mut quiet) = mpsc::unbounded_channel();
             let run = in_time(supervise(launch, &mut quiet)).await.expect("a run that is written");
-            in_time(audience.send(Finish)).await.expect("an audience that stays");
+            in_time(audience.send(FinishPublishing)).await.expect("an audience that stays");
             run
         });
         let heard = self.heard.lock().expect("nobody panics with it");
@@ -280,7 +284,7 @@ impl Stage {
     pub(super) fn play(
         &self,
         settings: Settings,
-        source: impl Source + 'static,
+        source: impl WorkflowSource + 'static,
         player: &Rc<Player>,
     ) -> Played {
         self.play_before(|_| {}, settings, source, player)
@@ -294,7 +298,7 @@ pub(super) async fn in_time<T>(future: impl Future<Output = T>) -> T {
 
 impl Played {
     /// How each agent ended, by its id.
-    pub(super) fn endings(&self) -> BTreeMap<&str, &Ending> {
+    pub(super) fn endings(&self) -> BTreeMap<&str, &AgentEnding> {
         self.run.finished.iter().map(|ended| (ended.id.as_str(), &ended.ending)).collect()
     }
 
@@ -306,8 +310,8 @@ impl Played {
 }
 
 /// An agent that ended with this result.
-pub(super) fn ended(payload: &str) -> Ending {
-    Ending::Result(payload.to_owned())
+pub(super) fn ended(payload: &str) -> AgentEnding {
+    AgentEnding::Result(payload.to_owned())
 }
 
 pub(super) fn agent_id(name: &str) -> AgentId {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::OneRun;
+use super::OneRunArgs;
 
 pub(super) const ANSWER_HELP: &str = "Examples:
   raymond answer RUN                     what waits for an answer, and what can be chosen
@@ -22,7 +22,7 @@ waits, each with agent, node, question, header, options (id, label, description)
 /// Answers ahead of time, and what else a run does about questions and graphs.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Questions and graphs")]
-pub struct Answers {
+pub struct QuestionArgs {
     /// Answer a question before it is asked: the node of a graph, or the `next` of a prompt's `<ask>`, and
     /// the id of an option, its label or its number, or a text. May be given several times; to a
     /// question that is asked again, one by one
@@ -59,7 +59,7 @@ pub enum OnWait {
 pub struct AnswerArgs {
     /// Which run.
     #[command(flatten)]
-    pub one: OneRun,
+    pub one: OneRunArgs,
     /// What is answered: NODE=TEXT or AGENT/NODE=TEXT; NODE=- reads the text from stdin
     #[arg(value_name = "NODE=TEXT", value_parser = answer)]
     pub answers: Vec<(String, String)>,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::Dir;
+use super::DirArgs;
 use crate::domain::id::RunId;
 
 pub(super) const SIGNAL_HELP: &str = "Examples:
@@ -50,7 +50,7 @@ pub struct SignalArgs {
 
     /// Where the runs are.
     #[command(flatten)]
-    pub dir: Dir,
+    pub dir: DirArgs,
 
     /// Print JSON
     #[arg(long)]
@@ -70,7 +70,7 @@ pub struct FactsArgs {
 
     /// Where the runs are.
     #[command(flatten)]
-    pub dir: Dir,
+    pub dir: DirArgs,
 
     /// Print JSON
     #[arg(long)]

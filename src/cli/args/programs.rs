@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{AllRuns, Dir, OneRun, RunArgs};
+use super::{AllRunsArgs, DirArgs, OneRunArgs, RunArgs};
 
 pub(super) const WORKFLOW_HELP: &str = "Examples:
   raymond workflow start workflows/planner-worker-review --label feature-42
@@ -32,9 +32,9 @@ pub enum WorkflowCommand {
     Start(Box<RunArgs>),
     /// Show a program's states, requests and answers as they come
     #[command(after_help = WATCH_HELP)]
-    Watch(OneRun),
+    Watch(OneRunArgs),
     /// Show the programs that were defined, and the runs of programs
-    List(AllRuns),
+    List(AllRunsArgs),
 }
 
 /// Options of `workflow define`.
@@ -44,7 +44,7 @@ pub struct DefineArgs {
     pub file: PathBuf,
     /// Where the definitions are.
     #[command(flatten)]
-    pub dir: Dir,
+    pub dir: DirArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

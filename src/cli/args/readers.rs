@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::{Dir, OneRun};
-use crate::cli::whose::Whose;
+use super::{DirArgs, OneRunArgs};
+use crate::cli::whose::AgentSelector;
 use crate::domain::id::{AgentId, RunId};
 
 pub(super) const TREE_HELP: &str = "Examples:
@@ -58,13 +58,13 @@ It only reads, so it works on a run that nobody holds, too.";
 pub struct LogArgs {
     /// Which run.
     #[command(flatten)]
-    pub one: OneRun,
+    pub one: OneRunArgs,
     /// Stay, and show what happens until the run ends or holds still
     #[arg(long, short)]
     pub follow: bool,
     /// Only the records of this agent; with `.*` at the end, of its descendants too
-    #[arg(long, value_parser = Whose::parse)]
-    pub agent: Option<Whose>,
+    #[arg(long, value_parser = AgentSelector::parse)]
+    pub agent: Option<AgentSelector>,
 }
 
 /// Options of `top`.
@@ -75,7 +75,7 @@ pub struct TopArgs {
     pub run: Option<RunId>,
     /// Where the runs are.
     #[command(flatten)]
-    pub dir: Dir,
+    pub dir: DirArgs,
 }
 
 /// Options of `tree`.
@@ -83,7 +83,7 @@ pub struct TopArgs {
 pub struct TreeArgs {
     /// Which run.
     #[command(flatten)]
-    pub one: OneRun,
+    pub one: OneRunArgs,
     /// Show each agent in a line of its own
     #[arg(long)]
     pub all: bool,
@@ -94,7 +94,7 @@ pub struct TreeArgs {
 pub struct ShowArgs {
     /// Which run.
     #[command(flatten)]
-    pub one: OneRun,
+    pub one: OneRunArgs,
     /// The agent's id, as in `main.2`
     #[arg(value_parser = AgentId::parse)]
     pub agent: AgentId,
@@ -108,7 +108,7 @@ pub struct ShowArgs {
 pub struct CostsArgs {
     /// Which run.
     #[command(flatten)]
-    pub one: OneRun,
+    pub one: OneRunArgs,
     /// Show each agent, not only the dearest
     #[arg(long)]
     pub all: bool,

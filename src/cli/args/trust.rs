@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Dir;
+use super::DirArgs;
 
 pub(super) const TRUST_HELP: &str = "Examples:
   raymond trust workflows/release        show what it asks for, and trust it as it is
@@ -35,7 +35,7 @@ pub struct TrustArgs {
     pub remove: bool,
     /// The directory of the runs, which is no part of a workflow.
     #[command(flatten)]
-    pub dir: Dir,
+    pub dir: DirArgs,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -59,7 +59,7 @@ pub struct CheckArgs {
     pub path: PathBuf,
     /// How strictly graphs are read
     #[arg(long, value_enum, default_value = "lenient")]
-    pub profile: Profile,
+    pub profile: GraphProfileArg,
     /// A variable that the run will be started with; may be given several times
     #[arg(long = "var", value_name = "KEY")]
     pub variables: Vec<String>,
@@ -79,18 +79,18 @@ pub struct CheckArgs {
 
 /// How strictly graphs are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Profile {
+pub enum GraphProfileArg {
     /// What graphs in use do besides the rules is a warning
     Lenient,
     /// All rules of the schema hold
     Seed,
 }
 
-impl From<Profile> for read::Profile {
-    fn from(profile: Profile) -> Self {
+impl From<GraphProfileArg> for read::GraphProfile {
+    fn from(profile: GraphProfileArg) -> Self {
         match profile {
-            Profile::Lenient => Self::Lenient,
-            Profile::Seed => Self::Seed,
+            GraphProfileArg::Lenient => Self::Lenient,
+            GraphProfileArg::Seed => Self::Seed,
         }
     }
 }
@@ -103,7 +103,7 @@ pub struct GraphArgs {
     pub path: PathBuf,
     /// How it is written [default: as the name after -o ends, else mermaid]
     #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<DrawingFormat>,
     /// Write it into this file instead of printing it
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -111,7 +111,7 @@ pub struct GraphArgs {
 
 /// How a picture is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum DrawingFormat {
     /// A Mermaid flowchart
     Mermaid,
     /// The language of Graphviz
@@ -125,15 +125,15 @@ impl GraphArgs {
     ///
     /// # Errors
     /// What to write, if the name tells of another one.
-    pub fn format(&self) -> Result<Format, String> {
+    pub fn format(&self) -> Result<DrawingFormat, String> {
         if let Some(format) = self.format {
             return Ok(format);
         }
-        let Some(file) = &self.output else { return Ok(Format::Mermaid) };
+        let Some(file) = &self.output else { return Ok(DrawingFormat::Mermaid) };
         match file.extension().map(|ending| ending.to_string_lossy().to_lowercase()).as_deref() {
-            Some("svg") => Ok(Format::Svg),
-            Some("dot" | "gv") => Ok(Format::Dot),
-            None | Some("mmd" | "mermaid" | "md" | "txt") => Ok(Format::Mermaid),
+            Some("svg") => Ok(DrawingFormat::Svg),
+            Some("dot" | "gv") => Ok(DrawingFormat::Dot),
+            None | Some("mmd" | "mermaid" | "md" | "txt") => Ok(DrawingFormat::Mermaid),
             Some(ending) => Err(format!(
                 "{}: there are no pictures as .{ending}; end the name in .svg, in .dot or .gv (Graphviz), or in .mmd or .md (Mermaid), or say what it is with --format",
                 file.display()
@@ -152,11 +152,11 @@ mod tests {
             let output = Some(output.into());
             GraphArgs { path: ".".into(), format, output }.format()
         };
-        assert_eq!(format("x.SVG", None), Ok(Format::Svg));
-        assert_eq!(format("x.gv", None), Ok(Format::Dot));
-        assert_eq!(format("x.mmd", None), Ok(Format::Mermaid));
-        assert_eq!(format("x", None), Ok(Format::Mermaid));
-        assert_eq!(format("x.png", Some(Format::Svg)), Ok(Format::Svg));
+        assert_eq!(format("x.SVG", None), Ok(DrawingFormat::Svg));
+        assert_eq!(format("x.gv", None), Ok(DrawingFormat::Dot));
+        assert_eq!(format("x.mmd", None), Ok(DrawingFormat::Mermaid));
+        assert_eq!(format("x", None), Ok(DrawingFormat::Mermaid));
+        assert_eq!(format("x.png", Some(DrawingFormat::Svg)), Ok(DrawingFormat::Svg));
         let why = "x.png: there are no pictures as .png; end the name in .svg, in .dot or .gv (Graphviz), or in .mmd or .md (Mermaid), or say what it is with --format";
         assert_eq!(format("x.png", None), Err(why.to_owned()));
     }

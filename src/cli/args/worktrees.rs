@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::OneRun;
+use super::OneRunArgs;
 
 pub(super) const WORKTREES_HELP: &str = "Examples:
   raymond worktrees RUN                  each worktree: whose it is, what it holds, whether it is merged
@@ -29,7 +29,7 @@ why (it stays).";
 pub struct WorktreesArgs {
     /// Which run.
     #[command(flatten)]
-    pub one: OneRun,
+    pub one: OneRunArgs,
     /// Remove those of ended agents that are clean and merged
     #[arg(long)]
     pub prune: bool,

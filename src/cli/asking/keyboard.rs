@@ -21,17 +21,17 @@ const LOOK: u32 = 50;
 
 /// A keyboard that may be listened to.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Keyboard(Arc<Mutex<State>>);
+pub(super) struct KeyboardReader(Arc<Mutex<KeyboardState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct KeyboardState {
     wanted: bool,
     over: bool,
     /// How the terminal was before.
     before: Option<Termios>,
 }
 
-impl Keyboard {
+impl KeyboardReader {
     /// Has a thread listen; `tell` gets what is typed, and nothing when there is no more to come. It is
     /// not heard before it is wanted.
     pub(super) fn listen(&self, tell: impl Fn(&[u8]) + Send + 'static) {
@@ -61,11 +61,11 @@ impl Keyboard {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<KeyboardState>) -> MutexGuard<'_, KeyboardState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn listen(state: &Mutex<State>, tell: &impl Fn(&[u8])) {
+fn listen(state: &Mutex<KeyboardState>, tell: &impl Fn(&[u8])) {
     let stdin = stdin();
     loop {
         {
@@ -108,7 +108,7 @@ fn has_come(stdin: &Stdin) -> bool {
     poll(&mut polled, Some(&moment)).is_ok_and(|count| count > 0)
 }
 
-impl State {
+impl KeyboardState {
     /// Has the terminal tell of each key at once; gives whether it does.
     fn prepare(&mut self, stdin: &Stdin) -> bool {
         if tcgetpgrp(stdin).ok() != Some(getpgrp()) {

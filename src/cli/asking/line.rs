@@ -7,16 +7,16 @@ const LONGEST: usize = 64 * 1024;
 
 /// What has been typed so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct LineEditor {
     text: String,
     /// The bytes of a character of which some are still to come.
     begun: Vec<u8>,
-    escape: Escape,
+    escape: EscapeState,
 }
 
 /// How far a key that is more than a character has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Escape {
+enum EscapeState {
     #[default]
     No,
     Begun,
@@ -25,7 +25,7 @@ enum Escape {
 
 /// What a key came to that is more than a change of the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum LineInput {
     /// The line is entered.
     Entered(String),
     /// There is nothing more to come: Ctrl-D on an empty line.
@@ -39,7 +39,7 @@ const CTRL_W: u8 = 0x17;
 const ESCAPE: u8 = 0x1b;
 const DELETE: u8 = 0x7f;
 
-impl Line {
+impl LineEditor {
     /// What has been typed.
     pub(super) fn text(&self) -> &str {
         &self.text
@@ -51,25 +51,27 @@ impl Line {
     }
 
     /// Takes a byte.
-    pub(super) fn press(&mut self, byte: u8) -> Option<Typed> {
+    pub(super) fn press(&mut self, byte: u8) -> Option<LineInput> {
         match (self.escape, byte) {
-            (Escape::Begun, b'[' | b'O') => self.escape = Escape::Sequence,
-            (Escape::Sequence, 0x40..=0x7e) | (Escape::Begun, _) => self.escape = Escape::No,
-            (Escape::No, ESCAPE) => self.escape = Escape::Begun,
-            (Escape::No, b'\r' | b'\n') => {
-                self.begun.clear();
-                return Some(Typed::Entered(mem::take(&mut self.text)));
+            (EscapeState::Begun, b'[' | b'O') => self.escape = EscapeState::Sequence,
+            (EscapeState::Sequence, 0x40..=0x7e) | (EscapeState::Begun, _) => {
+                self.escape = EscapeState::No
             }
-            (Escape::No, CTRL_D) if self.text.is_empty() => return Some(Typed::End),
-            (Escape::No, BACKSPACE | DELETE) => drop(self.text.pop()),
-            (Escape::No, CTRL_U) => self.text.clear(),
-            (Escape::No, CTRL_W) => {
+            (EscapeState::No, ESCAPE) => self.escape = EscapeState::Begun,
+            (EscapeState::No, b'\r' | b'\n') => {
+                self.begun.clear();
+                return Some(LineInput::Entered(mem::take(&mut self.text)));
+            }
+            (EscapeState::No, CTRL_D) if self.text.is_empty() => return Some(LineInput::End),
+            (EscapeState::No, BACKSPACE | DELETE) => drop(self.text.pop()),
+            (EscapeState::No, CTRL_U) => self.text.clear(),
+            (EscapeState::No, CTRL_W) => {
                 let kept = self.text.trim_end().rfind(char::is_whitespace);
                 self.text.truncate(kept.map_or(0, |space| space + 1));
             }
-            (Escape::No, b'\t') => self.text.push(' '),
-            (Escape::Sequence, _) | (Escape::No, 0..0x20) => {}
-            (Escape::No, byte) => self.extend(byte),
+            (EscapeState::No, b'\t') => self.text.push(' '),
+            (EscapeState::Sequence, _) | (EscapeState::No, 0..0x20) => {}
+            (EscapeState::No, byte) => self.extend(byte),
         }
         None
     }
@@ -89,8 +91,8 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn typed(bytes: &str) -> (Vec<Typed>, String) {
-        let mut line = Line::default();
+    fn typed(bytes: &str) -> (Vec<LineInput>, String) {
+        let mut line = LineEditor::default();
         let keys = bytes.bytes().filter_map(|byte| line.press(byte)).collect();
         (keys, line.text().to_owned())
     }
@@ -115,14 +117,17 @@ mod tests {
 
     #[test]
     fn enter_gives_the_line_and_ctrl_d_ends() {
-        let entered = |text: &str| Typed::Entered(text.to_owned());
+        let entered = |text: &str| LineInput::Entered(text.to_owned());
         let (keys, rest) = typed("git\rno\n\u{4}");
-        assert_eq!((keys, rest.as_str()), (vec![entered("git"), entered("no"), Typed::End], ""));
+        assert_eq!(
+            (keys, rest.as_str()),
+            (vec![entered("git"), entered("no"), LineInput::End], "")
+        );
     }
 
     #[test]
     fn what_is_no_text_is_left_out() {
-        let mut line = Line::default();
+        let mut line = LineEditor::default();
         for byte in [0xff, b'a', 0xe2, 0x82, b'b'] {
             assert_eq!(line.press(byte), None);
         }

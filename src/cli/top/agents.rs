@@ -1,23 +1,23 @@
 //! What each agent of a run does now, from the run and what is seen of its turns. Pure.
 //!
-//! It is made anew for all agents whenever something has changed, so an [`Entry`] is small, and texts
+//! It is made anew for all agents whenever something has changed, so an [`AgentEntry`] is small, and texts
 //! are left where they are until a row is drawn.
 
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 
 use crate::domain::agent::Agent;
-use crate::domain::budget::{Means, Running};
+use crate::domain::budget::{BudgetCheck, RunningTurn};
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::run::{Ending, Finished, Run, Status};
-use crate::domain::settings::Answerer;
+use crate::domain::run::{AgentEnding, FinishedAgent, Run, RunStatus};
+use crate::domain::settings::AnswererKind;
 use crate::domain::time::Timestamp;
-use crate::domain::turn::Cause;
+use crate::domain::turn::FailureCause;
 
 /// What is seen of a turn that has been begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct MonitoredTurn {
     /// What it was last seen doing.
     pub(super) doing: Option<String>,
     /// The tokens it has taken so far.
@@ -30,20 +30,20 @@ pub(super) struct Seen {
 
 /// What is known of a run from outside.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'run> {
+pub(super) struct MonitoredRun<'run> {
     /// The run.
     pub(super) run: &'run Run,
     /// Whether a raymond holds it.
     pub(super) held: bool,
     /// What is seen of the turns that are due and have been begun.
-    pub(super) seen: &'run HashMap<AgentId, Seen>,
+    pub(super) seen: &'run HashMap<AgentId, MonitoredTurn>,
     /// The time.
     pub(super) now: Timestamp,
 }
 
 /// What an agent does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum TopAgentStatus {
     /// Its turn runs, but has been silent for so long that it may be ended.
     Silent,
     /// It waits for someone, who has to let the run go on.
@@ -53,7 +53,7 @@ pub(super) enum Doing {
     /// Its turn was begun by a raymond that is gone.
     Left,
     /// It waits.
-    Waiting(Why),
+    Waiting(TopWaitReason),
     /// It ended with an error.
     Failed,
     /// It ended with a result.
@@ -64,7 +64,7 @@ pub(super) enum Doing {
 
 /// Why an agent waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum TopWaitReason {
     /// For one of the run's permits.
     Permit,
     /// For the end of other agents.
@@ -88,11 +88,11 @@ pub(super) enum Why {
 }
 
 /// What an agent does, whenever it began and however long it lasts.
-type Class = (Discriminant<Doing>, Option<Discriminant<Why>>);
+type TopStatusClass = (Discriminant<TopAgentStatus>, Option<Discriminant<TopWaitReason>>);
 
 /// The kinds of agents that can be shown alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum StatusFilter {
     Running,
     Waiting,
     Stuck,
@@ -100,15 +100,15 @@ pub(super) enum Kind {
     Ended,
 }
 
-impl Doing {
+impl TopAgentStatus {
     /// The kind it belongs to.
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> StatusFilter {
         match self {
-            Self::Silent | Self::Someone => Kind::Stuck,
-            Self::Running => Kind::Running,
-            Self::Left | Self::Waiting(_) => Kind::Waiting,
-            Self::Failed => Kind::Failed,
-            Self::Ended | Self::Unneeded => Kind::Ended,
+            Self::Silent | Self::Someone => StatusFilter::Stuck,
+            Self::Running => StatusFilter::Running,
+            Self::Left | Self::Waiting(_) => StatusFilter::Waiting,
+            Self::Failed => StatusFilter::Failed,
+            Self::Ended | Self::Unneeded => StatusFilter::Ended,
         }
     }
 
@@ -118,7 +118,7 @@ impl Doing {
             Self::Silent | Self::Someone => 0,
             Self::Running => 1,
             Self::Left => 2,
-            Self::Waiting(Why::Backoff(_) | Why::PlugIn(_)) => 3,
+            Self::Waiting(TopWaitReason::Backoff(_) | TopWaitReason::PlugIn(_)) => 3,
             Self::Waiting(_) => 4,
             Self::Failed => 5,
             Self::Ended | Self::Unneeded => 6,
@@ -126,7 +126,7 @@ impl Doing {
     }
 
     /// What those that do the same have in common.
-    pub(super) fn class(self) -> Class {
+    pub(super) fn class(self) -> TopStatusClass {
         let why = if let Self::Waiting(why) = self { Some(discriminant(&why)) } else { None };
         (discriminant(&self), why)
     }
@@ -134,17 +134,17 @@ impl Doing {
     /// Of which kind it is among those that are not to be overlooked in a row of many.
     pub(super) fn stands_out(self) -> Option<u8> {
         match self.kind() {
-            Kind::Stuck => Some(0),
-            Kind::Running => Some(1),
-            Kind::Failed => Some(2),
-            Kind::Waiting | Kind::Ended => None,
+            StatusFilter::Stuck => Some(0),
+            StatusFilter::Running => Some(1),
+            StatusFilter::Failed => Some(2),
+            StatusFilter::Waiting | StatusFilter::Ended => None,
         }
     }
 }
 
 /// An agent as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct AgentEntry {
     /// Its id.
     pub(super) id: AgentId,
     /// The state it began in, if that is known.
@@ -152,7 +152,7 @@ pub(super) struct Entry {
     /// The state it is in; none, if it has ended.
     pub(super) state: Option<StateName>,
     /// What it does.
-    pub(super) doing: Doing,
+    pub(super) doing: TopAgentStatus,
     /// When it last made progress; none, if it has ended.
     pub(super) since: Option<Timestamp>,
     /// What its turns have cost.
@@ -162,14 +162,14 @@ pub(super) struct Entry {
 }
 
 /// Whether there is money for a turn, asked once a state if no agent has a share of its own.
-struct Money<'run> {
+struct BudgetCache<'run> {
     run: &'run Run,
-    running: Vec<Running<'run>>,
+    running: Vec<RunningTurn<'run>>,
     by_state: HashMap<&'run StateName, bool>,
 }
 
-impl<'run> Money<'run> {
-    fn of(known: Known<'run>) -> Self {
+impl<'run> BudgetCache<'run> {
+    fn of(known: MonitoredRun<'run>) -> Self {
         let running = known.seen.keys().filter_map(|id| known.run.agents.get(id));
         let running = running.map(|agent| (&agent.id, agent.prompt())).collect();
         Self { run: known.run, running, by_state: HashMap::new() }
@@ -179,7 +179,7 @@ impl<'run> Money<'run> {
         let run = self.run;
         let ask = || {
             let running = self.running.iter().copied();
-            run.purse().means((&agent.id, agent.prompt()), &running) != Means::Enough
+            run.purse().means((&agent.id, agent.prompt()), &running) != BudgetCheck::Enough
         };
         match (run.settings.budget_usd, run.shares.is_empty()) {
             (None, true) => false,
@@ -190,22 +190,28 @@ impl<'run> Money<'run> {
 }
 
 /// All agents of a run, those that live in no order, those that have ended too.
-pub(super) fn entries(known: Known<'_>) -> Vec<Entry> {
-    let mut money = Money::of(known);
+pub(super) fn entries(known: MonitoredRun<'_>) -> Vec<AgentEntry> {
+    let mut money = BudgetCache::of(known);
     let live = known.run.agents.unordered().map(|agent| live(known, &mut money, agent));
     let ended = known.run.finished.iter().enumerate().map(|(place, agent)| ended(place, agent));
     live.chain(ended).collect()
 }
 
-fn live<'run>(known: Known<'run>, money: &mut Money<'run>, agent: &'run Agent) -> Entry {
+fn live<'run>(
+    known: MonitoredRun<'run>,
+    money: &mut BudgetCache<'run>,
+    agent: &'run Agent,
+) -> AgentEntry {
     let seen = known.seen.get(&agent.id);
     let doing = match doing(known, agent, seen) {
-        Doing::Waiting(Why::Permit) if money.is_short_for(agent) => Doing::Waiting(Why::Budget),
+        TopAgentStatus::Waiting(TopWaitReason::Permit) if money.is_short_for(agent) => {
+            TopAgentStatus::Waiting(TopWaitReason::Budget)
+        }
         doing => doing,
     };
-    let turns = matches!(doing, Doing::Silent | Doing::Running);
+    let turns = matches!(doing, TopAgentStatus::Silent | TopAgentStatus::Running);
     let progressed = seen.filter(|_| turns).map(|seen| seen.progressed);
-    Entry {
+    AgentEntry {
         id: agent.id.clone(),
         began: Some(agent.birth.state.clone()),
         state: Some(agent.place()),
@@ -216,15 +222,15 @@ fn live<'run>(known: Known<'run>, money: &mut Money<'run>, agent: &'run Agent) -
     }
 }
 
-fn ended(place: usize, agent: &Finished) -> Entry {
-    Entry {
+fn ended(place: usize, agent: &FinishedAgent) -> AgentEntry {
+    AgentEntry {
         id: agent.id.clone(),
         began: agent.state.clone(),
         state: None,
         doing: match (&agent.ending, agent.cause) {
-            (Ending::Error(_), Some(Cause::Unneeded)) => Doing::Unneeded,
-            (Ending::Error(_), _) => Doing::Failed,
-            (Ending::Result(_), _) => Doing::Ended,
+            (AgentEnding::Error(_), Some(FailureCause::Unneeded)) => TopAgentStatus::Unneeded,
+            (AgentEnding::Error(_), _) => TopAgentStatus::Failed,
+            (AgentEnding::Result(_), _) => TopAgentStatus::Ended,
         },
         since: None,
         spent: agent.cost_usd,
@@ -232,42 +238,42 @@ fn ended(place: usize, agent: &Finished) -> Entry {
     }
 }
 
-fn doing(known: Known<'_>, agent: &Agent, seen: Option<&Seen>) -> Doing {
-    let Known { run, held, now, .. } = known;
+fn doing(known: MonitoredRun<'_>, agent: &Agent, seen: Option<&MonitoredTurn>) -> TopAgentStatus {
+    let MonitoredRun { run, held, now, .. } = known;
     if agent.parked.is_some() || agent.asked.is_some() {
-        return Doing::Someone;
+        return TopAgentStatus::Someone;
     }
     if agent.awaits.is_some() || agent.join.is_some() {
-        return Doing::Waiting(Why::Agents);
+        return TopAgentStatus::Waiting(TopWaitReason::Agents);
     }
-    if agent.walks() && held && run.status == Status::Running {
-        return Doing::Running;
+    if agent.walks() && held && run.status == RunStatus::Running {
+        return TopAgentStatus::Running;
     }
     if let Some(until) = agent.not_before.filter(|&until| held && until > now) {
-        return Doing::Waiting(match &agent.held {
-            Some(_) => Why::PlugIn(until),
-            None if agent.is_new() => Why::Stagger(until),
-            None => Why::Backoff(until),
+        return TopAgentStatus::Waiting(match &agent.held {
+            Some(_) => TopWaitReason::PlugIn(until),
+            None if agent.is_new() => TopWaitReason::Stagger(until),
+            None => TopWaitReason::Backoff(until),
         });
     }
     match seen {
-        Some(seen) if held && is_silent(run, agent, seen, now) => return Doing::Silent,
-        Some(_) if held => return Doing::Running,
-        Some(_) => return Doing::Left,
+        Some(seen) if held && is_silent(run, agent, seen, now) => return TopAgentStatus::Silent,
+        Some(_) if held => return TopAgentStatus::Running,
+        Some(_) => return TopAgentStatus::Left,
         None => {}
     }
-    Doing::Waiting(match run.limited(now) {
-        _ if run.status == Status::Paused => Why::Paused,
-        _ if !held => Why::Nobody,
-        Some(until) => Why::UsageLimit(until),
-        None if run.settings.answerer == Answerer::Scripted => Why::Script,
-        None => Why::Permit,
+    TopAgentStatus::Waiting(match run.limited(now) {
+        _ if run.status == RunStatus::Paused => TopWaitReason::Paused,
+        _ if !held => TopWaitReason::Nobody,
+        Some(until) => TopWaitReason::UsageLimit(until),
+        None if run.settings.answerer == AnswererKind::Scripted => TopWaitReason::Script,
+        None => TopWaitReason::Permit,
     })
 }
 
 /// Whether a turn has been silent for half of the time after which its supervision ends it. A tool
 /// at work is no silence, so then the time for the whole turn counts.
-fn is_silent(run: &Run, agent: &Agent, seen: &Seen, now: Timestamp) -> bool {
+fn is_silent(run: &Run, agent: &Agent, seen: &MonitoredTurn, now: Timestamp) -> bool {
     let limits = run.supervision_of(agent).limits();
     let granted = if seen.at_work { limits.timeout_ms } else { limits.idle_timeout_ms };
     now.since(seen.progressed.max(agent.since)) > granted / 2

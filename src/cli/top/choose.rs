@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::cli::exit::Error;
 use crate::domain::id::RunId;
 use crate::process::onlooker::changed;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::lock;
 use crate::store::view::{ids, no_such_run};
 
@@ -13,7 +13,7 @@ use crate::store::view::{ids, no_such_run};
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no run at all, and if there is none of that name.
-pub(super) fn choose(root: &Root, named: Option<&RunId>) -> Result<(RunId, usize), Error> {
+pub(super) fn choose(root: &RunsRoot, named: Option<&RunId>) -> Result<(RunId, usize), Error> {
     if let Some(id) = named {
         let is_there = root.run(id).path().is_dir();
         return if is_there { Ok((id.clone(), 0)) } else { Err(no_such_run(root, id).into()) };

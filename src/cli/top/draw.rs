@@ -6,25 +6,25 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 
-use super::agents::{Entry, Known};
+use super::agents::{AgentEntry, MonitoredRun};
 use super::keys::HELP;
-use super::screen::{Screen, View};
-use super::text::{Cells, Tone, cells, situation};
+use super::screen::{ScreenView, TopScreen};
+use super::text::{TableCells, TextTone, cells, situation};
 use crate::domain::printable::printable_line;
-use crate::domain::tree::fold::Row;
+use crate::domain::tree::fold::TreeRow;
 
 /// What is drawn.
-pub(super) struct Picture<'run> {
+pub(super) struct ScreenContent<'run> {
     /// What is known of the run.
-    pub(super) known: Known<'run>,
+    pub(super) known: MonitoredRun<'run>,
     /// The line about the whole.
     pub(super) headline: &'run str,
     /// Its agents.
-    pub(super) entries: &'run [Entry],
+    pub(super) entries: &'run [AgentEntry],
     /// The rows of all of them.
-    pub(super) rows: &'run [Row],
+    pub(super) rows: &'run [TreeRow],
     /// The last messages of the agent that is looked at.
-    pub(super) messages: &'run [(Tone, String)],
+    pub(super) messages: &'run [(TextTone, String)],
     /// Whether colours are wanted.
     pub(super) colours: bool,
 }
@@ -43,41 +43,43 @@ pub(super) fn room(height: u16) -> usize {
 }
 
 /// Draws it.
-pub(super) fn draw(frame: &mut Frame<'_>, picture: &Picture<'_>, screen: &Screen) {
+pub(super) fn draw(frame: &mut Frame<'_>, picture: &ScreenContent<'_>, screen: &TopScreen) {
     let area = frame.area();
-    let mut place = Place { frame, area, colours: picture.colours };
+    let mut place = DrawArea { frame, area, colours: picture.colours };
     let known = picture.known;
     place.line(0, picture.headline, Style::new().add_modifier(Modifier::BOLD));
     let told = screen
         .notice
         .clone()
         .unwrap_or_else(|| situation(known, &screen.filter, picture.rows.len()));
-    place.line(1, &told, place.style(Tone::Bad));
+    place.line(1, &told, place.style(TextTone::Bad));
     match &screen.view {
-        View::Messages { agent, back } => {
-            place.line(2, &format!("the last messages of {agent}"), place.style(Tone::Faint));
+        ScreenView::Messages { agent, back } => {
+            place.line(2, &format!("the last messages of {agent}"), place.style(TextTone::Faint));
             place.messages(picture.messages, *back, screen.room);
         }
-        View::Help => place.help(),
-        View::Agents | View::Typing | View::Asking => place.table(picture, screen),
+        ScreenView::Help => place.help(),
+        ScreenView::Agents | ScreenView::Typing | ScreenView::Asking => {
+            place.table(picture, screen)
+        }
     }
     place.foot(screen, known);
 }
 
-struct Place<'frame, 'terminal> {
+struct DrawArea<'frame, 'terminal> {
     frame: &'frame mut Frame<'terminal>,
     area: Rect,
     colours: bool,
 }
 
-impl Place<'_, '_> {
-    fn style(&self, tone: Tone) -> Style {
+impl DrawArea<'_, '_> {
+    fn style(&self, tone: TextTone) -> Style {
         let style = Style::new();
         match tone {
-            Tone::Bad if self.colours => style.fg(Color::Red),
-            Tone::Good if self.colours => style.fg(Color::Green),
-            Tone::Faint => style.add_modifier(Modifier::DIM),
-            Tone::Bad | Tone::Good | Tone::Plain => style,
+            TextTone::Bad if self.colours => style.fg(Color::Red),
+            TextTone::Good if self.colours => style.fg(Color::Green),
+            TextTone::Faint => style.add_modifier(Modifier::DIM),
+            TextTone::Bad | TextTone::Good | TextTone::Plain => style,
         }
     }
 
@@ -92,9 +94,9 @@ impl Place<'_, '_> {
         }
     }
 
-    fn table(&mut self, picture: &Picture<'_>, screen: &Screen) {
+    fn table(&mut self, picture: &ScreenContent<'_>, screen: &TopScreen) {
         let seen = picture.rows.iter().skip(screen.first).take(screen.room);
-        let cells: Vec<Cells> =
+        let cells: Vec<TableCells> =
             seen.map(|row| cells(picture.known, picture.entries, row)).collect();
         let widest = |texts: &mut dyn Iterator<Item = &str>, least: usize, most: usize| {
             texts.map(console::measure_text_width).max().unwrap_or(0).clamp(least, most)
@@ -102,22 +104,22 @@ impl Place<'_, '_> {
         let name = widest(&mut cells.iter().map(|cells| &*cells.name), 12, NAME);
         let state = widest(&mut cells.iter().map(|cells| &*cells.state), 8, STATE);
         let money = widest(&mut cells.iter().map(|cells| &*cells.spent), 8, MONEY);
-        let row = |cells: &Cells| {
-            let Cells { quiet, tokens, spent, what, .. } = cells;
+        let row = |cells: &TableCells| {
+            let TableCells { quiet, tokens, spent, what, .. } = cells;
             let name = pad_str(&cells.name, name, console::Alignment::Left, Some("…"));
             let state = pad_str(&cells.state, state, console::Alignment::Left, Some("…"));
             format!("{name}  {state}  {quiet:>7}  {tokens:>6}  {spent:>money$}  {what}")
         };
-        let heads = row(&Cells {
+        let heads = row(&TableCells {
             name: "agent".into(),
             state: "state".into(),
             quiet: "quiet".into(),
             tokens: "tokens".into(),
             spent: "spent".into(),
             what: "what it does".into(),
-            tone: Tone::Faint,
+            tone: TextTone::Faint,
         });
-        self.line(2, &heads, self.style(Tone::Faint));
+        self.line(2, &heads, self.style(TextTone::Faint));
         for (number, cells) in cells.iter().enumerate() {
             let chosen = screen.first + number == screen.at;
             let style = self.style(cells.tone);
@@ -126,13 +128,13 @@ impl Place<'_, '_> {
         }
     }
 
-    fn messages(&mut self, lines: &[(Tone, String)], back: usize, room: usize) {
+    fn messages(&mut self, lines: &[(TextTone, String)], back: usize, room: usize) {
         let end = lines.len().saturating_sub(back);
         for (number, (tone, line)) in lines[end.saturating_sub(room)..end].iter().enumerate() {
             self.line(3 + number, line, self.style(*tone));
         }
         if lines.is_empty() {
-            self.line(3, "nothing has been seen of it yet", self.style(Tone::Faint));
+            self.line(3, "nothing has been seen of it yet", self.style(TextTone::Faint));
         }
     }
 
@@ -143,23 +145,23 @@ impl Place<'_, '_> {
         }
     }
 
-    fn foot(&mut self, screen: &Screen, known: Known<'_>) {
+    fn foot(&mut self, screen: &TopScreen, known: MonitoredRun<'_>) {
         let text = match &screen.view {
-            View::Typing => {
+            ScreenView::Typing => {
                 format!("show only: {}▏  (Enter keeps it, Esc drops it)", screen.filter.text)
             }
-            View::Asking if known.held => {
+            ScreenView::Asking if known.held => {
                 "stop the run? what runs may finish, and it can go on later: y or n".to_owned()
             }
-            View::Asking => "no raymond holds the run: it stands still already".to_owned(),
-            View::Messages { .. } => "↑ ↓ scroll   q Esc back".to_owned(),
-            View::Help => "any key: back".to_owned(),
-            View::Agents => {
+            ScreenView::Asking => "no raymond holds the run: it stands still already".to_owned(),
+            ScreenView::Messages { .. } => "↑ ↓ scroll   q Esc back".to_owned(),
+            ScreenView::Help => "any key: back".to_owned(),
+            ScreenView::Agents => {
                 "↑↓ choose  Enter opens  o all  / filter  r w u f a kinds  s stop  ? help  q leave"
                     .to_owned()
             }
         };
-        let style = self.style(Tone::Faint);
+        let style = self.style(TextTone::Faint);
         self.line(usize::from(self.area.height.saturating_sub(1)), &text, style);
     }
 }

@@ -2,14 +2,14 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::agents::{Entry, Kind};
-use super::rows::Filter;
-use super::screen::{Screen, View};
-use crate::domain::tree::fold::{Of, Row};
+use super::agents::{AgentEntry, StatusFilter};
+use super::rows::AgentFilter;
+use super::screen::{ScreenView, TopScreen};
+use crate::domain::tree::fold::{RowSubject, TreeRow};
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum KeyCommand {
     /// Leave the screen; the run goes on.
     Leave,
     /// Ask the run to stop.
@@ -41,23 +41,23 @@ pub(super) const HELP: &[(&str, &str)] = &[
 
 /// Presses a key.
 pub(super) fn press(
-    screen: &mut Screen,
+    screen: &mut TopScreen,
     key: KeyEvent,
-    entries: &[Entry],
-    rows: &[Row],
-) -> Option<Order> {
+    entries: &[AgentEntry],
+    rows: &[TreeRow],
+) -> Option<KeyCommand> {
     screen.notice = None;
     if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return (key.code == KeyCode::Char('c')).then_some(Order::Leave);
+        return (key.code == KeyCode::Char('c')).then_some(KeyCommand::Leave);
     }
     match &mut screen.view {
-        View::Agents => return in_agents(screen, key.code, entries, rows),
-        View::Typing => typing(screen, key.code),
-        View::Asking => {
-            screen.view = View::Agents;
-            return matches!(key.code, KeyCode::Char('y' | 'Y')).then_some(Order::Stop);
+        ScreenView::Agents => return in_agents(screen, key.code, entries, rows),
+        ScreenView::Typing => typing(screen, key.code),
+        ScreenView::Asking => {
+            screen.view = ScreenView::Agents;
+            return matches!(key.code, KeyCode::Char('y' | 'Y')).then_some(KeyCommand::Stop);
         }
-        View::Messages { back, .. } => {
+        ScreenView::Messages { back, .. } => {
             let page = screen.room.max(1);
             match key.code {
                 KeyCode::Up | KeyCode::Char('k') => *back += 1,
@@ -65,19 +65,26 @@ pub(super) fn press(
                 KeyCode::PageUp => *back += page,
                 KeyCode::PageDown => *back = back.saturating_sub(page),
                 KeyCode::End | KeyCode::Char('G') => *back = 0,
-                KeyCode::Char('q') | KeyCode::Esc | KeyCode::Enter => screen.view = View::Agents,
+                KeyCode::Char('q') | KeyCode::Esc | KeyCode::Enter => {
+                    screen.view = ScreenView::Agents
+                }
                 _ => {}
             }
         }
-        View::Help => screen.view = View::Agents,
+        ScreenView::Help => screen.view = ScreenView::Agents,
     }
     None
 }
 
-fn in_agents(screen: &mut Screen, key: KeyCode, entries: &[Entry], rows: &[Row]) -> Option<Order> {
+fn in_agents(
+    screen: &mut TopScreen,
+    key: KeyCode,
+    entries: &[AgentEntry],
+    rows: &[TreeRow],
+) -> Option<KeyCommand> {
     let page = isize::try_from(screen.room.max(1)).unwrap_or(1);
     match key {
-        KeyCode::Char('q') => return Some(Order::Leave),
+        KeyCode::Char('q') => return Some(KeyCommand::Leave),
         KeyCode::Up | KeyCode::Char('k') => screen.go(entries, rows, -1),
         KeyCode::Down | KeyCode::Char('j') => screen.go(entries, rows, 1),
         KeyCode::PageUp => screen.go(entries, rows, -page),
@@ -88,53 +95,53 @@ fn in_agents(screen: &mut Screen, key: KeyCode, entries: &[Entry], rows: &[Row])
         KeyCode::Right | KeyCode::Char('l') => screen.open(rows, true),
         KeyCode::Left | KeyCode::Char('h') => out(screen, entries, rows),
         KeyCode::Char('o') => screen.opened.all = !screen.opened.all,
-        KeyCode::Char('/') => screen.view = View::Typing,
-        KeyCode::Char('?') => screen.view = View::Help,
-        KeyCode::Char('s' | 'p') => screen.view = View::Asking,
-        KeyCode::Char('r') => only(screen, Some(Kind::Running)),
-        KeyCode::Char('w') => only(screen, Some(Kind::Waiting)),
-        KeyCode::Char('u') => only(screen, Some(Kind::Stuck)),
-        KeyCode::Char('f') => only(screen, Some(Kind::Failed)),
-        KeyCode::Char('a') | KeyCode::Esc => screen.show(Filter::default()),
+        KeyCode::Char('/') => screen.view = ScreenView::Typing,
+        KeyCode::Char('?') => screen.view = ScreenView::Help,
+        KeyCode::Char('s' | 'p') => screen.view = ScreenView::Asking,
+        KeyCode::Char('r') => only(screen, Some(StatusFilter::Running)),
+        KeyCode::Char('w') => only(screen, Some(StatusFilter::Waiting)),
+        KeyCode::Char('u') => only(screen, Some(StatusFilter::Stuck)),
+        KeyCode::Char('f') => only(screen, Some(StatusFilter::Failed)),
+        KeyCode::Char('a') | KeyCode::Esc => screen.show(AgentFilter::default()),
         _ => {}
     }
     None
 }
 
-fn only(screen: &mut Screen, kind: Option<Kind>) {
-    screen.show(Filter { kind, ..screen.filter.clone() });
+fn only(screen: &mut TopScreen, kind: Option<StatusFilter>) {
+    screen.show(AgentFilter { kind, ..screen.filter.clone() });
 }
 
-fn enter(screen: &mut Screen, entries: &[Entry], rows: &[Row]) {
+fn enter(screen: &mut TopScreen, entries: &[AgentEntry], rows: &[TreeRow]) {
     match rows.get(screen.at).map(|row| &row.of) {
-        Some(Of::One(entry)) => {
-            screen.view = View::Messages { agent: entries[*entry].id.clone(), back: 0 };
+        Some(RowSubject::One(entry)) => {
+            screen.view = ScreenView::Messages { agent: entries[*entry].id.clone(), back: 0 };
         }
-        Some(Of::Many { open, .. }) => screen.open(rows, !open),
+        Some(RowSubject::Many { open, .. }) => screen.open(rows, !open),
         None => {}
     }
 }
 
-fn out(screen: &mut Screen, entries: &[Entry], rows: &[Row]) {
+fn out(screen: &mut TopScreen, entries: &[AgentEntry], rows: &[TreeRow]) {
     match rows.get(screen.at).map(|row| &row.of) {
-        Some(Of::Many { open: true, .. }) => screen.open(rows, false),
+        Some(RowSubject::Many { open: true, .. }) => screen.open(rows, false),
         _ => screen.go_out(entries, rows),
     }
 }
 
-fn typing(screen: &mut Screen, key: KeyCode) {
+fn typing(screen: &mut TopScreen, key: KeyCode) {
     let mut text = screen.filter.text.clone();
     match key {
-        KeyCode::Enter => screen.view = View::Agents,
+        KeyCode::Enter => screen.view = ScreenView::Agents,
         KeyCode::Esc => {
-            screen.view = View::Agents;
+            screen.view = ScreenView::Agents;
             text.clear();
         }
         KeyCode::Backspace => drop(text.pop()),
         KeyCode::Char(typed) => text.extend(typed.to_lowercase()),
         _ => {}
     }
-    screen.show(Filter { text, kind: screen.filter.kind });
+    screen.show(AgentFilter { text, kind: screen.filter.kind });
 }
 
 #[cfg(test)]

@@ -1,24 +1,24 @@
 //! The last messages of an agent as lines of a given width. Pure.
 
-use super::text::Tone;
+use super::text::TextTone;
 use crate::domain::printable::printable;
-use crate::process::stream::glimpse::Said;
+use crate::process::stream::glimpse::ConversationItem;
 
 /// So many lines of what a tool gave are shown.
 const ANSWER: usize = 4;
 
 /// All that is kept of what was said, wrapped.
 pub(super) fn lines<'said>(
-    said: impl IntoIterator<Item = &'said Said>,
+    said: impl IntoIterator<Item = &'said ConversationItem>,
     width: usize,
-) -> Vec<(Tone, String)> {
+) -> Vec<(TextTone, String)> {
     let mut lines = Vec::new();
     for said in said {
         let (tone, first, rest, text, most) = match said {
-            Said::Text(text) => (Tone::Plain, "", "", text, usize::MAX),
-            Said::Tool(text) => (Tone::Good, "▸ ", "  ", text, usize::MAX),
-            Said::Answer(text) => (Tone::Faint, "  → ", "    ", text, ANSWER),
-            Said::Note(text) => (Tone::Faint, "— ", "  ", text, usize::MAX),
+            ConversationItem::Text(text) => (TextTone::Plain, "", "", text, usize::MAX),
+            ConversationItem::Tool(text) => (TextTone::Good, "▸ ", "  ", text, usize::MAX),
+            ConversationItem::Answer(text) => (TextTone::Faint, "  → ", "    ", text, ANSWER),
+            ConversationItem::Note(text) => (TextTone::Faint, "— ", "  ", text, usize::MAX),
         };
         let wrapped = wrap(&printable(text), width.saturating_sub(rest.len()).max(1));
         let more = wrapped.len() > most;
@@ -29,8 +29,8 @@ pub(super) fn lines<'said>(
         if more {
             lines.push((tone, format!("{rest}…")));
         }
-        if matches!(said, Said::Text(_)) {
-            lines.push((Tone::Plain, String::new()));
+        if matches!(said, ConversationItem::Text(_)) {
+            lines.push((TextTone::Plain, String::new()));
         }
     }
     lines
@@ -78,7 +78,10 @@ mod tests {
 
     #[test]
     fn what_steers_a_terminal_is_taken_out_and_long_answers_are_cut() {
-        let said = [Said::Text("a\u{1b}[2Jb".into()), Said::Answer("1\n2\n3\n4\n5".into())];
+        let said = [
+            ConversationItem::Text("a\u{1b}[2Jb".into()),
+            ConversationItem::Answer("1\n2\n3\n4\n5".into()),
+        ];
         let lines: Vec<String> = lines(&said, 40).into_iter().map(|(_, line)| line).collect();
         assert_eq!(lines, ["a\\u{1b}[2Jb", "", "  → 1", "    2", "    3", "    4", "    …"]);
     }

@@ -5,36 +5,38 @@
 
 use std::collections::HashSet;
 
-use super::agents::{Entry, Kind};
+use super::agents::{AgentEntry, StatusFilter};
 use crate::domain::id::{AgentId, StateName};
-use crate::domain::tree::branches::Branches;
-use crate::domain::tree::fold::{self, Family, Folding, Look, MANY, Of, Row};
+use crate::domain::tree::branches::AgentHierarchy;
+use crate::domain::tree::fold::{
+    self, FamilyKey, FoldOptions, FoldSource, MANY, RowSubject, TreeRow,
+};
 
 /// Which agents are shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Filter {
+pub(super) struct AgentFilter {
     /// Only those whose id or state has this in it, in small letters.
     pub(super) text: String,
     /// Only those of this kind.
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<StatusFilter>,
 }
 
 /// Which families are shown one by one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Opened {
+pub(super) struct ExpandedFamilies {
     /// These.
-    pub(super) families: HashSet<Family>,
+    pub(super) families: HashSet<FamilyKey>,
     /// All, so that there is no row of many.
     pub(super) all: bool,
 }
 
-impl Filter {
+impl AgentFilter {
     /// Whether anything is left out.
     pub(super) fn is_set(&self) -> bool {
         !self.text.is_empty() || self.kind.is_some()
     }
 
-    fn shows(&self, entry: &Entry) -> bool {
+    fn shows(&self, entry: &AgentEntry) -> bool {
         let has = |text: &str| text.to_lowercase().contains(&self.text);
         self.kind.is_none_or(|kind| entry.doing.kind() == kind)
             && (self.text.is_empty()
@@ -44,22 +46,29 @@ impl Filter {
 }
 
 /// The rows: the whole tree, or a list of each that the filter shows.
-pub(super) fn rows(entries: &[Entry], filter: &Filter, opened: &Opened) -> Vec<Row> {
+pub(super) fn rows(
+    entries: &[AgentEntry],
+    filter: &AgentFilter,
+    opened: &ExpandedFamilies,
+) -> Vec<TreeRow> {
     if filter.is_set() { list(entries, filter) } else { tree(entries, opened) }
 }
 
-fn list(entries: &[Entry], filter: &Filter) -> Vec<Row> {
+fn list(entries: &[AgentEntry], filter: &AgentFilter) -> Vec<TreeRow> {
     let mut shown: Vec<usize> =
         (0..entries.len()).filter(|&entry| filter.shows(&entries[entry])).collect();
     let path = |id: &AgentId| -> Vec<u32> {
         id.as_str().split('.').map(|part| part.parse().unwrap_or(0)).collect()
     };
     shown.sort_by_cached_key(|&entry| (entries[entry].doing.rank(), path(&entries[entry].id)));
-    shown.into_iter().map(|entry| Row { depth: 0, of: Of::One(entry), cut: false }).collect()
+    shown
+        .into_iter()
+        .map(|entry| TreeRow { depth: 0, of: RowSubject::One(entry), cut: false })
+        .collect()
 }
 
-fn tree(entries: &[Entry], opened: &Opened) -> Vec<Row> {
-    let branches = Branches::of(entries.iter().map(|entry| &entry.id));
+fn tree(entries: &[AgentEntry], opened: &ExpandedFamilies) -> Vec<TreeRow> {
+    let branches = AgentHierarchy::of(entries.iter().map(|entry| &entry.id));
     let mut best: Vec<u8> = entries.iter().map(|entry| entry.doing.rank()).collect();
     for place in branches.in_order().into_iter().rev() {
         if let Some(parent) = branches.parent(place) {
@@ -67,17 +76,17 @@ fn tree(entries: &[Entry], opened: &Opened) -> Vec<Row> {
         }
     }
     let many = if opened.all { usize::MAX } else { MANY };
-    let folding = Folding { many, deepest: usize::MAX, opened: Some(&opened.families) };
-    fold::rows(&branches, &Ranked { entries, best }, folding)
+    let folding = FoldOptions { many, deepest: usize::MAX, opened: Some(&opened.families) };
+    fold::rows(&branches, &RankedBranches { entries, best }, folding)
 }
 
 /// The agents with the best rank in the tree below each, its own included.
-struct Ranked<'run> {
-    entries: &'run [Entry],
+struct RankedBranches<'run> {
+    entries: &'run [AgentEntry],
     best: Vec<u8>,
 }
 
-impl Look for Ranked<'_> {
+impl FoldSource for RankedBranches<'_> {
     fn id(&self, place: usize) -> &AgentId {
         &self.entries[place].id
     }

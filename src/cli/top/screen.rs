@@ -3,14 +3,14 @@
 //! A row is chosen by what it is, not by where it stands, so that it stays chosen when others come
 //! and go; before anything is chosen, the first row is.
 
-use super::agents::Entry;
-use super::rows::{Filter, Opened};
+use super::agents::AgentEntry;
+use super::rows::{AgentFilter, ExpandedFamilies};
 use crate::domain::id::AgentId;
-use crate::domain::tree::fold::{Family, Of, Row};
+use crate::domain::tree::fold::{FamilyKey, RowSubject, TreeRow};
 
 /// The view.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum ScreenView {
     /// The agents.
     #[default]
     Agents,
@@ -31,24 +31,24 @@ pub(super) enum View {
 
 /// What is chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Chosen {
+pub(super) enum RowSelection {
     /// An agent.
     Agent(AgentId),
     /// A family in one row.
-    Many(Family),
+    Many(FamilyKey),
 }
 
 /// The screen.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Screen {
+pub(super) struct TopScreen {
     /// The view.
-    pub(super) view: View,
+    pub(super) view: ScreenView,
     /// Which agents are shown.
-    pub(super) filter: Filter,
+    pub(super) filter: AgentFilter,
     /// Whose rows are shown one by one.
-    pub(super) opened: Opened,
+    pub(super) opened: ExpandedFamilies,
     /// What is chosen.
-    chosen: Option<Chosen>,
+    chosen: Option<RowSelection>,
     /// The place of the chosen row, and of the first that is seen.
     pub(super) at: usize,
     pub(super) first: usize,
@@ -58,24 +58,24 @@ pub(super) struct Screen {
     pub(super) notice: Option<String>,
 }
 
-impl Chosen {
-    fn of(entries: &[Entry], row: &Row) -> Self {
+impl RowSelection {
+    fn of(entries: &[AgentEntry], row: &TreeRow) -> Self {
         match &row.of {
-            Of::One(entry) => Self::Agent(entries[*entry].id.clone()),
-            Of::Many { family, .. } => Self::Many(family.clone()),
+            RowSubject::One(entry) => Self::Agent(entries[*entry].id.clone()),
+            RowSubject::Many { family, .. } => Self::Many(family.clone()),
         }
     }
 
-    fn is(&self, entries: &[Entry], row: &Row) -> bool {
+    fn is(&self, entries: &[AgentEntry], row: &TreeRow) -> bool {
         match (self, &row.of) {
-            (Self::Agent(id), Of::One(entry)) => entries[*entry].id == *id,
-            (Self::Many(one), Of::Many { family, .. }) => one == family,
+            (Self::Agent(id), RowSubject::One(entry)) => entries[*entry].id == *id,
+            (Self::Many(one), RowSubject::Many { family, .. }) => one == family,
             _ => false,
         }
     }
 }
 
-impl Screen {
+impl TopScreen {
     /// A screen that tells something at first.
     pub(super) fn telling(notice: Option<String>) -> Self {
         Self { notice, ..Self::default() }
@@ -83,10 +83,10 @@ impl Screen {
 
     /// Takes note of new rows: what is chosen stays so, or what stands in its place is chosen; and it
     /// is among the rows that are seen.
-    pub(super) fn settle(&mut self, entries: &[Entry], rows: &[Row]) {
+    pub(super) fn settle(&mut self, entries: &[AgentEntry], rows: &[TreeRow]) {
         let last = rows.len().saturating_sub(1);
         if let Some(chosen) = &self.chosen {
-            let here = |row: &Row| chosen.is(entries, row);
+            let here = |row: &TreeRow| chosen.is(entries, row);
             let still = rows.get(self.at).is_some_and(here);
             let place = if still { Some(self.at) } else { rows.iter().position(here) };
             match place {
@@ -100,26 +100,26 @@ impl Screen {
     }
 
     /// Chooses the row that stands so many rows further down, or up.
-    pub(super) fn go(&mut self, entries: &[Entry], rows: &[Row], by: isize) {
+    pub(super) fn go(&mut self, entries: &[AgentEntry], rows: &[TreeRow], by: isize) {
         let last = rows.len().saturating_sub(1);
         self.choose(entries, rows, self.at.saturating_add_signed(by).min(last));
         self.scroll(last);
     }
 
     /// Opens the chosen row of many, or closes it.
-    pub(super) fn open(&mut self, rows: &[Row], open: bool) {
-        if let Some(Row { of: Of::Many { family, .. }, .. }) = rows.get(self.at) {
+    pub(super) fn open(&mut self, rows: &[TreeRow], open: bool) {
+        if let Some(TreeRow { of: RowSubject::Many { family, .. }, .. }) = rows.get(self.at) {
             if open {
                 self.opened.families.insert(family.clone());
             } else {
                 self.opened.families.remove(family);
             }
-            self.chosen = Some(Chosen::Many(family.clone()));
+            self.chosen = Some(RowSelection::Many(family.clone()));
         }
     }
 
     /// Chooses the row below which the chosen one stands.
-    pub(super) fn go_out(&mut self, entries: &[Entry], rows: &[Row]) {
+    pub(super) fn go_out(&mut self, entries: &[AgentEntry], rows: &[TreeRow]) {
         let Some(depth) = rows.get(self.at).map(|row| row.depth) else { return };
         if let Some(at) = rows[..self.at].iter().rposition(|row| row.depth < depth) {
             self.choose(entries, rows, at);
@@ -133,16 +133,16 @@ impl Screen {
     }
 
     /// Shows other agents.
-    pub(super) fn show(&mut self, filter: Filter) {
+    pub(super) fn show(&mut self, filter: AgentFilter) {
         if self.filter != filter {
             self.filter = filter;
             self.go_to_top();
         }
     }
 
-    fn choose(&mut self, entries: &[Entry], rows: &[Row], at: usize) {
+    fn choose(&mut self, entries: &[AgentEntry], rows: &[TreeRow], at: usize) {
         self.at = at;
-        self.chosen = rows.get(at).map(|row| Chosen::of(entries, row));
+        self.chosen = rows.get(at).map(|row| RowSelection::of(entries, row));
     }
 
     fn scroll(&mut self, last: usize) {

@@ -2,21 +2,21 @@
 
 mod many;
 
-use super::agents::{Doing, Entry, Kind, Known, Why};
-use super::rows::Filter;
+use super::agents::{AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus, TopWaitReason};
+use super::rows::AgentFilter;
 use crate::cli::keeping;
 use crate::cli::status::standing;
 use crate::domain::agent::Agent;
 use crate::domain::printable::{one_line, printable_line};
-use crate::domain::run::{Ending, Status};
+use crate::domain::run::{AgentEnding, RunStatus};
 use crate::domain::time::Timestamp;
-use crate::domain::tree::fold::{Of, Row};
+use crate::domain::tree::fold::{RowSubject, TreeRow};
 use crate::plugin::screen::clock;
 use crate::plugin::sentence::{date, waiting};
 
 /// How a text is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(super) enum TextTone {
     /// Look here.
     Bad,
     /// It goes on.
@@ -29,7 +29,7 @@ pub(super) enum Tone {
 
 /// A row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cells {
+pub(super) struct TableCells {
     /// The mark, the indentation and the id; or how many.
     pub(super) name: String,
     /// The state.
@@ -43,33 +43,33 @@ pub(super) struct Cells {
     /// What it does.
     pub(super) what: String,
     /// How it is meant.
-    pub(super) tone: Tone,
+    pub(super) tone: TextTone,
 }
 
 /// No row is indented by more levels.
 const DEEPEST: usize = 8;
 
 /// The kinds in the order of the headline, and the words for them.
-const KINDS: [(Kind, &str); 5] = [
-    (Kind::Stuck, "stuck"),
-    (Kind::Running, "running"),
-    (Kind::Waiting, "waiting"),
-    (Kind::Failed, "failed"),
-    (Kind::Ended, "ended"),
+const KINDS: [(StatusFilter, &str); 5] = [
+    (StatusFilter::Stuck, "stuck"),
+    (StatusFilter::Running, "running"),
+    (StatusFilter::Waiting, "waiting"),
+    (StatusFilter::Failed, "failed"),
+    (StatusFilter::Ended, "ended"),
 ];
 
 /// The run, how many agents do what, and what is spent.
-pub(super) fn headline(known: Known<'_>, entries: &[Entry]) -> String {
+pub(super) fn headline(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> String {
     let run = known.run;
     let counts = counted(entries.iter().map(|entry| entry.doing.kind()));
-    let counts = counts.filter(|&(kind, count, _)| count > 0 || kind == Kind::Running);
+    let counts = counts.filter(|&(kind, count, _)| count > 0 || kind == StatusFilter::Running);
     let counts: Vec<String> = counts.map(|(_, count, word)| format!("{count} {word}")).collect();
     let spent = match run.settings.budget_usd {
         Some(budget) => format!("{} of {budget}", run.total_cost_usd),
         None => run.total_cost_usd.to_string(),
     };
     let word = match (run.status, known.held) {
-        (Status::Paused, true) => "pausing",
+        (RunStatus::Paused, true) => "pausing",
         (status, held) => standing(status, held),
     };
     let refused = match run.refused_tools.count() {
@@ -81,7 +81,7 @@ pub(super) fn headline(known: Known<'_>, entries: &[Entry]) -> String {
 }
 
 /// Why the run does not go on, if it does not, and what is left out of the rows.
-pub(super) fn situation(known: Known<'_>, filter: &Filter, shown: usize) -> String {
+pub(super) fn situation(known: MonitoredRun<'_>, filter: &AgentFilter, shown: usize) -> String {
     let run = known.run;
     let mut parts = Vec::new();
     if filter.is_set() {
@@ -93,8 +93,8 @@ pub(super) fn situation(known: Known<'_>, filter: &Filter, shown: usize) -> Stri
     }
     match (&run.pause, run.limited(known.now)) {
         (Some(pause), _) => parts.push(one_line(&format!("paused: {pause}"))),
-        (None, Some(until)) if run.status == Status::Running => parts.push(waiting(until)),
-        _ if run.status == Status::Running && !known.held => {
+        (None, Some(until)) if run.status == RunStatus::Running => parts.push(waiting(until)),
+        _ if run.status == RunStatus::Running && !known.held => {
             parts.push(format!("no raymond holds it: `raymond run {}` goes on", run.workflow_id));
         }
         _ => {}
@@ -103,27 +103,29 @@ pub(super) fn situation(known: Known<'_>, filter: &Filter, shown: usize) -> Stri
 }
 
 /// A row.
-pub(super) fn cells(known: Known<'_>, entries: &[Entry], row: &Row) -> Cells {
+pub(super) fn cells(known: MonitoredRun<'_>, entries: &[AgentEntry], row: &TreeRow) -> TableCells {
     match &row.of {
-        Of::One(entry) => agent(known, &entries[*entry], row.depth),
-        Of::Many { members, open, .. } => {
-            let members: Vec<&Entry> = members.iter().map(|&entry| &entries[entry]).collect();
+        RowSubject::One(entry) => agent(known, &entries[*entry], row.depth),
+        RowSubject::Many { members, open, .. } => {
+            let members: Vec<&AgentEntry> = members.iter().map(|&entry| &entries[entry]).collect();
             many::cells(&members, *open, row.depth)
         }
     }
 }
 
 /// How many there are of each kind, and the word for it.
-fn counted(kinds: impl Iterator<Item = Kind>) -> impl Iterator<Item = (Kind, usize, &'static str)> {
+fn counted(
+    kinds: impl Iterator<Item = StatusFilter>,
+) -> impl Iterator<Item = (StatusFilter, usize, &'static str)> {
     let mut counts = [0; KINDS.len()];
     kinds.for_each(|kind| counts[kind as usize] += 1);
     KINDS.iter().map(move |&(kind, word)| (kind, counts[kind as usize], word))
 }
 
-fn agent(known: Known<'_>, entry: &Entry, depth: usize) -> Cells {
+fn agent(known: MonitoredRun<'_>, entry: &AgentEntry, depth: usize) -> TableCells {
     let quiet = entry.since.map(|since| clock(known.now.since(since)));
     let tokens = known.seen.get(&entry.id).map(|seen| seen.tokens).filter(|&tokens| tokens > 0);
-    Cells {
+    TableCells {
         name: format!("{}{} {}", indented(depth), mark(entry.doing), entry.id),
         state: state(entry),
         quiet: quiet.unwrap_or_default(),
@@ -135,7 +137,7 @@ fn agent(known: Known<'_>, entry: &Entry, depth: usize) -> Cells {
 }
 
 /// What its turns have cost; with a share of the budget, what it and all it forked have spent of it.
-fn spent(known: Known<'_>, entry: &Entry) -> String {
+fn spent(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     match known.run.shares.get(&entry.id) {
         Some(share) => format!("{} of {}", share.spent_usd, share.limit_usd),
         None => entry.spent.to_string(),
@@ -146,45 +148,45 @@ fn indented(depth: usize) -> String {
     "  ".repeat(depth.min(DEEPEST))
 }
 
-fn state(entry: &Entry) -> String {
+fn state(entry: &AgentEntry) -> String {
     entry.state.as_ref().map(ToString::to_string).unwrap_or_default()
 }
 
-fn mark(doing: Doing) -> char {
+fn mark(doing: TopAgentStatus) -> char {
     match doing.kind() {
-        Kind::Ended if doing == Doing::Unneeded => '–',
-        Kind::Stuck => '!',
-        Kind::Running => '▶',
-        Kind::Waiting => '·',
-        Kind::Failed => '✗',
-        Kind::Ended => '✓',
+        StatusFilter::Ended if doing == TopAgentStatus::Unneeded => '–',
+        StatusFilter::Stuck => '!',
+        StatusFilter::Running => '▶',
+        StatusFilter::Waiting => '·',
+        StatusFilter::Failed => '✗',
+        StatusFilter::Ended => '✓',
     }
 }
 
-fn tone(doing: Doing) -> Tone {
+fn tone(doing: TopAgentStatus) -> TextTone {
     match doing.kind() {
-        Kind::Stuck | Kind::Failed => Tone::Bad,
-        Kind::Running => Tone::Good,
-        Kind::Waiting => Tone::Plain,
-        Kind::Ended => Tone::Faint,
+        StatusFilter::Stuck | StatusFilter::Failed => TextTone::Bad,
+        StatusFilter::Running => TextTone::Good,
+        StatusFilter::Waiting => TextTone::Plain,
+        StatusFilter::Ended => TextTone::Faint,
     }
 }
 
 /// What an agent does, or why it does not.
-pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
+pub(super) fn what(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
     let agent = known.run.agents.get(&entry.id);
     let doing = || {
         let seen = known.seen.get(&entry.id).and_then(|seen| seen.doing.as_deref());
         seen.unwrap_or("starting").to_owned()
     };
     match entry.doing {
-        Doing::Silent => format!("silent since: {}", doing()),
-        Doing::Running if agent.is_some_and(|agent| agent.proposal.is_some()) => {
+        TopAgentStatus::Silent => format!("silent since: {}", doing()),
+        TopAgentStatus::Running if agent.is_some_and(|agent| agent.proposal.is_some()) => {
             format!("is evaluated: {}", doing())
         }
-        Doing::Running if agent.is_some_and(Agent::walks) => "walks the graph".to_owned(),
-        Doing::Running => doing(),
-        Doing::Someone => {
+        TopAgentStatus::Running if agent.is_some_and(Agent::walks) => "walks the graph".to_owned(),
+        TopAgentStatus::Running => doing(),
+        TopAgentStatus::Someone => {
             let asked = agent.and_then(|agent| agent.asked.as_ref());
             if let Some(asked) = asked {
                 let question = &asked.question;
@@ -193,25 +195,27 @@ pub(super) fn what(known: Known<'_>, entry: &Entry) -> String {
             let because = agent.and_then(|agent| agent.parked.as_deref()).unwrap_or_default();
             format!("waits for someone: {}", one_line(because))
         }
-        Doing::Left => "was at work when its raymond ended".to_owned(),
-        Doing::Waiting(Why::PlugIn(until)) => {
+        TopAgentStatus::Left => "was at work when its raymond ended".to_owned(),
+        TopAgentStatus::Waiting(TopWaitReason::PlugIn(until)) => {
             let by = agent.and_then(|agent| agent.held.as_deref()).unwrap_or("a plug-in");
             format!("held by {} until {}", one_line(by), date(until))
         }
-        Doing::Waiting(Why::Agents) => {
+        TopAgentStatus::Waiting(TopWaitReason::Agents) => {
             let other = agent.and_then(|agent| agent.awaits.as_ref());
             let other = other.map(|other| format!("waits for {other}"));
-            other.or_else(|| agent.and_then(forked)).unwrap_or_else(|| wait(Why::Agents, known.now))
+            other
+                .or_else(|| agent.and_then(forked))
+                .unwrap_or_else(|| wait(TopWaitReason::Agents, known.now))
         }
-        Doing::Waiting(why) => wait(why, known.now),
-        Doing::Failed | Doing::Ended | Doing::Unneeded => {
+        TopAgentStatus::Waiting(why) => wait(why, known.now),
+        TopAgentStatus::Failed | TopAgentStatus::Ended | TopAgentStatus::Unneeded => {
             let Some(ended) = entry.ended.and_then(|place| known.run.finished.get(place)) else {
                 return String::new();
             };
             match (&ended.ending, ended.cause) {
-                (Ending::Result(payload), _) => one_line(payload),
-                (Ending::Error(error), Some(cause)) => format!("{cause}: {}", one_line(error)),
-                (Ending::Error(error), None) => one_line(error),
+                (AgentEnding::Result(payload), _) => one_line(payload),
+                (AgentEnding::Error(error), Some(cause)) => format!("{cause}: {}", one_line(error)),
+                (AgentEnding::Error(error), None) => one_line(error),
             }
         }
     }
@@ -223,18 +227,20 @@ fn forked(agent: &Agent) -> Option<String> {
     agent.join.as_ref().map(|joining| keeping::join(joining.more(tally), tally.count))
 }
 
-fn wait(why: Why, now: Timestamp) -> String {
+fn wait(why: TopWaitReason, now: Timestamp) -> String {
     match why {
-        Why::Permit => "waits for a permit".to_owned(),
-        Why::Agents => "waits for other agents".to_owned(),
-        Why::Script => "a script answers it".to_owned(),
-        Why::Budget => "waits for money that running turns have reserved".to_owned(),
-        Why::PlugIn(until) => format!("held by a plug-in until {}", date(until)),
-        Why::Backoff(until) => format!("is run again in {}", clock(until.since(now))),
-        Why::Stagger(until) => format!("starts in {}", clock(until.since(now))),
-        Why::UsageLimit(until) => format!("waits for the usage limit until {}", date(until)),
-        Why::Paused => "waits: the run is paused".to_owned(),
-        Why::Nobody => "waits for a raymond".to_owned(),
+        TopWaitReason::Permit => "waits for a permit".to_owned(),
+        TopWaitReason::Agents => "waits for other agents".to_owned(),
+        TopWaitReason::Script => "a script answers it".to_owned(),
+        TopWaitReason::Budget => "waits for money that running turns have reserved".to_owned(),
+        TopWaitReason::PlugIn(until) => format!("held by a plug-in until {}", date(until)),
+        TopWaitReason::Backoff(until) => format!("is run again in {}", clock(until.since(now))),
+        TopWaitReason::Stagger(until) => format!("starts in {}", clock(until.since(now))),
+        TopWaitReason::UsageLimit(until) => {
+            format!("waits for the usage limit until {}", date(until))
+        }
+        TopWaitReason::Paused => "waits: the run is paused".to_owned(),
+        TopWaitReason::Nobody => "waits for a raymond".to_owned(),
     }
 }
 

@@ -8,15 +8,15 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::agents::{Known, Seen};
+use super::agents::{MonitoredRun, MonitoredTurn};
 use crate::actor::clock::now;
 use crate::domain::id::AgentId;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
-use crate::process::onlooker::{self, Onlooker};
-use crate::process::stream::glimpse::Said;
-use crate::store::follow::Follow;
+use crate::process::onlooker::{self, TurnTail};
+use crate::process::stream::glimpse::ConversationItem;
+use crate::store::follow::RunFollower;
 use crate::store::layout::RunDir;
 use crate::store::{Error, lock};
 
@@ -33,32 +33,32 @@ const TICK_MS: u64 = 1000;
 const MESSAGES: usize = 200;
 
 /// What is known of a run.
-pub(super) struct Watch {
+pub(super) struct RunWatcher {
     dir: RunDir,
-    follow: Follow,
+    follow: RunFollower,
     held: bool,
     next_look: Instant,
     /// When the directory of the turns had last changed, as far as it has been looked through.
     steps: Option<Timestamp>,
-    turns: HashMap<AgentId, (TurnId, Onlooker)>,
-    seen: HashMap<AgentId, Seen>,
-    reading: Option<Reading>,
+    turns: HashMap<AgentId, (TurnId, TurnTail)>,
+    seen: HashMap<AgentId, MonitoredTurn>,
+    reading: Option<MessageTail>,
 }
 
 /// The agent whose messages are read.
-struct Reading {
+struct MessageTail {
     agent: AgentId,
     turn: Option<TurnId>,
-    onlooker: Option<Onlooker>,
+    onlooker: Option<TurnTail>,
 }
 
-impl Watch {
+impl RunWatcher {
     /// Begins to watch a run.
     ///
     /// # Errors
     /// What is wrong with its directory.
     pub(super) fn open(dir: RunDir) -> Result<Self, Error> {
-        let follow = Follow::open(&dir)?;
+        let follow = RunFollower::open(&dir)?;
         let mut watch = Self {
             dir,
             follow,
@@ -74,8 +74,8 @@ impl Watch {
     }
 
     /// What is known now.
-    pub(super) fn known(&self) -> Known<'_> {
-        Known { run: self.follow.run(), held: self.held, seen: &self.seen, now: now() }
+    pub(super) fn known(&self) -> MonitoredRun<'_> {
+        MonitoredRun { run: self.follow.run(), held: self.held, seen: &self.seen, now: now() }
     }
 
     /// Where the run is.
@@ -127,7 +127,7 @@ impl Watch {
         let before = turns.len();
         onlooker::begun(&steps, |stem| {
             if let Some(turn) = due.get(stem) {
-                let look_on = || (turn.clone(), Onlooker::of(&steps, turn, 0));
+                let look_on = || (turn.clone(), TurnTail::of(&steps, turn, 0));
                 turns.entry(turn.agent.clone()).or_insert_with(look_on);
             }
         })?;
@@ -141,7 +141,7 @@ impl Watch {
         self.seen.retain(|agent, _| self.turns.contains_key(agent));
         for (agent, (_, onlooker)) in &mut self.turns {
             changed |= onlooker.look().unwrap_or(false);
-            let seen = Seen {
+            let seen = MonitoredTurn {
                 doing: onlooker.glimpse.doing.clone(),
                 tokens: onlooker.glimpse.tokens,
                 at_work: onlooker.glimpse.is_at_work(),
@@ -165,15 +165,15 @@ impl Watch {
     }
 
     /// What the agent said last that is looked at.
-    pub(super) fn messages(&self) -> impl Iterator<Item = &Said> {
+    pub(super) fn messages(&self) -> impl Iterator<Item = &ConversationItem> {
         let onlooker = self.reading.as_ref().and_then(|reading| reading.onlooker.as_ref());
         onlooker.into_iter().flat_map(|onlooker| &onlooker.glimpse.said)
     }
 
-    fn reading_of(&self, agent: &AgentId, turn: Option<TurnId>) -> Reading {
+    fn reading_of(&self, agent: &AgentId, turn: Option<TurnId>) -> MessageTail {
         let steps = self.dir.steps();
-        let onlooker = turn.as_ref().map(|turn| Onlooker::of(&steps, turn, MESSAGES));
-        Reading { agent: agent.clone(), turn, onlooker }
+        let onlooker = turn.as_ref().map(|turn| TurnTail::of(&steps, turn, MESSAGES));
+        MessageTail { agent: agent.clone(), turn, onlooker }
     }
 
     /// Reads on, in the agent's next turn once that has begun.

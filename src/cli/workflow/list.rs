@@ -2,22 +2,22 @@
 
 use serde_json::json;
 
-use crate::cli::args::AllRuns;
-use crate::cli::exit::{Error, Exit};
-use crate::cli::list::{Seen, all};
+use crate::cli::args::AllRunsArgs;
+use crate::cli::exit::{CliExitCode, Error};
+use crate::cli::list::{ListedRun, all};
 use crate::cli::{output, status};
-use crate::domain::instance::Instance;
+use crate::domain::instance::ProgramExecution;
 use crate::domain::printable::one_line;
-use crate::store::dataspace::{Dataspace, Defined, Definitions};
-use crate::store::layout::Root;
+use crate::store::dataspace::{Dataspace, DefinedProgram, ProgramListing};
+use crate::store::layout::RunsRoot;
 
-pub(super) fn list(args: &AllRuns) -> Result<Exit, Error> {
-    let root = Root::new(&args.dir.dir);
-    let Definitions { defined, warnings } = Dataspace::of(&root).all_defined()?;
+pub(super) fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
+    let root = RunsRoot::new(&args.dir.dir);
+    let ProgramListing { defined, warnings } = Dataspace::of(&root).all_defined()?;
     for warning in &warnings {
         output::warn(warning);
     }
-    let runs: Vec<Seen> = all(&root)?
+    let runs: Vec<ListedRun> = all(&root)?
         .into_iter()
         .filter(|(_, view)| view.as_ref().is_ok_and(|view| !view.run.definitions.is_empty()))
         .collect();
@@ -49,11 +49,11 @@ pub(super) fn list(args: &AllRuns) -> Result<Exit, Error> {
     output::print(&text)
 }
 
-fn definition(one: &Defined) -> serde_json::Value {
+fn definition(one: &DefinedProgram) -> serde_json::Value {
     json!({ "name": one.name, "label": one.label, "file": one.file, "program": one.program, "at": one.at })
 }
 
-fn run((id, view): &Seen) -> serde_json::Value {
+fn run((id, view): &ListedRun) -> serde_json::Value {
     let Ok(view) = view else { return json!({ "workflow_id": id }) };
     let names: Vec<&str> = view.run.definitions.values().map(|own| own.name.as_str()).collect();
     let instances: Vec<_> = view
@@ -81,10 +81,10 @@ fn run((id, view): &Seen) -> serde_json::Value {
 }
 
 /// A row for each instance that goes on; one for a run in which none does.
-fn rows((id, view): &Seen) -> Vec<Vec<String>> {
+fn rows((id, view): &ListedRun) -> Vec<Vec<String>> {
     let Ok(view) = view else { return Vec::new() };
     let word = status::word(view).to_owned();
-    let row = |own: &Instance| {
+    let row = |own: &ProgramExecution| {
         let waits =
             awaiting(own).map_or(String::new(), |what| format!("waits for {}", one_line(what)));
         vec![id.to_string(), word.clone(), own.name.clone(), own.stand.current.to_string(), waits]
@@ -98,6 +98,6 @@ fn rows((id, view): &Seen) -> Vec<Vec<String>> {
     vec![vec![id.to_string(), word, names.join(", ")]]
 }
 
-fn awaiting(own: &Instance) -> Option<&str> {
+fn awaiting(own: &ProgramExecution) -> Option<&str> {
     own.stand.wait.as_ref().map(|wait| wait.awaiting.as_str())
 }

@@ -2,21 +2,21 @@
 
 use std::fmt::Write as _;
 
-use crate::cli::args::OneRun;
-use crate::cli::exit::{Error, Exit};
+use crate::cli::args::OneRunArgs;
+use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::log::follow;
 use crate::cli::{output, summary};
 use crate::domain::event::{Event, Record, WorkflowAdvanced};
 use crate::domain::fact::{Fact, FactChange};
-use crate::domain::instance::{Answered, Work};
+use crate::domain::instance::{RequestBody, RequestStatus};
 use crate::domain::printable::printable_json;
 use crate::plugin::sentence::sentence;
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 use crate::store::record;
 use crate::store::view::look;
 
-pub(super) fn watch(args: &OneRun) -> Result<Exit, Error> {
-    let root = Root::new(&args.dir.dir);
+pub(super) fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
+    let root = RunsRoot::new(&args.dir.dir);
     let goes_on = follow(&root, &args.run, true, |line| {
         let record = record::decode(line)?;
         if args.json {
@@ -25,7 +25,7 @@ pub(super) fn watch(args: &OneRun) -> Result<Exit, Error> {
         Ok(shown(&record).map(|text| format!("{}  {text}", record.at)))
     })?;
     if !goes_on {
-        return Ok(Exit::Success);
+        return Ok(CliExitCode::Success);
     }
     let view = look(&root, &args.run)?;
     if !args.json {
@@ -34,7 +34,7 @@ pub(super) fn watch(args: &OneRun) -> Result<Exit, Error> {
             output::tell(&refused);
         }
     }
-    Ok(Exit::of(&view.run))
+    Ok(CliExitCode::of(&view.run))
 }
 
 /// Whether a record is shown: those of programs, and what ends them.
@@ -96,8 +96,8 @@ fn shown(record: &Record) -> Option<String> {
                 atom(&event.asking.role)
             );
             match &event.asking.work {
-                Work::Prompt(task) => said(&head, &task.prompt),
-                Work::Folder { folder, start, input } => {
+                RequestBody::Prompt(task) => said(&head, &task.prompt),
+                RequestBody::Folder { folder, start, input } => {
                     let folder =
                         folder.as_ref().map_or(String::new(), |folder| format!("{folder}/"));
                     said(&format!("{head} runs {folder}{start}"), input)
@@ -106,9 +106,9 @@ fn shown(record: &Record) -> Option<String> {
         }
         Event::AgentResponded(event) => {
             let (status, text) = match &event.response {
-                Answered::Pending => ("pending", ""),
-                Answered::Answer(text) => ("answered", &**text),
-                Answered::Failed(why) => ("failed", why.as_str()),
+                RequestStatus::Pending => ("pending", ""),
+                RequestStatus::Answer(text) => ("answered", &**text),
+                RequestStatus::Failed(why) => ("failed", why.as_str()),
             };
             let id = atom(&event.request);
             let head = format!("(agent-response {id} :status {status} :cost {})", event.cost_usd);

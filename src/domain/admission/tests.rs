@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::domain::budget::Share;
+use crate::domain::budget::BudgetShare;
 use crate::domain::money::Usd;
 
-static NO_SHARES: BTreeMap<AgentId, Share> = BTreeMap::new();
+static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
 static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
-const UNLIMITED: Purse<'static> =
-    Purse { spent: Usd::ZERO, limit: None, known: &NOTHING, shares: &NO_SHARES };
+const UNLIMITED: Budget<'static> =
+    Budget { spent: Usd::ZERO, limit: None, known: &NOTHING, shares: &NO_SHARES };
 
 fn child(number: u32) -> AgentId {
     AgentId::main().child(number)
 }
 
-fn admit(admission: &mut Admission, permits: usize, purse: &Purse<'_>) -> Vec<AgentId> {
+fn admit(admission: &mut AdmissionQueue, permits: usize, purse: &Budget<'_>) -> Vec<AgentId> {
     admission.admit(permits, purse).into_iter().map(|permit| permit.agent).collect()
 }
 
-fn ask(admission: &mut Admission, number: u32) {
+fn ask(admission: &mut AdmissionQueue, number: u32) {
     admission.ask(child(number), StateName::parse("W.md").expect("a state"));
 }
 
 #[test]
 fn first_come_first_served_within_the_permits() {
-    let mut admission = Admission::default();
+    let mut admission = AdmissionQueue::default();
     (1..=4).for_each(|number| ask(&mut admission, number));
     assert_eq!(admit(&mut admission, 2, &UNLIMITED), [child(1), child(2)]);
     assert!(admit(&mut admission, 2, &UNLIMITED).is_empty());
@@ -36,7 +36,7 @@ fn first_come_first_served_within_the_permits() {
 
 #[test]
 fn asking_twice_is_asking_once() {
-    let mut admission = Admission::default();
+    let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     ask(&mut admission, 1);
     assert_eq!(admit(&mut admission, 1, &UNLIMITED), [child(1)]);
@@ -46,7 +46,7 @@ fn asking_twice_is_asking_once() {
 
 #[test]
 fn who_leaves_and_comes_again_stands_at_the_end() {
-    let mut admission = Admission::default();
+    let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     ask(&mut admission, 2);
     admission.release(&child(1));
@@ -58,7 +58,7 @@ fn who_leaves_and_comes_again_stands_at_the_end() {
 
 #[test]
 fn families_take_turns() {
-    let mut admission = Admission::default();
+    let mut admission = AdmissionQueue::default();
     let state = StateName::parse("W.md").expect("a state");
     let many = child(1);
     let few = child(2);
@@ -76,8 +76,8 @@ fn families_take_turns() {
 fn a_turn_that_was_begun_before_runs_whatever_the_numbers_say() {
     let known = BTreeMap::new();
     let spent = Usd::from_dollars(1.0);
-    let empty = Purse { spent, limit: Some(spent), known: &known, shares: &NO_SHARES };
-    let mut admission = Admission::default();
+    let empty = Budget { spent, limit: Some(spent), known: &known, shares: &NO_SHARES };
+    let mut admission = AdmissionQueue::default();
     for number in [1, 2] {
         admission.reserve(child(number), StateName::parse("W.md").expect("a state"));
     }
@@ -93,7 +93,7 @@ fn a_turn_that_was_begun_before_runs_whatever_the_numbers_say() {
 
 #[test]
 fn a_closed_door_lets_nobody_in() {
-    let mut admission = Admission::default();
+    let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     admission.close();
     assert!(admit(&mut admission, 1, &UNLIMITED).is_empty());
@@ -102,8 +102,8 @@ fn a_closed_door_lets_nobody_in() {
 #[test]
 fn an_empty_purse_starves_the_queue() {
     let spent = Usd::from_dollars(1.0);
-    let purse = Purse { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
-    let mut admission = Admission::default();
+    let purse = Budget { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
+    let mut admission = AdmissionQueue::default();
     assert!(!admission.is_starved(&purse));
     ask(&mut admission, 1);
     assert!(admit(&mut admission, 4, &purse).is_empty());
@@ -117,14 +117,14 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
     let known = BTreeMap::from([(worker.clone(), usd(0.2))]);
     let mut shares = BTreeMap::from([(
         AgentId::main().child(1),
-        Share { limit_usd: usd(0.3), spent_usd: Usd::ZERO, live: 1 },
+        BudgetShare { limit_usd: usd(0.3), spent_usd: Usd::ZERO, live: 1 },
     )]);
-    let mut admission = Admission::default();
+    let mut admission = AdmissionQueue::default();
     let poor = child(1);
     (1..=2).for_each(|number| admission.ask(poor.child(number), worker.clone()));
     ask(&mut admission, 2);
     assert_eq!(
-        admit(&mut admission, 3, &Purse { shares: &shares, known: &known, ..UNLIMITED }),
+        admit(&mut admission, 3, &Budget { shares: &shares, known: &known, ..UNLIMITED }),
         [poor.child(1), child(2)]
     );
     assert_eq!((admission.waiting(), admission.is_idle()), (1, false));
@@ -133,22 +133,23 @@ fn who_waits_for_a_share_keeps_nobody_waiting_who_has_money() {
         share.spent_usd = usd(0.3);
     }
     assert!(
-        admit(&mut admission, 3, &Purse { shares: &shares, known: &known, ..UNLIMITED }).is_empty()
+        admit(&mut admission, 3, &Budget { shares: &shares, known: &known, ..UNLIMITED })
+            .is_empty()
     );
-    assert_eq!(admission.turned_away(), [(poor.child(2), Whose::Share(poor))]);
+    assert_eq!(admission.turned_away(), [(poor.child(2), BudgetScope::Share(poor))]);
     assert_eq!(admission.waiting(), 0);
 }
 
 #[test]
 fn without_budget_agents_wait_or_are_turned_away() {
     let spent = Usd::from_dollars(1.0);
-    let purse = Purse { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
-    let mut admission = Admission::default();
+    let purse = Budget { spent, limit: Some(spent), known: &NOTHING, shares: &NO_SHARES };
+    let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     assert!(admit(&mut admission, 1, &purse).is_empty() && admission.is_starved(&purse));
     admission.turn_away_without_budget(true);
     assert!(admit(&mut admission, 1, &purse).is_empty());
-    assert_eq!(admission.turned_away(), [(child(1), Whose::Run)]);
+    assert_eq!(admission.turned_away(), [(child(1), BudgetScope::Run)]);
     assert!(admission.is_idle());
 }
 
@@ -158,12 +159,12 @@ fn of_those_who_wait_for_a_share_the_first_comes_back_when_there_is_room_again()
     let worker = StateName::parse("W.md").expect("a state");
     let known = BTreeMap::from([(worker.clone(), usd(0.4))]);
     let lead = child(1);
-    let share = |spent| Share { limit_usd: usd(1.0), spent_usd: usd(spent), live: 9 };
-    let mut admission = Admission::default();
+    let share = |spent| BudgetShare { limit_usd: usd(1.0), spent_usd: usd(spent), live: 9 };
+    let mut admission = AdmissionQueue::default();
     (1..=6).for_each(|number| admission.ask(lead.child(number), worker.clone()));
-    let admitted = |admission: &mut Admission, spent| {
+    let admitted = |admission: &mut AdmissionQueue, spent| {
         let shares = [(lead.clone(), share(spent))].into();
-        let agents = admit(admission, 8, &Purse { shares: &shares, known: &known, ..UNLIMITED });
+        let agents = admit(admission, 8, &Budget { shares: &shares, known: &known, ..UNLIMITED });
         agents.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(admitted(&mut admission, 0.0), ["main.1.1", "main.1.2"]);

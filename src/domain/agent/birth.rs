@@ -3,16 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::graph::Task;
-use crate::domain::home::Home;
+use crate::domain::graph::PromptTask;
+use crate::domain::home::WorkingDir;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::money::Usd;
-use crate::domain::supervision::Overrides;
+use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::transition::Variables;
 
 /// What an agent began with, to which a permanent one returns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Birth {
+pub struct AgentSpec {
     /// Its first state.
     pub state: StateName,
     /// The folder of that state below the scope, if it is not the scope itself.
@@ -20,10 +20,10 @@ pub struct Birth {
     pub folder: Option<Folder>,
     /// What it is asked, if that is not the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task: Option<Box<Task>>,
+    pub task: Option<Box<PromptTask>>,
     /// Where its turns run.
     #[serde(flatten)]
-    pub home: Home,
+    pub home: WorkingDir,
     /// The commit its worktree begins at, if it gets one; else that is where its parent is by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
@@ -32,15 +32,15 @@ pub struct Birth {
     pub variables: Variables,
     /// Under which terms it lives.
     #[serde(flatten)]
-    pub terms: Terms,
+    pub terms: AgentTerms,
 }
 
 /// What the state an agent is born in says about its whole life.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Terms {
+pub struct AgentTerms {
     /// In what it is supervised differently from the rest of the run.
-    #[serde(default, skip_serializing_if = "Overrides::is_empty")]
-    pub supervision: Overrides,
+    #[serde(default, skip_serializing_if = "SupervisionOverrides::is_empty")]
+    pub supervision: SupervisionOverrides,
     /// What it, and all it forks, may spend; the run's budget limits it as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<Usd>,
@@ -49,7 +49,7 @@ pub struct Terms {
     pub worktree: bool,
 }
 
-impl Birth {
+impl AgentSpec {
     /// A birth in a state, without values or terms of its own.
     #[must_use]
     pub fn plain(state: StateName) -> Self {
@@ -57,10 +57,10 @@ impl Birth {
             state,
             folder: None,
             task: None,
-            home: Home::default(),
+            home: WorkingDir::default(),
             base: None,
             variables: Variables::new(),
-            terms: Terms::default(),
+            terms: AgentTerms::default(),
         }
     }
 }

@@ -2,23 +2,23 @@
 
 use super::forks::counted;
 use super::graph::told_of_end;
-use super::money::{Taught, leave_shares, spend};
+use super::money::{EstimateUpdate, leave_shares, spend};
 use super::program::{release, told_of_failure};
-use super::{Refused, due};
+use super::{ApplyError, due};
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentFailed;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
-use crate::domain::run::{Ending, Finished, Owed, Run};
-use crate::domain::turn::{Cause, TurnId};
+use crate::domain::run::{AgentEnding, FinishedAgent, Run, UnbilledTurn};
+use crate::domain::turn::{FailureCause, TurnId};
 
-pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, Refused> {
+pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost_usd);
-    let taught = Taught::failed(event.estimated, event.cost_usd);
+    let taught = EstimateUpdate::failed(event.estimated, event.cost_usd);
     spend(run, &event.turn.agent, &event.state, event.cost_usd, taught);
-    let ending = Ending::Error(event.error.clone());
-    let retirement = Retirement { cause: Some(event.cause), structured: false };
+    let ending = AgentEnding::Error(event.error.clone());
+    let retirement = AgentEndDetails { cause: Some(event.cause), structured: false };
     let mut effects = retire(run, event.turn.agent.clone(), ending, retirement);
     if event.ends_run {
         end_all(run, &event.turn.agent);
@@ -31,15 +31,15 @@ pub(super) fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Eff
 fn end_all(run: &mut Run, culprit: &AgentId) {
     let others = run.agents.drain();
     run.shares.clear();
-    run.finished.extend(others.into_iter().map(|agent| Finished {
-        ending: Ending::Error(format!(
+    run.finished.extend(others.into_iter().map(|agent| FinishedAgent {
+        ending: AgentEnding::Error(format!(
             "ended in {} because {culprit} failed, whose failure ends the run (on_exhausted: fail-run)",
             agent.current_state
         )),
-        owes: Some(Owed { turn: agent.turn_id(), state: agent.prompt().clone() }),
+        owes: Some(UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
         id: agent.id,
         state: Some(agent.birth.state),
-        cause: Some(Cause::Interrupted),
+        cause: Some(FailureCause::Interrupted),
         structured: false,
         forked: None,
         told: false,
@@ -53,24 +53,24 @@ pub(super) fn cost_counted(
     run: &mut Run,
     turn: &TurnId,
     cost: Usd,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let owing = run
         .finished
         .iter_mut()
         .find(|ended| ended.owes.as_ref().is_some_and(|owed| owed.turn == *turn));
-    let ended = owing.ok_or_else(|| Refused::NoAgent(turn.agent.clone()))?;
+    let ended = owing.ok_or_else(|| ApplyError::NoAgent(turn.agent.clone()))?;
     let owed = ended.owes.take();
     ended.cost_usd += cost;
     if let Some(owed) = owed {
-        spend(run, &turn.agent, &owed.state, cost, Taught::No);
+        spend(run, &turn.agent, &owed.state, cost, EstimateUpdate::No);
     }
     Ok(Vec::new())
 }
 
 /// The further facts of an agent's end.
-pub(super) struct Retirement {
+pub(super) struct AgentEndDetails {
     /// The kind of failure, if it was one.
-    pub(super) cause: Option<Cause>,
+    pub(super) cause: Option<FailureCause>,
     /// Whether its result is an object that was checked.
     pub(super) structured: bool,
 }
@@ -78,18 +78,18 @@ pub(super) struct Retirement {
 pub(super) fn retire(
     run: &mut Run,
     id: AgentId,
-    ending: Ending,
-    Retirement { cause, structured }: Retirement,
+    ending: AgentEnding,
+    AgentEndDetails { cause, structured }: AgentEndDetails,
 ) -> Vec<Effect> {
     let agent = run.agents.remove(&id);
     leave_shares(run, &id);
     let failed = match (&agent, &ending) {
-        (Some(agent), Ending::Error(error)) => told_of_failure(run, agent, error),
+        (Some(agent), AgentEnding::Error(error)) => told_of_failure(run, agent, error),
         _ => None,
     };
     let told = told_of_end(run, &id, &ending, structured).or(failed);
     let (forked, joins) = counted(run, agent.as_ref(), &ending);
-    run.finished.push(Finished {
+    run.finished.push(FinishedAgent {
         id: id.clone(),
         state: agent.as_ref().map(|agent| agent.birth.state.clone()),
         ending,

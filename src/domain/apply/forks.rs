@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use super::money::leave_shares;
-use super::{Refused, due};
-use crate::domain::agent::{Agent, Birth};
+use super::{ApplyError, due};
+use crate::domain::agent::{Agent, AgentSpec};
 use crate::domain::effect::Effect;
-use crate::domain::event::{JoinBegun, Joined, StepFinished, Stopped};
-use crate::domain::fan_out::{Brood, Newborn};
+use crate::domain::event::{JoinBegun, JoinFinished, StepFinished, StoppedChild};
+use crate::domain::fan_out::{ChildSpec, ForkGroup};
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::join::{Forks, Joining, Outcomes, Status};
-use crate::domain::run::{Ending, Finished, Owed, Run};
+use crate::domain::join::{ChildOutcomes, ChildStatus, PendingJoin, UnjoinedChildren};
+use crate::domain::run::{AgentEnding, FinishedAgent, Run, UnbilledTurn};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
-use crate::domain::turn::Cause;
+use crate::domain::turn::FailureCause;
 
 /// Gives birth to what a step forks; `opened` is the session of an agent that is forked alone.
 pub(super) fn born(
@@ -22,13 +22,13 @@ pub(super) fn born(
     opened: SessionId,
     at: Timestamp,
 ) -> Vec<Agent> {
-    let alone: [Brood; 1];
+    let alone: [ForkGroup; 1];
     let broods = if let (true, Transition::Fork { target, variables, .. }) =
         (event.born.is_empty(), &event.transition)
     {
-        let agents = vec![Newborn { session: opened, cwd: None, variables: variables.clone() }];
+        let agents = vec![ChildSpec { session: opened, cwd: None, variables: variables.clone() }];
         let terms = (*event.terms).clone();
-        alone = [Brood { state: target.clone(), terms, base: None, not_before: None, agents }];
+        alone = [ForkGroup { state: target.clone(), terms, base: None, not_before: None, agents }];
         &alone[..]
     } else {
         &event.born
@@ -39,13 +39,13 @@ pub(super) fn born(
         for (index, newborn) in brood.agents.iter().enumerate() {
             agent.children = agent.children.saturating_add(1);
             agent.forks.add(agent.children, depth);
-            let birth = Birth {
+            let birth = AgentSpec {
                 folder: agent.birth.folder.clone(),
                 home: agent.birth.home.below(newborn.cwd.as_ref()),
                 base: brood.base.clone(),
                 variables: newborn.variables.clone(),
                 terms: brood.terms.clone(),
-                ..Birth::plain(brood.state.clone())
+                ..AgentSpec::plain(brood.state.clone())
             };
             let id = agent.id.child(agent.children);
             let mut child = Agent::born(id, birth, newborn.session.clone(), at);
@@ -61,7 +61,7 @@ pub(super) fn born(
 pub(super) fn counted(
     run: &mut Run,
     ended: Option<&Agent>,
-    ending: &Ending,
+    ending: &AgentEnding,
 ) -> (Option<Variables>, Option<AgentId>) {
     let parent = ended.and_then(|agent| {
         let parent = AgentId::parse(agent.id.parent()?).ok()?;
@@ -72,7 +72,7 @@ pub(super) fn counted(
     if !parent.forks.contains(number) {
         return (None, None);
     }
-    parent.forks.ended(number, matches!(ending, Ending::Result(_)));
+    parent.forks.ended(number, matches!(ending, AgentEnding::Result(_)));
     let forked = agent.birth.variables.clone();
     let tally = parent.forks.tally(parent.stack.len());
     let is_decided =
@@ -84,19 +84,19 @@ pub(super) fn join_begun(
     run: &mut Run,
     event: &JoinBegun,
     at: Timestamp,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     if agent.join.is_some() || agent.results.is_some() {
-        return Err(Refused::Join(format!("{} has come to it already", agent.id)));
+        return Err(ApplyError::Join(format!("{} has come to it already", agent.id)));
     }
-    agent.join = Some(Box::new(Joining { join: event.join.clone(), since: at }));
+    agent.join = Some(Box::new(PendingJoin { join: event.join.clone(), since: at }));
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
-pub(super) fn joined(run: &mut Run, event: &Joined) -> Result<Vec<Effect>, Refused> {
+pub(super) fn joined(run: &mut Run, event: &JoinFinished) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     if agent.join.take().is_none() {
-        return Err(Refused::Join(format!("{} waits for nobody", agent.id)));
+        return Err(ApplyError::Join(format!("{} waits for nobody", agent.id)));
     }
     let forks = agent.forks.take(agent.stack.len());
     let parent = agent.id.clone();
@@ -115,25 +115,32 @@ pub(super) fn joined(run: &mut Run, event: &Joined) -> Result<Vec<Effect>, Refus
     Ok(effects)
 }
 
-fn is_one(id: &AgentId, parent: &AgentId, forks: &Forks) -> bool {
+fn is_one(id: &AgentId, parent: &AgentId, forks: &UnjoinedChildren) -> bool {
     id.parent() == Some(parent.as_str()) && forks.contains(id.number())
 }
 
 /// The list of what came of the agents that were waited for.
-fn results(run: &Run, parent: &AgentId, forks: &Forks, stopped: &[Stopped]) -> String {
-    let mut outcomes = Outcomes::default();
+fn results(
+    run: &Run,
+    parent: &AgentId,
+    forks: &UnjoinedChildren,
+    stopped: &[StoppedChild],
+) -> String {
+    let mut outcomes = ChildOutcomes::default();
     let ended = run.finished.iter().filter(|ended| is_one(&ended.id, parent, forks));
-    for Finished { id, state, ending, structured, forked, .. } in ended {
+    for FinishedAgent { id, state, ending, structured, forked, .. } in ended {
         let (Some(state), Some(variables)) = (state, forked) else { continue };
         let status = match ending {
-            Ending::Result(result) => Status::Result { result: result_value(result, *structured) },
-            Ending::Error(error) => Status::Error { error },
+            AgentEnding::Result(result) => {
+                ChildStatus::Result { result: result_value(result, *structured) }
+            }
+            AgentEnding::Error(error) => ChildStatus::Error { error },
         };
         outcomes.add(id, state, status, variables);
     }
     for number in forks.numbers(0) {
         let Some(agent) = run.agents.get(&parent.child(number)) else { continue };
-        let status = if stopped.is_empty() { Status::Running } else { Status::Stopped };
+        let status = if stopped.is_empty() { ChildStatus::Running } else { ChildStatus::Stopped };
         outcomes.add(&agent.id, &agent.birth.state, status, &agent.birth.variables);
     }
     outcomes.listed()
@@ -146,19 +153,20 @@ pub(super) fn result_value(result: &str, structured: bool) -> Value {
 }
 
 /// Ends agents that nobody needs any more.
-fn stop(run: &mut Run, parent: &AgentId, stopped: &[Stopped]) -> Vec<Effect> {
+fn stop(run: &mut Run, parent: &AgentId, stopped: &[StoppedChild]) -> Vec<Effect> {
     let mut effects = Vec::with_capacity(stopped.len());
-    for Stopped { agent: id, at_work } in stopped {
+    for StoppedChild { agent: id, at_work } in stopped {
         let Some(agent) = run.agents.remove(id) else { continue };
         leave_shares(run, id);
         let state = &agent.current_state;
-        run.finished.push(Finished {
-            ending: Ending::Error(format!(
+        run.finished.push(FinishedAgent {
+            ending: AgentEnding::Error(format!(
                 "stopped in {state}: {parent} goes on without it (rest: stop)"
             )),
-            cause: Some(Cause::Unneeded),
+            cause: Some(FailureCause::Unneeded),
             cost_usd: agent.cost_usd,
-            owes: at_work.then(|| Owed { turn: agent.turn_id(), state: agent.prompt().clone() }),
+            owes: at_work
+                .then(|| UnbilledTurn { turn: agent.turn_id(), state: agent.prompt().clone() }),
             structured: false,
             forked: None,
             told: true,

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use super::forks::result_value;
-use super::money::{Taught, begin_share, spend};
-use super::{Refused, due};
-use crate::domain::agent::{Agent, Asked, Birth};
+use super::money::{EstimateUpdate, begin_share, spend};
+use super::{ApplyError, due};
+use crate::domain::agent::{Agent, AgentSpec, AskedQuestion};
 use crate::domain::effect::Effect;
-use crate::domain::event::{Due, Entered, GraphWalked, QuestionAnswered, QuestionTimedOut};
-use crate::domain::graph::{Cursor, Heard, Memory, State};
+use crate::domain::event::{
+    GraphEntry, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut,
+};
+use crate::domain::graph::{GraphExecution, GraphState, NodeCursor, WaitResult};
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::run::{Ending, Run};
+use crate::domain::run::{AgentEnding, Run};
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
 
@@ -18,17 +20,19 @@ pub(super) fn graph_walked(
     run: &mut Run,
     event: &GraphWalked,
     at: Timestamp,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     let opened = match (&event.due, &event.opens) {
-        (Due::Task(_) | Due::Agent { .. }, None) => return Err(Refused::NoSession),
+        (NextAction::Task(_) | NextAction::Agent { .. }, None) => {
+            return Err(ApplyError::NoSession);
+        }
         (_, opened) => opened.clone(),
     };
-    let state = walked(agent, event).map_err(Refused::Graph)?;
+    let state = walked(agent, event).map_err(ApplyError::Graph)?;
     let memory = match (&event.entered, agent.graph.take()) {
         (Some(entered), _) => Box::new(begin(entered, state)),
-        (None, Some(memory)) => Box::new(Memory { state: Arc::new(state), ..*memory }),
-        (None, None) => return Err(Refused::Graph("it is in no graph".to_owned())),
+        (None, Some(memory)) => Box::new(GraphExecution { state: Arc::new(state), ..*memory }),
+        (None, None) => return Err(ApplyError::Graph("it is in no graph".to_owned())),
     };
     if let Some(paid) = &event.paid {
         agent.count_turn(paid.cost_usd);
@@ -42,11 +46,11 @@ pub(super) fn graph_walked(
     let born = wait_for(agent, &event.due, opened, at);
     let id = event.turn.agent.clone();
     if let Some(paid) = &event.paid {
-        spend(run, &id, &paid.prompt, paid.cost_usd, Taught::Yes);
+        spend(run, &id, &paid.prompt, paid.cost_usd, EstimateUpdate::Yes);
     }
     let mut effects = match event.due {
-        Due::Nothing => Vec::new(),
-        Due::Question(_) => vec![Effect::Ask(id)],
+        NextAction::Nothing => Vec::new(),
+        NextAction::Question(_) => vec![Effect::Ask(id)],
         _ => vec![Effect::Proceed(id)],
     };
     if let Some(child) = born {
@@ -58,8 +62,8 @@ pub(super) fn graph_walked(
     Ok(effects)
 }
 
-fn begin(entered: &Entered, state: State) -> Memory {
-    Memory {
+fn begin(entered: &GraphEntry, state: GraphState) -> GraphExecution {
+    GraphExecution {
         workflow_name: entered.workflow_name.clone(),
         workflow_version: entered.workflow_version.clone(),
         state: Arc::new(state),
@@ -68,16 +72,16 @@ fn begin(entered: &Entered, state: State) -> Memory {
 }
 
 /// What the nodes see after the event.
-fn walked(agent: &Agent, event: &GraphWalked) -> Result<State, String> {
+fn walked(agent: &Agent, event: &GraphWalked) -> Result<GraphState, String> {
     let mut state = match (&event.entered, &agent.graph) {
-        (Some(entered), _) => State {
+        (Some(entered), _) => GraphState {
             program: Arc::clone(&entered.program),
             current_node: Arc::clone(&event.node),
             previous_node: None,
             executed: 0,
             fields: entered.fields.clone(),
             checkpoints: std::collections::BTreeMap::new(),
-            cursor: Cursor::default(),
+            cursor: NodeCursor::default(),
         },
         (None, Some(memory)) => (*memory.state).clone(),
         (None, None) => return Err("it is in no graph".to_owned()),
@@ -100,30 +104,33 @@ fn walked(agent: &Agent, event: &GraphWalked) -> Result<State, String> {
 /// Has an agent wait for what is due; gives the agent that is born for it, if one is.
 fn wait_for(
     agent: &mut Agent,
-    due: &Due,
+    due: &NextAction,
     opened: Option<SessionId>,
     at: Timestamp,
 ) -> Option<Agent> {
     match (due, opened) {
-        (Due::Task(task), Some(session)) => {
+        (NextAction::Task(task), Some(session)) => {
             agent.session = Session::fresh(session);
             agent.task = Some(task.clone());
             None
         }
-        (Due::Question(question), _) => {
-            agent.asked =
-                Some(Box::new(Asked { question: (**question).clone(), since: at, late: None }));
+        (NextAction::Question(question), _) => {
+            agent.asked = Some(Box::new(AskedQuestion {
+                question: (**question).clone(),
+                since: at,
+                late: None,
+            }));
             None
         }
-        (Due::Agent { birth, background }, Some(session)) => {
+        (NextAction::Agent { birth, background }, Some(session)) => {
             agent.children = agent.children.saturating_add(1);
             let id = agent.id.child(agent.children);
             if *background {
-                agent.heard = Some(Box::new(Heard::Done(id.as_str().into())));
+                agent.heard = Some(Box::new(WaitResult::Done(id.as_str().into())));
             } else {
                 agent.awaits = Some(id.clone());
             }
-            Some(Agent::born(id, Birth::clone(birth), session, at))
+            Some(Agent::born(id, AgentSpec::clone(birth), session, at))
         }
         _ => None,
     }
@@ -132,13 +139,13 @@ fn wait_for(
 pub(super) fn question_answered(
     run: &mut Run,
     event: &QuestionAnswered,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     if agent.asked.take().is_none() {
-        return Err(Refused::NotAsked(event.turn.agent.clone()));
+        return Err(ApplyError::NotAsked(event.turn.agent.clone()));
     }
     if agent.graph.is_some() {
-        agent.heard = Some(Box::new(Heard::Answered(event.answer.clone())));
+        agent.heard = Some(Box::new(WaitResult::Answered(event.answer.clone())));
     } else {
         agent.variables.insert(ANSWER.to_owned(), event.answer.raw.clone());
     }
@@ -154,10 +161,10 @@ const ANSWER: &str = "answer";
 pub(super) fn question_timed_out(
     run: &mut Run,
     event: &QuestionTimedOut,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     if agent.asked.take().is_none() {
-        return Err(Refused::NotAsked(event.turn.agent.clone()));
+        return Err(ApplyError::NotAsked(event.turn.agent.clone()));
     }
     agent.current_state = event.late.clone();
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
@@ -167,7 +174,7 @@ pub(super) fn question_timed_out(
 pub(super) fn told_of_end(
     run: &mut Run,
     ended: &AgentId,
-    ending: &Ending,
+    ending: &AgentEnding,
     structured: bool,
 ) -> Option<AgentId> {
     let parent = AgentId::parse(ended.parent()?).ok()?;
@@ -177,8 +184,8 @@ pub(super) fn told_of_end(
     }
     waiting.awaits = None;
     waiting.heard = Some(Box::new(match ending {
-        Ending::Result(payload) => Heard::Done(result_value(payload, structured)),
-        Ending::Error(error) => Heard::Failed(error.clone()),
+        AgentEnding::Result(payload) => WaitResult::Done(result_value(payload, structured)),
+        AgentEnding::Error(error) => WaitResult::Failed(error.clone()),
     }));
     Some(parent)
 }

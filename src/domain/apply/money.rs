@@ -1,18 +1,18 @@
 //! Where money is counted: in the run, in the state it was spent in, in every share it belongs to.
 
-use crate::domain::budget::Share;
+use crate::domain::budget::BudgetShare;
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::Run;
 
 /// Whether a cost tells what such a turn takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taught {
+pub(super) enum EstimateUpdate {
     Yes,
     No,
 }
 
-impl Taught {
+impl EstimateUpdate {
     /// Of a failed turn: not if its cost is nothing, or was estimated from what others had cost.
     pub(super) fn failed(estimated: bool, cost: Usd) -> Self {
         if estimated || cost == Usd::ZERO { Self::No } else { Self::Yes }
@@ -20,10 +20,16 @@ impl Taught {
 }
 
 /// Counts what a turn has cost.
-pub(super) fn spend(run: &mut Run, agent: &AgentId, state: &StateName, cost: Usd, taught: Taught) {
+pub(super) fn spend(
+    run: &mut Run,
+    agent: &AgentId,
+    state: &StateName,
+    cost: Usd,
+    taught: EstimateUpdate,
+) {
     run.total_cost_usd += cost;
     for_each_share(run, agent, |share| share.spent_usd += cost);
-    if taught == Taught::Yes {
+    if taught == EstimateUpdate::Yes {
         let most = run.turn_costs_usd.entry(state.clone()).or_default();
         *most = cost.max(*most);
     }
@@ -33,7 +39,7 @@ pub(super) fn spend(run: &mut Run, agent: &AgentId, state: &StateName, cost: Usd
 /// given one.
 pub(super) fn begin_share(run: &mut Run, born: &AgentId, limit: Option<Usd>) {
     if let Some(limit_usd) = limit {
-        run.shares.insert(born.clone(), Share { limit_usd, spent_usd: Usd::ZERO, live: 0 });
+        run.shares.insert(born.clone(), BudgetShare { limit_usd, spent_usd: Usd::ZERO, live: 0 });
     }
     for_each_share(run, born, |share| share.live = share.live.saturating_add(1));
 }
@@ -50,7 +56,7 @@ pub(super) fn leave_shares(run: &mut Run, ended: &AgentId) {
     }
 }
 
-fn for_each_share(run: &mut Run, agent: &AgentId, change: impl Fn(&mut Share)) {
+fn for_each_share(run: &mut Run, agent: &AgentId, change: impl Fn(&mut BudgetShare)) {
     if run.shares.is_empty() {
         return;
     }

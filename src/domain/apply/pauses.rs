@@ -1,7 +1,7 @@
 //! What concerns the run as a whole: that it holds still, waits for a limit, goes on.
 
 use crate::domain::effect::Effect;
-use crate::domain::run::{Pause, Run, Status};
+use crate::domain::run::{PauseReason, Run, RunStatus};
 use crate::domain::settings::{OnLimit, Settings};
 use crate::domain::time::Timestamp;
 
@@ -10,9 +10,9 @@ pub(super) fn limit_reached(run: &mut Run, until: Timestamp) -> Vec<Effect> {
     vec![Effect::AwaitLimit]
 }
 
-pub(super) fn run_paused(run: &mut Run, pause: &Pause) -> Vec<Effect> {
-    if run.status == Status::Running {
-        run.status = Status::Paused;
+pub(super) fn run_paused(run: &mut Run, pause: &PauseReason) -> Vec<Effect> {
+    if run.status == RunStatus::Running {
+        run.status = RunStatus::Paused;
         run.pause = Some(pause.clone());
     }
     vec![Effect::Hold]
@@ -23,10 +23,10 @@ pub(super) fn run_resumed(run: &mut Run, settings: &Settings) -> Vec<Effect> {
     if run.agents.is_empty() {
         return vec![Effect::End];
     }
-    if run.status == Status::Paused || settings.on_limit != OnLimit::Wait {
+    if run.status == RunStatus::Paused || settings.on_limit != OnLimit::Wait {
         run.limited_until = None;
     }
-    run.status = Status::Running;
+    run.status = RunStatus::Running;
     run.pause = None;
     for agent in run.agents.values_mut().filter(|agent| agent.parked.is_some()) {
         agent.parked = None;

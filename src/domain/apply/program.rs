@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::money::{Taught, begin_share, spend};
-use super::{Refused, due};
-use crate::domain::agent::{Agent, Birth};
+use super::money::{EstimateUpdate, begin_share, spend};
+use super::{ApplyError, due};
+use crate::domain::agent::{Agent, AgentSpec};
 use crate::domain::effect::Effect;
 use crate::domain::event::{
-    Advance, AgentRequested, AgentResponded, InstanceBegun, RoleDelegated, WorkflowAdvanced,
+    AgentRequested, AgentResponded, InstanceBegun, ProgramStatus, RoleDelegated, WorkflowAdvanced,
     WorkflowDefined,
 };
 use crate::domain::fact::FactChange;
-use crate::domain::home::Home;
+use crate::domain::home::WorkingDir;
 use crate::domain::id::AgentId;
-use crate::domain::instance::{Answered, Asking, Instance, Request, Service, Stand, Work};
+use crate::domain::instance::{
+    ProgramExecution, ProgramPosition, RequestBody, RequestEntry, RequestStatus, RoleMailbox,
+    RoleRequest,
+};
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 
@@ -22,7 +25,10 @@ pub(super) fn workflow_defined(run: &mut Run, event: &WorkflowDefined) -> Vec<Ef
     Vec::new()
 }
 
-pub(super) fn instance_begun(run: &mut Run, event: &InstanceBegun) -> Result<Vec<Effect>, Refused> {
+pub(super) fn instance_begun(
+    run: &mut Run,
+    event: &InstanceBegun,
+) -> Result<Vec<Effect>, ApplyError> {
     if !run.definitions.contains_key(&event.program) {
         return Err(misfit("its program is not defined"));
     }
@@ -30,14 +36,14 @@ pub(super) fn instance_begun(run: &mut Run, event: &InstanceBegun) -> Result<Vec
     if !agent.conducts() || agent.program.is_some() {
         return Err(misfit("it begins no program"));
     }
-    agent.program = Some(Box::new(Instance {
+    agent.program = Some(Box::new(ProgramExecution {
         program: event.program.clone(),
         name: event.name.clone(),
         id: format!("{}#{}", event.turn.agent, event.turn.step),
         label: event.label.clone(),
         branch: event.branch.clone(),
         context: event.context.clone(),
-        stand: Stand { current: event.start.clone(), ..Stand::default() },
+        stand: ProgramPosition { current: event.start.clone(), ..ProgramPosition::default() },
         requests: BTreeMap::new(),
         handles: BTreeMap::new(),
         answers: BTreeMap::new(),
@@ -51,7 +57,7 @@ pub(super) fn workflow_advanced(
     run: &mut Run,
     event: &WorkflowAdvanced,
     at: Timestamp,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     if agent.program.is_none() {
         return Err(no_program());
@@ -64,7 +70,7 @@ pub(super) fn workflow_advanced(
         .bases
         .extend(event.bases.iter().flatten().map(|(at, base)| (at.clone(), base.clone())));
     let effects = vec![Effect::Proceed(event.turn.agent.clone())];
-    if event.status == Advance::Failed {
+    if event.status == ProgramStatus::Failed {
         let roles: Vec<AgentId> = roles_of(instance);
         for role in roles {
             if let Some(service) = run.agents.get_mut(&role).and_then(|role| role.serves.as_mut()) {
@@ -102,25 +108,29 @@ pub(super) fn agent_requested(
     run: &mut Run,
     event: &AgentRequested,
     at: Timestamp,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let AgentRequested { turn, file, handle, asking, opens, cwd } = event;
     let asks = due(run, turn)?.program.as_ref().ok_or_else(no_program)?;
     let known = asks.handles.get(handle).cloned();
     if known.is_none() && opens.is_none() {
-        return Err(Refused::NoSession);
+        return Err(ApplyError::NoSession);
     }
     if let Some(role) = known.as_ref().filter(|role| !run.agents.contains_key(role)) {
-        return Err(Refused::NoAgent(role.clone()));
+        return Err(ApplyError::NoAgent(role.clone()));
     }
     let agent = due(run, turn)?;
     let (folder, home) = (agent.birth.folder.clone(), agent.birth.home.clone());
     let instance = agent.program.as_mut().ok_or_else(no_program)?;
     let before = instance.requests.get(&asking.name).map_or(0, |before| before.number);
     let number = before.saturating_add(1);
-    let asked =
-        Request { number, role: asking.role.clone(), status: Answered::Pending, ended: None };
+    let asked = RequestEntry {
+        number,
+        role: asking.role.clone(),
+        status: RequestStatus::Pending,
+        ended: None,
+    };
     instance.requests.insert(asking.name.clone(), asked);
-    let service = Service {
+    let service = RoleMailbox {
         instance: instance.id.clone(),
         handle: handle.clone(),
         role: asking.role.clone(),
@@ -130,16 +140,16 @@ pub(super) fn agent_requested(
         released: false,
     };
     if let Some(role) = known {
-        let role = run.agents.get_mut(&role).ok_or_else(|| Refused::NoAgent(role.clone()))?;
+        let role = run.agents.get_mut(&role).ok_or_else(|| ApplyError::NoAgent(role.clone()))?;
         let began = role.is_asked(asking.clone(), at);
         return Ok(began.then(|| Effect::Proceed(role.id.clone())).into_iter().collect());
     }
     agent.children = agent.children.saturating_add(1);
     let id = agent.id.child(agent.children);
     instance.handles.insert(handle.clone(), id.clone());
-    let home = Home { cwd: cwd.clone().or(home.cwd), ..home };
-    let birth = Birth { folder, home, ..Birth::plain(file.clone()) };
-    let session = opens.clone().ok_or(Refused::NoSession)?;
+    let home = WorkingDir { cwd: cwd.clone().or(home.cwd), ..home };
+    let birth = AgentSpec { folder, home, ..AgentSpec::plain(file.clone()) };
+    let session = opens.clone().ok_or(ApplyError::NoSession)?;
     let mut role = Agent::born(id.clone(), birth, session, at);
     role.serves = Some(Box::new(service));
     role.is_asked(asking.clone(), at);
@@ -150,7 +160,7 @@ pub(super) fn agent_requested(
 
 impl Agent {
     /// Is asked something as a role; gives whether it begins with it at once.
-    fn is_asked(&mut self, asking: Asking, at: Timestamp) -> bool {
+    fn is_asked(&mut self, asking: RoleRequest, at: Timestamp) -> bool {
         let Some(service) = &mut self.serves else { return false };
         if service.current.is_some() {
             service.queue.push_back(asking);
@@ -158,8 +168,8 @@ impl Agent {
         }
         self.since = at;
         self.task = match &asking.work {
-            Work::Prompt(task) => Some(task.clone()),
-            Work::Folder { .. } => None,
+            RequestBody::Prompt(task) => Some(task.clone()),
+            RequestBody::Folder { .. } => None,
         };
         service.role.clone_from(&asking.role);
         service.current = Some(Box::new(asking));
@@ -171,7 +181,7 @@ pub(super) fn role_delegated(
     run: &mut Run,
     event: &RoleDelegated,
     at: Timestamp,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let role = due(run, &event.turn)?;
     if !role.serves.as_ref().is_some_and(|service| service.is_at(&event.request)) {
         return Err(misfit("it was not asked that"));
@@ -181,7 +191,7 @@ pub(super) fn role_delegated(
     let id = role.id.child(role.children);
     role.awaits = Some(id.clone());
     begin_share(run, &id, event.birth.terms.budget_usd);
-    let child = Agent::born(id.clone(), Birth::clone(&event.birth), event.opens.clone(), at);
+    let child = Agent::born(id.clone(), AgentSpec::clone(&event.birth), event.opens.clone(), at);
     run.agents.insert(child);
     Ok(vec![Effect::Proceed(id)])
 }
@@ -190,7 +200,7 @@ pub(super) fn agent_responded(
     run: &mut Run,
     event: &AgentResponded,
     at: Timestamp,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let role = due(run, &event.turn)?;
     if !role.serves.as_ref().is_some_and(|service| service.is_at(&event.request)) {
         return Err(misfit("it was not asked that"));
@@ -202,7 +212,7 @@ pub(super) fn agent_responded(
     role.next_step(at);
     let mut asked = None;
     if let Some(service) = &mut role.serves {
-        if matches!(event.response, Answered::Answer(_)) {
+        if matches!(event.response, RequestStatus::Answer(_)) {
             service.answered = service.answered.saturating_add(1);
         }
         asked = service.current.take().map(|asking| (service.instance.clone(), asking));
@@ -213,7 +223,7 @@ pub(super) fn agent_responded(
     let goes_on = role.serves.as_ref().is_some_and(|own| own.current.is_some() || own.released);
     let id = event.turn.agent.clone();
     if !event.unasked {
-        spend(run, &id, &event.state, event.cost_usd, Taught::Yes);
+        spend(run, &id, &event.state, event.cost_usd, EstimateUpdate::Yes);
     }
     let told = asked.and_then(|(instance, asking)| {
         tell(run, &id, &instance, &asking, (&event.response, Some(at)))
@@ -226,13 +236,13 @@ fn tell(
     run: &mut Run,
     role: &AgentId,
     instance: &str,
-    asking: &Asking,
-    (response, ended): (&Answered, Option<Timestamp>),
+    asking: &RoleRequest,
+    (response, ended): (&RequestStatus, Option<Timestamp>),
 ) -> Option<AgentId> {
     let conductor = AgentId::parse(role.parent()?).ok()?;
     let agent = run.agents.get_mut(&conductor)?;
     let own = agent.program.as_mut().filter(|own| own.id == instance)?;
-    if let Answered::Answer(text) = response {
+    if let RequestStatus::Answer(text) = response {
         own.answers.insert(asking.role.clone(), text.clone());
     }
     let id = own.id.as_str();
@@ -253,7 +263,7 @@ pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Optio
     let asked = service.current.as_deref().into_iter().chain(&service.queue);
     let mut told = None;
     for asking in asked {
-        let failed = Answered::Failed(error.to_owned());
+        let failed = RequestStatus::Failed(error.to_owned());
         told = tell(run, &role.id, &service.instance, asking, (&failed, None)).or(told);
     }
     let conductor = AgentId::parse(role.id.parent()?).ok()?;
@@ -266,7 +276,7 @@ pub(super) fn told_of_failure(run: &mut Run, role: &Agent, error: &str) -> Optio
 
 /// An instance has ended: its roles end when they are done with what they were asked. Who is at work goes on
 /// with that by itself.
-pub(super) fn release(run: &mut Run, instance: &Instance) -> Vec<Effect> {
+pub(super) fn release(run: &mut Run, instance: &ProgramExecution) -> Vec<Effect> {
     let mut effects = Vec::new();
     for id in roles_of(instance) {
         let service = run.agents.get_mut(&id).and_then(|role| role.serves.as_mut());
@@ -279,14 +289,14 @@ pub(super) fn release(run: &mut Run, instance: &Instance) -> Vec<Effect> {
     effects
 }
 
-fn roles_of(instance: &Instance) -> Vec<AgentId> {
+fn roles_of(instance: &ProgramExecution) -> Vec<AgentId> {
     instance.handles.values().cloned().collect()
 }
 
-fn no_program() -> Refused {
+fn no_program() -> ApplyError {
     misfit("it is in no program")
 }
 
-fn misfit(why: &str) -> Refused {
-    Refused::Program(why.to_owned())
+fn misfit(why: &str) -> ApplyError {
+    ApplyError::Program(why.to_owned())
 }

@@ -15,10 +15,10 @@ use self::scene::{CENT, Scene, agent_id, goto, message, result, session, state, 
 use super::*;
 use crate::domain::event::{TurnFailed, TurnRejected};
 use crate::domain::id::MessageId;
-use crate::domain::run::Finished;
-use crate::domain::session::Origin;
-use crate::domain::transition::Tag;
-use crate::domain::turn::Cause;
+use crate::domain::run::FinishedAgent;
+use crate::domain::session::SessionOrigin;
+use crate::domain::transition::TagName;
+use crate::domain::turn::FailureCause;
 
 fn proceed(id: &str) -> Effect {
     Effect::Proceed(agent_id(id))
@@ -29,12 +29,12 @@ fn retire_effect(id: &str) -> Effect {
 }
 
 fn branch(id: u64, from: u64, at: Option<MessageId>) -> Session {
-    let origin = Origin::Branch { from: session(from), at };
+    let origin = SessionOrigin::Branch { from: session(from), at };
     Session { id: session(id), origin, checkpoint: None }
 }
 
-fn frame(caller: u64, return_to: &str, checkpoint: u64) -> Frame {
-    Frame {
+fn frame(caller: u64, return_to: &str, checkpoint: u64) -> ReturnFrame {
+    ReturnFrame {
         unbegun: None,
         session: session(caller),
         state: state(return_to),
@@ -60,7 +60,7 @@ fn with(transition: Transition, pairs: &[(&str, &str)]) -> Transition {
 fn a_run_begins_with_one_agent_about_to_work() {
     let (run, effects) = begin(&scene::first()).expect("a start");
     assert_eq!(effects, [proceed("main")]);
-    assert_eq!((run.seq, run.status, run.total_cost_usd), (1, Status::Running, Usd::ZERO));
+    assert_eq!((run.seq, run.status, run.total_cost_usd), (1, RunStatus::Running, Usd::ZERO));
     let main = &run.agents[&AgentId::main()];
     assert_eq!(main.session, Session::fresh(session(1)));
     assert_eq!((main.step, main.turn, main.stack.len()), (1, 0, 0));
@@ -72,11 +72,16 @@ fn each_tag_has_its_session_and_its_stack() {
     let gone_on = Session::resumed(session(1), Some(message(2)));
     let called = vec![frame(1, "R.md", 2)];
     let table = [
-        (tag(Tag::Goto, "", "B.md"), gone_on.clone(), vec![], "B.md"),
-        (tag(Tag::Reset, "", "B.md"), Session::fresh(session(2)), vec![], "B.md"),
-        (tag(Tag::Call, "R.md", "B.md"), branch(2, 1, Some(message(2))), called.clone(), "B.md"),
-        (tag(Tag::Function, "R.md", "B.md"), Session::fresh(session(2)), called, "B.md"),
-        (tag(Tag::Fork, "N.md", "W.md"), gone_on, vec![], "N.md"),
+        (tag(TagName::Goto, "", "B.md"), gone_on.clone(), vec![], "B.md"),
+        (tag(TagName::Reset, "", "B.md"), Session::fresh(session(2)), vec![], "B.md"),
+        (
+            tag(TagName::Call, "R.md", "B.md"),
+            branch(2, 1, Some(message(2))),
+            called.clone(),
+            "B.md",
+        ),
+        (tag(TagName::Function, "R.md", "B.md"), Session::fresh(session(2)), called, "B.md"),
+        (tag(TagName::Fork, "N.md", "W.md"), gone_on, vec![], "N.md"),
     ];
     for (transition, session, stack, enters) in table {
         let mut scene = Scene::begin();
@@ -98,10 +103,10 @@ fn a_result_without_a_caller_ends_the_agent() {
     assert!(scene.run.agents.is_empty());
     assert_eq!(
         scene.run.finished,
-        [Finished {
+        [FinishedAgent {
             id: AgentId::main(),
             state: Some(state("A.md")),
-            ending: Ending::Result(" as it\nstands ".into()),
+            ending: AgentEnding::Result(" as it\nstands ".into()),
             structured: false,
             cause: None,
             cost_usd: Usd::from_dollars(CENT),
@@ -110,12 +115,12 @@ fn a_result_without_a_caller_ends_the_agent() {
             told: false,
         }]
     );
-    assert_eq!(scene.run.status, Status::Completed);
+    assert_eq!(scene.run.status, RunStatus::Completed);
 }
 
 #[test]
 fn a_result_returns_to_where_the_caller_stood() {
-    for kind in [Tag::Call, Tag::Function] {
+    for kind in [TagName::Call, TagName::Function] {
         let mut scene = Scene::begin();
         scene.take("main", goto("B.md"));
         scene.take("main", tag(kind, "R.md", "C.md"));
@@ -133,8 +138,8 @@ fn a_result_returns_to_where_the_caller_stood() {
 #[test]
 fn the_innermost_caller_is_answered_first() {
     let mut scene = Scene::begin();
-    scene.take("main", tag(Tag::Call, "R1.md", "B.md"));
-    scene.take("main", tag(Tag::Function, "R2.md", "C.md"));
+    scene.take("main", tag(TagName::Call, "R1.md", "B.md"));
+    scene.take("main", tag(TagName::Function, "R2.md", "C.md"));
     assert_eq!(scene.agent("main").stack, [frame(1, "R1.md", 2), frame(2, "R2.md", 3)]);
     scene.take("main", result("inner"));
     assert_eq!(scene.agent("main").current_state, state("R2.md"));
@@ -150,10 +155,10 @@ fn a_reset_drops_pending_returns_and_says_so() {
     for (calls, said) in [(1, "dropped 1 pending return:"), (2, "dropped 2 pending returns:")] {
         let mut scene = Scene::begin();
         for _ in 0..calls {
-            scene.take("main", tag(Tag::Call, "R.md", "B.md"));
+            scene.take("main", tag(TagName::Call, "R.md", "B.md"));
         }
         let opened = scene.next();
-        let effects = scene.take("main", tag(Tag::Reset, "", "C.md"));
+        let effects = scene.take("main", tag(TagName::Reset, "", "C.md"));
         let [Effect::Warn { agent, text }, next] = effects.as_slice() else {
             panic!("not a warning and the next step: {effects:?}")
         };
@@ -168,8 +173,8 @@ fn a_reset_drops_pending_returns_and_says_so() {
 #[test]
 fn a_fork_is_the_parents_next_step_and_the_childs_birth_in_one_record() {
     let mut scene = Scene::begin();
-    scene.take("main", tag(Tag::Call, "R.md", "B.md"));
-    let fork = with(tag(Tag::Fork, "N.md", "W.md"), &[("item", "x")]);
+    scene.take("main", tag(TagName::Call, "R.md", "B.md"));
+    let fork = with(tag(TagName::Fork, "N.md", "W.md"), &[("item", "x")]);
     assert_eq!(scene.take("main", fork), [proceed("main"), proceed("main.1")]);
     assert_eq!(scene.run.seq, 3);
 
@@ -180,7 +185,8 @@ fn a_fork_is_the_parents_next_step_and_the_childs_birth_in_one_record() {
     assert_eq!(parent.variables, Variables::new());
 
     let child = scene.agent("main.1");
-    let birth = Birth { variables: variables(&[("item", "x")]), ..Birth::plain(state("W.md")) };
+    let birth =
+        AgentSpec { variables: variables(&[("item", "x")]), ..AgentSpec::plain(state("W.md")) };
     let born = Agent::born(agent_id("main.1"), birth, session(3), Timestamp(3000));
     assert_eq!(*child, born);
 }
@@ -188,7 +194,7 @@ fn a_fork_is_the_parents_next_step_and_the_childs_birth_in_one_record() {
 #[test]
 fn a_child_is_named_after_its_parent_and_no_number_is_used_twice() {
     let mut scene = Scene::begin();
-    let fork = || tag(Tag::Fork, "N.md", "W.md");
+    let fork = || tag(TagName::Fork, "N.md", "W.md");
     scene.take("main", fork());
     scene.take("main", fork());
     scene.take("main.2", fork());
@@ -201,7 +207,7 @@ fn a_child_is_named_after_its_parent_and_no_number_is_used_twice() {
 #[test]
 fn attributes_become_variables_of_the_state_that_is_entered_and_of_no_other() {
     let given = [("item", "x"), ("n", "1")];
-    for kind in [Tag::Goto, Tag::Reset, Tag::Call, Tag::Function] {
+    for kind in [TagName::Goto, TagName::Reset, TagName::Call, TagName::Function] {
         let mut scene = Scene::begin();
         scene.take("main", with(tag(kind, "R.md", "B.md"), &given));
         assert_eq!(scene.agent("main").variables, variables(&given), "{kind}");
@@ -213,7 +219,7 @@ fn attributes_become_variables_of_the_state_that_is_entered_and_of_no_other() {
 #[test]
 fn a_result_brings_its_attributes_along_but_its_payload_is_the_result() {
     let mut scene = Scene::begin();
-    scene.take("main", tag(Tag::Call, "R.md", "B.md"));
+    scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     scene.take("main", with(result("payload"), &[("result", "attribute"), ("n", "1")]));
     let expected = variables(&[("n", "1"), ("result", "payload")]);
     assert_eq!(scene.agent("main").variables, expected);

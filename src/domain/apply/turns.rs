@@ -1,19 +1,19 @@
 //! Turns that do not end a step: what is asked again, run again, held back, looked at once more.
 
-use super::money::{Taught, spend};
-use super::{Refused, due};
+use super::money::{EstimateUpdate, spend};
+use super::{ApplyError, due};
 use crate::domain::effect::Effect;
-use crate::domain::evaluation::Proposal;
+use crate::domain::evaluation::TransitionProposal;
 use crate::domain::event::{AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected};
 use crate::domain::run::Run;
 use crate::domain::session::Session;
 use crate::domain::time::Timestamp;
-use crate::domain::turn::Cause;
+use crate::domain::turn::FailureCause;
 
 pub(super) fn transition_proposed(
     run: &mut Run,
     event: &TransitionProposed,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost_usd);
     agent.heard(event.message.clone());
@@ -21,18 +21,18 @@ pub(super) fn transition_proposed(
     agent.reminder = None;
     agent.not_before = None;
     agent.held = None;
-    agent.proposal = Some(Box::new(Proposal {
+    agent.proposal = Some(Box::new(TransitionProposal {
         transition: event.transition.clone(),
         implicit: event.implicit,
         output: event.output.clone(),
         evaluator: event.evaluator.clone(),
         session: Session::fresh(event.opens.clone()),
     }));
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, Taught::Yes);
+    spend(run, &event.turn.agent, &event.state, event.cost_usd, EstimateUpdate::Yes);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
-pub(super) fn turn_held(run: &mut Run, event: &TurnHeld) -> Result<Vec<Effect>, Refused> {
+pub(super) fn turn_held(run: &mut Run, event: &TurnHeld) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     agent.not_before = agent.not_before.max(Some(event.until));
     agent.held = Some(match event.reason.as_str() {
@@ -42,14 +42,17 @@ pub(super) fn turn_held(run: &mut Run, event: &TurnHeld) -> Result<Vec<Effect>, 
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
-pub(super) fn turn_rejected(run: &mut Run, event: &TurnRejected) -> Result<Vec<Effect>, Refused> {
+pub(super) fn turn_rejected(
+    run: &mut Run,
+    event: &TurnRejected,
+) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     agent.count_turn(event.cost_usd);
     agent.heard(event.message.clone());
     agent.turn = agent.turn.saturating_add(1);
     agent.reminders = agent.reminders.saturating_add(1);
     agent.reminder = Some(event.reminder.clone());
-    spend(run, &event.turn.agent, &event.state, event.cost_usd, Taught::Yes);
+    spend(run, &event.turn.agent, &event.state, event.cost_usd, EstimateUpdate::Yes);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
@@ -57,7 +60,7 @@ pub(super) fn turn_failed(
     run: &mut Run,
     event: &TurnFailed,
     at: Timestamp,
-) -> Result<Vec<Effect>, Refused> {
+) -> Result<Vec<Effect>, ApplyError> {
     let own = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
     agent.cost_usd += event.cost_usd;
@@ -68,18 +71,18 @@ pub(super) fn turn_failed(
     agent.held = None;
     agent.forget_restarts(agent.birth.terms.supervision.period_ms.unwrap_or(own), at);
     agent.throttles = match event.cause {
-        Cause::Throttle => agent.throttles.saturating_add(1),
+        FailureCause::Throttle => agent.throttles.saturating_add(1),
         _ => 0,
     };
     if event.counts {
         agent.restarts.push(at);
     }
-    let taught = Taught::failed(event.estimated, event.cost_usd);
+    let taught = EstimateUpdate::failed(event.estimated, event.cost_usd);
     spend(run, &event.turn.agent, &event.state, event.cost_usd, taught);
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
 
-pub(super) fn agent_parked(run: &mut Run, event: &AgentParked) -> Result<Vec<Effect>, Refused> {
+pub(super) fn agent_parked(run: &mut Run, event: &AgentParked) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     agent.parked = Some(event.because.clone());
     agent.not_before = None;

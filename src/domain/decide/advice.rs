@@ -5,50 +5,54 @@
 //! any turn the next one is held for a moment, so that a plug-in which moves agents on and on does not
 //! flood the journal.
 
-use super::failure::Ended;
-use super::{Chosen, Judgement, Report, step_finished};
-use crate::domain::agent::{Agent, Terms};
-use crate::domain::budget::Whose;
-use crate::domain::consult::{Opinion, SHORTEST_HOLD_MS, Scope, Verdict, strictest};
-use crate::domain::evaluation::Overruled;
+use super::failure::FailedTurn;
+use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
+use crate::domain::agent::{Agent, AgentTerms};
+use crate::domain::budget::BudgetScope;
+use crate::domain::consult::{
+    ConsultVerdict, PluginVerdict, SHORTEST_HOLD_MS, StopScope, strictest,
+};
+use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{Event, StepFinished, TurnHeld};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
-use crate::domain::policy::Accepted;
+use crate::domain::policy::AcceptedTransition;
 use crate::domain::refusal::ToolRefusals;
-use crate::domain::run::{Pause, Run};
+use crate::domain::run::{PauseReason, Run};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
-use crate::domain::turn::{Cause, TurnId};
-use crate::domain::usage::Usage;
+use crate::domain::turn::{FailureCause, TurnId};
+use crate::domain::usage::UsageByModel;
 
 /// A transition is taken, as far as plug-ins let it.
 pub(super) fn advised(
     run: &Run,
     agent: &Agent,
-    mut accepted: Accepted,
-    report: &Report,
-    chosen: Chosen,
+    mut accepted: AcceptedTransition,
+    report: &TurnReport,
+    chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let now = chosen.now;
-    let Some(Opinion { by, verdict }) = strictest(report.opinions.clone()) else {
+    let Some(PluginVerdict { by, verdict }) = strictest(report.opinions.clone()) else {
         return step_finished(run, agent, &accepted, report, chosen);
     };
     match verdict {
-        Verdict::Proceed => step_finished(run, agent, &accepted, report, chosen),
-        Verdict::Override { transition, reason } => {
+        ConsultVerdict::Proceed => step_finished(run, agent, &accepted, report, chosen),
+        ConsultVerdict::Override { transition, reason } => {
             overrule(&mut accepted, transition, &by, reason);
             step_finished(run, agent, &accepted, report, chosen)
         }
-        Verdict::Stop { reason, scope: Scope::Agent } => vec![stopped(agent, report, &by, &reason)],
-        Verdict::Stop { reason, scope: Scope::Run } => {
+        ConsultVerdict::Stop { reason, scope: StopScope::Agent } => {
+            vec![stopped(agent, report, &by, &reason)]
+        }
+        ConsultVerdict::Stop { reason, scope: StopScope::Run } => {
             let mut events = step_finished(run, agent, &accepted, report, chosen);
             if goes_on(run, agent, &events) {
                 events.push(Event::RunPaused { pause: pause(by, &reason) });
             }
             events
         }
-        Verdict::Hold { until, reason } => {
+        ConsultVerdict::Hold { until, reason } => {
             let mut events = step_finished(run, agent, &accepted, report, chosen);
             events.extend(pause_after(agent, &events, by, no_sooner(until, now), reason));
             events
@@ -56,10 +60,10 @@ pub(super) fn advised(
     }
 }
 
-fn pause(plugin: String, reason: &str) -> Pause {
+fn pause(plugin: String, reason: &str) -> PauseReason {
     let because =
         if reason.is_empty() { "it stopped the run, and does not say why" } else { reason };
-    Pause::Plugin { plugin, because: because.to_owned() }
+    PauseReason::Plugin { plugin, because: because.to_owned() }
 }
 
 /// Holds back the turn after a step, if there is one.
@@ -77,30 +81,37 @@ fn pause_after(
 }
 
 /// A turn did not start, because plug-ins had something against it.
-pub(super) fn not_started(run: &Run, agent: &Agent, report: &Report, chosen: Chosen) -> Vec<Event> {
-    let Some(Opinion { by, verdict }) = strictest(report.opinions.clone()) else {
+pub(super) fn not_started(
+    run: &Run,
+    agent: &Agent,
+    report: &TurnReport,
+    chosen: NondeterministicInputs,
+) -> Vec<Event> {
+    let Some(PluginVerdict { by, verdict }) = strictest(report.opinions.clone()) else {
         return Vec::new();
     };
     match verdict {
-        Verdict::Proceed => Vec::new(),
-        Verdict::Hold { until, reason } => vec![Event::TurnHeld(TurnHeld {
+        ConsultVerdict::Proceed => Vec::new(),
+        ConsultVerdict::Hold { until, reason } => vec![Event::TurnHeld(TurnHeld {
             turn: report.turn.clone(),
             state: agent.current_state.clone(),
             by,
             until: no_sooner(until, chosen.now),
             reason,
         })],
-        Verdict::Override { transition, reason } => {
+        ConsultVerdict::Override { transition, reason } => {
             let asked = agent.proposal.as_ref().map(|proposal| proposal.transition.clone());
-            let overruled = Some(Box::new(Overruled { asked, by: plug_in(&by), reason }));
-            let accepted = Accepted { transition, implicit: false, overruled };
+            let overruled = Some(Box::new(OverruledTransition { asked, by: plug_in(&by), reason }));
+            let accepted = AcceptedTransition { transition, implicit: false, overruled };
             let until = chosen.now.plus(SHORTEST_HOLD_MS);
             let mut events = step_finished(run, agent, &accepted, report, chosen);
             events.extend(pause_after(agent, &events, by, until, String::new()));
             events
         }
-        Verdict::Stop { reason, scope: Scope::Agent } => vec![stopped(agent, report, &by, &reason)],
-        Verdict::Stop { reason, scope: Scope::Run } => {
+        ConsultVerdict::Stop { reason, scope: StopScope::Agent } => {
+            vec![stopped(agent, report, &by, &reason)]
+        }
+        ConsultVerdict::Stop { reason, scope: StopScope::Run } => {
             vec![Event::RunPaused { pause: pause(by, &reason) }]
         }
     }
@@ -113,25 +124,25 @@ pub(super) fn not_started(run: &Run, agent: &Agent, report: &Report, chosen: Cho
 pub fn out_of_money(
     run: &Run,
     agent: &Agent,
-    whose: &Whose,
-    child: Terms,
-    chosen: Chosen,
+    whose: &BudgetScope,
+    child: AgentTerms,
+    chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let Some(proposal) = &agent.proposal else { return vec![without_money(run, agent, whose)] };
     let (transition, implicit) = (proposal.transition.clone(), proposal.implicit);
-    let report = Report { child, ..Report::empty(agent.turn_id()) };
-    let accepted = Accepted { transition, implicit, overruled: None };
+    let report = TurnReport { child, ..TurnReport::empty(agent.turn_id()) };
+    let accepted = AcceptedTransition { transition, implicit, overruled: None };
     step_finished(run, agent, &accepted, &report, chosen)
 }
 
-fn without_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
+fn without_money(run: &Run, agent: &Agent, whose: &BudgetScope) -> Event {
     let amounts = |limit: Usd, spent: Usd| format!("of {limit} is used up: {spent} spent");
     let why = match whose {
-        Whose::Run => {
+        BudgetScope::Run => {
             let limit = run.settings.budget_usd.unwrap_or_default();
             format!("the run's budget {}", amounts(limit, run.total_cost_usd))
         }
-        Whose::Share(owner) => {
+        BudgetScope::Share(owner) => {
             let share = run.shares.get(owner);
             let amounts =
                 share.map_or(String::new(), |share| amounts(share.limit_usd, share.spent_usd));
@@ -144,13 +155,13 @@ fn without_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
             }
         }
     };
-    Ended {
+    FailedTurn {
         turn: agent.turn_id(),
         state: agent.current_state.clone(),
-        cause: Cause::Budget,
+        cause: FailureCause::Budget,
         cost_usd: Usd::ZERO,
         estimated: false,
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         why,
     }
@@ -158,10 +169,10 @@ fn without_money(run: &Run, agent: &Agent, whose: &Whose) -> Event {
 }
 
 /// Puts another transition in the place of the one that was asked for first.
-fn overrule(accepted: &mut Accepted, transition: Transition, by: &str, reason: String) {
+fn overrule(accepted: &mut AcceptedTransition, transition: Transition, by: &str, reason: String) {
     let asked = std::mem::replace(&mut accepted.transition, transition);
     let first = accepted.overruled.take().and_then(|overruled| overruled.asked);
-    let overruled = Overruled { asked: first.or(Some(asked)), by: plug_in(by), reason };
+    let overruled = OverruledTransition { asked: first.or(Some(asked)), by: plug_in(by), reason };
     accepted.overruled = Some(Box::new(overruled));
     accepted.implicit = false;
 }
@@ -170,15 +181,15 @@ fn plug_in(name: &str) -> String {
     format!("the plug-in {name}")
 }
 
-fn stopped(agent: &Agent, report: &Report, by: &str, reason: &str) -> Event {
+fn stopped(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event {
     let what = match report.judgement {
-        Judgement::NotStarted => "did not let its turn start",
+        TurnJudgement::NotStarted => "did not let its turn start",
         _ => "did not let it take its transition",
     };
-    Ended {
+    FailedTurn {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
-        cause: Cause::Stopped,
+        cause: FailureCause::Stopped,
         cost_usd: report.cost,
         estimated: false,
         usage: report.usage.clone(),

@@ -1,23 +1,23 @@
 //! What follows when a turn came to nothing, and how an agent that does not go on is recorded.
 
-use super::{Chosen, Report, settled};
+use super::{NondeterministicInputs, TurnReport, settled};
 use crate::domain::agent::Agent;
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 use crate::domain::refusal::ToolRefusals;
-use crate::domain::restart::{Circumstances, Reaction, react};
-use crate::domain::run::{Run, Status};
-use crate::domain::supervision::{Exhausted, Supervision};
-use crate::domain::turn::{Cause, Failure, TurnId};
-use crate::domain::usage::Usage;
+use crate::domain::restart::{RestartContext, RestartDecision, react};
+use crate::domain::run::{Run, RunStatus};
+use crate::domain::supervision::{OnExhausted, SupervisionPolicy};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
+use crate::domain::usage::UsageByModel;
 
 pub(super) fn failed(
     run: &Run,
     agent: &Agent,
-    failure: &Failure,
-    report: &Report,
-    chosen: Chosen,
+    failure: &TurnFailure,
+    report: &TurnReport,
+    chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let supervision = run.supervision_of(agent);
     let reaction = react(agent, failure, circumstances(run, &supervision, &chosen));
@@ -32,12 +32,12 @@ pub(super) fn failed(
             estimated,
             usage: report.usage.clone(),
             refused_tools: report.refused_tools.clone(),
-            session: (failure.cause != Cause::Panic).then_some(chosen.session),
+            session: (failure.cause != FailureCause::Panic).then_some(chosen.session),
             not_before,
             counts,
         })
     };
-    let ended = |why| Ended {
+    let ended = |why| FailedTurn {
         turn: report.turn.clone(),
         state: agent.prompt().clone(),
         cause: failure.cause,
@@ -48,27 +48,27 @@ pub(super) fn failed(
         why,
     };
     match reaction {
-        Reaction::Again { not_before, counts } => vec![again(not_before, counts)],
+        RestartDecision::Again { not_before, counts } => vec![again(not_before, counts)],
         // Of several turns that meet the same, the first pauses the run.
-        Reaction::Pause(_) if run.status != Status::Running => vec![again(None, false)],
-        Reaction::Pause(pause) => vec![again(None, false), Event::RunPaused { pause }],
-        Reaction::GiveUp => vec![ended(failure.message.clone()).fail(false)],
-        Reaction::AwaitLimit { .. } if run.limited(chosen.now).is_some() => {
+        RestartDecision::Pause(_) if run.status != RunStatus::Running => vec![again(None, false)],
+        RestartDecision::Pause(pause) => vec![again(None, false), Event::RunPaused { pause }],
+        RestartDecision::GiveUp => vec![ended(failure.message.clone()).fail(false)],
+        RestartDecision::AwaitLimit { .. } if run.limited(chosen.now).is_some() => {
             vec![again(None, false)]
         }
-        Reaction::AwaitLimit { until } => {
+        RestartDecision::AwaitLimit { until } => {
             let message = failure.message.clone();
             vec![again(None, false), Event::LimitReached { until, message }]
         }
-        Reaction::Exhausted { because, then } => {
+        RestartDecision::Exhausted { because, then } => {
             let why = format!("{} ({because})", failure.message);
-            if then == Exhausted::Wait {
+            if then == OnExhausted::Wait {
                 let first = again(None, false);
                 let turn = match &first {
                     Event::TurnFailed(TurnFailed { session: None, .. }) => report.turn.clone(),
                     _ => TurnId { turn: report.turn.turn.saturating_add(1), ..report.turn.clone() },
                 };
-                vec![first, exhausted_by(Ended { turn, ..ended(why) }, then)]
+                vec![first, exhausted_by(FailedTurn { turn, ..ended(why) }, then)]
             } else {
                 vec![exhausted_by(ended(why), then)]
             }
@@ -78,26 +78,26 @@ pub(super) fn failed(
 
 pub(super) fn circumstances<'run>(
     run: &Run,
-    supervision: &'run Supervision,
-    chosen: &Chosen,
-) -> Circumstances<'run> {
+    supervision: &'run SupervisionPolicy,
+    chosen: &NondeterministicInputs,
+) -> RestartContext<'run> {
     let on_limit = run.settings.on_limit;
-    Circumstances { supervision, on_limit, now: chosen.now, chance: chosen.chance }
+    RestartContext { supervision, on_limit, now: chosen.now, chance: chosen.chance }
 }
 
 /// An agent that does not go on by itself, at the turn that is due.
-pub(super) struct Ended {
+pub(super) struct FailedTurn {
     pub(super) turn: TurnId,
     pub(super) state: StateName,
-    pub(super) cause: Cause,
+    pub(super) cause: FailureCause,
     pub(super) cost_usd: Usd,
     pub(super) estimated: bool,
-    pub(super) usage: Usage,
+    pub(super) usage: UsageByModel,
     pub(super) refused_tools: ToolRefusals,
     pub(super) why: String,
 }
 
-impl Ended {
+impl FailedTurn {
     pub(super) fn fail(self, ends_run: bool) -> Event {
         Event::AgentFailed(AgentFailed {
             error: format!("in {}: {}", self.state, self.why),
@@ -114,11 +114,11 @@ impl Ended {
 }
 
 /// What follows when the restarts of an agent are used up.
-pub(super) fn exhausted_by(ended: Ended, then: Exhausted) -> Event {
+pub(super) fn exhausted_by(ended: FailedTurn, then: OnExhausted) -> Event {
     match then {
-        Exhausted::FailAgent => ended.fail(false),
-        Exhausted::FailRun => ended.fail(true),
-        Exhausted::Wait => Event::AgentParked(AgentParked {
+        OnExhausted::FailAgent => ended.fail(false),
+        OnExhausted::FailRun => ended.fail(true),
+        OnExhausted::Wait => Event::AgentParked(AgentParked {
             because: format!("in {}: {}", ended.state, ended.why),
             turn: ended.turn,
             state: ended.state,
@@ -126,8 +126,13 @@ pub(super) fn exhausted_by(ended: Ended, then: Exhausted) -> Event {
     }
 }
 
-pub(super) fn give_up(agent: &Agent, report: &Report, cause: Cause, why: String) -> Event {
-    Ended {
+pub(super) fn give_up(
+    agent: &Agent,
+    report: &TurnReport,
+    cause: FailureCause,
+    why: String,
+) -> Event {
+    FailedTurn {
         turn: report.turn.clone(),
         state: agent.current_state.clone(),
         cause,

@@ -2,31 +2,33 @@
 
 use std::collections::HashSet;
 
-use super::failure::Ended;
-use super::{Judgement, Report, give_up, repair};
+use super::failure::FailedTurn;
+use super::{TurnJudgement, TurnReport, give_up, repair};
 use crate::domain::agent::Agent;
-use crate::domain::event::{Event, JoinBegun, Joined, Stopped};
-use crate::domain::fan_out::{Brood, size};
+use crate::domain::event::{Event, JoinBegun, JoinFinished, StoppedChild};
+use crate::domain::fan_out::{ForkGroup, size};
 use crate::domain::id::AgentId;
-use crate::domain::join::{Forks, Join, Otherwise, Rest, Tally, Verdict};
+use crate::domain::join::{
+    Join, JoinFallback, JoinOutcome, JoinTally, UnjoinedChildren, UnjoinedPolicy,
+};
 use crate::domain::money::Usd;
-use crate::domain::policy::{Accepted, Violation};
+use crate::domain::policy::{AcceptedTransition, ProtocolViolation};
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::reminder::reminder;
-use crate::domain::run::{Ending, Pause, Run};
+use crate::domain::run::{AgentEnding, PauseReason, Run};
 use crate::domain::time::{Timestamp, span};
 use crate::domain::transition::Transition;
-use crate::domain::turn::Cause;
-use crate::domain::usage::Usage;
+use crate::domain::turn::FailureCause;
+use crate::domain::usage::UsageByModel;
 
 /// How many of the failed are named.
 const NAMED: usize = 3;
 
 /// The pause that is due if so many more agents cannot be born now.
-pub(super) fn no_room(run: &Run, more: usize) -> Option<Pause> {
+pub(super) fn no_room(run: &Run, more: usize) -> Option<PauseReason> {
     let (live, limit) = (run.agents.len(), run.settings.forking.max_agents);
     let fits = live.saturating_add(more) <= usize::try_from(limit).unwrap_or(usize::MAX);
-    (!fits).then_some(Pause::Agents { live, more, limit })
+    (!fits).then_some(PauseReason::Agents { live, more, limit })
 }
 
 /// What is recorded instead of a fork that cannot be. Where there is no room for those who would be born, the
@@ -36,8 +38,8 @@ pub(super) fn no_room(run: &Run, more: usize) -> Option<Pause> {
 pub(super) fn refused(
     run: &Run,
     agent: &Agent,
-    accepted: &Accepted,
-    report: &Report,
+    accepted: &AcceptedTransition,
+    report: &TurnReport,
 ) -> Option<Event> {
     let transition = &accepted.transition;
     let Transition::Fork { .. } = transition else { return None };
@@ -45,14 +47,14 @@ pub(super) fn refused(
         let why =
             "several agents at once, or in a directory of their own, are born only of a reply";
         let (asked, why) = (transition.to_string(), why.to_owned());
-        let violation = Violation::Fork { asked, why };
-        return Some(give_up(agent, report, Cause::Protocol, violation.to_string()));
+        let violation = ProtocolViolation::Fork { asked, why };
+        return Some(give_up(agent, report, FailureCause::Protocol, violation.to_string()));
     }
     let pause = no_room(run, size(&report.births).max(1))?;
     let why = format!("there is no room: {pause} (--max-agents)");
-    let violation = Violation::Fork { asked: transition.to_string(), why };
+    let violation = ProtocolViolation::Fork { asked: transition.to_string(), why };
     let reminder = reminder(&report.allowed, &violation);
-    let reminder = reminder.filter(|_| report.judgement != Judgement::NotStarted);
+    let reminder = reminder.filter(|_| report.judgement != TurnJudgement::NotStarted);
     match repair(run, agent, &violation.to_string(), reminder.as_deref(), report) {
         rejected @ Event::TurnRejected(_) => Some(rejected),
         _ => Some(Event::RunPaused { pause }),
@@ -60,7 +62,12 @@ pub(super) fn refused(
 }
 
 /// Who is born of a step: all but the first of a brood start later.
-pub(super) fn born(run: &Run, accepted: &Accepted, report: &Report, now: Timestamp) -> Vec<Brood> {
+pub(super) fn born(
+    run: &Run,
+    accepted: &AcceptedTransition,
+    report: &TurnReport,
+    now: Timestamp,
+) -> Vec<ForkGroup> {
     let Transition::Fork { .. } = &accepted.transition else { return Vec::new() };
     let stagger = report.stagger_ms.unwrap_or(run.settings.forking.stagger_ms);
     let mut broods = report.births.clone();
@@ -73,7 +80,7 @@ pub(super) fn born(run: &Run, accepted: &Accepted, report: &Report, now: Timesta
 }
 
 /// An agent has come to a state that waits for those it has forked.
-pub(super) fn arrived(agent: &Agent, join: &Join, report: &Report) -> Vec<Event> {
+pub(super) fn arrived(agent: &Agent, join: &Join, report: &TurnReport) -> Vec<Event> {
     if agent.join.is_some() || agent.results.is_some() {
         return Vec::new();
     }
@@ -93,10 +100,10 @@ pub fn joined(
     let Some(joining) = agent.join.as_deref() else { return Vec::new() };
     let tally = agent.forks.tally(agent.stack.len());
     let is_late = joining.until().is_some_and(|until| until <= now);
-    let verdict = joining.join.verdict(tally).or(is_late.then_some(Verdict::Late));
+    let verdict = joining.join.verdict(tally).or(is_late.then_some(JoinOutcome::Late));
     let Some(verdict) = verdict else { return Vec::new() };
     let stopped = unneeded(run, agent, &joining.join)
-        .map(|agent| Stopped { at_work: at_work(agent), agent: agent.clone() });
+        .map(|agent| StoppedChild { at_work: at_work(agent), agent: agent.clone() });
     over(run, agent, &joining.join, (verdict, tally), stopped.collect())
 }
 
@@ -104,19 +111,19 @@ fn over(
     run: &Run,
     agent: &Agent,
     join: &Join,
-    (verdict, tally): (Verdict, Tally),
-    stopped: Vec<Stopped>,
+    (verdict, tally): (JoinOutcome, JoinTally),
+    stopped: Vec<StoppedChild>,
 ) -> Vec<Event> {
     let otherwise = match verdict {
-        Verdict::Met => &Otherwise::Keep,
-        Verdict::Missed => &join.on_failure,
-        Verdict::Late => &join.on_timeout,
+        JoinOutcome::Met => &JoinFallback::Keep,
+        JoinOutcome::Missed => &join.on_failure,
+        JoinOutcome::Late => &join.on_timeout,
     };
     let enters = match otherwise {
-        Otherwise::State(state) => Some(state.clone()),
-        Otherwise::Fail | Otherwise::Keep => None,
+        JoinFallback::State(state) => Some(state.clone()),
+        JoinFallback::Fail | JoinFallback::Keep => None,
     };
-    let joined = Event::Joined(Box::new(Joined {
+    let joined = Event::Joined(Box::new(JoinFinished {
         turn: agent.turn_id(),
         state: agent.current_state.clone(),
         verdict,
@@ -124,14 +131,14 @@ fn over(
         enters,
         stopped,
     }));
-    let failed = (*otherwise == Otherwise::Fail).then(|| {
-        Ended {
+    let failed = (*otherwise == JoinFallback::Fail).then(|| {
+        FailedTurn {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
-            cause: Cause::Join,
+            cause: FailureCause::Join,
             cost_usd: Usd::ZERO,
             estimated: false,
-            usage: Usage::default(),
+            usage: UsageByModel::default(),
             refused_tools: ToolRefusals::default(),
             why: why(run, agent, join, verdict, tally),
         }
@@ -151,7 +158,7 @@ fn unneeded<'run>(
     let numbers = agent.forks.numbers(depth);
     let roots: HashSet<AgentId> = numbers
         .map(|number| agent.id.child(number))
-        .filter(|child| join.rest == Rest::Stop && run.agents.contains_key(child))
+        .filter(|child| join.rest == UnjoinedPolicy::Stop && run.agents.contains_key(child))
         .collect();
     let live = (!roots.is_empty()).then(|| run.agents.keys());
     let is_below = move |id: &&AgentId| id.lineage().any(|own| roots.contains(own));
@@ -159,10 +166,10 @@ fn unneeded<'run>(
 }
 
 /// Why a join was not met.
-fn why(run: &Run, agent: &Agent, join: &Join, verdict: Verdict, tally: Tally) -> String {
-    let Tally { count, done, failed } = tally;
+fn why(run: &Run, agent: &Agent, join: &Join, verdict: JoinOutcome, tally: JoinTally) -> String {
+    let JoinTally { count, done, failed } = tally;
     let wanted = join.need;
-    if verdict == Verdict::Late {
+    if verdict == JoinOutcome::Late {
         let time = span(join.timeout_ms.unwrap_or_default());
         return format!(
             "{done} of the {count} agents it waited for had ended well after {time} (join: {wanted}); on_timeout: keep goes on with those"
@@ -180,13 +187,13 @@ fn why(run: &Run, agent: &Agent, join: &Join, verdict: Verdict, tally: Tally) ->
     )
 }
 
-fn first_failures(run: &Run, agent: &Agent, forks: &Forks) -> String {
+fn first_failures(run: &Run, agent: &Agent, forks: &UnjoinedChildren) -> String {
     let own = run.finished.iter().filter(|ended| {
         ended.id.parent() == Some(agent.id.as_str()) && forks.contains(ended.id.number())
     });
     let failed = own.filter_map(|ended| match &ended.ending {
-        Ending::Error(error) => Some(format!("{}: {error}", ended.id)),
-        Ending::Result(_) => None,
+        AgentEnding::Error(error) => Some(format!("{}: {error}", ended.id)),
+        AgentEnding::Result(_) => None,
     });
     failed.take(NAMED).collect::<Vec<_>>().join("; ")
 }

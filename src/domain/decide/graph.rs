@@ -3,33 +3,35 @@
 //! An ending is a result like a prompt's: it goes back to who called, and an error is one of the things a
 //! caller can be told. Only where nobody called does an error fail the agent.
 
-use super::failure::Ended;
+use super::failure::FailedTurn;
 use super::fork::no_room;
-use super::{Chosen, Report, step_finished};
+use super::{NondeterministicInputs, TurnReport, step_finished};
 use crate::domain::agent::Agent;
-use crate::domain::event::{Due, Event, GraphWalked, Paid, QuestionAnswered, QuestionTimedOut};
+use crate::domain::event::{
+    Event, GraphWalked, NextAction, QuestionAnswered, QuestionTimedOut, TurnCost,
+};
 use crate::domain::id::{AgentId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::policy::Accepted;
-use crate::domain::question::{Answer, Given, InvalidAnswer, Question};
+use crate::domain::policy::AcceptedTransition;
+use crate::domain::question::{Answer, AnswerCommand, InvalidAnswer, Question};
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
-use crate::domain::turn::{Cause, TurnId};
-use crate::domain::usage::Usage;
-use crate::domain::walk::{Then, Walk};
+use crate::domain::turn::{FailureCause, TurnId};
+use crate::domain::usage::UsageByModel;
+use crate::domain::walk::{GraphAdvance, GraphNext};
 
 /// The records of a walk: what it did, and what follows at once.
 pub(super) fn walked(
     run: &Run,
     agent: &Agent,
-    walk: &Walk,
-    report: &Report,
-    chosen: Chosen,
+    walk: &GraphAdvance,
+    report: &TurnReport,
+    chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let next = TurnId { step: agent.step.saturating_add(1), turn: 0, ..report.turn.clone() };
-    if let Then::Agent { .. } = &walk.then
+    if let GraphNext::Agent { .. } = &walk.then
         && let Some(pause) = no_room(run, 1)
     {
         return vec![Event::RunPaused { pause }];
@@ -38,48 +40,57 @@ pub(super) fn walked(
     let mut after = Agent { step: next.step, turn: 0, ..agent.clone() };
     after.task = None;
     let then = match &walk.then {
-        Then::Question(question) => {
+        GraphNext::Question(question) => {
             answered_ahead(run, question, &next, &agent.current_state).into_iter().collect()
         }
-        Then::End { error: Some(error), .. } if agent.stack.is_empty() => {
-            vec![fail(next, &after, Cause::Ending, error)]
+        GraphNext::End { error: Some(error), .. } if agent.stack.is_empty() => {
+            vec![fail(next, &after, FailureCause::Ending, error)]
         }
-        Then::Fail(why) => vec![fail(next, &after, Cause::Workflow, why)],
-        Then::End { payload, .. } => {
+        GraphNext::Fail(why) => vec![fail(next, &after, FailureCause::Workflow, why)],
+        GraphNext::End { payload, .. } => {
             let transition = Transition::Result {
                 payload: payload.clone(),
                 variables: Variables::new(),
                 structured: false,
             };
-            let accepted = Accepted { transition, implicit: false, overruled: None };
-            let report = Report { judgement: report.judgement.clone(), ..Report::empty(next) };
+            let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
+            let report =
+                TurnReport { judgement: report.judgement.clone(), ..TurnReport::empty(next) };
             step_finished(run, &after, &accepted, &report, chosen)
         }
-        Then::Walk | Then::Operation(_) | Then::Task(_) | Then::Agent { .. } => Vec::new(),
+        GraphNext::Walk
+        | GraphNext::Operation(_)
+        | GraphNext::Task(_)
+        | GraphNext::Agent { .. } => Vec::new(),
     };
     let mut events = vec![Event::GraphWalked(Box::new(done))];
     events.extend(then);
     events
 }
 
-fn record(agent: &Agent, walk: &Walk, report: &Report, chosen: &Chosen) -> GraphWalked {
+fn record(
+    agent: &Agent,
+    walk: &GraphAdvance,
+    report: &TurnReport,
+    chosen: &NondeterministicInputs,
+) -> GraphWalked {
     let due = match &walk.then {
-        Then::Walk => Due::Walk,
-        Then::Operation(kind) => Due::Operation(kind.clone()),
-        Then::Task(task) => Due::Task(task.clone()),
-        Then::Question(question) => Due::Question(question.clone()),
-        Then::Agent { birth, background } => {
-            Due::Agent { birth: birth.clone(), background: *background }
+        GraphNext::Walk => NextAction::Walk,
+        GraphNext::Operation(kind) => NextAction::Operation(kind.clone()),
+        GraphNext::Task(task) => NextAction::Task(task.clone()),
+        GraphNext::Question(question) => NextAction::Question(question.clone()),
+        GraphNext::Agent { birth, background } => {
+            NextAction::Agent { birth: birth.clone(), background: *background }
         }
-        Then::End { .. } | Then::Fail(_) => Due::Nothing,
+        GraphNext::End { .. } | GraphNext::Fail(_) => NextAction::Nothing,
     };
     let opens = match &due {
-        Due::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
-        Due::Agent { .. } => Some(chosen.session.clone()),
+        NextAction::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
+        NextAction::Agent { .. } => Some(chosen.session.clone()),
         _ => None,
     };
     let paid = agent.task.as_ref().map(|task| {
-        Box::new(Paid {
+        Box::new(TurnCost {
             prompt: task.name.clone(),
             cost_usd: report.cost,
             usage: report.usage.clone(),
@@ -105,14 +116,14 @@ fn record(agent: &Agent, walk: &Walk, report: &Report, chosen: &Chosen) -> Graph
     }
 }
 
-fn fail(turn: TurnId, agent: &Agent, cause: Cause, why: &str) -> Event {
-    Ended {
+fn fail(turn: TurnId, agent: &Agent, cause: FailureCause, why: &str) -> Event {
+    FailedTurn {
         turn,
         state: agent.current_state.clone(),
         cause,
         cost_usd: Usd::ZERO,
         estimated: false,
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         why: why.to_owned(),
     }
@@ -138,7 +149,7 @@ pub(super) fn answered_ahead(
 
 /// Why an answer cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unanswerable {
+pub enum AnswerError {
     /// Nobody waits for it.
     #[error("no question waits under the name {node}{}", waiting(.open))]
     NoQuestion {
@@ -178,24 +189,24 @@ fn waiting(open: &[String]) -> String {
 /// What follows when someone answers a question.
 ///
 /// # Errors
-/// [`Unanswerable`].
-pub fn answer(run: &Run, given: &Given) -> Result<Event, Unanswerable> {
-    let Given { agent, step, node, text } = given;
+/// [`AnswerError`].
+pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
+    let AnswerCommand { agent, step, node, text } = given;
     let open = || run.agents.values().filter_map(|one| Some((one, one.asked.as_ref()?)));
     let mut asking = open().filter(|(one, asked)| {
         asked.question.node == *node && agent.as_ref().is_none_or(|agent| *agent == one.id)
     });
     let Some((one, asked)) = asking.next() else {
         let open = open().map(|(one, asked)| format!("{}/{}", one.id, asked.question.node));
-        return Err(Unanswerable::NoQuestion { node: node.clone(), open: open.collect() });
+        return Err(AnswerError::NoQuestion { node: node.clone(), open: open.collect() });
     };
     let others: Vec<AgentId> = asking.map(|(one, _)| one.id.clone()).collect();
     if !others.is_empty() {
         let asking = std::iter::once(one.id.clone()).chain(others).collect();
-        return Err(Unanswerable::Several { node: node.clone(), asking });
+        return Err(AnswerError::Several { node: node.clone(), asking });
     }
     if step.is_some_and(|step| step != one.step) {
-        return Err(Unanswerable::Again { agent: one.id.clone(), node: node.clone() });
+        return Err(AnswerError::Again { agent: one.id.clone(), node: node.clone() });
     }
     Ok(answered(one, node, asked.question.read(text)?, None))
 }

@@ -3,30 +3,32 @@
 //! The end of an instance is a result like a prompt's: it goes back to who called, who is told of a failure
 //! too. Only where nobody called does a failure of the instance fail the agent.
 
-use super::failure::Ended;
-use super::{Chosen, Judgement, Report, step_finished};
-use crate::domain::agent::{Agent, Birth, Terms};
-use crate::domain::conduct::{Conduct, Deed, Then};
+use super::failure::FailedTurn;
+use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
+use crate::domain::agent::{Agent, AgentSpec, AgentTerms};
+use crate::domain::conduct::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::event::{
-    Advance, AgentRequested, AgentResponded, Event, InstanceBegun, RoleDelegated, StepFinished,
-    WorkflowAdvanced, WorkflowLogged,
+    AgentRequested, AgentResponded, Event, InstanceBegun, ProgramStatus, RoleDelegated,
+    StepFinished, WorkflowAdvanced, WorkflowLogged,
 };
-use crate::domain::graph::Heard;
+use crate::domain::graph::WaitResult;
 use crate::domain::id::SessionId;
-use crate::domain::instance::{Answered, Asking, Definition, Instance, Service, Work};
+use crate::domain::instance::{
+    ProgramExecution, ProgramSource, RequestBody, RequestStatus, RoleMailbox, RoleRequest,
+};
 use crate::domain::money::Usd;
-use crate::domain::policy::Accepted;
+use crate::domain::policy::AcceptedTransition;
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::Run;
 use crate::domain::transition::{Transition, Variables};
-use crate::domain::turn::{Cause, TurnId};
-use crate::domain::usage::Usage;
+use crate::domain::turn::{FailureCause, TurnId};
+use crate::domain::usage::UsageByModel;
 
 /// With what an instance begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Beginning {
+pub struct ProgramStart {
     /// The program.
-    pub definition: Definition,
+    pub definition: ProgramSource,
     /// The state it begins in.
     pub start: std::sync::Arc<str>,
     /// `@label`
@@ -40,8 +42,8 @@ pub struct Beginning {
 /// The records with which an instance begins. The program's text is told of with the first instance of it;
 /// the run's own first program is in its first record too.
 #[must_use]
-pub fn begun(run: &Run, agent: &Agent, beginning: Beginning) -> Vec<Event> {
-    let Beginning { definition, start, label, branch, context } = beginning;
+pub fn begun(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
+    let ProgramStart { definition, start, label, branch, context } = beginning;
     let begun = Event::InstanceBegun(Box::new(InstanceBegun {
         turn: agent.turn_id(),
         state: agent.current_state.clone(),
@@ -64,9 +66,9 @@ pub fn begun(run: &Run, agent: &Agent, beginning: Beginning) -> Vec<Event> {
 pub fn conducted(
     run: &Run,
     agent: &Agent,
-    conduct: &Conduct,
+    conduct: &ProgramAdvance,
     sessions: Vec<SessionId>,
-    chosen: Chosen,
+    chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let Some(instance) = agent.program.as_deref() else { return Vec::new() };
     if stands_still(instance, conduct) {
@@ -74,18 +76,18 @@ pub fn conducted(
     }
     let mut events = deeds(agent, instance, conduct, sessions);
     events.push(advanced(agent, conduct));
-    let Then::End { payload, error } = &conduct.then else { return events };
+    let ProgramNext::End { payload, error } = &conduct.then else { return events };
     let turn = TurnId { step: agent.step.saturating_add(1), turn: 0, ..agent.turn_id() };
     let after = Agent { step: turn.step, turn: 0, ..agent.clone() };
     match error {
         Some(why) if agent.stack.is_empty() => events.push(
-            Ended {
+            FailedTurn {
                 turn,
                 state: agent.current_state.clone(),
-                cause: Cause::Ending,
+                cause: FailureCause::Ending,
                 cost_usd: Usd::ZERO,
                 estimated: false,
-                usage: Usage::default(),
+                usage: UsageByModel::default(),
                 refused_tools: ToolRefusals::default(),
                 why: why.clone(),
             }
@@ -97,25 +99,25 @@ pub fn conducted(
                 variables: Variables::new(),
                 structured: false,
             };
-            let accepted = Accepted { transition, implicit: false, overruled: None };
-            events.extend(step_finished(run, &after, &accepted, &Report::empty(turn), chosen));
+            let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
+            events.extend(step_finished(run, &after, &accepted, &TurnReport::empty(turn), chosen));
         }
     }
     events
 }
 
-fn stands_still(instance: &Instance, conduct: &Conduct) -> bool {
+fn stands_still(instance: &ProgramExecution, conduct: &ProgramAdvance) -> bool {
     conduct.deeds.is_empty()
         && conduct.bound.is_empty()
         && conduct.bases.is_none()
-        && !matches!(conduct.then, Then::End { .. })
+        && !matches!(conduct.then, ProgramNext::End { .. })
         && conduct.stand == instance.stand
 }
 
 fn deeds(
     agent: &Agent,
-    instance: &Instance,
-    conduct: &Conduct,
+    instance: &ProgramExecution,
+    conduct: &ProgramAdvance,
     sessions: Vec<SessionId>,
 ) -> Vec<Event> {
     let mut sessions = sessions.into_iter();
@@ -124,13 +126,13 @@ fn deeds(
     let mut events = Vec::with_capacity(conduct.deeds.len() + 1);
     for deed in &conduct.deeds {
         events.push(match deed {
-            Deed::Log { text, warning } => Event::WorkflowLogged(WorkflowLogged {
+            ProgramCommand::Log { text, warning } => Event::WorkflowLogged(WorkflowLogged {
                 turn: agent.turn_id(),
                 file: agent.current_state.clone(),
                 text: text.clone(),
                 warning: *warning,
             }),
-            Deed::Request { role, handle, cwd, name, work } => {
+            ProgramCommand::Request { role, handle, cwd, name, work } => {
                 let now =
                     asked.iter().rev().find(|(own, _)| own == name).map(|(_, number)| *number);
                 let before = instance.requests.get(name).map(|request| request.number);
@@ -146,7 +148,7 @@ fn deeds(
                     turn: agent.turn_id(),
                     file: agent.current_state.clone(),
                     handle: handle.clone(),
-                    asking: Asking {
+                    asking: RoleRequest {
                         id,
                         name: name.clone(),
                         role: role.clone(),
@@ -161,13 +163,13 @@ fn deeds(
     events
 }
 
-fn advanced(agent: &Agent, conduct: &Conduct) -> Event {
-    let Conduct { stand, bound, bases, then, .. } = conduct;
+fn advanced(agent: &Agent, conduct: &ProgramAdvance) -> Event {
+    let ProgramAdvance { stand, bound, bases, then, .. } = conduct;
     let status = match then {
-        Then::Wait => Advance::Waiting,
-        Then::Errand => Advance::Running,
-        Then::End { error: None, .. } => Advance::Completed,
-        Then::End { error: Some(_), .. } => Advance::Failed,
+        ProgramNext::Wait => ProgramStatus::Waiting,
+        ProgramNext::Errand => ProgramStatus::Running,
+        ProgramNext::End { error: None, .. } => ProgramStatus::Completed,
+        ProgramNext::End { error: Some(_), .. } => ProgramStatus::Failed,
     };
     Event::WorkflowAdvanced(Box::new(WorkflowAdvanced {
         turn: agent.turn_id(),
@@ -185,17 +187,17 @@ fn advanced(agent: &Agent, conduct: &Conduct) -> Event {
 /// A role's turn has an answer: the payload of its result.
 pub(super) fn responded(
     agent: &Agent,
-    service: &Service,
-    accepted: &Accepted,
-    report: &Report,
+    service: &RoleMailbox,
+    accepted: &AcceptedTransition,
+    report: &TurnReport,
 ) -> Event {
     let (Transition::Result { payload, .. }, Some(asking)) =
         (&accepted.transition, service.current.as_deref())
     else {
-        return Ended {
+        return FailedTurn {
             turn: report.turn.clone(),
             state: agent.prompt().clone(),
-            cause: Cause::Protocol,
+            cause: FailureCause::Protocol,
             cost_usd: report.cost,
             estimated: false,
             usage: report.usage.clone(),
@@ -207,10 +209,15 @@ pub(super) fn responded(
         }
         .fail(false);
     };
-    answer(agent, asking, Answered::Answer(payload.as_str().into()), report)
+    answer(agent, asking, RequestStatus::Answer(payload.as_str().into()), report)
 }
 
-fn answer(agent: &Agent, asking: &Asking, response: Answered, report: &Report) -> Event {
+fn answer(
+    agent: &Agent,
+    asking: &RoleRequest,
+    response: RequestStatus,
+    report: &TurnReport,
+) -> Event {
     let state = agent.task.as_ref().map_or_else(|| agent.place(), |task| task.name.clone());
     Event::AgentResponded(Box::new(AgentResponded {
         turn: report.turn.clone(),
@@ -224,7 +231,7 @@ fn answer(agent: &Agent, asking: &Asking, response: Answered, report: &Report) -
         duration_ms: report.duration_ms,
         session_id: agent.session.id.clone(),
         message: report.message.clone(),
-        unasked: matches!(report.judgement, Judgement::NotStarted),
+        unasked: matches!(report.judgement, TurnJudgement::NotStarted),
     }))
 }
 
@@ -233,30 +240,30 @@ fn answer(agent: &Agent, asking: &Asking, response: Answered, report: &Report) -
 pub fn heard_out(agent: &Agent) -> Option<Event> {
     let asking = agent.serves.as_ref()?.current.as_deref()?;
     let response = match agent.heard.as_deref()? {
-        Heard::Done(value) => {
-            Answered::Answer(value.as_str().map_or_else(|| value.to_string(), str::to_owned).into())
-        }
-        Heard::Failed(why) => Answered::Failed(why.clone()),
-        Heard::Answered(answer) => Answered::Answer(answer.raw.as_str().into()),
+        WaitResult::Done(value) => RequestStatus::Answer(
+            value.as_str().map_or_else(|| value.to_string(), str::to_owned).into(),
+        ),
+        WaitResult::Failed(why) => RequestStatus::Failed(why.clone()),
+        WaitResult::Answered(answer) => RequestStatus::Answer(answer.raw.as_str().into()),
     };
-    Some(answer(agent, asking, response, &Report::empty(agent.turn_id())))
+    Some(answer(agent, asking, response, &TurnReport::empty(agent.turn_id())))
 }
 
 /// The agent that does what a role is asked, if that is a folder's work; `terms` are those of the folder's
 /// first state.
 #[must_use]
-pub fn delegated(agent: &Agent, terms: Terms, opens: SessionId) -> Option<Event> {
+pub fn delegated(agent: &Agent, terms: AgentTerms, opens: SessionId) -> Option<Event> {
     let asking = agent.serves.as_ref()?.current.as_deref()?;
-    let Work::Folder { folder, start, input } = &asking.work else { return None };
+    let RequestBody::Folder { folder, start, input } = &asking.work else { return None };
     if agent.awaits.is_some() || agent.heard.is_some() {
         return None;
     }
-    let birth = Birth {
+    let birth = AgentSpec {
         folder: folder.clone().or_else(|| agent.birth.folder.clone()),
         home: agent.birth.home.clone(),
         variables: [("input".to_owned(), input.clone())].into(),
         terms,
-        ..Birth::plain(start.clone())
+        ..AgentSpec::plain(start.clone())
     };
     Some(Event::RoleDelegated(Box::new(RoleDelegated {
         turn: agent.turn_id(),
@@ -281,7 +288,7 @@ pub fn dismissed(agent: &Agent) -> Option<Event> {
         unasked: true,
         evaluator: None,
         cost_usd: Usd::ZERO,
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         session_id: agent.session.id.clone(),

@@ -18,24 +18,24 @@ use crate::domain::apply::tests::scene::{
 use crate::domain::effect::Effect;
 use crate::domain::event::{AgentFailed, TurnFailed};
 use crate::domain::refusal::ToolRefusal;
-use crate::domain::run::{Pause, Status};
+use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::session::Session;
-use crate::domain::supervision::{Exhausted, Overrides, Supervision};
-use crate::domain::transition::Tag;
+use crate::domain::supervision::{OnExhausted, SupervisionOverrides, SupervisionPolicy};
+use crate::domain::transition::TagName;
 use crate::domain::usage::ModelUse;
 
 const NOW: Timestamp = Timestamp(100_000);
 
-fn chosen() -> Chosen {
-    Chosen { now: NOW, session: session(77), ready: None, chance: 0.5 }
+fn chosen() -> NondeterministicInputs {
+    NondeterministicInputs { now: NOW, session: session(77), ready: None, chance: 0.5 }
 }
 
-fn report(scene: &Scene, judgement: Judgement) -> Report {
+fn report(scene: &Scene, judgement: TurnJudgement) -> TurnReport {
     report_of(scene, "main", judgement)
 }
 
-fn report_of(scene: &Scene, agent: &str, judgement: Judgement) -> Report {
-    Report {
+fn report_of(scene: &Scene, agent: &str, judgement: TurnJudgement) -> TurnReport {
+    TurnReport {
         turn: scene.turn(agent),
         cost: Usd::from_dollars(0.25),
         usage: usage(0.25),
@@ -43,10 +43,10 @@ fn report_of(scene: &Scene, agent: &str, judgement: Judgement) -> Report {
         duration_ms: 1234,
         message: Some(message(9)),
         judgement,
-        child: Terms::default(),
+        child: AgentTerms::default(),
         births: Vec::new(),
         stagger_ms: None,
-        allowed: Policy::default(),
+        allowed: TransitionPolicy::default(),
         opinions: Vec::new(),
     }
 }
@@ -57,42 +57,42 @@ fn refused_tools() -> ToolRefusals {
     ToolRefusals { calls: vec![call], more: 1 }
 }
 
-fn usage(dollars: f64) -> Usage {
+fn usage(dollars: f64) -> UsageByModel {
     let cost_usd = Usd::from_dollars(dollars);
     let used = ModelUse { output_tokens: 12, cost_usd, ..ModelUse::default() };
-    Usage::from_iter([("opus".to_owned(), used)])
+    UsageByModel::from_iter([("opus".to_owned(), used)])
 }
 
-fn accepted(transition: Transition) -> Judgement {
-    Judgement::Accepted(Accepted { transition, implicit: false, overruled: None })
+fn accepted(transition: Transition) -> TurnJudgement {
+    TurnJudgement::Accepted(AcceptedTransition { transition, implicit: false, overruled: None })
 }
 
-fn violated(reminder: Option<&str>) -> Judgement {
-    Judgement::Violated {
+fn violated(reminder: Option<&str>) -> TurnJudgement {
+    TurnJudgement::Violated {
         violation: "the reply has no transition tag".to_owned(),
         reminder: reminder.map(str::to_owned),
     }
 }
 
-fn failed_by(cause: Cause) -> Judgement {
-    Judgement::Failed(Failure::new(cause, "it said no"))
+fn failed_by(cause: FailureCause) -> TurnJudgement {
+    TurnJudgement::Failed(TurnFailure::new(cause, "it said no"))
 }
 
 /// The one event that follows when the agent `main` reports this.
-fn one(scene: &Scene, judgement: Judgement) -> Event {
+fn one(scene: &Scene, judgement: TurnJudgement) -> Event {
     let mut events = decide(&scene.run, &report(scene, judgement), chosen());
     assert_eq!(events.len(), 1, "{events:?}");
     events.remove(0)
 }
 
-fn turn_failed(scene: &Scene, cause: Cause) -> TurnFailed {
+fn turn_failed(scene: &Scene, cause: FailureCause) -> TurnFailed {
     match one(scene, failed_by(cause)) {
         Event::TurnFailed(event) => event,
         other => panic!("{cause}: {other:?}"),
     }
 }
 
-fn agent_failed(scene: &Scene, judgement: Judgement) -> AgentFailed {
+fn agent_failed(scene: &Scene, judgement: TurnJudgement) -> AgentFailed {
     match one(scene, judgement) {
         Event::AgentFailed(event) => event,
         other => panic!("{other:?}"),
@@ -103,8 +103,11 @@ fn agent_failed(scene: &Scene, judgement: Judgement) -> AgentFailed {
 fn a_transition_is_recorded_with_all_that_the_turn_was() {
     let mut scene = Scene::begin();
     scene.take("main", goto("B.md"));
-    let judgement =
-        Judgement::Accepted(Accepted { transition: goto("C.md"), implicit: true, overruled: None });
+    let judgement = TurnJudgement::Accepted(AcceptedTransition {
+        transition: goto("C.md"),
+        implicit: true,
+        overruled: None,
+    });
     let expected = StepFinished {
         turn: scene.turn("main"),
         state: state("B.md"),
@@ -132,10 +135,10 @@ fn a_session_is_chosen_exactly_where_one_is_opened() {
     let table = [
         (goto("B.md"), None),
         (result("done"), None),
-        (tag(Tag::Reset, "", "B.md"), Some(session(77))),
-        (tag(Tag::Call, "R.md", "B.md"), Some(session(77))),
-        (tag(Tag::Function, "R.md", "B.md"), Some(session(77))),
-        (tag(Tag::Fork, "N.md", "B.md"), Some(session(77))),
+        (tag(TagName::Reset, "", "B.md"), Some(session(77))),
+        (tag(TagName::Call, "R.md", "B.md"), Some(session(77))),
+        (tag(TagName::Function, "R.md", "B.md"), Some(session(77))),
+        (tag(TagName::Fork, "N.md", "B.md"), Some(session(77))),
     ];
     for (transition, opens) in table {
         match one(&Scene::begin(), accepted(transition.clone())) {
@@ -148,15 +151,15 @@ fn a_session_is_chosen_exactly_where_one_is_opened() {
 #[test]
 fn a_session_that_is_ready_is_taken_only_without_history() {
     let table = [
-        (tag(Tag::Reset, "", "B.md"), session(88)),
-        (tag(Tag::Call, "R.md", "B.md"), session(77)),
-        (tag(Tag::Function, "R.md", "B.md"), session(88)),
-        (tag(Tag::Fork, "N.md", "B.md"), session(88)),
+        (tag(TagName::Reset, "", "B.md"), session(88)),
+        (tag(TagName::Call, "R.md", "B.md"), session(77)),
+        (tag(TagName::Function, "R.md", "B.md"), session(88)),
+        (tag(TagName::Fork, "N.md", "B.md"), session(88)),
     ];
     for (transition, opened) in table {
         let scene = Scene::begin();
         let report = report(&scene, accepted(transition.clone()));
-        let chosen = Chosen { ready: Some(session(88)), ..chosen() };
+        let chosen = NondeterministicInputs { ready: Some(session(88)), ..chosen() };
         let events = decide(&scene.run, &report, chosen);
         assert_eq!(events[0].opens(), Some(&opened), "{transition}");
     }
@@ -177,7 +180,7 @@ fn three_reminders_then_the_agent_fails() {
         scene.happens(event);
     }
     let failure = agent_failed(&scene, violated(Some("end with a tag")));
-    assert_eq!(failure.cause, Cause::Protocol);
+    assert_eq!(failure.cause, FailureCause::Protocol);
     assert_eq!(
         failure.error,
         "in A.md: the reply has no transition tag (still so after 3 reminders)"
@@ -201,16 +204,16 @@ fn reminders_and_restarts_do_not_use_each_other_up() {
     for _ in 0..3 {
         scene.happens(one(&scene, violated(Some("end with a tag"))));
     }
-    assert!(turn_failed(&scene, Cause::Crash).counts);
+    assert!(turn_failed(&scene, FailureCause::Crash).counts);
     assert!(scene.agent("main").restarts.is_empty());
-    scene.happens(one(&scene, failed_by(Cause::Crash)));
+    scene.happens(one(&scene, failed_by(FailureCause::Crash)));
     assert_eq!(scene.agent("main").reminders, 3);
 }
 
 #[test]
 fn without_a_policy_a_violation_ends_the_agent_and_says_how_to_have_it_reminded() {
     let failure = agent_failed(&Scene::begin(), violated(None));
-    assert_eq!(failure.cause, Cause::Protocol);
+    assert_eq!(failure.cause, FailureCause::Protocol);
     assert_eq!(
         failure.error,
         "in A.md: the reply has no transition tag; list allowed_transitions in the frontmatter of A.md and the agent is reminded of them"
@@ -222,13 +225,13 @@ fn without_a_policy_a_violation_ends_the_agent_and_says_how_to_have_it_reminded(
 fn what_is_run_again_and_how() {
     let soon = Some(NOW.plus(1000));
     let table = [
-        (Cause::Crash, true, soon, true),
-        (Cause::Timeout, true, soon, true),
-        (Cause::Stall, true, soon, true),
-        (Cause::Throttle, false, soon, true),
-        (Cause::Panic, true, soon, false),
-        (Cause::Interrupted, false, None, true),
-        (Cause::Lost, false, None, true),
+        (FailureCause::Crash, true, soon, true),
+        (FailureCause::Timeout, true, soon, true),
+        (FailureCause::Stall, true, soon, true),
+        (FailureCause::Throttle, false, soon, true),
+        (FailureCause::Panic, true, soon, false),
+        (FailureCause::Interrupted, false, None, true),
+        (FailureCause::Lost, false, None, true),
     ];
     for (cause, counts, not_before, new_session) in table {
         let scene = Scene::begin();
@@ -245,7 +248,7 @@ fn a_panic_goes_on_with_the_same_turn_in_the_same_session() {
     let mut scene = Scene::begin();
     scene.take("main", goto("B.md"));
     let (turn, before) = (scene.turn("main"), scene.agent("main").session.clone());
-    scene.happens(one(&scene, failed_by(Cause::Panic)));
+    scene.happens(one(&scene, failed_by(FailureCause::Panic)));
     assert_eq!((scene.turn("main"), &scene.agent("main").session), (turn, &before));
 }
 
@@ -253,7 +256,7 @@ fn a_panic_goes_on_with_the_same_turn_in_the_same_session() {
 fn interrupted_and_lost_turns_are_run_again_however_often() {
     let mut scene = Scene::begin();
     for round in 0..20 {
-        let cause = if round % 2 == 0 { Cause::Interrupted } else { Cause::Lost };
+        let cause = if round % 2 == 0 { FailureCause::Interrupted } else { FailureCause::Lost };
         scene.happens(one(&scene, failed_by(cause)));
     }
     let main = scene.agent("main");
@@ -263,7 +266,9 @@ fn interrupted_and_lost_turns_are_run_again_however_often() {
 
 #[test]
 fn the_fourth_crash_within_the_period_ends_the_agent() {
-    for cause in [Cause::Crash, Cause::Timeout, Cause::Stall, Cause::Panic] {
+    for cause in
+        [FailureCause::Crash, FailureCause::Timeout, FailureCause::Stall, FailureCause::Panic]
+    {
         let mut scene = Scene::begin();
         for _ in 0..3 {
             scene.happens(one(&scene, failed_by(cause)));
@@ -276,7 +281,12 @@ fn the_fourth_crash_within_the_period_ends_the_agent() {
 
 #[test]
 fn what_would_fail_again_ends_the_agent_at_once() {
-    for cause in [Cause::Rejected, Cause::Output, Cause::Protocol, Cause::Workflow] {
+    for cause in [
+        FailureCause::Rejected,
+        FailureCause::Output,
+        FailureCause::Protocol,
+        FailureCause::Workflow,
+    ] {
         let failure = agent_failed(&Scene::begin(), failed_by(cause));
         assert_eq!((failure.cause, failure.error.as_str()), (cause, "in A.md: it said no"));
     }
@@ -285,9 +295,12 @@ fn what_would_fail_again_ends_the_agent_at_once() {
 #[test]
 fn what_keeps_every_agent_from_working_pauses_the_run_and_costs_no_restart() {
     let table = [
-        (Cause::Authentication, Pause::Authentication { message: "it said no".into() }),
-        (Cause::Unavailable, Pause::Unavailable { message: "it said no".into() }),
-        (Cause::Storage, Pause::Storage { message: "it said no".into() }),
+        (
+            FailureCause::Authentication,
+            PauseReason::Authentication { message: "it said no".into() },
+        ),
+        (FailureCause::Unavailable, PauseReason::Unavailable { message: "it said no".into() }),
+        (FailureCause::Storage, PauseReason::Storage { message: "it said no".into() }),
     ];
     for (cause, pause) in table {
         let mut scene = Scene::begin();
@@ -298,7 +311,7 @@ fn what_keeps_every_agent_from_working_pauses_the_run_and_costs_no_restart() {
         assert_eq!(*paused, Event::RunPaused { pause: pause.clone() });
         let effects: Vec<Effect> = events.into_iter().flat_map(|e| scene.happens(e)).collect();
         assert_eq!(effects, [Effect::Proceed(agent_id("main")), Effect::Hold]);
-        assert_eq!((scene.run.status, scene.run.pause.clone()), (Status::Paused, Some(pause)));
+        assert_eq!((scene.run.status, scene.run.pause.clone()), (RunStatus::Paused, Some(pause)));
     }
 }
 
@@ -309,16 +322,16 @@ fn a_report_that_comes_late_or_twice_or_from_nobody_decides_nothing() {
         accepted(result("done")),
         violated(Some("end with a tag")),
         violated(None),
-        failed_by(Cause::Crash),
-        failed_by(Cause::Authentication),
-        failed_by(Cause::Output),
+        failed_by(FailureCause::Crash),
+        failed_by(FailureCause::Authentication),
+        failed_by(FailureCause::Output),
     ];
     for judgement in verdicts {
         let mut scene = Scene::begin();
         let early = report(&scene, judgement.clone());
         scene.take("main", goto("B.md"));
         let due = report(&scene, judgement);
-        let other = |agent: &str, step, turn| Report {
+        let other = |agent: &str, step, turn| TurnReport {
             turn: TurnId { agent: agent_id(agent), step, turn },
             ..due.clone()
         };

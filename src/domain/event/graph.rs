@@ -9,14 +9,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::domain::agent::Birth;
-use crate::domain::graph::{Change, Cursor, NodeName, Task, Visit};
+use crate::domain::agent::AgentSpec;
+use crate::domain::graph::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::question::{Answer, Question};
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::turn::TurnId;
-use crate::domain::usage::Usage;
+use crate::domain::usage::UsageByModel;
 
 /// An agent walked over nodes of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,29 +28,29 @@ pub struct GraphWalked {
     pub state: StateName,
     /// With what it began, if this is its beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entered: Option<Box<Entered>>,
+    pub entered: Option<Box<GraphEntry>>,
     /// The checksum of the graph it goes on with, if that has been changed on purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migrated: Option<Arc<str>>,
     /// The nodes that were executed, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub visits: Vec<Visit>,
+    pub visits: Vec<NodeExecution>,
     /// What they changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
+    pub changes: Vec<GraphStateChange>,
     /// What people are shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shown: Vec<String>,
     /// The node that is next, or in the middle of which it stands.
     pub node: NodeName,
     /// How far it has come in that node.
-    #[serde(default, skip_serializing_if = "Cursor::is_at_start")]
-    pub cursor: Cursor,
+    #[serde(default, skip_serializing_if = "NodeCursor::is_at_start")]
+    pub cursor: NodeCursor,
     /// What comes next.
-    pub due: Due,
+    pub due: NextAction,
     /// The Claude turn whose result this takes in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paid: Option<Box<Paid>>,
+    pub paid: Option<Box<TurnCost>>,
     /// The session that is opened, for the turn or the agent that is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<SessionId>,
@@ -58,7 +58,7 @@ pub struct GraphWalked {
 
 /// With what an agent enters a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Entered {
+pub struct GraphEntry {
     /// The graph's name.
     pub workflow_name: String,
     /// The graph's version.
@@ -72,19 +72,19 @@ pub struct Entered {
 /// What comes next in a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Due {
+pub enum NextAction {
     /// Further nodes.
     Walk,
     /// An operation that changes the world, by its type.
     Operation(String),
     /// A Claude turn.
-    Task(Box<Task>),
+    Task(Box<PromptTask>),
     /// A person's answer.
     Question(Box<Question>),
     /// A further agent is born.
     Agent {
         /// With what it begins.
-        birth: Box<Birth>,
+        birth: Box<AgentSpec>,
         /// Whether the graph goes on without waiting for it.
         background: bool,
     },
@@ -94,14 +94,14 @@ pub enum Due {
 
 /// What a Claude turn took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Paid {
+pub struct TurnCost {
     /// The name of its prompt.
     pub prompt: StateName,
     /// What it cost.
     pub cost_usd: Usd,
     /// What was taken of each model for that.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,

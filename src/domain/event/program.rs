@@ -10,14 +10,14 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::domain::agent::Birth;
+use crate::domain::agent::AgentSpec;
 use crate::domain::id::{Folder, MessageId, SessionId, StateName};
-use crate::domain::instance::{Answered, Asking, Definition, Stand};
+use crate::domain::instance::{ProgramPosition, ProgramSource, RequestStatus, RoleRequest};
 use crate::domain::money::Usd;
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::transition::Variables;
 use crate::domain::turn::TurnId;
-use crate::domain::usage::Usage;
+use crate::domain::usage::UsageByModel;
 
 /// An instance of a program begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,7 +54,7 @@ pub struct WorkflowAdvanced {
     /// The program's state it is in.
     pub state: Arc<str>,
     /// Whether it goes on.
-    pub status: Advance,
+    pub status: ProgramStatus,
     /// What it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub awaiting: Option<String>,
@@ -62,7 +62,7 @@ pub struct WorkflowAdvanced {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<u64>,
     /// How far it has come.
-    pub stand: Stand,
+    pub stand: ProgramPosition,
     /// What it took by a name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bound: BTreeMap<String, String>,
@@ -74,7 +74,7 @@ pub struct WorkflowAdvanced {
 /// Whether an instance goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Advance {
+pub enum ProgramStatus {
     /// It has something done for it.
     Running,
     /// It waits.
@@ -112,7 +112,7 @@ pub struct AgentRequested {
     pub handle: String,
     /// What is asked.
     #[serde(flatten)]
-    pub asking: Asking,
+    pub asking: RoleRequest,
     /// The session of the handle's agent, if it is born with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<SessionId>,
@@ -134,12 +134,12 @@ pub struct AgentResponded {
     /// The request's name.
     pub name: String,
     /// What came of it.
-    pub response: Answered,
+    pub response: RequestStatus,
     /// What it cost.
     pub cost_usd: Usd,
     /// What was taken of each model for that.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
@@ -166,10 +166,10 @@ pub struct RoleDelegated {
     /// The request's id.
     pub request: String,
     /// With what the agent begins.
-    pub birth: Box<Birth>,
+    pub birth: Box<AgentSpec>,
     /// Its session.
     pub opens: SessionId,
 }
 
 /// The text of a program, as it is carried out from now on.
-pub type WorkflowDefined = Definition;
+pub type WorkflowDefined = ProgramSource;

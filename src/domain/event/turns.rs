@@ -9,8 +9,8 @@ use crate::domain::money::Usd;
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
-use crate::domain::turn::{Cause, TurnId};
-use crate::domain::usage::Usage;
+use crate::domain::turn::{FailureCause, TurnId};
+use crate::domain::usage::UsageByModel;
 
 /// An agent asked for a transition, and a turn of its state's evaluator comes first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,8 +32,8 @@ pub struct TransitionProposed {
     /// What the turn cost.
     pub cost_usd: Usd,
     /// What it took of each model.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
@@ -80,8 +80,8 @@ pub struct TurnRejected {
     /// What the turn cost.
     pub cost_usd: Usd,
     /// What was taken of each model for that.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
@@ -101,7 +101,7 @@ pub struct TurnFailed {
     /// The state it ran in.
     pub state: StateName,
     /// The kind of failure.
-    pub cause: Cause,
+    pub cause: FailureCause,
     /// What happened.
     pub message: String,
     /// What it cost all the same.
@@ -110,8 +110,8 @@ pub struct TurnFailed {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
     /// What was taken of each model for that.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,
@@ -134,7 +134,7 @@ pub struct AgentFailed {
     /// The state it ran in.
     pub state: StateName,
     /// The kind of failure.
-    pub cause: Cause,
+    pub cause: FailureCause,
     /// What happened, and what to do about it.
     pub error: String,
     /// What the turn cost.
@@ -143,8 +143,8 @@ pub struct AgentFailed {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
     /// What was taken of each model for that.
-    #[serde(default, skip_serializing_if = "Usage::is_empty")]
-    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "UsageByModel::is_empty")]
+    pub usage: UsageByModel,
     /// The tools that were refused in it.
     #[serde(default, skip_serializing_if = "ToolRefusals::is_empty")]
     pub refused_tools: ToolRefusals,

@@ -12,25 +12,25 @@ use crate::domain::time::Timestamp;
 /// The facts a run has seen, by label and key.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Facts(BTreeMap<String, Label>);
+pub struct KnownFacts(BTreeMap<String, LabelIndex>);
 
 /// The facts of a label.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(from = "Keys")]
-struct Label {
-    keys: Keys,
-    order: Order,
-    values: BTreeMap<Arc<str>, Order>,
+#[serde(from = "FactsByKey")]
+struct LabelIndex {
+    keys: FactsByKey,
+    order: AssertionOrder,
+    values: BTreeMap<Arc<str>, AssertionOrder>,
 }
 
-type Keys = BTreeMap<Arc<str>, Held>;
+type FactsByKey = BTreeMap<Arc<str>, FactEntry>;
 
 /// Keys in the order in which their facts were asserted.
-type Order = BTreeSet<(u64, Arc<str>)>;
+type AssertionOrder = BTreeSet<(u64, Arc<str>)>;
 
 /// A fact without its names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Held {
+struct FactEntry {
     value: Arc<str>,
     seq: u64,
     source: String,
@@ -40,7 +40,7 @@ struct Held {
 
 /// Which fact is looked for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Sought<'text> {
+pub struct FactQuery<'text> {
     /// Its label.
     pub label: &'text str,
     /// Its key; any, if absent.
@@ -53,19 +53,19 @@ pub struct Sought<'text> {
     pub oldest: bool,
 }
 
-impl Facts {
+impl KnownFacts {
     /// The fact with a label and a key; without a key the one that was asserted last.
     #[must_use]
     pub fn get(&self, label: &str, key: Option<&str>) -> Option<Fact> {
-        self.find(Sought { label, key, ..Sought::default() })
+        self.find(FactQuery { label, key, ..FactQuery::default() })
     }
 
     /// The fact that is looked for; of several the one that was asserted last, or the oldest, if it is to
     /// be taken.
     #[must_use]
-    pub fn find(&self, sought: Sought<'_>) -> Option<Fact> {
+    pub fn find(&self, sought: FactQuery<'_>) -> Option<Fact> {
         let label = self.0.get(sought.label)?;
-        let fits = |held: &Held| {
+        let fits = |held: &FactEntry| {
             sought.value.is_none_or(|wanted| *wanted == *held.value)
                 && sought.by.is_none_or(|by| held.at <= by)
         };
@@ -116,7 +116,7 @@ impl Facts {
     pub(in crate::domain) fn change(&mut self, change: &FactChange) {
         match change {
             FactChange::Asserted(Fact { label, key, value, seq, source, at }) => {
-                let held = Held {
+                let held = FactEntry {
                     value: value.as_str().into(),
                     seq: *seq,
                     source: source.clone(),
@@ -136,8 +136,8 @@ impl Facts {
     }
 }
 
-impl Label {
-    fn put(&mut self, key: Arc<str>, held: Held) {
+impl LabelIndex {
+    fn put(&mut self, key: Arc<str>, held: FactEntry) {
         self.remove(&key);
         let place = (held.seq, Arc::clone(&key));
         self.values.entry(Arc::clone(&held.value)).or_default().insert(place.clone());
@@ -158,8 +158,8 @@ impl Label {
     }
 }
 
-impl From<Keys> for Label {
-    fn from(keys: Keys) -> Self {
+impl From<FactsByKey> for LabelIndex {
+    fn from(keys: FactsByKey) -> Self {
         let mut label = Self::default();
         for (key, held) in keys {
             label.put(key, held);
@@ -168,13 +168,13 @@ impl From<Keys> for Label {
     }
 }
 
-impl Serialize for Label {
+impl Serialize for LabelIndex {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.keys.serialize(serializer)
     }
 }
 
-impl Held {
+impl FactEntry {
     fn named(&self, label: &str, key: &str) -> Fact {
         Fact {
             label: label.to_owned(),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_last_assertion_wins_until_it_is_retracted() {
-        let mut facts = Facts::default();
+        let mut facts = KnownFacts::default();
         let first = FactChange::Asserted(fact("k", "1", 1));
         assert!(facts.is_news(&first));
         facts.change(&first);
@@ -213,12 +213,15 @@ mod tests {
         facts.change(&FactChange::Asserted(fact("other", "3", 3)));
         assert_eq!(facts.get("a/b", Some("k")), Some(fact("k", "2", 2)));
         assert_eq!(facts.get("a/b", None), Some(fact("other", "3", 3)), "any: the latest");
-        let sought = Sought { label: "a/b", ..Sought::default() };
+        let sought = FactQuery { label: "a/b", ..FactQuery::default() };
         let find = |sought| facts.find(sought);
-        assert_eq!(find(Sought { value: Some("2"), ..sought }), Some(fact("k", "2", 2)));
-        assert_eq!(find(Sought { oldest: true, ..sought }), Some(fact("k", "2", 2)));
-        assert_eq!(find(Sought { by: Some(Timestamp(2500)), ..sought }), Some(fact("k", "2", 2)));
-        assert_eq!(find(Sought { by: Some(Timestamp(1500)), ..sought }), None);
+        assert_eq!(find(FactQuery { value: Some("2"), ..sought }), Some(fact("k", "2", 2)));
+        assert_eq!(find(FactQuery { oldest: true, ..sought }), Some(fact("k", "2", 2)));
+        assert_eq!(
+            find(FactQuery { by: Some(Timestamp(2500)), ..sought }),
+            Some(fact("k", "2", 2))
+        );
+        assert_eq!(find(FactQuery { by: Some(Timestamp(1500)), ..sought }), None);
         assert_eq!(facts.get("a/c", None), None);
         for key in ["k", "other"] {
             let change = FactChange::Retracted { label: "a/b".into(), key: key.into() };
@@ -231,16 +234,16 @@ mod tests {
 
     #[test]
     fn what_is_read_again_is_found_as_before() {
-        let mut facts = Facts::default();
+        let mut facts = KnownFacts::default();
         for (key, value, seq) in [("b", "1", 1), ("a", "1", 2), ("c", "2", 3), ("b", "2", 4)] {
             facts.change(&FactChange::Asserted(fact(key, value, seq)));
         }
         let text = serde_json::to_string(&facts).expect("written");
-        let again: Facts = serde_json::from_str(&text).expect("read");
+        let again: KnownFacts = serde_json::from_str(&text).expect("read");
         assert_eq!(again, facts);
-        let sought = Sought { label: "a/b", value: Some("2"), ..Sought::default() };
+        let sought = FactQuery { label: "a/b", value: Some("2"), ..FactQuery::default() };
         assert_eq!(again.find(sought), Some(fact("b", "2", 4)));
-        assert_eq!(again.find(Sought { oldest: true, ..sought }), Some(fact("c", "2", 3)));
-        assert_eq!(again.find(Sought { value: Some("1"), ..sought }), Some(fact("a", "1", 2)));
+        assert_eq!(again.find(FactQuery { oldest: true, ..sought }), Some(fact("c", "2", 3)));
+        assert_eq!(again.find(FactQuery { value: Some("1"), ..sought }), Some(fact("a", "1", 2)));
     }
 }

@@ -9,8 +9,8 @@ use crate::domain::apply::tests::scene::{
 };
 use crate::domain::event::{AgentFailed, TurnRejected};
 use crate::domain::refusal::ToolRefusals;
-use crate::domain::transition::Tag;
-use crate::domain::usage::Usage;
+use crate::domain::transition::TagName;
+use crate::domain::usage::UsageByModel;
 
 /// The session of each turn, and whether that has ended.
 type Turns = Vec<(String, bool)>;
@@ -18,12 +18,12 @@ type Turns = Vec<(String, bool)>;
 /// A scene whose records an agent's history sees.
 struct Seen {
     scene: Scene,
-    history: History,
+    history: AgentHistory,
 }
 
 impl Seen {
     fn of(agent: &str) -> Self {
-        Self { scene: Scene::begin(), history: History::of(agent_id(agent)) }
+        Self { scene: Scene::begin(), history: AgentHistory::of(agent_id(agent)) }
     }
 
     fn happens(&mut self, event: Event) {
@@ -36,7 +36,7 @@ impl Seen {
     /// The steps: number, state, and the sessions of its turns with whether each has ended.
     fn steps(&self) -> Vec<(u64, String, Turns)> {
         let steps = self.history.clone().steps(&self.scene.run);
-        let turn = |turn: &Turn| (turn.session.to_string(), turn.end.is_some());
+        let turn = |turn: &HistoryTurn| (turn.session.to_string(), turn.end.is_some());
         steps
             .iter()
             .map(|step| {
@@ -62,7 +62,7 @@ fn a_step_has_its_turns_in_their_sessions() {
         violation: String::new(),
         reminder: reminder.clone(),
         cost_usd: Usd::from_dollars(CENT),
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         message: None,
@@ -87,7 +87,7 @@ fn a_step_has_its_turns_in_their_sessions() {
 #[test]
 fn a_child_begins_at_its_birth_and_a_sibling_is_nobody() {
     let mut seen = Seen::of("main.1");
-    let fork = seen.scene.step("main", tag(Tag::Fork, "N.md", "W.md"));
+    let fork = seen.scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
     seen.happens(Event::StepFinished(fork));
     let other = seen.scene.step("main", goto("B.md"));
     seen.happens(Event::StepFinished(other));
@@ -100,13 +100,13 @@ fn a_child_begins_at_its_birth_and_a_sibling_is_nobody() {
 #[test]
 fn who_ends_with_the_run_is_told_by_whom_and_what_it_cost_later() {
     let mut seen = Seen::of("main");
-    let fork = seen.scene.step("main", tag(Tag::Fork, "N.md", "W.md"));
+    let fork = seen.scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
     seen.happens(Event::StepFinished(fork));
     let turn = seen.scene.turn("main");
     let failure = AgentFailed { ends_run: true, ..seen.scene.end_badly("main.1") };
     seen.happens(Event::AgentFailed(failure));
     let cost_usd = Usd::from_dollars(0.5);
-    let (usage, refused_tools) = (Usage::default(), ToolRefusals::default());
+    let (usage, refused_tools) = (UsageByModel::default(), ToolRefusals::default());
     seen.happens(Event::CostCounted { turn, cost_usd, estimated: false, usage, refused_tools });
     let steps = seen.history.steps(&seen.scene.run);
     let ends: Vec<_> = steps[1].turns.iter().filter_map(|turn| turn.end.as_ref()).collect();
@@ -123,7 +123,7 @@ proptest! {
         let ended = run.finished.iter().map(|agent| (agent.id.clone(), agent.cost_usd));
         let live = run.agents.values().map(|agent| (agent.id.clone(), agent.cost_usd));
         for (agent, cost) in ended.chain(live) {
-            let mut history = History::of(agent.clone());
+            let mut history = AgentHistory::of(agent.clone());
             for (before, record) in &journal.records {
                 if let Some(before) = before {
                     history.see(before, record);

@@ -11,7 +11,7 @@ use crate::domain::event::{
     AgentFailed, Record, StepFinished, TransitionProposed, TurnFailed, TurnRejected,
 };
 use crate::domain::time::Timestamp;
-use crate::domain::transition::Tag;
+use crate::domain::transition::TagName;
 
 /// Lets events happen to a run, and counts them.
 fn ledger(scene: &mut Scene, events: impl IntoIterator<Item = Event>) -> Ledger {
@@ -28,15 +28,15 @@ fn used(model: &str, output_tokens: u64, dollars: f64) -> (String, ModelUse) {
     (model.to_owned(), ModelUse { output_tokens, cost_usd, ..ModelUse::default() })
 }
 
-fn dollars(line: &Line) -> String {
+fn dollars(line: &LedgerLine) -> String {
     line.used.cost_usd.to_string()
 }
 
 #[test]
 fn each_turn_is_counted_where_it_ran() {
     let mut scene = Scene::begin();
-    let mut step = scene.step("main", tag(Tag::Fork, "N.md", "W.md"));
-    step.usage = Usage::from_iter([used("opus", 10, 0.004), used("haiku", 5, 0.006)]);
+    let mut step = scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
+    step.usage = UsageByModel::from_iter([used("opus", 10, 0.004), used("haiku", 5, 0.006)]);
     let mut book = ledger(&mut scene, [Event::StepFinished(step)]);
     let more = [
         Event::StepFinished(scene.step("main", goto("B.md"))),
@@ -75,13 +75,13 @@ fn a_reminder_is_a_turn_that_was_paid_for() {
         violation: "no tag".to_owned(),
         reminder: "end with a tag".to_owned(),
         cost_usd: Usd::from_dollars(CENT),
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         message: None,
     };
     let book = ledger(&mut scene, [Event::TurnRejected(rejected)]);
-    let Line { turns, failed, reminders, .. } = book.total;
+    let LedgerLine { turns, failed, reminders, .. } = book.total;
     assert_eq!((turns, failed, reminders, dollars(&book.total).as_str()), (1, 0, 1, "$0.01"));
 }
 
@@ -97,7 +97,7 @@ fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
         output: String::new(),
         evaluator: state("CHECK.md"),
         cost_usd: Usd::from_dollars(CENT),
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         session_id: first.session_id.clone(),
@@ -125,11 +125,11 @@ fn an_evaluators_turn_is_counted_under_its_own_prompt_and_no_turn_under_none() {
 fn what_may_have_cost_something_unseen_is_counted_apart() {
     let mut scene = Scene::begin();
     for (cause, turns, untold) in [
-        (Cause::Crash, 1, 1),
-        (Cause::Lost, 1, 1),
-        (Cause::Throttle, 1, 0),
-        (Cause::Unavailable, 0, 0),
-        (Cause::Panic, 1, 0),
+        (FailureCause::Crash, 1, 1),
+        (FailureCause::Lost, 1, 1),
+        (FailureCause::Throttle, 1, 0),
+        (FailureCause::Unavailable, 0, 0),
+        (FailureCause::Panic, 1, 0),
     ] {
         let failure = TurnFailed { cause, cost_usd: Usd::ZERO, ..scene.failure("main") };
         let book = ledger(&mut scene, [Event::TurnFailed(failure)]);
@@ -140,19 +140,19 @@ fn what_may_have_cost_something_unseen_is_counted_apart() {
 #[test]
 fn what_comes_after_the_end_is_counted_in_the_state_it_was_spent_in() {
     let mut scene = Scene::begin();
-    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+    scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
     let late = scene.turn("main");
     let failure = AgentFailed { ends_run: true, ..scene.end_badly("main.1") };
     let counted = Event::CostCounted {
         turn: late,
         cost_usd: Usd::from_dollars(CENT),
         estimated: true,
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
     };
     let book = ledger(&mut scene, [Event::AgentFailed(failure), counted]);
     assert_eq!(dollars(&book.states[&state("N.md")]), "$0.01");
-    let Line { turns, failed, untold, estimated, .. } = book.total;
+    let LedgerLine { turns, failed, untold, estimated, .. } = book.total;
     assert_eq!((turns, failed, untold), (2, 2, 1));
     assert_eq!((dollars(&book.total).as_str(), estimated), ("$0.02", Usd::from_dollars(CENT)));
 }
@@ -168,7 +168,7 @@ proptest! {
             }
         }
         let total = journal.run.total_cost_usd;
-        let sum = |lines: &mut dyn Iterator<Item = &Line>| {
+        let sum = |lines: &mut dyn Iterator<Item = &LedgerLine>| {
             lines.fold(Usd::ZERO, |sum, line| sum.saturating_add(line.used.cost_usd))
         };
         prop_assert_eq!(book.total.used.cost_usd, total);

@@ -2,24 +2,24 @@
 
 use super::*;
 
-fn tag(tag: Tag, attributes: &[(&str, &str)], body: &str) -> Transition {
+fn tag(tag: TagName, attributes: &[(&str, &str)], body: &str) -> Transition {
     let owned = attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Transition::from_parts(tag, owned, body).expect("a transition")
 }
 
 fn goto(target: &str) -> Transition {
-    tag(Tag::Goto, &[], target)
+    tag(TagName::Goto, &[], target)
 }
 
-fn reply(tags: &[Transition]) -> Reading {
-    Reading { tags: tags.iter().cloned().map(Ok).collect(), ..Reading::default() }
+fn reply(tags: &[Transition]) -> ReplyTags {
+    ReplyTags { tags: tags.iter().cloned().map(Ok).collect(), ..ReplyTags::default() }
 }
 
 #[test]
 fn exactly_one_tag_is_needed() {
-    let open = Policy::default();
+    let open = TransitionPolicy::default();
     assert!(open.judge(reply(&[goto("A.md")])).is_ok());
-    assert!(matches!(open.judge(reply(&[])), Err(Violation::NoTag { .. })));
+    assert!(matches!(open.judge(reply(&[])), Err(ProtocolViolation::NoTag { .. })));
     let several = open.judge(reply(&[goto("A.md"), goto("B.md")])).expect_err("two tags");
     assert_eq!(
         several.to_string(),
@@ -29,74 +29,91 @@ fn exactly_one_tag_is_needed() {
 
 #[test]
 fn matching_is_strict_on_structure_and_free_on_unnamed_variables() {
-    let call = tag(Tag::Call, &[("return", "S.md")], "R.md");
-    let policy = Policy {
-        allowed: vec![call.clone(), tag(Tag::Fork, &[("next", "N.md"), ("kind", "a")], "W.md")],
-        ..Policy::default()
+    let call = tag(TagName::Call, &[("return", "S.md")], "R.md");
+    let policy = TransitionPolicy {
+        allowed: vec![call.clone(), tag(TagName::Fork, &[("next", "N.md"), ("kind", "a")], "W.md")],
+        ..TransitionPolicy::default()
     };
     let accepts = |asked: &Transition| policy.judge(reply(std::slice::from_ref(asked))).is_ok();
     assert!(accepts(&call));
-    assert!(accepts(&tag(Tag::Call, &[("return", "S.md"), ("extra", "1")], "R.md")));
-    assert!(!accepts(&tag(Tag::Call, &[("return", "T.md")], "R.md")));
-    assert!(!accepts(&tag(Tag::Function, &[("return", "S.md")], "R.md")));
-    assert!(accepts(&tag(Tag::Fork, &[("next", "N.md"), ("kind", "a"), ("item", "1")], "W.md")));
-    assert!(!accepts(&tag(Tag::Fork, &[("next", "N.md"), ("kind", "b")], "W.md")));
-    assert!(!accepts(&tag(Tag::Fork, &[("next", "N.md")], "W.md")));
+    assert!(accepts(&tag(TagName::Call, &[("return", "S.md"), ("extra", "1")], "R.md")));
+    assert!(!accepts(&tag(TagName::Call, &[("return", "T.md")], "R.md")));
+    assert!(!accepts(&tag(TagName::Function, &[("return", "S.md")], "R.md")));
+    assert!(accepts(&tag(
+        TagName::Fork,
+        &[("next", "N.md"), ("kind", "a"), ("item", "1")],
+        "W.md"
+    )));
+    assert!(!accepts(&tag(TagName::Fork, &[("next", "N.md"), ("kind", "b")], "W.md")));
+    assert!(!accepts(&tag(TagName::Fork, &[("next", "N.md")], "W.md")));
 }
 
 #[test]
 fn a_single_way_may_be_left_unsaid() {
-    let policy = Policy { allowed: vec![goto("NEXT.md")], ..Policy::default() };
+    let policy = TransitionPolicy { allowed: vec![goto("NEXT.md")], ..TransitionPolicy::default() };
     let implied = policy.judge(reply(&[])).expect("implied");
-    assert_eq!(implied, Accepted { transition: goto("NEXT.md"), implicit: true, overruled: None });
+    assert_eq!(
+        implied,
+        AcceptedTransition { transition: goto("NEXT.md"), implicit: true, overruled: None }
+    );
     assert!(!policy.judge(reply(&[goto("NEXT.md")])).expect("said").implicit);
     assert!(policy.judge(reply(&[goto("OTHER.md")])).is_err());
 }
 
 #[test]
 fn a_result_is_never_implied() {
-    let policy = Policy { allowed: vec![tag(Tag::Result, &[], "")], ..Policy::default() };
-    assert!(matches!(policy.judge(reply(&[])), Err(Violation::NoTag { .. })));
-    assert!(policy.judge(reply(&[tag(Tag::Result, &[], "anything")])).is_ok());
-    let two = Policy { allowed: vec![goto("A.md"), goto("B.md")], ..Policy::default() };
+    let policy = TransitionPolicy {
+        allowed: vec![tag(TagName::Result, &[], "")],
+        ..TransitionPolicy::default()
+    };
+    assert!(matches!(policy.judge(reply(&[])), Err(ProtocolViolation::NoTag { .. })));
+    assert!(policy.judge(reply(&[tag(TagName::Result, &[], "anything")])).is_ok());
+    let two = TransitionPolicy {
+        allowed: vec![goto("A.md"), goto("B.md")],
+        ..TransitionPolicy::default()
+    };
     assert!(two.judge(reply(&[])).is_err());
 }
 
 #[test]
 fn a_question_is_never_implied_and_leads_nowhere_else() {
     let ask = |late: &[(&str, &str)], text: &str| {
-        tag(Tag::Ask, &[&[("next", "N.md")], late].concat(), text)
+        tag(TagName::Ask, &[&[("next", "N.md")], late].concat(), text)
     };
     let late = |hours, state| [("timeout", hours), ("timeout_next", state)];
-    let policy = Policy { allowed: vec![ask(&late("1h", "L.md"), "…")], ..Policy::default() };
+    let policy = TransitionPolicy {
+        allowed: vec![ask(&late("1h", "L.md"), "…")],
+        ..TransitionPolicy::default()
+    };
     assert!(policy.judge(reply(&[])).is_err(), "nobody knows what would be asked");
     assert!(policy.allows(&ask(&late("60m", "L.md"), "Which?")));
     assert!(!policy.allows(&ask(&late("2h", "L.md"), "Which?")));
     assert!(!policy.allows(&ask(&[], "Which?")));
     assert!(!policy.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
-    let without = Policy { allowed: vec![ask(&[], "…")], ..Policy::default() };
+    let without =
+        TransitionPolicy { allowed: vec![ask(&[], "…")], ..TransitionPolicy::default() };
     assert!(without.allows(&ask(&[], "Which?")));
     assert!(!without.allows(&ask(&late("1h", "OTHER.md"), "Which?")));
 }
 
 #[test]
 fn forks_beyond_those_that_are_read_are_not_left_out() {
-    let many = Policy { many_forks: true, ..Policy::default() };
-    let forks = vec![tag(Tag::Fork, &[("next", "N.md")], "W.md"); 2];
+    let many = TransitionPolicy { many_forks: true, ..TransitionPolicy::default() };
+    let forks = vec![tag(TagName::Fork, &[("next", "N.md")], "W.md"); 2];
     assert!(many.judge(reply(&forks)).is_ok());
-    let cut = Reading { cut: true, ..reply(&forks) };
+    let cut = ReplyTags { cut: true, ..reply(&forks) };
     assert_eq!(
         many.judge(cut.clone()).expect_err("cut").to_string(),
         "the reply has too many transition tags, and only 2 of them were read; fork fewer in one reply, or all with one tag and a list of them, such as each=\"items.json\""
     );
-    let several = Policy::default().judge(cut).expect_err("cut");
-    assert!(matches!(several, Violation::SeveralTags { .. }));
+    let several = TransitionPolicy::default().judge(cut).expect_err("cut");
+    assert!(matches!(several, ProtocolViolation::SeveralTags { .. }));
 }
 
 #[test]
 fn near_misses_are_named() {
     let near_misses = vec!["an unclosed <goto>".into()];
-    let reading = Reading { near_misses, ..Reading::default() };
-    let violation = Policy::default().judge(reading).expect_err("no tag");
+    let reading = ReplyTags { near_misses, ..ReplyTags::default() };
+    let violation = TransitionPolicy::default().judge(reading).expect_err("no tag");
     assert_eq!(violation.to_string(), "the reply has no transition tag; found an unclosed <goto>");
 }

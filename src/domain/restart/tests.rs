@@ -1,52 +1,56 @@
 //! The reactions as tables: each cause under each policy, with restarts left and with none.
 
 use super::*;
-use crate::domain::agent::Birth;
+use crate::domain::agent::AgentSpec;
 use crate::domain::id::{AgentId, SessionId, StateName};
-use crate::domain::supervision::Ratio;
+use crate::domain::supervision::FixedPoint;
 
 const NOW: Timestamp = Timestamp(1_000_000);
 
 fn agent(restarts: &[u64]) -> Agent {
     let state = StateName::parse("A.md").expect("a state");
-    let birth = Birth::plain(state);
+    let birth = AgentSpec::plain(state);
     let mut agent = Agent::born(AgentId::main(), birth, SessionId::new("s"), NOW);
     agent.restarts = restarts.iter().map(|&ago| Timestamp(NOW.0 - ago)).collect();
     agent
 }
 
-fn under(supervision: &Supervision) -> Circumstances<'_> {
-    Circumstances { supervision, on_limit: OnLimit::Wait, now: NOW, chance: 0.5 }
+fn under(supervision: &SupervisionPolicy) -> RestartContext<'_> {
+    RestartContext { supervision, on_limit: OnLimit::Wait, now: NOW, chance: 0.5 }
 }
 
-fn after(cause: Cause, restarts: &[u64]) -> Reaction {
-    react(&agent(restarts), &Failure::new(cause, "m"), under(&Supervision::default()))
+fn after(cause: FailureCause, restarts: &[u64]) -> RestartDecision {
+    react(&agent(restarts), &TurnFailure::new(cause, "m"), under(&SupervisionPolicy::default()))
 }
 
 /// The reaction to each cause under each policy, with restarts left and with none.
 #[test]
 fn each_cause_has_its_reaction_under_each_policy() {
-    let counted = Reaction::Again { not_before: Some(NOW.plus(1000)), counts: true };
-    let exhausted = Reaction::Exhausted {
+    let counted = RestartDecision::Again { not_before: Some(NOW.plus(1000)), counts: true };
+    let exhausted = RestartDecision::Exhausted {
         because: "restarted 3 times within 10m".into(),
-        then: Exhausted::FailAgent,
+        then: OnExhausted::FailAgent,
     };
-    for restart in Restart::ALL.map(|(_, restart)| restart) {
-        let supervision = Supervision { restart, ..Supervision::default() };
-        for cause in Cause::ALL {
+    for restart in RestartPolicy::ALL.map(|(_, restart)| restart) {
+        let supervision = SupervisionPolicy { restart, ..SupervisionPolicy::default() };
+        for cause in FailureCause::ALL {
             let reaction = |restarts: &[u64]| {
-                react(&agent(restarts), &Failure::new(cause, "m"), under(&supervision))
+                react(&agent(restarts), &TurnFailure::new(cause, "m"), under(&supervision))
             };
             let (fresh, spent) = (reaction(&[]), reaction(&[10, 20, 30]));
             let expected = match cause {
-                Cause::Crash | Cause::Timeout | Cause::Stall | Cause::Panic | Cause::Uncertain => {
-                    if restart == Restart::Temporary {
-                        (Reaction::GiveUp, Reaction::GiveUp)
+                FailureCause::Crash
+                | FailureCause::Timeout
+                | FailureCause::Stall
+                | FailureCause::Panic
+                | FailureCause::Uncertain => {
+                    if restart == RestartPolicy::Temporary {
+                        (RestartDecision::GiveUp, RestartDecision::GiveUp)
                     } else {
                         (counted.clone(), exhausted.clone())
                     }
                 }
-                Cause::Budget => (counted.clone(), exhausted.clone()),
+                FailureCause::Budget => (counted.clone(), exhausted.clone()),
                 _ => (after(cause, &[]), after(cause, &[])),
             };
             assert_eq!((fresh, spent), expected, "{cause} under {restart:?}");
@@ -56,22 +60,25 @@ fn each_cause_has_its_reaction_under_each_policy() {
 
 #[test]
 fn what_is_nobodys_failure_does_not_count() {
-    let free = Reaction::Again { not_before: None, counts: false };
-    let throttled = Reaction::Again { not_before: Some(NOW.plus(1000)), counts: false };
-    let pause = |pause| Reaction::Pause(pause);
+    let free = RestartDecision::Again { not_before: None, counts: false };
+    let throttled = RestartDecision::Again { not_before: Some(NOW.plus(1000)), counts: false };
+    let pause = |pause| RestartDecision::Pause(pause);
     let message = || "m".to_owned();
     let table = [
-        (Cause::Interrupted, free.clone()),
-        (Cause::Lost, free),
-        (Cause::Throttle, throttled),
-        (Cause::UsageLimit, Reaction::AwaitLimit { until: NOW.plus(UNKNOWN_RESET_MS + 30_000) }),
-        (Cause::Rejected, Reaction::GiveUp),
-        (Cause::Output, Reaction::GiveUp),
-        (Cause::Protocol, Reaction::GiveUp),
-        (Cause::Workflow, Reaction::GiveUp),
-        (Cause::Storage, pause(Pause::Storage { message: message() })),
-        (Cause::Authentication, pause(Pause::Authentication { message: message() })),
-        (Cause::Unavailable, pause(Pause::Unavailable { message: message() })),
+        (FailureCause::Interrupted, free.clone()),
+        (FailureCause::Lost, free),
+        (FailureCause::Throttle, throttled),
+        (
+            FailureCause::UsageLimit,
+            RestartDecision::AwaitLimit { until: NOW.plus(UNKNOWN_RESET_MS + 30_000) },
+        ),
+        (FailureCause::Rejected, RestartDecision::GiveUp),
+        (FailureCause::Output, RestartDecision::GiveUp),
+        (FailureCause::Protocol, RestartDecision::GiveUp),
+        (FailureCause::Workflow, RestartDecision::GiveUp),
+        (FailureCause::Storage, pause(PauseReason::Storage { message: message() })),
+        (FailureCause::Authentication, pause(PauseReason::Authentication { message: message() })),
+        (FailureCause::Unavailable, pause(PauseReason::Unavailable { message: message() })),
     ];
     for (cause, reaction) in table {
         assert_eq!(after(cause, &[10, 20, 30]), reaction, "{cause}");
@@ -80,37 +87,40 @@ fn what_is_nobodys_failure_does_not_count() {
 
 #[test]
 fn the_policy_says_what_follows_the_last_restart() {
-    for then in Exhausted::ALL.map(|(_, then)| then) {
-        let supervision =
-            Supervision { on_exhausted: then, max_restarts: 0, ..Supervision::default() };
+    for then in OnExhausted::ALL.map(|(_, then)| then) {
+        let supervision = SupervisionPolicy {
+            on_exhausted: then,
+            max_restarts: 0,
+            ..SupervisionPolicy::default()
+        };
         assert_eq!(
-            react(&agent(&[]), &Failure::new(Cause::Crash, "m"), under(&supervision)),
-            Reaction::Exhausted { because: "restarts are switched off".into(), then }
+            react(&agent(&[]), &TurnFailure::new(FailureCause::Crash, "m"), under(&supervision)),
+            RestartDecision::Exhausted { because: "restarts are switched off".into(), then }
         );
     }
 }
 
 #[test]
 fn the_run_says_what_a_usage_limit_means() {
-    let supervision = Supervision::default();
+    let supervision = SupervisionPolicy::default();
     let resets = Some(NOW.plus(20_000));
-    let failure = Failure { resets, ..Failure::new(Cause::UsageLimit, "m") };
+    let failure = TurnFailure { resets, ..TurnFailure::new(FailureCause::UsageLimit, "m") };
     let reaction =
-        |on_limit| react(&agent(&[]), &failure, Circumstances { on_limit, ..under(&supervision) });
-    assert_eq!(reaction(OnLimit::Wait), Reaction::AwaitLimit { until: NOW.plus(21_000) });
+        |on_limit| react(&agent(&[]), &failure, RestartContext { on_limit, ..under(&supervision) });
+    assert_eq!(reaction(OnLimit::Wait), RestartDecision::AwaitLimit { until: NOW.plus(21_000) });
     assert_eq!(
         reaction(OnLimit::Pause),
-        Reaction::Pause(Pause::UsageLimit { resets, message: "m".into() })
+        RestartDecision::Pause(PauseReason::UsageLimit { resets, message: "m".into() })
     );
-    assert_eq!(reaction(OnLimit::Fail), Reaction::GiveUp);
+    assert_eq!(reaction(OnLimit::Fail), RestartDecision::GiveUp);
 }
 
 #[test]
 fn the_wait_at_a_limit_ends_after_its_reset_and_is_spread_by_a_minute_at_the_most() {
-    let supervision = Supervision::default();
+    let supervision = SupervisionPolicy::default();
     for (ahead, most) in [(1, 1000), (20_000, 2000), (7_200_000, 60_000)] {
         for chance in [0.0, 1.0] {
-            let around = Circumstances { chance, ..under(&supervision) };
+            let around = RestartContext { chance, ..under(&supervision) };
             let until = after_reset(Some(NOW.plus(ahead)), around);
             assert!(until.since(NOW) >= ahead && until.since(NOW) <= ahead + most);
         }
@@ -122,30 +132,36 @@ fn the_wait_at_a_limit_ends_after_its_reset_and_is_spread_by_a_minute_at_the_mos
 
 #[test]
 fn waits_grow_by_their_factor() {
-    let wait = |restarts: &[u64]| match after(Cause::Crash, restarts) {
-        Reaction::Again { not_before: Some(at), .. } => at.since(NOW),
+    let wait = |restarts: &[u64]| match after(FailureCause::Crash, restarts) {
+        RestartDecision::Again { not_before: Some(at), .. } => at.since(NOW),
         other => panic!("{other:?}"),
     };
     assert_eq!((wait(&[]), wait(&[10]), wait(&[10, 20])), (1000, 2000, 4000));
-    let slower = Supervision { backoff_factor: Ratio::thousandths(1500), ..Supervision::default() };
+    let slower = SupervisionPolicy {
+        backoff_factor: FixedPoint::thousandths(1500),
+        ..SupervisionPolicy::default()
+    };
     assert_eq!(backoff(&slower, 2, 0.5), 2250);
     let throttled = Agent { throttles: 3, ..agent(&[]) };
-    let again =
-        react(&throttled, &Failure::new(Cause::Throttle, "m"), under(&Supervision::default()));
-    assert_eq!(again, Reaction::Again { not_before: Some(NOW.plus(8000)), counts: false });
+    let again = react(
+        &throttled,
+        &TurnFailure::new(FailureCause::Throttle, "m"),
+        under(&SupervisionPolicy::default()),
+    );
+    assert_eq!(again, RestartDecision::Again { not_before: Some(NOW.plus(8000)), counts: false });
 }
 
 #[test]
 fn old_restarts_are_forgotten() {
     assert!(matches!(
-        after(Cause::Crash, &[600_000, 10, 20]),
-        Reaction::Again { counts: true, .. }
+        after(FailureCause::Crash, &[600_000, 10, 20]),
+        RestartDecision::Again { counts: true, .. }
     ));
 }
 
 #[test]
 fn a_wait_never_exceeds_its_maximum_by_more_than_the_jitter() {
-    let supervision = Supervision { max_restarts: 100, ..Supervision::default() };
+    let supervision = SupervisionPolicy { max_restarts: 100, ..SupervisionPolicy::default() };
     for earlier in (0..100).chain([usize::MAX]) {
         assert!(backoff(&supervision, earlier, 1.0) <= supervision.backoff_max_ms * 6 / 5);
         assert!(backoff(&supervision, earlier, 0.0) >= supervision.backoff_min_ms * 4 / 5);

@@ -22,7 +22,7 @@ const ITEM: &str = "item";
 
 /// A list, and under which name an agent sees its entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Each {
+pub struct ForkList {
     /// A file below the directory of the agent that forks, or the list itself as JSON.
     #[serde(rename = "each")]
     pub list: String,
@@ -33,12 +33,12 @@ pub struct Each {
 
 /// One `<fork>` tag: what is born of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Forked {
+pub struct ForkTag {
     /// The state the new agent is born in.
     pub target: StateName,
     /// The list that has an entry for each of several agents.
     #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
-    pub each: Option<Box<Each>>,
+    pub each: Option<Box<ForkList>>,
     /// The directory the new agent works in, below that of its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<Box<str>>,
@@ -55,7 +55,7 @@ fn is_item(name: &str) -> bool {
     name == ITEM
 }
 
-impl Each {
+impl ForkList {
     /// Whether it is the list itself.
     #[must_use]
     pub fn is_inline(&self) -> bool {
@@ -64,7 +64,7 @@ impl Each {
 }
 
 /// The list of a fork, taken out of its attributes.
-pub(super) fn each(variables: &mut Variables) -> Result<Option<Box<Each>>, InvalidTransition> {
+pub(super) fn each(variables: &mut Variables) -> Result<Option<Box<ForkList>>, InvalidTransition> {
     let Some(list) = variables.remove("each") else { return Ok(None) };
     let list = list.trim().to_owned();
     if list.is_empty() {
@@ -80,7 +80,7 @@ pub(super) fn each(variables: &mut Variables) -> Result<Option<Box<Each>>, Inval
         let why = format!("as=\"{name}\" is no name for a placeholder; write as=\"item\"");
         return Err(InvalidTransition::Fork(why));
     }
-    Ok(Some(Box::new(Each { list, name })))
+    Ok(Some(Box::new(ForkList { list, name })))
 }
 
 /// Whether a prompt can have a placeholder of that name.
@@ -106,9 +106,9 @@ pub(super) fn directory(variables: &mut Variables) -> Result<Option<Box<str>>, I
 impl Transition {
     /// What is forked, tag by tag.
     #[must_use]
-    pub fn forked(&self) -> Vec<Forked> {
+    pub fn forked(&self) -> Vec<ForkTag> {
         let Self::Fork { target, each, cwd, variables, also, .. } = self else { return Vec::new() };
-        let first = Forked {
+        let first = ForkTag {
             target: target.clone(),
             each: each.clone(),
             cwd: cwd.clone(),
@@ -151,9 +151,9 @@ pub(super) fn shown(transition: &Transition, f: &mut fmt::Formatter<'_>) -> fmt:
     Ok(())
 }
 
-fn one(forked: &Forked, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn one(forked: &ForkTag, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "<fork next=\"{next}\"")?;
-    if let Some(Each { list, name }) = forked.each.as_deref() {
+    if let Some(ForkList { list, name }) = forked.each.as_deref() {
         write!(f, " each=\"{}\"", escape_attribute(list))?;
         if !is_item(name) {
             write!(f, " as=\"{name}\"")?;
@@ -171,12 +171,12 @@ fn one(forked: &Forked, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::transition::Tag;
+    use crate::domain::transition::TagName;
 
     fn fork(attributes: &[(&str, &str)], body: &str) -> Result<Transition, InvalidTransition> {
         let owned =
             attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Transition::from_parts(Tag::Fork, owned, body)
+        Transition::from_parts(TagName::Fork, owned, body)
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         let attributes = [("next", "N.md"), ("each", "a.json"), ("cwd", "./x/y"), ("kind", "k")];
         let whole = fork(&attributes, "W.md").expect("a fork");
         let [forked] = whole.forked().try_into().expect("one tag");
-        let each = Each { list: "a.json".to_owned(), name: "item".to_owned() };
+        let each = ForkList { list: "a.json".to_owned(), name: "item".to_owned() };
         assert_eq!(forked.each, Some(Box::new(each)));
         assert_eq!(forked.cwd.as_deref(), Some("x/y"));
         assert_eq!(forked.variables.keys().collect::<Vec<_>>(), ["kind"]);
@@ -239,7 +239,7 @@ mod tests {
             "<fork next=\"N.md\" item=\"a\">W.md</fork> <fork next=\"N.md\" item=\"b\">W.md</fork>"
         );
         assert_eq!(Transition::together(&[to("N.md", "a"), to("M.md", "b")]), None);
-        let goto = Transition::from_parts(Tag::Goto, [], "N.md").expect("a goto");
+        let goto = Transition::from_parts(TagName::Goto, [], "N.md").expect("a goto");
         assert_eq!(Transition::together(&[to("N.md", "a"), goto]), None);
     }
 }

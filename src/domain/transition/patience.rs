@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{InvalidTransition, Tag, Variables};
+use super::{InvalidTransition, TagName, Variables};
 use crate::domain::id::StateName;
 use crate::domain::time::millis;
 
 /// How long an answer is waited for, and what follows then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Patience {
+pub struct AskTimeout {
     /// So long, in milliseconds.
     pub timeout_ms: u64,
     /// The state that is entered if no answer came.
@@ -17,7 +17,7 @@ pub struct Patience {
 }
 
 /// How long an `<ask>` waits, taken out of its attributes.
-pub(super) fn of(variables: &mut Variables) -> Result<Option<Patience>, InvalidTransition> {
+pub(super) fn of(variables: &mut Variables) -> Result<Option<AskTimeout>, InvalidTransition> {
     let half = |missing, given| {
         InvalidTransition::Patience(format!(
             "{given} needs {missing} beside it, and the other way round"
@@ -31,8 +31,8 @@ pub(super) fn of(variables: &mut Variables) -> Result<Option<Patience>, InvalidT
             let timeout_ms = millis(&timeout)
                 .map_err(|why| InvalidTransition::Patience(format!("timeout: {why}")))?;
             let timeout_next = StateName::parse(&next)
-                .map_err(|error| InvalidTransition::Target { tag: Tag::Ask, error })?;
-            Ok(Some(Patience { timeout_ms, timeout_next }))
+                .map_err(|error| InvalidTransition::Target { tag: TagName::Ask, error })?;
+            Ok(Some(AskTimeout { timeout_ms, timeout_next }))
         }
     }
 }

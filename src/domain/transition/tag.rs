@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "each is explained at `Transition`")]
-pub enum Tag {
+pub enum TagName {
     Goto,
     Reset,
     Call,
@@ -18,7 +18,7 @@ pub enum Tag {
     Result,
 }
 
-impl Tag {
+impl TagName {
     /// All tags, in the order in which they are shown.
     pub const ALL: [Self; 7] =
         [Self::Goto, Self::Reset, Self::Call, Self::Function, Self::Fork, Self::Ask, Self::Result];
@@ -54,7 +54,7 @@ impl Tag {
     }
 }
 
-impl fmt::Display for Tag {
+impl fmt::Display for TagName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

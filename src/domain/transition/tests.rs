@@ -2,23 +2,24 @@
 
 use super::*;
 
-fn make(tag: Tag, attributes: &[(&str, &str)], body: &str) -> Result<Transition, String> {
+fn make(tag: TagName, attributes: &[(&str, &str)], body: &str) -> Result<Transition, String> {
     let owned = attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     Transition::from_parts(tag, owned, body).map_err(|error| error.to_string())
 }
 
 #[test]
 fn attributes_are_structure_or_variables() {
-    let fork = make(Tag::Fork, &[("item", "a b"), ("next", "N.md")], " W.md\n").expect("a fork");
+    let fork =
+        make(TagName::Fork, &[("item", "a b"), ("next", "N.md")], " W.md\n").expect("a fork");
     assert_eq!(fork.to_string(), "<fork next=\"N.md\" item=\"a b\">W.md</fork>");
     assert_eq!(fork.variables().len(), 1);
-    let call = make(Tag::Call, &[("return", "R.md")], "C.md").expect("a call");
+    let call = make(TagName::Call, &[("return", "R.md")], "C.md").expect("a call");
     assert_eq!(call.continuation().map(StateName::as_str), Some("R.md"));
 }
 
 #[test]
 fn a_payload_is_passed_as_it_stands() {
-    let result = make(Tag::Result, &[], "  two\nlines ").expect("a result");
+    let result = make(TagName::Result, &[], "  two\nlines ").expect("a result");
     assert_eq!(
         result,
         Transition::Result {
@@ -34,22 +35,27 @@ fn what_is_missing_or_out_of_place_is_named() {
     let message = |tag, attributes: &[(&str, &str)], body| {
         make(tag, attributes, body).expect_err("not a transition")
     };
-    assert_eq!(message(Tag::Call, &[], "C.md"), "<call> needs the attribute return=\"FILE.md\"");
     assert_eq!(
-        message(Tag::Goto, &[("next", "N.md")], "C.md"),
+        message(TagName::Call, &[], "C.md"),
+        "<call> needs the attribute return=\"FILE.md\""
+    );
+    assert_eq!(
+        message(TagName::Goto, &[("next", "N.md")], "C.md"),
         "<goto> does not take the attribute `next`"
     );
     assert_eq!(
-        message(Tag::Goto, &[("a", "1"), ("a", "2")], "C.md"),
+        message(TagName::Goto, &[("a", "1"), ("a", "2")], "C.md"),
         "<goto> has the attribute `a` twice"
     );
-    assert!(message(Tag::Goto, &[], "../x.md").contains("`../x.md` is not a file of the workflow"));
-    assert!(message(Tag::Fork, &[("next", "a/b")], "C.md").contains("`/`"));
+    assert!(
+        message(TagName::Goto, &[], "../x.md").contains("`../x.md` is not a file of the workflow")
+    );
+    assert!(message(TagName::Fork, &[("next", "a/b")], "C.md").contains("`/`"));
 }
 
 #[test]
 fn json_has_the_tag_and_its_attributes() {
-    let call = make(Tag::Call, &[("return", "R.md"), ("x", "1")], "C.md").expect("a call");
+    let call = make(TagName::Call, &[("return", "R.md"), ("x", "1")], "C.md").expect("a call");
     let json = serde_json::to_string(&call).expect("JSON");
     assert_eq!(json, r#"{"tag":"call","target":"C.md","return":"R.md","variables":{"x":"1"}}"#);
     assert_eq!(serde_json::from_str::<Transition>(&json).expect("reads back"), call);

@@ -8,13 +8,13 @@ use crate::domain::id::AgentId;
 
 /// Agents by their parents.
 #[derive(Debug, Clone, Default)]
-pub struct Branches {
+pub struct AgentHierarchy {
     parents: Vec<Option<usize>>,
     children: Vec<Vec<usize>>,
     roots: Vec<usize>,
 }
 
-impl Branches {
+impl AgentHierarchy {
     /// Of a list of agents; siblings in the order of their birth.
     #[must_use]
     pub fn of<'id>(ids: impl ExactSizeIterator<Item = &'id AgentId> + Clone) -> Self {

@@ -14,14 +14,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::branches::Branches;
+use super::branches::AgentHierarchy;
 use crate::domain::id::{AgentId, StateName};
 
 /// More than so many are many.
 pub const MANY: usize = 12;
 
 /// What folding asks about an agent, which is a place in a list.
-pub trait Look {
+pub trait FoldSource {
     /// Its id.
     fn id(&self, place: usize) -> &AgentId;
 
@@ -39,43 +39,43 @@ pub trait Look {
 
 /// How a tree is folded.
 #[derive(Debug, Clone, Copy)]
-pub struct Folding<'opened> {
+pub struct FoldOptions<'opened> {
     /// A family of more than so many is one row.
     pub many: usize,
     /// What stands below this depth is cut off.
     pub deepest: usize,
     /// The families that are shown one by one.
-    pub opened: Option<&'opened HashSet<Family>>,
+    pub opened: Option<&'opened HashSet<FamilyKey>>,
 }
 
 /// What makes a family one, whoever belongs to it now: the agent it descends from, and the states in which
 /// those began that lead from there to its members, and they themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Family {
+pub struct FamilyKey {
     ancestor: Option<AgentId>,
     began: Vec<Option<StateName>>,
 }
 
 /// A row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct TreeRow {
     /// How far it is indented.
     pub depth: usize,
     /// Whose it is.
-    pub of: Of,
+    pub of: RowSubject,
     /// Whether what stands below it is cut off.
     pub cut: bool,
 }
 
 /// Whose a row is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Of {
+pub enum RowSubject {
     /// An agent's.
     One(usize),
     /// A family's.
     Many {
         /// Which one.
-        family: Family,
+        family: FamilyKey,
         /// Its members, by rank.
         members: Vec<usize>,
         /// Whether all of them are shown below.
@@ -83,12 +83,12 @@ pub enum Of {
     },
 }
 
-impl Folding<'_> {
+impl FoldOptions<'_> {
     /// Every agent in a row of its own.
     pub const NONE: Self = Self { many: usize::MAX, deepest: usize::MAX, opened: None };
 }
 
-impl Of {
+impl RowSubject {
     /// Who is in it.
     #[must_use]
     pub fn members(&self) -> &[usize] {
@@ -101,52 +101,59 @@ impl Of {
 
 /// The rows from top to bottom.
 #[must_use]
-pub fn rows(branches: &Branches, look: &impl Look, folding: Folding<'_>) -> Vec<Row> {
-    let fold = Fold { branches, look, folding };
-    let roots = fold.families(branches.roots().to_vec(), Family::default);
-    let mut due: Vec<(usize, Of)> = roots.into_iter().rev().map(|of| (0, of)).collect();
+pub fn rows(
+    branches: &AgentHierarchy,
+    look: &impl FoldSource,
+    folding: FoldOptions<'_>,
+) -> Vec<TreeRow> {
+    let fold = TreeFold { branches, look, folding };
+    let roots = fold.families(branches.roots().to_vec(), FamilyKey::default);
+    let mut due: Vec<(usize, RowSubject)> = roots.into_iter().rev().map(|of| (0, of)).collect();
     let mut rows = Vec::new();
     while let Some((depth, of)) = due.pop() {
         let (below, cut) = fold.below(&of, depth);
         due.extend(below.into_iter().rev().map(|of| (depth + 1, of)));
-        rows.push(Row { depth, of, cut });
+        rows.push(TreeRow { depth, of, cut });
     }
     rows
 }
 
-struct Fold<'tree, L> {
-    branches: &'tree Branches,
+struct TreeFold<'tree, L> {
+    branches: &'tree AgentHierarchy,
     look: &'tree L,
-    folding: Folding<'tree>,
+    folding: FoldOptions<'tree>,
 }
 
-impl<L: Look> Fold<'_, L> {
+impl<L: FoldSource> TreeFold<'_, L> {
     /// What stands below a row, and whether that is not all of it.
-    fn below(&self, of: &Of, depth: usize) -> (Vec<Of>, bool) {
+    fn below(&self, of: &RowSubject, depth: usize) -> (Vec<RowSubject>, bool) {
         if depth >= self.folding.deepest {
             return self.below_the_cut(of, depth);
         }
         let below = match of {
-            Of::One(place) => {
+            RowSubject::One(place) => {
                 let place = *place;
-                let own = || Family { ancestor: Some(self.look.id(place).clone()), began: vec![] };
+                let own =
+                    || FamilyKey { ancestor: Some(self.look.id(place).clone()), began: vec![] };
                 self.families(self.branches.children(place).to_vec(), own)
             }
-            Of::Many { members, open: true, .. } => members.iter().copied().map(Of::One).collect(),
-            Of::Many { family, members, open: false } => {
+            RowSubject::Many { members, open: true, .. } => {
+                members.iter().copied().map(RowSubject::One).collect()
+            }
+            RowSubject::Many { family, members, open: false } => {
                 let shown = self.standing_out(members);
                 let alone: HashSet<usize> = shown.iter().copied().collect();
                 let others = members.iter().filter(|place| !alone.contains(place));
                 let forked = others.flat_map(|&place| self.branches.children(place));
                 let forked = self.families(forked.copied().collect(), || family.clone());
-                shown.into_iter().map(Of::One).chain(forked).collect()
+                shown.into_iter().map(RowSubject::One).chain(forked).collect()
             }
         };
         (below, false)
     }
 
     /// Of the row at which a tree is cut off, all below that stand out; those have nothing below them.
-    fn below_the_cut(&self, of: &Of, depth: usize) -> (Vec<Of>, bool) {
+    fn below_the_cut(&self, of: &RowSubject, depth: usize) -> (Vec<RowSubject>, bool) {
         if depth > self.folding.deepest {
             return (Vec::new(), false);
         }
@@ -154,7 +161,7 @@ impl<L: Look> Fold<'_, L> {
         let all = self.branches.below(members);
         let cut = all.len() > members.len();
         let others = all.into_iter().filter(|place| members != [*place]).collect::<Vec<_>>();
-        (self.standing_out(&others).into_iter().map(Of::One).collect(), cut)
+        (self.standing_out(&others).into_iter().map(RowSubject::One).collect(), cut)
     }
 
     /// The first of each kind that stand out.
@@ -174,10 +181,10 @@ impl<L: Look> Fold<'_, L> {
     }
 
     /// Siblings by families, those that are small one by one; `trunk` tells where they descend from.
-    fn families(&self, mut siblings: Vec<usize>, trunk: impl Fn() -> Family) -> Vec<Of> {
+    fn families(&self, mut siblings: Vec<usize>, trunk: impl Fn() -> FamilyKey) -> Vec<RowSubject> {
         siblings.sort_by_key(|&place| self.look.rank(place));
         if siblings.len() <= self.folding.many {
-            return siblings.into_iter().map(Of::One).collect();
+            return siblings.into_iter().map(RowSubject::One).collect();
         }
         let mut families: HashMap<Option<&StateName>, Vec<usize>> = HashMap::new();
         for &place in &siblings {
@@ -188,13 +195,13 @@ impl<L: Look> Fold<'_, L> {
         for place in siblings {
             let began = self.look.began(place);
             match families.get_mut(&began) {
-                None => rows.push(Of::One(place)),
+                None => rows.push(RowSubject::One(place)),
                 Some(members) if members.is_empty() => {}
                 Some(members) => {
                     let mut family = trunk();
                     family.began.push(began.cloned());
                     let open = self.folding.opened.is_some_and(|opened| opened.contains(&family));
-                    rows.push(Of::Many { family, members: std::mem::take(members), open });
+                    rows.push(RowSubject::Many { family, members: std::mem::take(members), open });
                 }
             }
         }

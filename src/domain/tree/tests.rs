@@ -8,13 +8,13 @@ use super::*;
 use crate::domain::apply::tests::plausible::{Journal, pushes};
 use crate::domain::apply::tests::scene::{Scene, goto, result, state, tag};
 use crate::domain::event::Event;
-use crate::domain::run::Ending;
-use crate::domain::transition::Tag;
+use crate::domain::run::AgentEnding;
+use crate::domain::transition::TagName;
 
 /// Of the agents of a tree those stand out that have failed.
-struct Failures<'tree, 'run>(&'tree Tree<'run>);
+struct Failures<'tree, 'run>(&'tree AgentTree<'run>);
 
-impl Look for Failures<'_, '_> {
+impl FoldSource for Failures<'_, '_> {
     fn id(&self, place: usize) -> &AgentId {
         self.0.nodes()[place].id
     }
@@ -28,17 +28,17 @@ impl Look for Failures<'_, '_> {
     }
 }
 
-fn has_failed(node: &Node<'_>) -> bool {
-    matches!(node.member, Member::Ended(Finished { ending: Ending::Error(_), .. }))
+fn has_failed(node: &AgentNode<'_>) -> bool {
+    matches!(node.member, TreeMember::Ended(FinishedAgent { ending: AgentEnding::Error(_), .. }))
 }
 
 fn fork(scene: &mut Scene, parent: &str) {
-    scene.take(parent, tag(Tag::Fork, "N.md", "W.md"));
+    scene.take(parent, tag(TagName::Fork, "N.md", "W.md"));
 }
 
 /// The folded rows as text: the first id, how many there are, and whether more is below.
-fn shown(tree: &Tree<'_>) -> Vec<String> {
-    let text = |row: &Row| {
+fn shown(tree: &AgentTree<'_>) -> Vec<String> {
+    let text = |row: &TreeRow| {
         let members = row.of.members();
         let many = if members.len() > 1 { format!(" ×{}", members.len()) } else { String::new() };
         let cut = if row.cut { " …" } else { "" };
@@ -47,11 +47,11 @@ fn shown(tree: &Tree<'_>) -> Vec<String> {
     tree.folded(&Failures(tree)).iter().map(text).collect()
 }
 
-fn ended(id: AgentId) -> Finished {
-    Finished {
+fn ended(id: AgentId) -> FinishedAgent {
+    FinishedAgent {
         id,
         state: Some(state("W.md")),
-        ending: Ending::Result(String::new()),
+        ending: AgentEnding::Result(String::new()),
         structured: false,
         cause: None,
         cost_usd: Usd::from_dollars(0.01),
@@ -77,7 +77,7 @@ fn the_tenth_child_comes_after_the_second() {
     let mut scene = Scene::begin();
     (0..11).for_each(|_| fork(&mut scene, "main"));
     fork(&mut scene, "main.2");
-    let tree = Tree::of(&scene.run);
+    let tree = AgentTree::of(&scene.run);
     let ids: Vec<&str> = tree.nodes().iter().map(|node| node.id.as_str()).collect();
     assert_eq!(ids[..5], ["main", "main.1", "main.2", "main.2.1", "main.3"]);
     assert_eq!(ids[11..], ["main.10", "main.11"]);
@@ -88,17 +88,17 @@ fn the_tenth_child_comes_after_the_second() {
 fn siblings_that_began_in_one_state_are_one_row_wherever_they_are_now() {
     let mut scene = Scene::begin();
     (0..20).for_each(|_| fork(&mut scene, "main"));
-    scene.take("main", tag(Tag::Fork, "N.md", "OTHER.md"));
+    scene.take("main", tag(TagName::Fork, "N.md", "OTHER.md"));
     for child in 3..=16 {
         scene.take(&format!("main.{child}"), result("done"));
     }
     scene.take("main.2", goto("B.md"));
     scene.happens(Event::AgentFailed(scene.end_badly("main.17")));
     fork(&mut scene, "main.1");
-    let tree = Tree::of(&scene.run);
+    let tree = AgentTree::of(&scene.run);
     assert_eq!(shown(&tree), ["main", ".main.1 ×20", "..main.17", "..main.1.1", ".main.21"]);
     assert_eq!(tree.rows().len(), 23);
-    let living = Tree::of_the_living(&scene.run);
+    let living = AgentTree::of_the_living(&scene.run);
     assert_eq!(living.nodes().len(), 8);
 }
 
@@ -109,7 +109,7 @@ fn the_families_of_a_family_are_folded_together() {
     for child in 1..=20 {
         (0..3).for_each(|_| fork(&mut scene, &format!("main.{child}")));
     }
-    assert_eq!(shown(&Tree::of(&scene.run)), ["main", ".main.1 ×20", "..main.1.1 ×60"]);
+    assert_eq!(shown(&AgentTree::of(&scene.run)), ["main", ".main.1 ×20", "..main.1.1 ×60"]);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_tree_in_which_all_have_two_children_is_folded_too() {
         }
         generation = generation.iter().flat_map(children).collect();
     }
-    let tree = Tree::of(&scene.run);
+    let tree = AgentTree::of(&scene.run);
     assert_eq!(tree.nodes().len(), 255);
     assert_eq!(shown(&tree).len(), 8);
 }
@@ -132,21 +132,21 @@ fn a_tree_in_which_all_have_two_children_is_folded_too() {
 #[test]
 fn a_chain_however_long_is_neither_a_stack_nor_a_screen() {
     let mut run = chain(3000);
-    run.finished[2000].ending = Ending::Error("lost".to_owned());
-    let tree = Tree::of(&run);
+    run.finished[2000].ending = AgentEnding::Error("lost".to_owned());
+    let tree = AgentTree::of(&run);
     assert_eq!(tree.nodes()[0].descendants, 2999);
     assert_eq!(tree.nodes()[0].total_cost, Usd::from_dollars(29.99));
     let rows = tree.folded(&Failures(&tree));
     assert_eq!(rows.len(), DEEPEST + 2);
     assert!(rows[DEEPEST].cut);
-    assert_eq!(rows[DEEPEST + 1].of, Of::One(2001), "who has failed far below is named");
+    assert_eq!(rows[DEEPEST + 1].of, RowSubject::One(2001), "who has failed far below is named");
 }
 
 #[test]
 fn an_agent_whose_parent_is_not_there_stands_for_itself() {
     let mut run = chain(4);
     run.finished.remove(0);
-    let tree = Tree::of(&run);
+    let tree = AgentTree::of(&run);
     assert_eq!(tree.nodes().len(), 3);
     assert_eq!(tree.branches.roots().len(), 2);
 }
@@ -155,7 +155,7 @@ proptest! {
     #[test]
     fn every_agent_is_there_once_after_its_parent(pushes in pushes(60)) {
         let run = Journal::of(&pushes).run;
-        let tree = Tree::of(&run);
+        let tree = AgentTree::of(&run);
         let mut seen = BTreeSet::new();
         for node in tree.nodes() {
             prop_assert!(node.depth == 0 || node.id.parent().is_some_and(|parent| seen.contains(parent)));
@@ -169,8 +169,8 @@ proptest! {
     #[test]
     fn folding_loses_nobody(pushes in pushes(60), many in 1usize..4, deepest in 0usize..4) {
         let run = Journal::of(&pushes).run;
-        let tree = Tree::of(&run);
-        let folding = Folding { many, deepest, opened: None };
+        let tree = AgentTree::of(&run);
+        let folding = FoldOptions { many, deepest, opened: None };
         let rows = rows(&tree.branches, &Failures(&tree), folding);
         let mut told = BTreeSet::new();
         for row in &rows {
@@ -180,7 +180,7 @@ proptest! {
         prop_assert_eq!(told.len(), tree.nodes().len());
         for (place, node) in tree.nodes().iter().enumerate().filter(|(_, node)| has_failed(node)) {
             let failed = tree.nodes().iter().filter(|node| has_failed(node)).count();
-            let alone = rows.iter().any(|row| row.of == Of::One(place));
+            let alone = rows.iter().any(|row| row.of == RowSubject::One(place));
             prop_assert!(alone || failed > MANY, "{} is overlooked", node.id);
         }
     }

@@ -1,6 +1,6 @@
 //! Arguments for Claude Code that a run was started with, as far as they bear on permissions.
 
-use crate::domain::settings::Permission;
+use crate::domain::settings::RunPermission;
 
 /// Flags for Claude Code of which the last counts, with the keys that set them.
 const REPLACEABLE_FLAGS: [(&str, &str); 4] = [
@@ -20,12 +20,12 @@ pub(super) fn replaceable_flags(arguments: &[String]) -> Vec<(&'static str, &'st
 }
 
 /// Returns the permission mode that arguments for Claude Code set, if they do.
-pub(super) fn mode_among(arguments: &[String]) -> Option<Permission> {
+pub(super) fn mode_among(arguments: &[String]) -> Option<RunPermission> {
     let mut mode = None;
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         if argument == "--dangerously-skip-permissions" {
-            return Some(Permission::SkipAll);
+            return Some(RunPermission::SkipAll);
         }
         if argument == "--permission-mode" {
             mode = rest.next().cloned();
@@ -33,5 +33,5 @@ pub(super) fn mode_among(arguments: &[String]) -> Option<Permission> {
             mode = Some(name.to_owned());
         }
     }
-    mode.map(Permission::Mode)
+    mode.map(RunPermission::Mode)
 }

@@ -7,7 +7,7 @@ use super::*;
 fn settings(mode: &str, tools: &[&str], trusts_workflow: bool) -> Settings {
     let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
     Settings {
-        permission: Permission::Mode(mode.to_owned()),
+        permission: RunPermission::Mode(mode.to_owned()),
         consent: StarterConsent { tools, trusts_workflow, widest_mode: None },
         ..Settings::default()
     }
@@ -34,7 +34,7 @@ fn permission_mode_above_that_of_the_run_widens() {
     assert!(keys(&ceiling("manual", &[]), json!({ "permission_mode": "default" })).is_empty());
     let unknown = keys(&ceiling("later", &[]), json!({ "permission_mode": "dontAsk" }));
     assert_eq!(unknown, ["permission_mode"], "a mode that nobody knows allows only plan");
-    let skips = Settings { permission: Permission::SkipAll, ..Settings::default() };
+    let skips = Settings { permission: RunPermission::SkipAll, ..Settings::default() };
     let all = json!({ "permission_mode": "bypassPermissions", "allowed_tools": ["Bash"] });
     assert!(keys(&PermissionCeiling::of(&skips), all).is_empty());
 }
@@ -46,7 +46,7 @@ fn mode_after_the_dashes_and_mode_of_the_manifest_count() {
     narrowed.claude_args = vec!["--permission-mode=plan".to_owned()];
     assert_eq!(keys(&PermissionCeiling::of(&narrowed), wanted.clone()), ["permission_mode"]);
     let mut own = settings("plan", &[], false);
-    own.consent.widest_mode = Some(Permission::default());
+    own.consent.widest_mode = Some(RunPermission::default());
     assert!(keys(&PermissionCeiling::of(&own), wanted).is_empty());
 }
 
@@ -186,12 +186,12 @@ fn the_mode_after_two_dashes_is_the_one_of_the_processes() {
         claude_args: vec!["--permission-mode".to_owned(), "plan".to_owned()],
         ..settings("acceptEdits", &[], false)
     };
-    assert_eq!(effective_permission(&given), Permission::Mode("plan".to_owned()));
+    assert_eq!(effective_permission(&given), RunPermission::Mode("plan".to_owned()));
 }
 
 #[test]
 fn variable_that_is_passed_has_to_be_set_also_where_all_is_allowed() {
-    let skips = Settings { permission: Permission::SkipAll, ..Settings::default() };
+    let skips = Settings { permission: RunPermission::SkipAll, ..Settings::default() };
     let names = ["HOME".to_owned()].into();
     let ceiling = PermissionCeiling::of(&skips).with_inherited(names);
     let options = json!({ "env": { "HOME": "pass", "GONE": "pass", "PATH": { "set": "x" } } });
@@ -202,7 +202,7 @@ fn variable_that_is_passed_has_to_be_set_also_where_all_is_allowed() {
 
 #[test]
 fn mode_that_asks_nothing_allows_all_that_a_state_can_say() {
-    let mode = Permission::Mode("bypassPermissions".to_owned());
+    let mode = RunPermission::Mode("bypassPermissions".to_owned());
     let open = PermissionCeiling::of(&Settings { permission: mode, ..Settings::default() });
     assert!(keys(&open, json!({ "allowed_tools": ["Bash"], "agents": { "a": {} } })).is_empty());
 }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::picture::{Drawing, Edge, EdgeKind, Node, NodeKind};
+use super::picture::{DrawingEdge, DrawingNode, EdgeKind, NodeKind, WorkflowDrawing};
 
 /// Writes a picture as a directed graph.
 #[must_use]
-pub fn write(drawing: &Drawing) -> String {
+pub fn write(drawing: &WorkflowDrawing) -> String {
     let mut text = format!("digraph {} {{\n", quoted(&drawing.title));
     text.push_str("    graph [bgcolor=transparent, rankdir=TB]\n");
     text.push_str("    node [fontname=\"sans-serif\", fontsize=12, color=\"#64748b\", style=filled, fillcolor=\"#f1f5f9\"]\n");
@@ -30,7 +30,7 @@ pub fn write(drawing: &Drawing) -> String {
     text
 }
 
-fn look(node: &Node) -> &'static str {
+fn look(node: &DrawingNode) -> &'static str {
     match node.kind {
         NodeKind::Start => "shape=circle, width=0.15, fixedsize=true, fillcolor=\"#64748b\"",
         NodeKind::End => "shape=doublecircle",
@@ -52,7 +52,7 @@ fn look(node: &Node) -> &'static str {
     }
 }
 
-fn style(edge: &Edge) -> impl Iterator<Item = &'static str> {
+fn style(edge: &DrawingEdge) -> impl Iterator<Item = &'static str> {
     let line = match edge.kind {
         _ if !edge.certain => Some("style=dashed"),
         EdgeKind::Consults => Some("style=dotted"),

@@ -5,13 +5,15 @@
 
 use std::collections::BTreeSet;
 
-use super::picture::{Drawing, Edge, EdgeKind, NodeKind};
+use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
 use crate::domain::id::StateName;
 use crate::domain::time::span;
-use crate::domain::transition::{ANY_LIST, Each, Tag, Transition};
+use crate::domain::transition::{ANY_LIST, ForkList, TagName, Transition};
 use crate::language::program::walk::started;
 use crate::language::prompt::joins::awaited;
-use crate::language::prompt::outline::{Origin, Outline, Program, Prompt, State, Way};
+use crate::language::prompt::outline::{
+    FolderProgram, FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
+};
 
 /// By what the beginning and the end are known; no file has such a name.
 const START: &str = "/start";
@@ -19,8 +21,8 @@ const END: &str = "/end";
 
 /// Draws a folder.
 #[must_use]
-pub fn draw(outline: &Outline, title: &str) -> Drawing {
-    let mut drawing = Drawing { title: title.to_owned(), ..Drawing::default() };
+pub fn draw(outline: &WorkflowMap, title: &str) -> WorkflowDrawing {
+    let mut drawing = WorkflowDrawing { title: title.to_owned(), ..WorkflowDrawing::default() };
     drawing.node(START, "", NodeKind::Start);
     for name in &outline.order {
         let kind = outline.states.get(name).map_or(NodeKind::Missing, kind);
@@ -28,7 +30,7 @@ pub fn draw(outline: &Outline, title: &str) -> Drawing {
         let label = join.map_or_else(|| name.to_string(), |join| format!("{name}\n{join}"));
         drawing.node(name.as_str(), &label, kind);
     }
-    let mut picture = Picture { outline, drawing };
+    let mut picture = FolderDrawingBuilder { outline, drawing };
     picture.edge(START, outline.entry.as_str(), "", EdgeKind::Goes, true);
     for (name, prompt) in outline.prompts() {
         picture.ways(name, prompt);
@@ -44,44 +46,44 @@ pub fn draw(outline: &Outline, title: &str) -> Drawing {
     picture.drawing
 }
 
-fn kind(state: &State) -> NodeKind {
+fn kind(state: &FolderState) -> NodeKind {
     match state {
-        State::Prompt(prompt) if prompt.is_open() => NodeKind::Open,
-        State::Prompt(prompt) if prompt.frontmatter.join.is_some() => NodeKind::Join,
-        State::Prompt(_) => NodeKind::State,
-        State::Graph(_) | State::Program(_) => NodeKind::Graph,
-        State::Unreadable(_) | State::Other => NodeKind::Missing,
+        FolderState::Prompt(prompt) if prompt.is_open() => NodeKind::Open,
+        FolderState::Prompt(prompt) if prompt.frontmatter.join.is_some() => NodeKind::Join,
+        FolderState::Prompt(_) => NodeKind::State,
+        FolderState::Graph(_) | FolderState::Program(_) => NodeKind::Graph,
+        FolderState::Unreadable(_) | FolderState::Other => NodeKind::Missing,
     }
 }
 
 /// For whom a state waits, and how long.
-fn join(state: &State) -> Option<String> {
+fn join(state: &FolderState) -> Option<String> {
     let join = state.prompt()?.frontmatter.join.as_ref()?;
     let within = join.timeout_ms.map(|timeout| format!(" within {}", span(timeout)));
     Some(format!("join {}{}", join.need, within.unwrap_or_default()))
 }
 
 /// One that forks several agents at once is told apart.
-fn forks(way: &Way, prompt: &Prompt) -> EdgeKind {
+fn forks(way: &TransitionEdge, prompt: &FolderPrompt) -> EdgeKind {
     let has_list = matches!(way.transition, Transition::Fork { each: Some(_), .. });
     let several = has_list || prompt.frontmatter.policy.many_forks;
     if several { EdgeKind::FansOut } else { EdgeKind::Forks }
 }
 
-struct Picture<'a> {
-    outline: &'a Outline,
-    drawing: Drawing,
+struct FolderDrawingBuilder<'a> {
+    outline: &'a WorkflowMap,
+    drawing: WorkflowDrawing,
 }
 
-impl<'a> Picture<'a> {
+impl<'a> FolderDrawingBuilder<'a> {
     fn edge(&mut self, from: &str, to: &str, label: &str, kind: EdgeKind, certain: bool) {
         if let (Some(from), Some(to)) = (self.drawing.find(from), self.drawing.find(to)) {
-            self.drawing.edge(Edge { from, to, label: label.to_owned(), kind, certain });
+            self.drawing.edge(DrawingEdge { from, to, label: label.to_owned(), kind, certain });
         }
     }
 
     /// All ways from a state but those that a result goes.
-    fn ways(&mut self, name: &StateName, prompt: &Prompt) {
+    fn ways(&mut self, name: &StateName, prompt: &FolderPrompt) {
         for (index, way) in prompt.ways.iter().enumerate() {
             let (kind, along) = match &way.transition {
                 Transition::Result { .. } => continue,
@@ -107,7 +109,7 @@ impl<'a> Picture<'a> {
     }
 
     /// The states that the text of a state without policy only speaks of.
-    fn mentions(&mut self, name: &StateName, prompt: &Prompt) {
+    fn mentions(&mut self, name: &StateName, prompt: &FolderPrompt) {
         if prompt.is_open() {
             let named: Vec<&StateName> =
                 prompt.ways.iter().flat_map(|way| way.transition.states()).collect();
@@ -123,7 +125,7 @@ impl<'a> Picture<'a> {
     fn started(&mut self) {
         let outline = self.outline;
         for (name, state) in &outline.states {
-            if let State::Program(Program { definition: Some(program), .. }) = state {
+            if let FolderState::Program(FolderProgram { definition: Some(program), .. }) = state {
                 for first in started(program) {
                     self.edge(name.as_str(), first.as_str(), "run-folder", EdgeKind::Forks, true);
                 }
@@ -173,7 +175,7 @@ impl<'a> Picture<'a> {
             let prompts =
                 reached.iter().filter_map(|name| self.outline.states.get(*name)?.prompt());
             let resets = prompts.flat_map(|prompt| &prompt.ways).filter_map(|way| {
-                way.transition.target().filter(|_| way.transition.tag() == Tag::Reset)
+                way.transition.target().filter(|_| way.transition.tag() == TagName::Reset)
             });
             let more: Vec<&StateName> = resets.filter(|to| !begun.contains(to)).collect();
             if more.is_empty() {
@@ -189,7 +191,7 @@ impl<'a> Picture<'a> {
         let outline = self.outline;
         let (mut born, mut joined) = (BTreeSet::new(), BTreeSet::new());
         for (join, agents) in awaited(outline) {
-            let prompt = outline.states.get(join).and_then(State::prompt);
+            let prompt = outline.states.get(join).and_then(FolderState::prompt);
             if prompt.is_none_or(|prompt| prompt.frontmatter.join.is_none()) {
                 continue;
             }
@@ -222,45 +224,46 @@ impl<'a> Picture<'a> {
     /// Whether a state gives a result, and whether that is certain.
     fn gives_result(&self, name: &StateName) -> Option<bool> {
         let state = self.outline.states.get(name)?;
-        let is_result = |way: &&Way| matches!(way.transition, Transition::Result { .. });
+        let is_result = |way: &&TransitionEdge| matches!(way.transition, Transition::Result { .. });
         match state {
-            State::Graph(_) | State::Program(_) => Some(true),
-            State::Prompt(prompt) => {
+            FolderState::Graph(_) | FolderState::Program(_) => Some(true),
+            FolderState::Prompt(prompt) => {
                 let ways = prompt.ways.iter().filter(is_result);
-                ways.map(Way::is_certain).reduce(|one, other| one || other)
+                ways.map(TransitionEdge::is_certain).reduce(|one, other| one || other)
             }
-            State::Unreadable(_) | State::Other => None,
+            FolderState::Unreadable(_) | FolderState::Other => None,
         }
     }
 }
 
 /// The tag, with the list and the variables that a policy asks for.
-fn label(way: &Way, kind: EdgeKind) -> String {
+fn label(way: &TransitionEdge, kind: EdgeKind) -> String {
     match way.origin {
-        Origin::Failure => return "too many failed".to_owned(),
-        Origin::Timeout => return "not in time".to_owned(),
-        Origin::Policy | Origin::Evaluator | Origin::Text => {}
+        TransitionOrigin::Failure => return "too many failed".to_owned(),
+        TransitionOrigin::Timeout => return "not in time".to_owned(),
+        TransitionOrigin::Policy | TransitionOrigin::Evaluator | TransitionOrigin::Text => {}
     }
     let tag = std::iter::once(way.transition.tag().to_string());
     let list = match &way.transition {
         Transition::Fork { each: Some(each), .. } => Some(list(each)),
         _ => (kind == EdgeKind::FansOut).then(|| "several at once".to_owned()),
     };
-    let fixed = way.transition.variables().iter().filter(|_| way.origin != Origin::Text);
+    let fixed = way.transition.variables().iter().filter(|_| way.origin != TransitionOrigin::Text);
     let fixed = fixed.map(|(name, value)| format!("{name}={value}"));
     tag.chain(list).chain(fixed).collect::<Vec<_>>().join(" ")
 }
 
 /// What has to hold of an answer's fields; the ways of a policy are the first, in its order.
-fn when(way: &Way, index: usize, prompt: &Prompt) -> String {
-    let output = prompt.frontmatter.output.as_ref().filter(|_| way.origin == Origin::Policy);
+fn when(way: &TransitionEdge, index: usize, prompt: &FolderPrompt) -> String {
+    let output =
+        prompt.frontmatter.output.as_ref().filter(|_| way.origin == TransitionOrigin::Policy);
     let tests =
         output.and_then(|output| output.rules.get(index)).map_or(&[][..], |rule| &rule.when);
     tests.iter().fold(String::new(), |label, test| format!("{label} {test}"))
 }
 
 /// What a list has an entry for, as far as it is known.
-fn list(each: &Each) -> String {
+fn list(each: &ForkList) -> String {
     if each.is_inline() || each.list == ANY_LIST {
         return format!("for each {}", each.name);
     }

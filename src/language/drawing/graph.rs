@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::picture::{Drawing, Edge, EdgeKind, NodeKind};
+use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
 use crate::language::graph::program::{
-    Act, Name, Node, Program, Reference, Spawn, SpawnTask, Text,
+    ActionKind, AgentSpawn, Graph, GraphNode, GraphNodeName, ReferenceNode, ReferenceText,
+    SpawnTask,
 };
 use crate::language::graph::spawned::{acts, literal};
 
@@ -13,8 +14,8 @@ const START: &str = "/start";
 
 /// Draws a graph.
 #[must_use]
-pub fn draw(program: &Program, title: &str) -> Drawing {
-    let mut drawing = Drawing { title: title.to_owned(), ..Drawing::default() };
+pub fn draw(program: &Graph, title: &str) -> WorkflowDrawing {
+    let mut drawing = WorkflowDrawing { title: title.to_owned(), ..WorkflowDrawing::default() };
     drawing.node(START, "", NodeKind::Start);
     for name in in_order(program) {
         if let Some(node) = program.nodes.get(name) {
@@ -39,18 +40,18 @@ pub fn draw(program: &Program, title: &str) -> Drawing {
     drawing
 }
 
-fn edge(drawing: &mut Drawing, from: &str, to: &str, label: &str, kind: EdgeKind) {
+fn edge(drawing: &mut WorkflowDrawing, from: &str, to: &str, label: &str, kind: EdgeKind) {
     if let (Some(from), Some(to)) = (drawing.find(from), drawing.find(to)) {
-        drawing.edge(Edge { from, to, label: label.to_owned(), kind, certain: true });
+        drawing.edge(DrawingEdge { from, to, label: label.to_owned(), kind, certain: true });
     }
 }
 
 /// The names of all nodes and endings: those near the start first, and last what nothing leads to.
-fn in_order(program: &Program) -> Vec<&Name> {
+fn in_order(program: &Graph) -> Vec<&GraphNodeName> {
     let mut order = Vec::new();
     let mut seen = BTreeSet::new();
     let rest = program.nodes.keys().chain(program.endings.keys());
-    let mut to_look_at: VecDeque<&Name> = VecDeque::from([&program.start]);
+    let mut to_look_at: VecDeque<&GraphNodeName> = VecDeque::from([&program.start]);
     for next in rest {
         while let Some(name) = to_look_at.pop_front() {
             if seen.insert(name) {
@@ -65,35 +66,35 @@ fn in_order(program: &Program) -> Vec<&Name> {
     order
 }
 
-fn look(name: &str, node: &Node) -> (String, NodeKind) {
+fn look(name: &str, node: &GraphNode) -> (String, NodeKind) {
     match node {
-        Node::Action { .. } => (name.to_owned(), NodeKind::Action),
-        Node::Conditional { condition, .. } => {
+        GraphNode::Action { .. } => (name.to_owned(), NodeKind::Action),
+        GraphNode::Conditional { condition, .. } => {
             (format!("{name}\n{}", condition.kind), NodeKind::Conditional)
         }
-        Node::UserPrompt(_) => (name.to_owned(), NodeKind::UserPrompt),
-        Node::ValidationGate { .. } => (name.to_owned(), NodeKind::ValidationGate),
-        Node::Reference { reference, .. } => {
+        GraphNode::UserPrompt(_) => (name.to_owned(), NodeKind::UserPrompt),
+        GraphNode::ValidationGate { .. } => (name.to_owned(), NodeKind::ValidationGate),
+        GraphNode::Reference { reference, .. } => {
             (format!("{name}\n{}", document(reference)), NodeKind::Reference)
         }
     }
 }
 
 /// The ways from a node: what is said of each, what it is, and where it leads.
-fn ways(node: &Node) -> Vec<(String, EdgeKind, &Name)> {
+fn ways(node: &GraphNode) -> Vec<(String, EdgeKind, &GraphNodeName)> {
     let goes = |label: &str, to| (label.to_owned(), EdgeKind::Goes, to);
     let fails = |label: &str, to| (label.to_owned(), EdgeKind::Fails, to);
     match node {
-        Node::Action { on_success, on_failure, .. } if on_success == on_failure => {
+        GraphNode::Action { on_success, on_failure, .. } if on_success == on_failure => {
             vec![goes("", on_success)]
         }
-        Node::Action { on_success, on_failure, .. } => {
+        GraphNode::Action { on_success, on_failure, .. } => {
             vec![goes("success", on_success), fails("failure", on_failure)]
         }
-        Node::Conditional { when_true, when_false, .. } => {
+        GraphNode::Conditional { when_true, when_false, .. } => {
             vec![goes("true", when_true), goes("false", when_false)]
         }
-        Node::UserPrompt(prompt) => prompt
+        GraphNode::UserPrompt(prompt) => prompt
             .responses
             .iter()
             .flat_map(|(id, response)| {
@@ -102,10 +103,10 @@ fn ways(node: &Node) -> Vec<(String, EdgeKind, &Name)> {
                 std::iter::once(goes(id, &response.next)).chain(failed)
             })
             .collect(),
-        Node::ValidationGate { on_valid, on_invalid, .. } => {
+        GraphNode::ValidationGate { on_valid, on_invalid, .. } => {
             vec![goes("valid", on_valid), fails("invalid", on_invalid)]
         }
-        Node::Reference { next, on_failure, .. } => {
+        GraphNode::Reference { next, on_failure, .. } => {
             let failed = on_failure.as_ref().map(|to| fails("failure", to));
             std::iter::once(goes("", next)).chain(failed).collect()
         }
@@ -113,15 +114,15 @@ fn ways(node: &Node) -> Vec<(String, EdgeKind, &Name)> {
 }
 
 /// What a node has carried out on the way, and the agents it spawns.
-fn consult(drawing: &mut Drawing, name: &str, act: &Act) {
+fn consult(drawing: &mut WorkflowDrawing, name: &str, act: &ActionKind) {
     match act {
-        Act::Reference { reference, .. } => {
+        ActionKind::Reference { reference, .. } => {
             let document = document(reference);
             let id = format!("/document/{document}");
             drawing.node(&id, &document, NodeKind::Document);
             edge(drawing, name, &id, "carries out", EdgeKind::Consults);
         }
-        Act::Spawn(Spawn { task, .. }) => {
+        ActionKind::Spawn(AgentSpawn { task, .. }) => {
             let (label, kind) = spawned(task);
             let id = format!("/agent/{label}");
             drawing.node(&id, &label, kind);
@@ -131,11 +132,13 @@ fn consult(drawing: &mut Drawing, name: &str, act: &Act) {
     }
 }
 
-fn document(reference: &Reference) -> String {
+fn document(reference: &ReferenceNode) -> String {
     match &reference.text {
-        Text::Document { path, section: Some(section), .. } => format!("{path} § {section}"),
-        Text::Document { path, .. } => path.clone(),
-        Text::Skill { name, .. } => {
+        ReferenceText::Document { path, section: Some(section), .. } => {
+            format!("{path} § {section}")
+        }
+        ReferenceText::Document { path, .. } => path.clone(),
+        ReferenceText::Skill { name, .. } => {
             format!("skill {}", literal(name).unwrap_or_else(|| "…".to_owned()))
         }
     }
@@ -163,8 +166,8 @@ mod tests {
 
     use super::super::mermaid;
     use super::*;
-    use crate::language::graph::read::{Profile, read};
-    use crate::language::graph::vocabulary::Vocabulary;
+    use crate::language::graph::read::{GraphProfile, read};
+    use crate::language::graph::vocabulary::GraphVocabulary;
 
     const GRAPH: &str = r#"
 name: all
@@ -212,8 +215,8 @@ endings:
     fn every_kind_of_node_is_drawn_with_all_its_ways() {
         let source: BTreeMap<String, String> =
             [("GUIDE.md".to_owned(), "# How \"to\"\nSo.".to_owned())].into();
-        let vocabulary = Vocabulary::default();
-        let reading = read("all.yaml", None, GRAPH, &vocabulary, &source, Profile::Lenient);
+        let vocabulary = GraphVocabulary::default();
+        let reading = read("all.yaml", None, GRAPH, &vocabulary, &source, GraphProfile::Lenient);
         let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
         let expected = r#"%% all.yaml
 flowchart TD

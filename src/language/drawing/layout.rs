@@ -17,16 +17,16 @@ const BETWEEN_LAYERS: f64 = 22.0;
 
 /// What is to be laid out.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct LayoutInput {
     /// The nodes' widths and heights.
     pub(super) nodes: Vec<(f64, f64)>,
     /// The edges.
-    pub(super) edges: Vec<Link>,
+    pub(super) edges: Vec<LayoutEdge>,
 }
 
 /// An edge to be laid out.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Link {
+pub(super) struct LayoutEdge {
     pub(super) from: usize,
     pub(super) to: usize,
     /// The width and height of its label; 0 if there is none.
@@ -35,18 +35,18 @@ pub(super) struct Link {
 
 /// Where everything stands.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct DrawingLayout {
     pub(super) width: f64,
     pub(super) height: f64,
     /// The middles of the nodes.
     pub(super) nodes: Vec<(f64, f64)>,
     /// The edges, each from its beginning to its end.
-    pub(super) edges: Vec<Route>,
+    pub(super) edges: Vec<EdgeRoute>,
 }
 
 /// How an edge runs.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Route {
+pub(super) struct EdgeRoute {
     /// The points it passes; between the second and the third, and so on, it runs straight.
     pub(super) points: Vec<(f64, f64)>,
     /// Where its label begins: its left end, in the middle of its height.
@@ -55,7 +55,7 @@ pub(super) struct Route {
 
 /// What stands in a layer: a node, or the place of an edge that passes.
 #[derive(Debug, Clone)]
-struct Item {
+struct LayerItem {
     /// The edge that passes; none, if it is a node.
     edge: Option<usize>,
     /// How far it reaches to the left and to the right of its x.
@@ -68,25 +68,25 @@ struct Item {
 }
 
 /// Everything in layers.
-struct Layers {
-    items: Vec<Item>,
+struct LayeredGraph {
+    items: Vec<LayerItem>,
     /// The items of each layer, from the left.
     rows: Vec<Vec<usize>>,
     /// Of each edge: the items it passes from above, and whether it leads upwards. Of a loop, its node.
-    paths: Vec<Path>,
+    paths: Vec<EdgePath>,
 }
 
 /// How an edge passes the layers.
-struct Path {
+struct EdgePath {
     items: Vec<usize>,
     upwards: bool,
 }
 
 /// Lays out a picture.
-pub(super) fn layout(plan: &Plan) -> Layout {
+pub(super) fn layout(plan: &LayoutInput) -> DrawingLayout {
     let upwards = order::leading_back(plan);
     let levels = order::levels(plan, &upwards);
-    let mut layers = Layers::of(plan, &upwards, &levels);
+    let mut layers = LayeredGraph::of(plan, &upwards, &levels);
     order::arrange(&mut layers);
     let x = spread::places(&layers);
     let mut y = Vec::with_capacity(layers.rows.len());
@@ -99,15 +99,15 @@ pub(super) fn layout(plan: &Plan) -> Layout {
     route::routes(plan, &layers, &x, &y)
 }
 
-impl Layers {
-    fn of(plan: &Plan, upwards: &[bool], levels: &[usize]) -> Self {
+impl LayeredGraph {
+    fn of(plan: &LayoutInput, upwards: &[bool], levels: &[usize]) -> Self {
         let mut rows = vec![Vec::new(); levels.iter().max().map_or(0, |deepest| deepest + 1)];
-        let mut items: Vec<Item> = Vec::new();
+        let mut items: Vec<LayerItem> = Vec::new();
         for (node, &(width, height)) in plan.nodes.iter().enumerate() {
             rows[levels[node]].push(items.len());
             let loops = plan.edges.iter().filter(|edge| edge.from == node && edge.to == node);
             let beside = loops.map(|edge| route::LOOP + edge.label.0).fold(0.0, f64::max);
-            items.push(Item {
+            items.push(LayerItem {
                 edge: None,
                 left: width / 2.0,
                 right: width / 2.0 + beside,
@@ -128,7 +128,7 @@ impl Layers {
                 row.push(items.len());
                 path.push(items.len());
                 let right = if width > 0.0 { width + route::TO_LABEL + 4.0 } else { 4.0 };
-                items.push(Item {
+                items.push(LayerItem {
                     edge: Some(index),
                     left: 4.0,
                     right,
@@ -144,7 +144,7 @@ impl Layers {
                     items[pair[1]].above.push(pair[0]);
                 }
             }
-            paths.push(Path { items: path, upwards });
+            paths.push(EdgePath { items: path, upwards });
         }
         Self { items, rows, paths }
     }

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::picture::{Drawing, Edge, EdgeKind, Node, NodeKind};
+use super::picture::{DrawingEdge, DrawingNode, EdgeKind, NodeKind, WorkflowDrawing};
 
 /// Writes a picture as a flowchart.
 #[must_use]
-pub fn write(drawing: &Drawing) -> String {
+pub fn write(drawing: &WorkflowDrawing) -> String {
     let mut text = format!("%% {}\nflowchart TD\n", comment(&drawing.title));
     for (index, node) in drawing.nodes.iter().enumerate() {
         let _ = writeln!(text, "    n{index}{}", shape(node));
@@ -53,7 +53,7 @@ fn class(kind: NodeKind) -> Option<&'static str> {
     }
 }
 
-fn shape(node: &Node) -> String {
+fn shape(node: &DrawingNode) -> String {
     let (open, close) = match node.kind {
         NodeKind::Start => ("((", "))"),
         NodeKind::End => ("(((", ")))"),
@@ -72,7 +72,7 @@ fn shape(node: &Node) -> String {
     format!("{open}\"{label}\"{close}{class}")
 }
 
-fn arrow(edge: &Edge) -> &'static str {
+fn arrow(edge: &DrawingEdge) -> &'static str {
     match edge.kind {
         _ if !edge.certain => "-.->",
         EdgeKind::Consults => "-.-",

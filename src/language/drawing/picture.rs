@@ -2,18 +2,18 @@
 
 /// A picture of a workflow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Drawing {
+pub struct WorkflowDrawing {
     /// What it is a picture of.
     pub title: String,
     /// The nodes, the near ones first.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<DrawingNode>,
     /// The edges.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<DrawingEdge>,
 }
 
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct DrawingNode {
     /// By which it is known; no two have the same.
     pub id: String,
     /// What a person reads, a line or more.
@@ -65,7 +65,7 @@ pub enum NodeKind {
 
 /// An edge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edge {
+pub struct DrawingEdge {
     /// The index of the node it leaves.
     pub from: usize,
     /// The index of the node it leads to.
@@ -107,11 +107,11 @@ pub enum EdgeKind {
     Answers,
 }
 
-impl Drawing {
+impl WorkflowDrawing {
     /// The index of the node of an id, which is added if it is new.
     pub fn node(&mut self, id: &str, label: &str, kind: NodeKind) -> usize {
         self.find(id).unwrap_or_else(|| {
-            self.nodes.push(Node { id: id.to_owned(), label: label.to_owned(), kind });
+            self.nodes.push(DrawingNode { id: id.to_owned(), label: label.to_owned(), kind });
             self.nodes.len() - 1
         })
     }
@@ -124,8 +124,8 @@ impl Drawing {
 
     /// Adds an edge, unless there is the same already; of two that differ only in that, the certain one
     /// stays.
-    pub fn edge(&mut self, edge: Edge) {
-        let same = |other: &&mut Edge| {
+    pub fn edge(&mut self, edge: DrawingEdge) {
+        let same = |other: &&mut DrawingEdge| {
             (other.from, other.to, other.kind) == (edge.from, edge.to, edge.kind)
                 && other.label == edge.label
         };
@@ -141,8 +141,9 @@ pub(super) mod tests {
     use super::*;
 
     /// A drawing with everything in its labels that could break a format.
-    pub(in super::super) fn hostile() -> Drawing {
-        let mut drawing = Drawing { title: "a \"b\"\n<c>".to_owned(), ..Drawing::default() };
+    pub(in super::super) fn hostile() -> WorkflowDrawing {
+        let mut drawing =
+            WorkflowDrawing { title: "a \"b\"\n<c>".to_owned(), ..WorkflowDrawing::default() };
         let labels =
             ["end", "a \"b\" <c> & #1; `d` %%{e} ]}|\\n", "zwei\nZeilen", "日本 ✓", "\u{7}"];
         for label in labels {
@@ -151,18 +152,29 @@ pub(super) mod tests {
         #[expect(clippy::needless_range_loop, reason = "it is a name as well as an index")]
         for to in 0..5 {
             let label = labels[to].to_owned();
-            drawing.edge(Edge { from: 0, to, label, kind: EdgeKind::Goes, certain: to % 2 == 0 });
+            drawing.edge(DrawingEdge {
+                from: 0,
+                to,
+                label,
+                kind: EdgeKind::Goes,
+                certain: to % 2 == 0,
+            });
         }
         drawing
     }
 
     #[test]
     fn nodes_and_edges_are_there_once() {
-        let mut drawing = Drawing::default();
+        let mut drawing = WorkflowDrawing::default();
         assert_eq!(drawing.node("a", "A", NodeKind::State), 0);
         assert_eq!(drawing.node("a", "B", NodeKind::Open), 0);
-        let edge =
-            |certain| Edge { from: 0, to: 0, label: String::new(), kind: EdgeKind::Goes, certain };
+        let edge = |certain| DrawingEdge {
+            from: 0,
+            to: 0,
+            label: String::new(),
+            kind: EdgeKind::Goes,
+            certain,
+        };
         drawing.edge(edge(false));
         drawing.edge(edge(true));
         drawing.edge(edge(false));

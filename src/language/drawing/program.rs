@@ -3,11 +3,12 @@
 //! A state is a box, however much is done in it. What leads on from inside its loops and branches is
 //! labelled by the condition of the innermost arm it stands in; what waits for a signal hangs on that signal.
 
-use super::picture::{Drawing, Edge, EdgeKind, NodeKind};
+use super::picture::{DrawingEdge, EdgeKind, NodeKind, WorkflowDrawing};
 use super::saying::{condition, shortened};
 use crate::domain::time::span;
 use crate::language::program::definition::{
-    Condition, Definition, Expression, Instruction, Kind, RunFolder, Send, Wait,
+    Instruction, InstructionKind, Program, ProgramCondition, RunFolder, SendPrompt, TextExpression,
+    WaitInstruction,
 };
 use crate::language::program::walk::{falls_through, instructions};
 
@@ -18,8 +19,8 @@ const FAILED: &str = "/failed";
 
 /// Draws a program.
 #[must_use]
-pub fn draw(program: &Definition, title: &str) -> Drawing {
-    let mut drawing = Drawing { title: title.to_owned(), ..Drawing::default() };
+pub fn draw(program: &Program, title: &str) -> WorkflowDrawing {
+    let mut drawing = WorkflowDrawing { title: title.to_owned(), ..WorkflowDrawing::default() };
     drawing.node(START, "", NodeKind::Start);
     for state in &program.states {
         drawing.node(&state.name, &state.name, kind(&state.body));
@@ -32,7 +33,7 @@ pub fn draw(program: &Definition, title: &str) -> Drawing {
         };
         drawing.node(&role_id(&role.name), &label, NodeKind::Agent);
     }
-    let mut picture = Picture { program, drawing, state: 0 };
+    let mut picture = ProgramDrawingBuilder { program, drawing, state: 0 };
     if let Some(first) = program.states.first() {
         picture.edge(START, &first.name, "", EdgeKind::Goes);
     }
@@ -49,8 +50,8 @@ pub fn draw(program: &Definition, title: &str) -> Drawing {
 /// A state that does no more than end is an end itself.
 fn kind(body: &[Instruction]) -> NodeKind {
     match body.last().map(|last| &last.kind) {
-        Some(Kind::Terminal { failed: false, .. }) => NodeKind::Success,
-        Some(Kind::Terminal { failed: true, .. }) => NodeKind::Failure,
+        Some(InstructionKind::Terminal { failed: false, .. }) => NodeKind::Success,
+        Some(InstructionKind::Terminal { failed: true, .. }) => NodeKind::Failure,
         _ => NodeKind::State,
     }
 }
@@ -59,17 +60,23 @@ fn role_id(name: &str) -> String {
     format!("/role/{name}")
 }
 
-struct Picture<'a> {
-    program: &'a Definition,
-    drawing: Drawing,
+struct ProgramDrawingBuilder<'a> {
+    program: &'a Program,
+    drawing: WorkflowDrawing,
     /// The number of the state that is drawn.
     state: usize,
 }
 
-impl<'a> Picture<'a> {
+impl<'a> ProgramDrawingBuilder<'a> {
     fn edge(&mut self, from: &str, to: &str, label: &str, kind: EdgeKind) {
         if let (Some(from), Some(to)) = (self.drawing.find(from), self.drawing.find(to)) {
-            self.drawing.edge(Edge { from, to, label: label.to_owned(), kind, certain: true });
+            self.drawing.edge(DrawingEdge {
+                from,
+                to,
+                label: label.to_owned(),
+                kind,
+                certain: true,
+            });
         }
     }
 
@@ -100,17 +107,17 @@ impl<'a> Picture<'a> {
         }
     }
 
-    fn instruction(&mut self, kind: &'a Kind, arm: Option<&str>) {
+    fn instruction(&mut self, kind: &'a InstructionKind, arm: Option<&str>) {
         match kind {
-            Kind::Wait(wait) => self.wait(wait),
-            Kind::Action(body) => self.body(body, arm),
-            Kind::Loop(body) => {
+            InstructionKind::Wait(wait) => self.wait(wait),
+            InstructionKind::Action(body) => self.body(body, arm),
+            InstructionKind::Loop(body) => {
                 self.body(body, arm);
                 if falls_through(body) {
                     self.lead_to(self.state, "loop", EdgeKind::Goes);
                 }
             }
-            Kind::Branch { arms, otherwise } => {
+            InstructionKind::Branch { arms, otherwise } => {
                 for one in arms {
                     let said = condition(&one.condition, self.program);
                     self.body(&one.body, Some(&said));
@@ -120,19 +127,19 @@ impl<'a> Picture<'a> {
                     self.body(body, Some("otherwise"));
                 }
             }
-            Kind::Goto(to) => {
+            InstructionKind::Goto(to) => {
                 self.lead_to(*to, &shortened(arm.unwrap_or_default()), EdgeKind::Goes);
             }
-            Kind::Terminal { failed, .. } => self.terminal(*failed, arm),
-            Kind::Send(send) => self.send(send),
-            Kind::RunFolder(run) => self.run_folder(run),
-            Kind::Assert { label, .. } => self.fact(label, "asserts"),
-            Kind::Retract { label, .. } => self.fact(label, "retracts"),
-            Kind::Log(template) => self.expressions(&template.arguments),
+            InstructionKind::Terminal { failed, .. } => self.terminal(*failed, arm),
+            InstructionKind::Send(send) => self.send(send),
+            InstructionKind::RunFolder(run) => self.run_folder(run),
+            InstructionKind::Assert { label, .. } => self.fact(label, "asserts"),
+            InstructionKind::Retract { label, .. } => self.fact(label, "retracts"),
+            InstructionKind::Log(template) => self.expressions(&template.arguments),
         }
     }
 
-    fn wait(&mut self, wait: &'a Wait) {
+    fn wait(&mut self, wait: &'a WaitInstruction) {
         self.waited_for(&wait.condition);
         self.failures(&wait.condition);
         if let (Some(to), Some(millis)) = (wait.on_timeout, wait.timeout_ms) {
@@ -141,32 +148,34 @@ impl<'a> Picture<'a> {
     }
 
     /// The signals and the answers that a condition waits for.
-    fn waited_for(&mut self, condition: &'a Condition) {
+    fn waited_for(&mut self, condition: &'a ProgramCondition) {
         match condition {
-            Condition::Signal { label, .. } => self.signal(label),
-            Condition::Response { request, .. } => self.answer(request),
-            Condition::And(conditions) | Condition::Or(conditions) => {
+            ProgramCondition::Signal { label, .. } => self.signal(label),
+            ProgramCondition::Response { request, .. } => self.answer(request),
+            ProgramCondition::And(conditions) | ProgramCondition::Or(conditions) => {
                 for one in conditions {
                     self.waited_for(one);
                 }
             }
-            Condition::Not(one) => self.waited_for(one),
-            Condition::Matches { .. } | Condition::After(_) | Condition::At(_) => {}
+            ProgramCondition::Not(one) => self.waited_for(one),
+            ProgramCondition::Matches { .. }
+            | ProgramCondition::After(_)
+            | ProgramCondition::At(_) => {}
         }
     }
 
     /// Where it goes on if a request has failed.
-    fn failures(&mut self, condition: &'a Condition) {
+    fn failures(&mut self, condition: &'a ProgramCondition) {
         match condition {
-            Condition::Response { request, on_error: Some(to) } => {
+            ProgramCondition::Response { request, on_error: Some(to) } => {
                 self.lead_to(*to, &format!("{request} fails"), EdgeKind::Fails);
             }
-            Condition::And(conditions) | Condition::Or(conditions) => {
+            ProgramCondition::And(conditions) | ProgramCondition::Or(conditions) => {
                 for one in conditions {
                     self.failures(one);
                 }
             }
-            Condition::Not(one) => self.failures(one),
+            ProgramCondition::Not(one) => self.failures(one),
             _ => {}
         }
     }
@@ -188,8 +197,8 @@ impl<'a> Picture<'a> {
         let program = self.program;
         let all = program.states.iter().flat_map(|state| instructions(&state.body));
         let asked = all.filter_map(|one| match &one.kind {
-            Kind::Send(send) if *send.request == *request => Some(send.role),
-            Kind::RunFolder(run) if *run.request == *request => Some(run.role),
+            InstructionKind::Send(send) if *send.request == *request => Some(send.role),
+            InstructionKind::RunFolder(run) if *run.request == *request => Some(run.role),
             _ => None,
         });
         for role in asked.filter_map(|role| program.roles.get(role)) {
@@ -197,7 +206,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    fn send(&mut self, send: &'a Send) {
+    fn send(&mut self, send: &'a SendPrompt) {
         if let Some(role) = self.program.roles.get(send.role) {
             self.edge(self.here(), &role_id(&role.name), &send.request, EdgeKind::Asks);
         }
@@ -218,9 +227,9 @@ impl<'a> Picture<'a> {
     }
 
     /// The signals whose payload is waited for.
-    fn expressions(&mut self, expressions: &'a [Expression]) {
+    fn expressions(&mut self, expressions: &'a [TextExpression]) {
         for expression in expressions {
-            if let Expression::Signal { label, .. } = expression {
+            if let TextExpression::Signal { label, .. } = expression {
                 self.signal(label);
             }
         }
@@ -228,7 +237,9 @@ impl<'a> Picture<'a> {
 
     fn terminal(&mut self, failed: bool, arm: Option<&str>) {
         let last = self.program.states.get(self.state).and_then(|state| state.body.last());
-        if arm.is_none() && last.is_some_and(|last| matches!(last.kind, Kind::Terminal { .. })) {
+        if arm.is_none()
+            && last.is_some_and(|last| matches!(last.kind, InstructionKind::Terminal { .. }))
+        {
             return;
         }
         let label = shortened(arm.unwrap_or_default());

@@ -1,53 +1,53 @@
 //! What a program's conditions say, as short as a label has to be.
 
 use crate::domain::time::span;
-use crate::language::program::definition::{Condition, Definition, Expression};
+use crate::language::program::definition::{Program, ProgramCondition, TextExpression};
 
 /// How many characters a label has at the most.
 const LONGEST: usize = 40;
 
 /// A condition in few words.
 #[must_use]
-pub(super) fn condition(said: &Condition, program: &Definition) -> String {
-    let all = |conditions: &[Condition], word: &str| {
+pub(super) fn condition(said: &ProgramCondition, program: &Program) -> String {
+    let all = |conditions: &[ProgramCondition], word: &str| {
         let parts: Vec<String> = conditions.iter().map(|one| condition(one, program)).collect();
         parts.join(word)
     };
     match said {
-        Condition::Signal { label, key, equals, .. } => {
+        ProgramCondition::Signal { label, key, equals, .. } => {
             let key = match key {
-                Some(Expression::Text(key)) => format!(" {key}"),
+                Some(TextExpression::Text(key)) => format!(" {key}"),
                 _ => String::new(),
             };
             let equals = equals.as_ref().map(|value| format!(" = {}", expression(value, program)));
             format!("{label}{key}{}", equals.unwrap_or_default())
         }
-        Condition::Response { request, .. } => format!("{request} ended"),
-        Condition::Matches { text, pattern } => {
+        ProgramCondition::Response { request, .. } => format!("{request} ended"),
+        ProgramCondition::Matches { text, pattern } => {
             format!("{} ~ /{pattern}/", expression(text, program))
         }
-        Condition::After(millis) => format!("after {}", span(*millis)),
-        Condition::At(time) => format!("at {time}"),
-        Condition::And(conditions) => all(conditions, " and "),
-        Condition::Or(conditions) => all(conditions, " or "),
-        Condition::Not(one) => format!("not {}", condition(one, program)),
+        ProgramCondition::After(millis) => format!("after {}", span(*millis)),
+        ProgramCondition::At(time) => format!("at {time}"),
+        ProgramCondition::And(conditions) => all(conditions, " and "),
+        ProgramCondition::Or(conditions) => all(conditions, " or "),
+        ProgramCondition::Not(one) => format!("not {}", condition(one, program)),
     }
 }
 
-fn expression(said: &Expression, program: &Definition) -> String {
+fn expression(said: &TextExpression, program: &Program) -> String {
     let role = |number: usize| program.roles.get(number).map_or("", |role| &role.name);
     match said {
-        Expression::Text(text) => text.clone(),
-        Expression::WorkflowId => "@workflow-id".to_owned(),
-        Expression::Label => "@label".to_owned(),
-        Expression::Branch => "@branch".to_owned(),
-        Expression::Context(key) => format!("@context/{key}"),
-        Expression::Bound(name) => format!("@{name}"),
-        Expression::Signal { label, .. } => label.clone(),
-        Expression::Response(name) => format!("response {name}"),
-        Expression::Feedback(number) => format!("feedback {}", role(*number)),
-        Expression::Artifact(number) => format!("artifact {}", role(*number)),
-        Expression::Field { answer, path } => format!("{} {path}", expression(answer, program)),
+        TextExpression::Text(text) => text.clone(),
+        TextExpression::WorkflowId => "@workflow-id".to_owned(),
+        TextExpression::Label => "@label".to_owned(),
+        TextExpression::Branch => "@branch".to_owned(),
+        TextExpression::Context(key) => format!("@context/{key}"),
+        TextExpression::Bound(name) => format!("@{name}"),
+        TextExpression::Signal { label, .. } => label.clone(),
+        TextExpression::Response(name) => format!("response {name}"),
+        TextExpression::Feedback(number) => format!("feedback {}", role(*number)),
+        TextExpression::Artifact(number) => format!("artifact {}", role(*number)),
+        TextExpression::Field { answer, path } => format!("{} {path}", expression(answer, program)),
     }
 }
 

@@ -5,8 +5,8 @@ mod shape;
 
 use std::fmt::Write as _;
 
-use super::layout::{Layout, Link, Plan, Route, layout};
-use super::picture::{Drawing, Edge, EdgeKind};
+use super::layout::{DrawingLayout, EdgeRoute, LayoutEdge, LayoutInput, layout};
+use super::picture::{DrawingEdge, EdgeKind, WorkflowDrawing};
 
 /// The free space around the picture.
 const MARGIN: f64 = 16.0;
@@ -33,17 +33,17 @@ const STYLE: &str = "\
 
 /// Writes a picture.
 #[must_use]
-pub fn write(drawing: &Drawing) -> String {
-    let link = |edge: &Edge| {
+pub fn write(drawing: &WorkflowDrawing) -> String {
+    let link = |edge: &DrawingEdge| {
         let columns = shape::columns(&shape::shortened(&edge.label, LONGEST_LABEL));
         let label = if columns > 0.0 { (columns * LABEL.1, LABEL.0) } else { (0.0, 0.0) };
-        Link { from: edge.from, to: edge.to, label }
+        LayoutEdge { from: edge.from, to: edge.to, label }
     };
-    let plan = Plan {
+    let plan = LayoutInput {
         nodes: drawing.nodes.iter().map(shape::size).collect(),
         edges: drawing.edges.iter().map(link).collect(),
     };
-    let Layout { width, height, nodes, edges } = layout(&plan);
+    let DrawingLayout { width, height, nodes, edges } = layout(&plan);
     let (width, height) = (width + 2.0 * MARGIN, height + 2.0 * MARGIN);
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"{left:.0} {left:.0} {width:.0} {height:.0}\">\n<title>{}</title>\n<style>{STYLE}</style>\n",
@@ -60,7 +60,7 @@ pub fn write(drawing: &Drawing) -> String {
     text
 }
 
-fn draw_edge(text: &mut String, edge: &Edge, route: &Route) {
+fn draw_edge(text: &mut String, edge: &DrawingEdge, route: &EdgeRoute) {
     let (line, colour) = classes(edge);
     let path = if edge.from == edge.to { loop_of(route) } else { curve_of(route) };
     let _ = writeln!(text, "<path class=\"edge{line}{colour}\" d=\"{path}\"/>");
@@ -78,7 +78,7 @@ fn draw_edge(text: &mut String, edge: &Edge, route: &Route) {
     }
 }
 
-fn classes(edge: &Edge) -> (&'static str, &'static str) {
+fn classes(edge: &DrawingEdge) -> (&'static str, &'static str) {
     let line = match edge.kind {
         _ if !edge.certain => " loose",
         EdgeKind::Asks | EdgeKind::Answers => " loose",
@@ -96,7 +96,7 @@ fn classes(edge: &Edge) -> (&'static str, &'static str) {
 }
 
 /// Upright at each end, straight where it passes a layer.
-fn curve_of(route: &Route) -> String {
+fn curve_of(route: &EdgeRoute) -> String {
     let mut path = String::new();
     let straight = |one: f64, other: f64| (one - other).abs() < 0.05;
     for (index, &(x, y)) in route.points.iter().enumerate() {
@@ -116,7 +116,7 @@ fn curve_of(route: &Route) -> String {
     path
 }
 
-fn loop_of(route: &Route) -> String {
+fn loop_of(route: &EdgeRoute) -> String {
     match route.points[..] {
         [(x, y), (out, above), (_, below), (_, end)] => {
             format!("M{x:.1} {y:.1}C{out:.1} {above:.1} {out:.1} {below:.1} {x:.1} {end:.1}")
@@ -126,7 +126,7 @@ fn loop_of(route: &Route) -> String {
 }
 
 /// The head of an arrow. An edge ends upright, a loop comes from the right.
-fn head(route: &Route) -> String {
+fn head(route: &EdgeRoute) -> String {
     let Some(&[(from_x, from_y), (x, y)]) = route.points.last_chunk::<2>() else {
         return String::new();
     };
@@ -158,7 +158,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::picture::tests::hostile;
-    use super::super::picture::{Node, NodeKind};
+    use super::super::picture::{DrawingNode, NodeKind};
     use super::*;
 
     #[test]
@@ -199,13 +199,13 @@ mod tests {
             NodeKind::Success,
             NodeKind::Failure,
         ];
-        let node = |(index, kind): (usize, NodeKind)| Node {
+        let node = |(index, kind): (usize, NodeKind)| DrawingNode {
             id: index.to_string(),
             label: "x".into(),
             kind,
         };
-        let nodes: Vec<Node> = kinds.into_iter().enumerate().map(node).collect();
-        let drawing = Drawing { nodes, ..Drawing::default() };
+        let nodes: Vec<DrawingNode> = kinds.into_iter().enumerate().map(node).collect();
+        let drawing = WorkflowDrawing { nodes, ..WorkflowDrawing::default() };
         let text = write(&drawing);
         let document = roxmltree::Document::parse(&text).expect("valid XML");
         let shapes = document.descendants().filter(|node| {
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn an_empty_picture_is_one_too() {
-        let text = write(&Drawing::default());
+        let text = write(&WorkflowDrawing::default());
         assert!(roxmltree::Document::parse(&text).is_ok(), "{text}");
     }
 }

@@ -9,78 +9,78 @@ use std::sync::Arc;
 use regex::Regex;
 use serde_json::Value;
 
-use super::call::Function;
-use super::method::Method;
+use super::call::BuiltinFunction;
+use super::method::BuiltinMethod;
 
 /// A parsed expression.
 #[derive(Debug, Clone)]
 pub struct Expression {
     /// Its text, which errors quote.
     pub(super) text: Arc<str>,
-    pub(super) root: Arc<Node>,
+    pub(super) root: Arc<ExpressionNode>,
 }
 
 /// A part of an expression.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum ExpressionNode {
     Literal(Value),
     Name(String),
-    List(Vec<Node>),
-    Map(Vec<(String, Node)>),
+    List(Vec<ExpressionNode>),
+    Map(Vec<(String, ExpressionNode)>),
     /// `!` and `-`, the innermost last.
     Prefixed {
-        prefixes: Vec<Prefix>,
-        operand: Box<Node>,
-        span: Span,
+        prefixes: Vec<PrefixOperator>,
+        operand: Box<ExpressionNode>,
+        span: TextSpan,
     },
     /// A value and what is taken of it, one after the other.
     Path {
-        base: Box<Node>,
-        steps: Vec<Step>,
+        base: Box<ExpressionNode>,
+        steps: Vec<PathStep>,
     },
     Call {
-        function: Function,
-        arguments: Vec<Node>,
-        span: Span,
+        function: BuiltinFunction,
+        arguments: Vec<ExpressionNode>,
+        span: TextSpan,
     },
     /// Operators that bind alike, from left to right.
     Arithmetic {
-        first: Box<Node>,
-        rest: Vec<(Arithmetic, Node)>,
-        span: Span,
+        first: Box<ExpressionNode>,
+        rest: Vec<(ArithmeticOperator, ExpressionNode)>,
+        span: TextSpan,
     },
     Comparison {
-        comparison: Comparison,
-        sides: Box<(Node, Node)>,
-        span: Span,
+        comparison: ComparisonOperator,
+        sides: Box<(ExpressionNode, ExpressionNode)>,
+        span: TextSpan,
     },
     /// `&&`, or `||` and `??`, from left to right.
     Logic {
-        first: Box<Node>,
-        rest: Vec<(Logic, Node)>,
+        first: Box<ExpressionNode>,
+        rest: Vec<(LogicOperator, ExpressionNode)>,
     },
     /// Conditions with what follows from each, and what is left.
     Choice {
-        cases: Vec<(Node, Node)>,
-        otherwise: Box<Node>,
+        cases: Vec<(ExpressionNode, ExpressionNode)>,
+        otherwise: Box<ExpressionNode>,
     },
 }
 
 /// Where a part stands in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct TextSpan {
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Prefix {
+pub(super) enum PrefixOperator {
     Not,
     Minus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arithmetic {
+pub(super) enum ArithmeticOperator {
     Add,
     Subtract,
     Multiply,
@@ -89,7 +89,7 @@ pub(super) enum Arithmetic {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum ComparisonOperator {
     Equal,
     Different,
     Less,
@@ -99,7 +99,7 @@ pub(super) enum Comparison {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Logic {
+pub(super) enum LogicOperator {
     And,
     Or,
     /// `??`
@@ -108,38 +108,38 @@ pub(super) enum Logic {
 
 /// A step of a path.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct PathStep {
     /// `?.`: on null, the whole path is null.
     pub(super) optional: bool,
-    pub(super) take: Take,
+    pub(super) take: PathAccess,
 }
 
 /// What a step takes.
 #[derive(Debug)]
-pub(super) enum Take {
+pub(super) enum PathAccess {
     Member(String),
-    Index(Node, Span),
-    Method { method: Method, arguments: Vec<Argument>, span: Span },
+    Index(ExpressionNode, TextSpan),
+    Method { method: BuiltinMethod, arguments: Vec<ArgumentNode>, span: TextSpan },
 }
 
 /// An argument of a method.
 #[derive(Debug)]
-pub(super) enum Argument {
-    Value(Node),
+pub(super) enum ArgumentNode {
+    Value(ExpressionNode),
     Lambda(Lambda),
-    Pattern(Pattern),
+    Pattern(RegexPattern),
 }
 
 /// A function that is an argument.
 #[derive(Debug)]
 pub(super) struct Lambda {
     pub(super) parameters: Vec<String>,
-    pub(super) body: Node,
+    pub(super) body: ExpressionNode,
 }
 
 /// A regular expression.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct RegexPattern {
     pub(super) regex: Regex,
     /// The flag `g`: all matches, not only the first.
     pub(super) all: bool,

@@ -10,7 +10,7 @@ use super::value::{self, kind};
 
 /// A function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Function {
+pub(super) enum BuiltinFunction {
     Len,
     Contains,
     StartsWith,
@@ -20,17 +20,17 @@ pub(super) enum Function {
     Entries,
 }
 
-const FUNCTIONS: [(&str, Function); 7] = [
-    ("len", Function::Len),
-    ("contains", Function::Contains),
-    ("startswith", Function::StartsWith),
-    ("endswith", Function::EndsWith),
-    ("Object.keys", Function::Keys),
-    ("Object.values", Function::Values),
-    ("Object.entries", Function::Entries),
+const FUNCTIONS: [(&str, BuiltinFunction); 7] = [
+    ("len", BuiltinFunction::Len),
+    ("contains", BuiltinFunction::Contains),
+    ("startswith", BuiltinFunction::StartsWith),
+    ("endswith", BuiltinFunction::EndsWith),
+    ("Object.keys", BuiltinFunction::Keys),
+    ("Object.values", BuiltinFunction::Values),
+    ("Object.entries", BuiltinFunction::Entries),
 ];
 
-impl Function {
+impl BuiltinFunction {
     /// The names of all of them.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
         FUNCTIONS.iter().map(|(name, _)| *name)
@@ -115,7 +115,7 @@ fn contains(whole: &Value, part: &Value, fuel: &mut Fuel) -> Result<bool, Error>
             kind(whole),
             kind(part)
         ))),
-        _ => Err(Function::Contains.refuse("a text, a list or a map", whole)),
+        _ => Err(BuiltinFunction::Contains.refuse("a text, a list or a map", whole)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a text is no expression: what stands at the place where reading it ended, and what would be right.
 
-use super::flaw::Flaw;
+use super::flaw::SyntaxError;
 
 /// Words that other languages have for operators, and what they are here.
 const WORDS: [(&str, &str); 14] = [
@@ -25,29 +25,33 @@ const SHELL: [(&str, &str); 6] =
     [("-eq", "=="), ("-ne", "!="), ("-gt", ">"), ("-lt", "<"), ("-ge", ">="), ("-le", "<=")];
 
 /// What is wrong with a text that could be read up to a place.
-pub(super) fn diagnose(text: &str, at: usize) -> Flaw {
+pub(super) fn diagnose(text: &str, at: usize) -> SyntaxError {
     let at = text.floor_char_boundary(at);
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return Flaw::syntax(0, "there is no expression");
+        return SyntaxError::syntax(0, "there is no expression");
     }
-    let failure =
-        Failure { text: trimmed, at, before: text[..at].trim_end(), rest: text[at..].trim_end() };
+    let failure = ParseFailure {
+        text: trimmed,
+        at,
+        before: text[..at].trim_end(),
+        rest: text[at..].trim_end(),
+    };
     let prose = || failure.prose();
     let specific = prose().or_else(|| failure.other_language()).or_else(|| failure.javascript());
     specific.unwrap_or_else(|| failure.plain())
 }
 
 /// A place where reading ended.
-struct Failure<'text> {
+struct ParseFailure<'text> {
     text: &'text str,
     at: usize,
     before: &'text str,
     rest: &'text str,
 }
 
-impl Failure<'_> {
-    fn prose(&self) -> Option<Flaw> {
+impl ParseFailure<'_> {
+    fn prose(&self) -> Option<SyntaxError> {
         let start = self.text.starts_with('#');
         let word = |word: &str| word.chars().all(char::is_alphabetic);
         let mut words = self.rest.split_whitespace();
@@ -57,19 +61,19 @@ impl Failure<'_> {
             && words.by_ref().take(2).filter(|next| word(next)).count() == 2;
         (start || sentence).then(|| {
             let at = if start { 0 } else { self.at };
-            Flaw::foreign(at, "this is prose; write an expression, such as `len(files) > 0`")
+            SyntaxError::foreign(at, "this is prose; write an expression, such as `len(files) > 0`")
         })
     }
 
     /// The forms of the shell and of jq.
-    fn other_language(&self) -> Option<Flaw> {
+    fn other_language(&self) -> Option<SyntaxError> {
         let name = self.name();
         let (before, rest) = (self.before, self.rest);
         let after_colon = rest.strip_prefix(':').and_then(|rest| rest.chars().next());
-        let foreign = |message: String| Some(Flaw::foreign(self.at, message));
+        let foreign = |message: String| Some(SyntaxError::foreign(self.at, message));
         if self.text.starts_with("[ -") || self.text.starts_with("[[ ") || self.is_flag() {
             let why = "this is a shell's test; use a precondition such as file_exists";
-            return Some(Flaw::foreign(0, why));
+            return Some(SyntaxError::foreign(0, why));
         }
         if let Some((sign, here)) = SHELL.iter().find(|(sign, _)| before.ends_with(sign)) {
             return foreign(format!("`{sign}` is a shell's comparison; write `{here}`"));
@@ -119,7 +123,7 @@ impl Failure<'_> {
     }
 
     /// What JavaScript has, and this language has not.
-    fn javascript(&self) -> Option<Flaw> {
+    fn javascript(&self) -> Option<SyntaxError> {
         let (before, rest) = (self.before, self.rest);
         let body = before.rfind("=>").map(|at| before[at + 2..].trim_start());
         let why = if body.is_some_and(|body| body.starts_with('{')) {
@@ -148,16 +152,16 @@ impl Failure<'_> {
             }
         } else {
             let (_, here) = WORDS.iter().find(|(word, _)| *word == self.next())?;
-            return Some(Flaw::syntax(
+            return Some(SyntaxError::syntax(
                 self.at,
                 format!("`{}` is no operator here; {here}", self.next()),
             ));
         };
-        Some(Flaw::syntax(self.at, why))
+        Some(SyntaxError::syntax(self.at, why))
     }
 
     /// What is expected, and what is there.
-    fn plain(&self) -> Flaw {
+    fn plain(&self) -> SyntaxError {
         let wanted = if self.before.ends_with('.') {
             "a name is expected after the dot".to_owned()
         } else if !self.after_value() {
@@ -173,7 +177,7 @@ impl Failure<'_> {
             "" => "the expression ends".to_owned(),
             next => format!("this is `{next}`"),
         };
-        Flaw::syntax(self.at, format!("{wanted}, and {given}"))
+        SyntaxError::syntax(self.at, format!("{wanted}, and {given}"))
     }
 
     /// Whether what was read ends with a value.

@@ -7,11 +7,14 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::ast::{Argument, Expression, Logic, Node, Prefix, Span, Step, Take};
+use super::ast::{
+    ArgumentNode, Expression, ExpressionNode, LogicOperator, PathAccess, PathStep, PrefixOperator,
+    TextSpan,
+};
 use super::flaw::Error;
 use super::fuel::Fuel;
-use super::lambda::{Each, own};
-use super::method::{Given, Method};
+use super::lambda::{LambdaIteration, own};
+use super::method::{BuiltinMethod, EvaluatedArgument};
 use super::operator::negate;
 use super::path::{index, member};
 use super::value::truth;
@@ -28,18 +31,18 @@ pub trait Scope {
 
 /// Where the names of a part are looked up: in the functions around it, then in the scope.
 #[derive(Clone, Copy)]
-pub(super) struct Environment<'frame, 'value> {
+pub(super) struct ExpressionEnvironment<'frame, 'value> {
     pub(super) scope: &'value dyn Scope,
     pub(super) text: &'value str,
-    pub(super) frame: Option<&'frame Frame<'frame, 'value>>,
+    pub(super) frame: Option<&'frame CallFrame<'frame, 'value>>,
 }
 
 /// The parameters of a function that is being called.
 #[derive(Clone, Copy)]
-pub(super) struct Frame<'frame, 'value> {
+pub(super) struct CallFrame<'frame, 'value> {
     pub(super) names: &'value [String],
     pub(super) values: &'frame [&'value Value],
-    pub(super) outer: Option<&'frame Frame<'frame, 'value>>,
+    pub(super) outer: Option<&'frame CallFrame<'frame, 'value>>,
 }
 
 impl Expression {
@@ -66,14 +69,14 @@ impl Expression {
         scope: &'value dyn Scope,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
-        value(&self.root, Environment { scope, text: &self.text, frame: None }, fuel)
+        value(&self.root, ExpressionEnvironment { scope, text: &self.text, frame: None }, fuel)
     }
 }
 
-impl<'value> Environment<'_, 'value> {
+impl<'value> ExpressionEnvironment<'_, 'value> {
     fn name(self, name: &str) -> Option<&'value Value> {
         let mut frame = self.frame;
-        while let Some(Frame { names, values, outer }) = frame {
+        while let Some(CallFrame { names, values, outer }) = frame {
             if let Some(place) = names.iter().position(|known| known == name) {
                 return values.get(place).copied();
             }
@@ -83,7 +86,7 @@ impl<'value> Environment<'_, 'value> {
     }
 
     /// The error with what it happened in.
-    pub(super) fn quote(self, span: Span, error: Error) -> Error {
+    pub(super) fn quote(self, span: TextSpan, error: Error) -> Error {
         let Error::Evaluation(message) = error else { return error };
         let text = &self.text[span.start..span.end];
         let end = text.floor_char_boundary(QUOTED);
@@ -92,43 +95,43 @@ impl<'value> Environment<'_, 'value> {
     }
 }
 
-type Found<'value> = Result<Cow<'value, Value>, Error>;
+type EvaluationResult<'value> = Result<Cow<'value, Value>, Error>;
 
 /// What a part comes to.
 pub(super) fn value<'value>(
-    node: &'value Node,
-    environment: Environment<'_, 'value>,
+    node: &'value ExpressionNode,
+    environment: ExpressionEnvironment<'_, 'value>,
     fuel: &mut Fuel,
-) -> Found<'value> {
+) -> EvaluationResult<'value> {
     fuel.spend(1)?;
     match node {
-        Node::Literal(value) => Ok(Cow::Borrowed(value)),
-        Node::Name(name) => {
+        ExpressionNode::Literal(value) => Ok(Cow::Borrowed(value)),
+        ExpressionNode::Name(name) => {
             Ok(environment.name(name).map_or(Cow::Owned(Value::Null), Cow::Borrowed))
         }
-        Node::List(elements) => list(elements, environment, fuel),
-        Node::Map(entries) => map(entries, environment, fuel),
-        Node::Prefixed { prefixes, operand, span } => {
+        ExpressionNode::List(elements) => list(elements, environment, fuel),
+        ExpressionNode::Map(entries) => map(entries, environment, fuel),
+        ExpressionNode::Prefixed { prefixes, operand, span } => {
             let mut found = value(operand, environment, fuel)?;
             for prefix in prefixes.iter().rev() {
                 fuel.spend(1)?;
                 found = Cow::Owned(match prefix {
-                    Prefix::Not => Value::Bool(!truth(&found)),
-                    Prefix::Minus => {
+                    PrefixOperator::Not => Value::Bool(!truth(&found)),
+                    PrefixOperator::Minus => {
                         negate(&found).map_err(|error| environment.quote(*span, error))?
                     }
                 });
             }
             Ok(found)
         }
-        Node::Path { base, steps } => path(base, steps, environment, fuel),
-        Node::Call { function, arguments, span } => {
+        ExpressionNode::Path { base, steps } => path(base, steps, environment, fuel),
+        ExpressionNode::Call { function, arguments, span } => {
             let given = arguments.iter().map(|argument| value(argument, environment, fuel));
             let given = given.collect::<Result<Vec<_>, _>>()?;
             let made = function.apply(&given, fuel);
             made.map(Cow::Owned).map_err(|error| environment.quote(*span, error))
         }
-        Node::Arithmetic { first, rest, span } => {
+        ExpressionNode::Arithmetic { first, rest, span } => {
             let mut sum = value(first, environment, fuel)?;
             for (operator, operand) in rest {
                 let operand = value(operand, environment, fuel)?;
@@ -137,7 +140,7 @@ pub(super) fn value<'value>(
             }
             Ok(sum)
         }
-        Node::Comparison { comparison, sides, span } => {
+        ExpressionNode::Comparison { comparison, sides, span } => {
             let left = value(&sides.0, environment, fuel)?;
             let right = value(&sides.1, environment, fuel)?;
             let holds = comparison.holds(&left, &right, fuel);
@@ -145,8 +148,8 @@ pub(super) fn value<'value>(
                 .map(|holds| Cow::Owned(Value::Bool(holds)))
                 .map_err(|error| environment.quote(*span, error))
         }
-        Node::Logic { first, rest } => logic(first, rest, environment, fuel),
-        Node::Choice { cases, otherwise } => {
+        ExpressionNode::Logic { first, rest } => logic(first, rest, environment, fuel),
+        ExpressionNode::Choice { cases, otherwise } => {
             for (condition, then) in cases {
                 if truth(&*value(condition, environment, fuel)?) {
                     return value(then, environment, fuel);
@@ -158,10 +161,10 @@ pub(super) fn value<'value>(
 }
 
 fn list<'value>(
-    elements: &'value [Node],
-    environment: Environment<'_, 'value>,
+    elements: &'value [ExpressionNode],
+    environment: ExpressionEnvironment<'_, 'value>,
     fuel: &mut Fuel,
-) -> Found<'value> {
+) -> EvaluationResult<'value> {
     let mut made = Vec::with_capacity(elements.len());
     for element in elements {
         let element = value(element, environment, fuel)?;
@@ -171,10 +174,10 @@ fn list<'value>(
 }
 
 fn map<'value>(
-    entries: &'value [(String, Node)],
-    environment: Environment<'_, 'value>,
+    entries: &'value [(String, ExpressionNode)],
+    environment: ExpressionEnvironment<'_, 'value>,
     fuel: &mut Fuel,
-) -> Found<'value> {
+) -> EvaluationResult<'value> {
     let mut made = Map::new();
     for (key, entry) in entries {
         let entry = value(entry, environment, fuel)?;
@@ -184,17 +187,17 @@ fn map<'value>(
 }
 
 fn logic<'value>(
-    first: &'value Node,
-    rest: &'value [(Logic, Node)],
-    environment: Environment<'_, 'value>,
+    first: &'value ExpressionNode,
+    rest: &'value [(LogicOperator, ExpressionNode)],
+    environment: ExpressionEnvironment<'_, 'value>,
     fuel: &mut Fuel,
-) -> Found<'value> {
+) -> EvaluationResult<'value> {
     let mut left = value(first, environment, fuel)?;
     for (logic, right) in rest {
         let decided = match logic {
-            Logic::And => !truth(&left),
-            Logic::Or => truth(&left),
-            Logic::IfNull => !left.is_null(),
+            LogicOperator::And => !truth(&left),
+            LogicOperator::Or => truth(&left),
+            LogicOperator::IfNull => !left.is_null(),
         };
         if !decided {
             left = value(right, environment, fuel)?;
@@ -204,25 +207,25 @@ fn logic<'value>(
 }
 
 fn path<'value>(
-    base: &'value Node,
-    steps: &'value [Step],
-    environment: Environment<'_, 'value>,
+    base: &'value ExpressionNode,
+    steps: &'value [PathStep],
+    environment: ExpressionEnvironment<'_, 'value>,
     fuel: &mut Fuel,
-) -> Found<'value> {
+) -> EvaluationResult<'value> {
     let mut found = value(base, environment, fuel)?;
-    for Step { optional, take } in steps {
+    for PathStep { optional, take } in steps {
         fuel.spend(1)?;
         if *optional && found.is_null() {
             return Ok(Cow::Owned(Value::Null));
         }
         found = match take {
-            Take::Member(name) => member(found, name, fuel)?,
-            Take::Index(place, span) => {
+            PathAccess::Member(name) => member(found, name, fuel)?,
+            PathAccess::Index(place, span) => {
                 let place = value(place, environment, fuel)?;
                 index(found, &place, fuel).map_err(|error| environment.quote(*span, error))?
             }
-            Take::Method { method, arguments, span } => {
-                let call = Call { method: *method, arguments, span: *span };
+            PathAccess::Method { method, arguments, span } => {
+                let call = MethodCall { method: *method, arguments, span: *span };
                 Cow::Owned(call.apply(&found, environment, fuel)?)
             }
         };
@@ -231,17 +234,17 @@ fn path<'value>(
 }
 
 /// A call of a method.
-struct Call<'value> {
-    method: Method,
-    arguments: &'value [Argument],
-    span: Span,
+struct MethodCall<'value> {
+    method: BuiltinMethod,
+    arguments: &'value [ArgumentNode],
+    span: TextSpan,
 }
 
-impl<'value> Call<'value> {
+impl<'value> MethodCall<'value> {
     fn apply(
         self,
         of: &Value,
-        environment: Environment<'_, 'value>,
+        environment: ExpressionEnvironment<'_, 'value>,
         fuel: &mut Fuel,
     ) -> Result<Value, Error> {
         let quote = |error| environment.quote(self.span, error);
@@ -250,18 +253,24 @@ impl<'value> Call<'value> {
         let mut function = None;
         for argument in self.arguments {
             match argument {
-                Argument::Value(node) => given.push(Given::Value(value(node, environment, fuel)?)),
-                Argument::Pattern(pattern) => given.push(Given::Pattern(pattern)),
-                Argument::Lambda(lambda) => function = Some(lambda),
+                ArgumentNode::Value(node) => {
+                    given.push(EvaluatedArgument::Value(value(node, environment, fuel)?))
+                }
+                ArgumentNode::Pattern(pattern) => given.push(EvaluatedArgument::Pattern(pattern)),
+                ArgumentNode::Lambda(lambda) => function = Some(lambda),
             }
         }
         let (Some(lambda), Value::Array(list)) = (function, of) else {
             return self.method.apply(of, &given, fuel).map_err(quote);
         };
         let initial = match given.pop() {
-            Some(Given::Value(value)) => Some(own(value, fuel)?),
+            Some(EvaluatedArgument::Value(value)) => Some(own(value, fuel)?),
             _ => None,
         };
-        Each { list, lambda, environment, span: self.span }.apply(self.method, initial, fuel)
+        LambdaIteration { list, lambda, environment, span: self.span }.apply(
+            self.method,
+            initial,
+            fuel,
+        )
     }
 }

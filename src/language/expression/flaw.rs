@@ -2,7 +2,7 @@
 
 /// What is wrong with the text of an expression, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct SyntaxError {
     /// Where in the text, in bytes.
     pub offset: usize,
     /// Its code: WF310 syntax, WF311 unknown function or method, WF312 prose, or a shell's or jq's form.
@@ -22,7 +22,7 @@ pub enum Error {
     Evaluation(String),
 }
 
-impl Flaw {
+impl SyntaxError {
     /// The text is no expression.
     pub(super) fn syntax(offset: usize, message: impl Into<String>) -> Self {
         Self { offset, code: "WF310", message: message.into() }

@@ -100,22 +100,22 @@ impl Fuel {
 }
 
 /// What a value costs to copy, and how deep it nests.
-struct Weight {
+struct ValueSize {
     cost: usize,
     depth: usize,
 }
 
-fn weigh(value: &Value) -> Weight {
+fn weigh(value: &Value) -> ValueSize {
     let all = |values: &mut dyn Iterator<Item = &Value>| {
-        values.map(weigh).fold(Weight { cost: 1, depth: 1 }, |sum, part| Weight {
+        values.map(weigh).fold(ValueSize { cost: 1, depth: 1 }, |sum, part| ValueSize {
             cost: sum.cost + part.cost,
             depth: sum.depth.max(part.depth + 1),
         })
     };
     match value {
-        Value::String(text) => Weight { cost: 1 + text.len() / BYTES, depth: 0 },
+        Value::String(text) => ValueSize { cost: 1 + text.len() / BYTES, depth: 0 },
         Value::Array(list) => all(&mut list.iter()),
         Value::Object(map) => all(&mut map.values()),
-        _ => Weight { cost: 1, depth: 0 },
+        _ => ValueSize { cost: 1, depth: 0 },
     }
 }

@@ -4,52 +4,54 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::ast::{Lambda, Span};
-use super::evaluate::{Environment, Frame, value};
+use super::ast::{Lambda, TextSpan};
+use super::evaluate::{CallFrame, ExpressionEnvironment, value};
 use super::flaw::Error;
 use super::fuel::Fuel;
-use super::method::Method;
+use super::method::BuiltinMethod;
 use super::value::{count, truth};
 
 impl Lambda {
     fn call<'value>(
         &'value self,
         arguments: &[&'value Value],
-        environment: Environment<'_, 'value>,
+        environment: ExpressionEnvironment<'_, 'value>,
         fuel: &mut Fuel,
     ) -> Result<Cow<'value, Value>, Error> {
         let names = &self.parameters;
-        let frame = Frame { names, values: arguments, outer: environment.frame };
-        value(&self.body, Environment { frame: Some(&frame), ..environment }, fuel)
+        let frame = CallFrame { names, values: arguments, outer: environment.frame };
+        value(&self.body, ExpressionEnvironment { frame: Some(&frame), ..environment }, fuel)
     }
 }
 
 /// A list, a function, and where its names are looked up.
 #[derive(Clone, Copy)]
-pub(super) struct Each<'frame, 'value> {
+pub(super) struct LambdaIteration<'frame, 'value> {
     pub(super) list: &'value [Value],
     pub(super) lambda: &'value Lambda,
-    pub(super) environment: Environment<'frame, 'value>,
-    pub(super) span: Span,
+    pub(super) environment: ExpressionEnvironment<'frame, 'value>,
+    pub(super) span: TextSpan,
 }
 
-impl Each<'_, '_> {
-    /// What a method comes to; `initial` is what [`Method::Reduce`] begins with.
+impl LambdaIteration<'_, '_> {
+    /// What a method comes to; `initial` is what [`BuiltinMethod::Reduce`] begins with.
     pub(super) fn apply(
         self,
-        method: Method,
+        method: BuiltinMethod,
         initial: Option<Value>,
         fuel: &mut Fuel,
     ) -> Result<Value, Error> {
         match method {
-            Method::Every => self.first(false, fuel).map(|found| Value::Bool(found.is_none())),
-            Method::Some => self.first(true, fuel).map(|found| Value::Bool(found.is_some())),
-            Method::Find => {
+            BuiltinMethod::Every => {
+                self.first(false, fuel).map(|found| Value::Bool(found.is_none()))
+            }
+            BuiltinMethod::Some => self.first(true, fuel).map(|found| Value::Bool(found.is_some())),
+            BuiltinMethod::Find => {
                 let found = self.first(true, fuel)?;
                 fuel.copy(found.map_or(&Value::Null, |place| &self.list[place]))
             }
-            Method::Filter => self.filter(fuel),
-            Method::Map => {
+            BuiltinMethod::Filter => self.filter(fuel),
+            BuiltinMethod::Map => {
                 let mut made = Vec::new();
                 self.results(fuel, |result, fuel| {
                     fuel.room(made.len() + 1)?;
@@ -58,7 +60,7 @@ impl Each<'_, '_> {
                 })?;
                 fuel.made(Value::Array(made))
             }
-            Method::FlatMap => {
+            BuiltinMethod::FlatMap => {
                 let mut made = Vec::new();
                 self.results(fuel, |result, fuel| {
                     match result {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::ast::{Argument, Lambda, Pattern};
+use super::ast::{ArgumentNode, Lambda, RegexPattern};
 use super::flaw::Error;
 use super::fuel::Fuel;
 use super::value::{self, kind, whole};
@@ -15,7 +15,7 @@ mod text;
 
 /// A method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Method {
+pub(super) enum BuiltinMethod {
     CharAt,
     Concat,
     EndsWith,
@@ -45,7 +45,7 @@ pub(super) enum Method {
 
 /// What a method is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum MethodReceiver {
     Text,
     List,
     Both,
@@ -55,7 +55,7 @@ enum Of {
 
 /// What a method takes, besides how many values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum First {
+enum FirstParameter {
     Value,
     /// A text, or a regular expression.
     TextOrPattern,
@@ -68,46 +68,77 @@ enum First {
 }
 
 /// A row of the table: the name, what it is of, how many arguments, what the first of them is.
-type Row = (&'static str, Method, Of, (usize, usize), First);
+type MethodSignature =
+    (&'static str, BuiltinMethod, MethodReceiver, (usize, usize), FirstParameter);
 
-const EACH: First = First::Lambda { least: 1, most: 2 };
+const EACH: FirstParameter = FirstParameter::Lambda { least: 1, most: 2 };
 
-const METHODS: [Row; 25] = [
-    ("charAt", Method::CharAt, Of::Text, (0, 1), First::Value),
-    ("concat", Method::Concat, Of::Both, (0, 100), First::Value),
-    ("endsWith", Method::EndsWith, Of::Text, (1, 1), First::Value),
-    ("every", Method::Every, Of::List, (1, 1), EACH),
-    ("filter", Method::Filter, Of::List, (1, 1), EACH),
-    ("find", Method::Find, Of::List, (1, 1), EACH),
-    ("flatMap", Method::FlatMap, Of::List, (1, 1), EACH),
-    ("includes", Method::Includes, Of::Both, (1, 1), First::Value),
-    ("indexOf", Method::IndexOf, Of::Both, (1, 1), First::Value),
-    ("join", Method::Join, Of::List, (0, 1), First::Value),
-    ("map", Method::Map, Of::List, (1, 1), EACH),
-    ("match", Method::Match, Of::Text, (1, 1), First::Pattern),
-    ("pop", Method::Pop, Of::List, (0, 0), First::Value),
-    ("reduce", Method::Reduce, Of::List, (1, 2), First::Lambda { least: 2, most: 3 }),
-    ("replace", Method::Replace, Of::Text, (2, 2), First::TextOrPattern),
-    ("replaceAll", Method::ReplaceAll, Of::Text, (2, 2), First::TextOrPattern),
-    ("slice", Method::Slice, Of::Both, (0, 2), First::Value),
-    ("some", Method::Some, Of::List, (1, 1), EACH),
-    ("split", Method::Split, Of::Text, (1, 2), First::TextOrPattern),
-    ("startsWith", Method::StartsWith, Of::Text, (1, 1), First::Value),
-    ("substring", Method::Substring, Of::Text, (1, 2), First::Value),
-    ("toLowerCase", Method::ToLowerCase, Of::Text, (0, 0), First::Value),
-    ("toString", Method::ToString, Of::Plain, (0, 0), First::Value),
-    ("toUpperCase", Method::ToUpperCase, Of::Text, (0, 0), First::Value),
-    ("trim", Method::Trim, Of::Text, (0, 0), First::Value),
+const METHODS: [MethodSignature; 25] = [
+    ("charAt", BuiltinMethod::CharAt, MethodReceiver::Text, (0, 1), FirstParameter::Value),
+    ("concat", BuiltinMethod::Concat, MethodReceiver::Both, (0, 100), FirstParameter::Value),
+    ("endsWith", BuiltinMethod::EndsWith, MethodReceiver::Text, (1, 1), FirstParameter::Value),
+    ("every", BuiltinMethod::Every, MethodReceiver::List, (1, 1), EACH),
+    ("filter", BuiltinMethod::Filter, MethodReceiver::List, (1, 1), EACH),
+    ("find", BuiltinMethod::Find, MethodReceiver::List, (1, 1), EACH),
+    ("flatMap", BuiltinMethod::FlatMap, MethodReceiver::List, (1, 1), EACH),
+    ("includes", BuiltinMethod::Includes, MethodReceiver::Both, (1, 1), FirstParameter::Value),
+    ("indexOf", BuiltinMethod::IndexOf, MethodReceiver::Both, (1, 1), FirstParameter::Value),
+    ("join", BuiltinMethod::Join, MethodReceiver::List, (0, 1), FirstParameter::Value),
+    ("map", BuiltinMethod::Map, MethodReceiver::List, (1, 1), EACH),
+    ("match", BuiltinMethod::Match, MethodReceiver::Text, (1, 1), FirstParameter::Pattern),
+    ("pop", BuiltinMethod::Pop, MethodReceiver::List, (0, 0), FirstParameter::Value),
+    (
+        "reduce",
+        BuiltinMethod::Reduce,
+        MethodReceiver::List,
+        (1, 2),
+        FirstParameter::Lambda { least: 2, most: 3 },
+    ),
+    (
+        "replace",
+        BuiltinMethod::Replace,
+        MethodReceiver::Text,
+        (2, 2),
+        FirstParameter::TextOrPattern,
+    ),
+    (
+        "replaceAll",
+        BuiltinMethod::ReplaceAll,
+        MethodReceiver::Text,
+        (2, 2),
+        FirstParameter::TextOrPattern,
+    ),
+    ("slice", BuiltinMethod::Slice, MethodReceiver::Both, (0, 2), FirstParameter::Value),
+    ("some", BuiltinMethod::Some, MethodReceiver::List, (1, 1), EACH),
+    ("split", BuiltinMethod::Split, MethodReceiver::Text, (1, 2), FirstParameter::TextOrPattern),
+    ("startsWith", BuiltinMethod::StartsWith, MethodReceiver::Text, (1, 1), FirstParameter::Value),
+    ("substring", BuiltinMethod::Substring, MethodReceiver::Text, (1, 2), FirstParameter::Value),
+    (
+        "toLowerCase",
+        BuiltinMethod::ToLowerCase,
+        MethodReceiver::Text,
+        (0, 0),
+        FirstParameter::Value,
+    ),
+    ("toString", BuiltinMethod::ToString, MethodReceiver::Plain, (0, 0), FirstParameter::Value),
+    (
+        "toUpperCase",
+        BuiltinMethod::ToUpperCase,
+        MethodReceiver::Text,
+        (0, 0),
+        FirstParameter::Value,
+    ),
+    ("trim", BuiltinMethod::Trim, MethodReceiver::Text, (0, 0), FirstParameter::Value),
 ];
 
 /// An argument that is no function, once it is evaluated.
 #[derive(Debug)]
-pub(super) enum Given<'value> {
+pub(super) enum EvaluatedArgument<'value> {
     Value(Cow<'value, Value>),
-    Pattern(&'value Pattern),
+    Pattern(&'value RegexPattern),
 }
 
-impl Method {
+impl BuiltinMethod {
     /// The names of all of them.
     pub(super) fn names() -> impl Iterator<Item = &'static str> {
         METHODS.iter().map(|row| row.0)
@@ -121,7 +152,7 @@ impl Method {
         self.row().map_or("", |row| row.0)
     }
 
-    fn row(self) -> Option<&'static Row> {
+    fn row(self) -> Option<&'static MethodSignature> {
         METHODS.iter().find(|row| row.1 == self)
     }
 
@@ -131,11 +162,14 @@ impl Method {
     }
 
     /// Why an argument cannot be right whatever it is of.
-    pub(super) fn refuse(self, place: usize, argument: &Argument) -> Option<String> {
+    pub(super) fn refuse(self, place: usize, argument: &ArgumentNode) -> Option<String> {
         let name = self.name();
-        let first = self.row().filter(|_| place == 0).map_or(First::Value, |row| row.4);
+        let first = self.row().filter(|_| place == 0).map_or(FirstParameter::Value, |row| row.4);
         match (first, argument) {
-            (First::Lambda { least, most }, Argument::Lambda(Lambda { parameters, .. })) => {
+            (
+                FirstParameter::Lambda { least, most },
+                ArgumentNode::Lambda(Lambda { parameters, .. }),
+            ) => {
                 let given = parameters.len();
                 let shape = if least == 2 { "(sum, x) => sum + x" } else { "x => x.id" };
                 (!(least..=most).contains(&given)).then(|| {
@@ -144,30 +178,34 @@ impl Method {
                     )
                 })
             }
-            (First::Lambda { least: 2, .. }, _) => {
+            (FirstParameter::Lambda { least: 2, .. }, _) => {
                 Some(format!("{name} takes a function, as in `{name}((sum, x) => sum + x, 0)`"))
             }
-            (First::Lambda { .. }, _) => {
+            (FirstParameter::Lambda { .. }, _) => {
                 Some(format!("{name} takes a function, as in `{name}(x => x.id)`"))
             }
-            (_, Argument::Lambda(_)) => Some(format!("{name} takes no function here")),
-            (First::Value, Argument::Pattern(_)) => {
+            (_, ArgumentNode::Lambda(_)) => Some(format!("{name} takes no function here")),
+            (FirstParameter::Value, ArgumentNode::Pattern(_)) => {
                 Some(format!("{name} takes no regular expression here"))
             }
-            (First::Pattern, Argument::Value(_)) => {
+            (FirstParameter::Pattern, ArgumentNode::Value(_)) => {
                 Some(format!("{name} takes a regular expression, as in `{name}(/[0-9]+/)`"))
             }
-            (First::Value | First::TextOrPattern, Argument::Value(_))
-            | (First::Pattern | First::TextOrPattern, Argument::Pattern(_)) => None,
+            (FirstParameter::Value | FirstParameter::TextOrPattern, ArgumentNode::Value(_))
+            | (FirstParameter::Pattern | FirstParameter::TextOrPattern, ArgumentNode::Pattern(_)) => {
+                None
+            }
         }
     }
 
     /// Whether it is of this value, or else why not.
     pub(super) fn is_of(self, value: &Value) -> Result<(), Error> {
         let (right, of) = match self.row().map(|row| row.2) {
-            Some(Of::Text) => (value.is_string(), "a text"),
-            Some(Of::List) => (value.is_array(), "a list"),
-            Some(Of::Both) => (value.is_string() || value.is_array(), "a text or a list"),
+            Some(MethodReceiver::Text) => (value.is_string(), "a text"),
+            Some(MethodReceiver::List) => (value.is_array(), "a list"),
+            Some(MethodReceiver::Both) => {
+                (value.is_string() || value.is_array(), "a text or a list")
+            }
             _ => (
                 value.is_string() || value.is_number() || value.is_boolean(),
                 "a text, a number or a boolean",
@@ -191,10 +229,10 @@ impl Method {
     pub(super) fn apply(
         self,
         of: &Value,
-        given: &[Given<'_>],
+        given: &[EvaluatedArgument<'_>],
         fuel: &mut Fuel,
     ) -> Result<Value, Error> {
-        let arguments = Arguments { method: self, given };
+        let arguments = MethodArguments { method: self, given };
         match of {
             _ if self == Self::ToString => {
                 let text = value::text(of);
@@ -210,22 +248,22 @@ impl Method {
 
 /// What a method was given.
 #[derive(Clone, Copy)]
-struct Arguments<'given> {
-    method: Method,
-    given: &'given [Given<'given>],
+struct MethodArguments<'given> {
+    method: BuiltinMethod,
+    given: &'given [EvaluatedArgument<'given>],
 }
 
-impl<'given> Arguments<'given> {
+impl<'given> MethodArguments<'given> {
     fn get(self, place: usize) -> Option<&'given Value> {
         match self.given.get(place) {
-            Some(Given::Value(value)) => Some(value),
+            Some(EvaluatedArgument::Value(value)) => Some(value),
             _ => None,
         }
     }
 
-    fn pattern(self) -> Option<&'given Pattern> {
+    fn pattern(self) -> Option<&'given RegexPattern> {
         match self.given.first() {
-            Some(Given::Pattern(pattern)) => Some(pattern),
+            Some(EvaluatedArgument::Pattern(pattern)) => Some(pattern),
             _ => None,
         }
     }

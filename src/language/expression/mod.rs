@@ -6,7 +6,7 @@
 //! counted in characters. Parsing and evaluating are bounded: by the length of an expression, how deep
 //! it nests, and [`Fuel`].
 //!
-//! A text of a graph is filled by a [`Template`]. `$${` in it stands for `${`.
+//! A text of a graph is filled by a [`ValueTemplate`]. `$${` in it stands for `${`.
 
 mod ast;
 mod call;
@@ -29,10 +29,10 @@ mod value;
 
 pub use ast::Expression;
 pub use evaluate::Scope;
-pub use flaw::{Error, Flaw};
+pub use flaw::{Error, SyntaxError};
 pub use fuel::Fuel;
-pub use reads::Read;
-pub use template::Template;
+pub use reads::PathRead;
+pub use template::ValueTemplate;
 pub use value::truth;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-use super::ast::{Arithmetic, Comparison};
+use super::ast::{ArithmeticOperator, ComparisonOperator};
 use super::flaw::Error;
 use super::fuel::Fuel;
 use super::value::{self, kind, whole};
@@ -13,7 +13,7 @@ fn error(message: impl Into<String>) -> Error {
     Error::Evaluation(message.into())
 }
 
-impl Arithmetic {
+impl ArithmeticOperator {
     /// How it is written.
     pub(super) fn sign(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ impl Arithmetic {
     }
 }
 
-impl Comparison {
+impl ComparisonOperator {
     /// Whether it holds.
     pub(super) fn holds(self, left: &Value, right: &Value, fuel: &mut Fuel) -> Result<bool, Error> {
         Ok(match self {

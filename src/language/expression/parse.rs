@@ -6,9 +6,9 @@ use pest::Parser;
 use pest::iterators::{Pair, Pairs};
 use serde_json::Value;
 
-use super::ast::{Expression, Node, Prefix, Span};
+use super::ast::{Expression, ExpressionNode, PrefixOperator, TextSpan};
 use super::diagnosis::diagnose;
-use super::flaw::Flaw;
+use super::flaw::SyntaxError;
 use super::{row, scan, steps, token};
 
 /// What pest generates; none of it leaves this file and the two that put its pieces together.
@@ -20,14 +20,14 @@ pub(super) mod grammar {
 use grammar::{Grammar, Rule};
 
 /// A piece of the text.
-pub(super) type Piece<'text> = Pair<'text, Rule>;
+pub(super) type RulePair<'text> = Pair<'text, Rule>;
 
 impl Expression {
     /// Parses an expression.
     ///
     /// # Errors
-    /// The first [`Flaw`].
-    pub fn parse(text: &str) -> Result<Self, Flaw> {
+    /// The first [`SyntaxError`].
+    pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         scan::bounded(text)?;
         let pieces = match Grammar::parse(Rule::whole, text) {
             Ok(pieces) => pieces,
@@ -44,18 +44,18 @@ impl Expression {
 }
 
 /// What the pieces consist of.
-fn inner(pieces: Pairs<'_, Rule>) -> impl Iterator<Item = Piece<'_>> {
+fn inner(pieces: Pairs<'_, Rule>) -> impl Iterator<Item = RulePair<'_>> {
     pieces.flat_map(Pair::into_inner)
 }
 
 /// Where a piece stands, without the white space that follows it.
-pub(super) fn span(piece: &Piece<'_>) -> Span {
+pub(super) fn span(piece: &RulePair<'_>) -> TextSpan {
     let start = piece.as_span().start();
-    Span { start, end: start + piece.as_str().trim_end().len() }
+    TextSpan { start, end: start + piece.as_str().trim_end().len() }
 }
 
 /// Rows with `?` and `:` between them.
-pub(super) fn expression(piece: Piece<'_>) -> Result<Node, Flaw> {
+pub(super) fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let whole = span(&piece);
     let mut parts = Vec::new();
     for part in piece.into_inner() {
@@ -65,7 +65,9 @@ pub(super) fn expression(piece: Piece<'_>) -> Result<Node, Flaw> {
             _ => {}
         }
     }
-    let Some(otherwise) = parts.pop() else { return Err(Flaw::syntax(whole.start, "no value")) };
+    let Some(otherwise) = parts.pop() else {
+        return Err(SyntaxError::syntax(whole.start, "no value"));
+    };
     let mut cases = Vec::with_capacity(parts.len() / 2);
     let mut parts = parts.into_iter();
     while let (Some(condition), Some(then)) = (parts.next(), parts.next()) {
@@ -74,58 +76,62 @@ pub(super) fn expression(piece: Piece<'_>) -> Result<Node, Flaw> {
     if cases.is_empty() {
         return Ok(otherwise);
     }
-    Ok(Node::Choice { cases, otherwise: Box::new(otherwise) })
+    Ok(ExpressionNode::Choice { cases, otherwise: Box::new(otherwise) })
 }
 
 /// A value with the signs before it and the steps after it.
-pub(super) fn operand(piece: Piece<'_>) -> Result<Node, Flaw> {
+pub(super) fn operand(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let whole = span(&piece);
     let mut prefixes = Vec::new();
     let mut rest = piece.into_inner().peekable();
     while let Some(prefix) = rest.next_if(|piece| piece.as_rule() == Rule::prefix) {
-        prefixes.push(if prefix.as_str() == "!" { Prefix::Not } else { Prefix::Minus });
+        prefixes.push(if prefix.as_str() == "!" {
+            PrefixOperator::Not
+        } else {
+            PrefixOperator::Minus
+        });
     }
-    let Some(base) = rest.next() else { return Err(Flaw::syntax(whole.start, "no value")) };
+    let Some(base) = rest.next() else { return Err(SyntaxError::syntax(whole.start, "no value")) };
     let operand = steps::node(base, rest)?;
     if prefixes.is_empty() {
         return Ok(operand);
     }
-    Ok(Node::Prefixed { prefixes, operand: Box::new(operand), span: whole })
+    Ok(ExpressionNode::Prefixed { prefixes, operand: Box::new(operand), span: whole })
 }
 
 /// A value by itself.
-pub(super) fn primary(piece: Piece<'_>) -> Result<Node, Flaw> {
+pub(super) fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let start = piece.as_span().start();
     let text = piece.as_str();
     match piece.as_rule() {
         Rule::number => token::number(text)
-            .map(Node::Literal)
-            .ok_or_else(|| Flaw::syntax(start, "the number is too large")),
-        Rule::string => quoted(&piece).map(|text| Node::Literal(Value::String(text))),
-        Rule::literal => Ok(Node::Literal(match text {
+            .map(ExpressionNode::Literal)
+            .ok_or_else(|| SyntaxError::syntax(start, "the number is too large")),
+        Rule::string => quoted(&piece).map(|text| ExpressionNode::Literal(Value::String(text))),
+        Rule::literal => Ok(ExpressionNode::Literal(match text {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
             _ => Value::Null,
         })),
-        Rule::name => Ok(Node::Name(text.to_owned())),
+        Rule::name => Ok(ExpressionNode::Name(text.to_owned())),
         Rule::list => {
             let elements = expressions(piece).map(expression);
-            elements.collect::<Result<_, _>>().map(Node::List)
+            elements.collect::<Result<_, _>>().map(ExpressionNode::List)
         }
         Rule::map => map(piece),
         _ => {
             let inside = expressions(piece).next();
-            inside.map_or_else(|| Err(Flaw::syntax(start, "no value")), expression)
+            inside.map_or_else(|| Err(SyntaxError::syntax(start, "no value")), expression)
         }
     }
 }
 
 /// The expressions that a piece has in it.
-pub(super) fn expressions(piece: Piece<'_>) -> impl Iterator<Item = Piece<'_>> {
+pub(super) fn expressions(piece: RulePair<'_>) -> impl Iterator<Item = RulePair<'_>> {
     piece.into_inner().filter(|part| part.as_rule() == Rule::expression)
 }
 
-fn map(piece: Piece<'_>) -> Result<Node, Flaw> {
+fn map(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let mut entries = Vec::new();
     for entry in piece.into_inner().filter(|part| part.as_rule() == Rule::entry) {
         let mut key = None;
@@ -138,9 +144,9 @@ fn map(piece: Piece<'_>) -> Result<Node, Flaw> {
             }
         }
     }
-    Ok(Node::Map(entries))
+    Ok(ExpressionNode::Map(entries))
 }
 
-fn quoted(piece: &Piece<'_>) -> Result<String, Flaw> {
-    token::string(piece.as_str()).map_err(|why| Flaw::syntax(piece.as_span().start(), why))
+fn quoted(piece: &RulePair<'_>) -> Result<String, SyntaxError> {
+    token::string(piece.as_str()).map_err(|why| SyntaxError::syntax(piece.as_span().start(), why))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::ast::{Expression, Node, Step, Take};
+use super::ast::{Expression, ExpressionNode, PathAccess, PathStep};
 use super::evaluate::Scope;
 use super::flaw::Error;
 use super::fuel::Fuel;
@@ -65,34 +65,35 @@ fn refuse(of: &str, takes: &str, at: &Value) -> Error {
 
 /// A path of names and nothing else, which has to lead somewhere.
 #[derive(Debug, Clone)]
-pub(super) struct Plain {
+pub(super) struct PlainPath {
     root: String,
-    members: Vec<Key>,
+    members: Vec<PathKey>,
     /// As it is written.
     shown: String,
 }
 
 #[derive(Debug, Clone)]
-enum Key {
+enum PathKey {
     Name(String),
     Place(Value),
 }
 
-impl Plain {
+impl PlainPath {
     /// The path that an expression is, if it is one: names after dots, and texts and numbers in brackets.
     pub(super) fn of(expression: &Expression) -> Option<Self> {
-        let (base, steps): (&Node, &[Step]) = match &*expression.root {
-            Node::Path { base, steps } => (base, steps),
+        let (base, steps): (&ExpressionNode, &[PathStep]) = match &*expression.root {
+            ExpressionNode::Path { base, steps } => (base, steps),
             name => (name, &[]),
         };
-        let Node::Name(root) = base else { return None };
+        let ExpressionNode::Name(root) = base else { return None };
         let members = steps.iter().map(|step| match &step.take {
             _ if step.optional => None,
-            Take::Member(name) | Take::Index(Node::Literal(Value::String(name)), _) => {
-                Some(Key::Name(name.clone()))
+            PathAccess::Member(name)
+            | PathAccess::Index(ExpressionNode::Literal(Value::String(name)), _) => {
+                Some(PathKey::Name(name.clone()))
             }
-            Take::Index(Node::Literal(place @ Value::Number(_)), _) => {
-                Some(Key::Place(place.clone()))
+            PathAccess::Index(ExpressionNode::Literal(place @ Value::Number(_)), _) => {
+                Some(PathKey::Place(place.clone()))
             }
             _ => None,
         });
@@ -112,23 +113,23 @@ impl Plain {
         for key in &self.members {
             fuel.spend(1)?;
             let there = match (&*found, key) {
-                (Value::Object(map), Key::Name(name)) => map.contains_key(name),
-                (Value::Array(_) | Value::String(_), Key::Name(name)) => name == "length",
-                (Value::Array(list), Key::Place(Value::Number(number))) => {
+                (Value::Object(map), PathKey::Name(name)) => map.contains_key(name),
+                (Value::Array(_) | Value::String(_), PathKey::Name(name)) => name == "length",
+                (Value::Array(list), PathKey::Place(Value::Number(number))) => {
                     place(number, list.len()).is_some()
                 }
-                (Value::String(text), Key::Place(Value::Number(number))) => {
+                (Value::String(text), PathKey::Place(Value::Number(number))) => {
                     place(number, text.chars().count()).is_some()
                 }
-                (Value::Object(map), Key::Place(place)) => map.contains_key(&place.to_string()),
+                (Value::Object(map), PathKey::Place(place)) => map.contains_key(&place.to_string()),
                 _ => false,
             };
             if !there {
                 return Err(unresolved());
             }
             found = match key {
-                Key::Name(name) => member(found, name, fuel)?,
-                Key::Place(place) => index(found, place, fuel)?,
+                PathKey::Name(name) => member(found, name, fuel)?,
+                PathKey::Place(place) => index(found, place, fuel)?,
             };
         }
         Ok(found)

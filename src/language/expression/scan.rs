@@ -4,7 +4,7 @@
 //! what is inside quotes and regular expressions exactly as the grammar does, up to the first place
 //! where the text is no expression; the grammar does not get beyond that.
 
-use super::flaw::Flaw;
+use super::flaw::SyntaxError;
 
 /// The longest expression, in bytes.
 const LONGEST: usize = 16 * 1024;
@@ -13,21 +13,21 @@ const LONGEST: usize = 16 * 1024;
 pub(super) const DEEPEST: usize = 64;
 
 /// Looks through a whole expression.
-pub(super) fn bounded(text: &str) -> Result<(), Flaw> {
+pub(super) fn bounded(text: &str) -> Result<(), SyntaxError> {
     if text.len() > LONGEST {
         let why = format!("the expression is longer than {LONGEST} bytes; compute it in steps");
-        return Err(Flaw::syntax(0, why));
+        return Err(SyntaxError::syntax(0, why));
     }
-    Scan::new(text.as_bytes(), 0).run(false).map(|_| ())
+    ExpressionScanner::new(text.as_bytes(), 0).run(false).map(|_| ())
 }
 
 /// Where the `}` stands that ends the expression which begins at `start`, if there is one.
-pub(super) fn end_of_reference(text: &str, start: usize) -> Result<Option<usize>, Flaw> {
+pub(super) fn end_of_reference(text: &str, start: usize) -> Result<Option<usize>, SyntaxError> {
     let most = text.floor_char_boundary(start + LONGEST);
-    Scan::new(&text.as_bytes()[..most], start).run(true)
+    ExpressionScanner::new(&text.as_bytes()[..most], start).run(true)
 }
 
-struct Scan<'text> {
+struct ExpressionScanner<'text> {
     text: &'text [u8],
     at: usize,
     /// For each bracket that is open, how many `?` in it wait for their `:`.
@@ -37,13 +37,13 @@ struct Scan<'text> {
     before: u8,
 }
 
-impl<'text> Scan<'text> {
+impl<'text> ExpressionScanner<'text> {
     fn new(text: &'text [u8], at: usize) -> Self {
         Self { text, at, open: vec![0], depth: 0, before: 0 }
     }
 
     /// Where a `}` closes what was not opened, if that is sought.
-    fn run(mut self, to_brace: bool) -> Result<Option<usize>, Flaw> {
+    fn run(mut self, to_brace: bool) -> Result<Option<usize>, SyntaxError> {
         while let Some(&byte) = self.text.get(self.at) {
             match byte {
                 b'\'' | b'"' => self.skip(byte),
@@ -68,17 +68,17 @@ impl<'text> Scan<'text> {
         Ok(None)
     }
 
-    fn deeper(&mut self) -> Result<(), Flaw> {
+    fn deeper(&mut self) -> Result<(), SyntaxError> {
         self.depth += 1;
         if self.depth <= DEEPEST {
             return Ok(());
         }
         let why = format!("the expression nests more than {DEEPEST} deep; compute it in steps");
-        Err(Flaw::syntax(self.at, why))
+        Err(SyntaxError::syntax(self.at, why))
     }
 
     /// A `?` nests what comes up to its `:`, unless it is part of `??` or `?.`.
-    fn question(&mut self) -> Result<(), Flaw> {
+    fn question(&mut self) -> Result<(), SyntaxError> {
         if matches!(self.text.get(self.at + 1), Some(b'?' | b'.')) {
             self.at += 1;
             return Ok(());

@@ -10,47 +10,47 @@ use serde_json::{Map, Value};
 
 use super::ast::Expression;
 use super::evaluate::Scope;
-use super::flaw::{Error, Flaw};
+use super::flaw::{Error, SyntaxError};
 use super::fuel::Fuel;
 use super::lambda::own;
-use super::path::Plain;
-use super::reads::Read;
+use super::path::PlainPath;
+use super::reads::PathRead;
 use super::scan::end_of_reference;
 
 /// A value with texts in it that may have `${…}`.
 #[derive(Debug, Clone)]
-pub struct Template {
-    filling: Filling,
+pub struct ValueTemplate {
+    filling: TemplateNode,
 }
 
 #[derive(Debug, Clone)]
-enum Filling {
+enum TemplateNode {
     Constant(Value),
     /// A text that is one reference.
-    One(Reference),
-    Text(Vec<Piece>),
-    List(Vec<Filling>),
-    Map(Vec<(String, Filling)>),
+    One(TemplateReference),
+    Text(Vec<TemplatePiece>),
+    List(Vec<TemplateNode>),
+    Map(Vec<(String, TemplateNode)>),
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
-    Reference(Reference),
+    Reference(TemplateReference),
 }
 
 /// What stands in the braces.
 #[derive(Debug, Clone)]
-struct Reference {
+struct TemplateReference {
     expression: Expression,
     /// The path, if it is nothing else.
-    plain: Option<Plain>,
+    plain: Option<PlainPath>,
 }
 
-impl Reference {
-    fn parse(text: &str) -> Result<Self, Flaw> {
+impl TemplateReference {
+    fn parse(text: &str) -> Result<Self, SyntaxError> {
         let expression = Expression::parse(text)?;
-        Ok(Self { plain: Plain::of(&expression), expression })
+        Ok(Self { plain: PlainPath::of(&expression), expression })
     }
 
     fn look<'value>(
@@ -65,20 +65,20 @@ impl Reference {
     }
 }
 
-impl Template {
+impl ValueTemplate {
     /// Parses all texts of a value, also inside lists and maps; the keys of maps are names and stay.
     ///
     /// # Errors
-    /// The first [`Flaw`], and the text it is in.
-    pub fn parse(value: &Value) -> Result<Self, (Flaw, String)> {
-        Ok(Self { filling: Filling::parse(value)? })
+    /// The first [`SyntaxError`], and the text it is in.
+    pub fn parse(value: &Value) -> Result<Self, (SyntaxError, String)> {
+        Ok(Self { filling: TemplateNode::parse(value)? })
     }
 
     /// The value, if there is nothing to fill in it.
     #[must_use]
     pub fn as_constant(&self) -> Option<&Value> {
         match &self.filling {
-            Filling::Constant(value) => Some(value),
+            TemplateNode::Constant(value) => Some(value),
             _ => None,
         }
     }
@@ -91,14 +91,14 @@ impl Template {
     pub fn fill(&self, scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
         let filled = self.filling.fill(scope, fuel)?;
         match self.filling {
-            Filling::List(_) | Filling::Map(_) => fuel.made(filled),
+            TemplateNode::List(_) | TemplateNode::Map(_) => fuel.made(filled),
             _ => Ok(filled),
         }
     }
 
     /// The paths it reads. A plain path has to be there; what an expression does not find is null.
     #[must_use]
-    pub fn reads(&self) -> Vec<Read> {
+    pub fn reads(&self) -> Vec<PathRead> {
         let mut reads = Vec::new();
         self.filling.reads(&mut reads);
         reads.sort();
@@ -107,8 +107,8 @@ impl Template {
     }
 }
 
-impl Filling {
-    fn parse(value: &Value) -> Result<Self, (Flaw, String)> {
+impl TemplateNode {
+    fn parse(value: &Value) -> Result<Self, (SyntaxError, String)> {
         match value {
             Value::String(text) => parse_text(text).map_err(|flaw| (flaw, text.clone())),
             Value::Array(list) => {
@@ -155,18 +155,18 @@ impl Filling {
         }
     }
 
-    fn reads(&self, reads: &mut Vec<Read>) {
-        let mut note = |reference: &Reference| {
+    fn reads(&self, reads: &mut Vec<PathRead>) {
+        let mut note = |reference: &TemplateReference| {
             let optional = reference.plain.is_none();
             let all = reference.expression.reads().into_iter();
-            reads.extend(all.map(|read| Read { optional, ..read }));
+            reads.extend(all.map(|read| PathRead { optional, ..read }));
         };
         match self {
             Self::Constant(_) => {}
             Self::One(reference) => note(reference),
             Self::Text(pieces) => {
                 for piece in pieces {
-                    if let Piece::Reference(reference) = piece {
+                    if let TemplatePiece::Reference(reference) = piece {
                         note(reference);
                     }
                 }
@@ -178,7 +178,7 @@ impl Filling {
 }
 
 /// The text taken apart at its references.
-fn parse_text(text: &str) -> Result<Filling, Flaw> {
+fn parse_text(text: &str) -> Result<TemplateNode, SyntaxError> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut at = 0;
@@ -192,47 +192,49 @@ fn parse_text(text: &str) -> Result<Filling, Flaw> {
         }
         plain.push_str(&text[at..open]);
         if !plain.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut plain)));
+            pieces.push(TemplatePiece::Text(std::mem::take(&mut plain)));
         }
         let (reference, end) = reference(text, open)?;
-        pieces.push(Piece::Reference(reference));
+        pieces.push(TemplatePiece::Reference(reference));
         at = end;
     }
     plain.push_str(&text[at..]);
     Ok(match pieces.pop() {
-        None => Filling::Constant(Value::String(plain)),
-        Some(Piece::Reference(one)) if pieces.is_empty() && plain.is_empty() => Filling::One(one),
+        None => TemplateNode::Constant(Value::String(plain)),
+        Some(TemplatePiece::Reference(one)) if pieces.is_empty() && plain.is_empty() => {
+            TemplateNode::One(one)
+        }
         Some(last) => {
             pieces.push(last);
             if !plain.is_empty() {
-                pieces.push(Piece::Text(plain));
+                pieces.push(TemplatePiece::Text(plain));
             }
-            Filling::Text(pieces)
+            TemplateNode::Text(pieces)
         }
     })
 }
 
 /// The reference that opens at a place, and where it ends.
-fn reference(text: &str, open: usize) -> Result<(Reference, usize), Flaw> {
+fn reference(text: &str, open: usize) -> Result<(TemplateReference, usize), SyntaxError> {
     let start = open + 2;
     let literally = "; for `${` itself write `$${`";
     let Some(close) = end_of_reference(text, start)? else {
         let why = format!("the `${{` that opens here has no `}}`{literally}");
-        return Err(Flaw::syntax(open, why));
+        return Err(SyntaxError::syntax(open, why));
     };
-    let parsed = Reference::parse(&text[start..close]).map_err(|flaw| {
+    let parsed = TemplateReference::parse(&text[start..close]).map_err(|flaw| {
         let hint = if flaw.code == "WF312" { literally } else { "" };
-        Flaw { message: flaw.message.clone() + hint, ..flaw.within(start) }
+        SyntaxError { message: flaw.message.clone() + hint, ..flaw.within(start) }
     })?;
     Ok((parsed, close + 1))
 }
 
-fn fill_text(pieces: &[Piece], scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
+fn fill_text(pieces: &[TemplatePiece], scope: &dyn Scope, fuel: &mut Fuel) -> Result<Value, Error> {
     let mut filled = String::new();
     for piece in pieces {
         match piece {
-            Piece::Text(text) => filled.push_str(text),
-            Piece::Reference(reference) => match &*reference.look(scope, fuel)? {
+            TemplatePiece::Text(text) => filled.push_str(text),
+            TemplatePiece::Reference(reference) => match &*reference.look(scope, fuel)? {
                 Value::String(text) => filled.push_str(text),
                 other => _ = write!(filled, "{other}"),
             },

@@ -3,7 +3,7 @@
 use regex::RegexBuilder;
 use serde_json::Value;
 
-use super::ast::Pattern;
+use super::ast::RegexPattern;
 use super::value;
 
 /// How much memory a regular expression may take once it is compiled.
@@ -78,7 +78,7 @@ fn code(text: &str, at: usize, digits: usize) -> Result<(char, usize), String> {
 }
 
 /// A regular expression, or why it is none.
-pub(super) fn pattern(pattern: &str, flags: &str) -> Result<Pattern, String> {
+pub(super) fn pattern(pattern: &str, flags: &str) -> Result<RegexPattern, String> {
     let mut builder = RegexBuilder::new(pattern);
     builder.size_limit(PATTERN_SIZE).dfa_size_limit(PATTERN_SIZE);
     let mut all = false;
@@ -96,7 +96,7 @@ pub(super) fn pattern(pattern: &str, flags: &str) -> Result<Pattern, String> {
         }
     }
     match builder.build() {
-        Ok(regex) => Ok(Pattern { regex, all }),
+        Ok(regex) => Ok(RegexPattern { regex, all }),
         Err(regex::Error::CompiledTooBig(_)) => Err("the regular expression is too large".into()),
         Err(error) => Err(format!("the regular expression cannot be read: {}", reason(&error))),
     }

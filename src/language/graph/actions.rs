@@ -3,60 +3,62 @@
 use serde_json::{Value, json};
 
 use super::conditions::work;
-use super::parameters::Parameters;
-use super::program::{Act, Action, Store, Work};
-use super::reader::Reader;
-use super::tree::Node;
-use super::vocabulary::Role;
-use crate::language::expression::Template;
+use super::parameters::GivenParameters;
+use super::program::{ActionKind, GraphAction, OperationTemplate, StorePath};
+use super::reader::GraphReader;
+use super::tree::YamlValue;
+use super::vocabulary::TypeRole;
+use crate::language::expression::ValueTemplate;
 
-impl Reader<'_> {
+impl GraphReader<'_> {
     /// Several consequences; nothing, if one is wrong.
-    pub(super) fn actions(&mut self, list: &[Node]) -> Option<Vec<Action>> {
+    pub(super) fn actions(&mut self, list: &[YamlValue]) -> Option<Vec<GraphAction>> {
         let read: Vec<_> = list.iter().map(|node| self.action(node)).collect();
         read.into_iter().collect()
     }
 
-    fn action(&mut self, node: &Node) -> Option<Action> {
+    fn action(&mut self, node: &YamlValue) -> Option<GraphAction> {
         // What a loop goes through has its name in the loop only, so it is known before the rest is read.
         let local = local(node);
         self.variables.locals.extend(local.clone());
-        let given = self.parameters(Role::Consequence, node, &[]);
+        let given = self.parameters(TypeRole::Consequence, node, &[]);
         if local.is_some() {
             self.variables.locals.pop();
         }
         let mut given = given?;
         let act = self.act(&mut given)?;
-        Some(Action { kind: given.kind.to_owned(), act })
+        Some(GraphAction { kind: given.kind.to_owned(), act })
     }
 
-    fn act(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+    fn act(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         Some(match given.kind {
             "evaluate" => {
                 self.variables.flags(given.written("set_flag"));
-                Act::Evaluate {
+                ActionKind::Evaluate {
                     expression: given.expression("expression")?,
                     set_flag: given.template("set_flag")?,
                 }
             }
-            "compute" => Act::Compute {
+            "compute" => ActionKind::Compute {
                 expression: given.expression("expression")?,
                 store: self.store_full(given, "store_as")?,
             },
-            "display_message" => Act::DisplayMessage { message: given.template("message")? },
-            "display_table" => Act::DisplayTable {
+            "display_message" => ActionKind::DisplayMessage { message: given.template("message")? },
+            "display_table" => ActionKind::DisplayTable {
                 title: given.template("title"),
                 headers: given.template("headers")?,
                 rows: given.template("rows")?,
             },
-            "create_checkpoint" => Act::CreateCheckpoint { name: given.template("name")? },
-            "rollback_checkpoint" => Act::RollbackCheckpoint { name: given.template("name")? },
-            "set_timestamp" => Act::SetTimestamp { store: self.store(given)?? },
-            "compute_hash" => Act::ComputeHash {
+            "create_checkpoint" => ActionKind::CreateCheckpoint { name: given.template("name")? },
+            "rollback_checkpoint" => {
+                ActionKind::RollbackCheckpoint { name: given.template("name")? }
+            }
+            "set_timestamp" => ActionKind::SetTimestamp { store: self.store(given)?? },
+            "compute_hash" => ActionKind::ComputeHash {
                 from: self.origin(given)?,
                 store: self.store_full(given, "store_as")?,
             },
-            "foreach" => Act::ForEach {
+            "foreach" => ActionKind::ForEach {
                 items: given.template("items")?,
                 name: given.word("as").unwrap_or_else(|| "item".to_owned()),
                 actions: given.actions()?,
@@ -70,7 +72,7 @@ impl Reader<'_> {
     }
 
     /// What changes the state.
-    fn state(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+    fn state(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let operation = match given.word("operation") {
             Some(operation) => operation,
             None => given.kind.strip_suffix("_state").unwrap_or("flag").to_owned(),
@@ -78,7 +80,7 @@ impl Reader<'_> {
         if operation == "flag" || given.kind == "set_flag" {
             self.variables.flags(given.written("flag"));
             let (flag, value) = (given.template("flag")?, given.template("value")?);
-            return Some(Act::SetFlag { flag, value });
+            return Some(ActionKind::SetFlag { flag, value });
         }
         let known = ["set", "append", "clear", "merge"];
         if !known.contains(&operation.as_str()) {
@@ -92,7 +94,7 @@ impl Reader<'_> {
             _ => self.variables.write(written),
         }
         if operation == "clear" {
-            return Some(Act::ClearState { field });
+            return Some(ActionKind::ClearState { field });
         }
         let Some(value) = given.template("value") else {
             let message = format!("`mutate_state` needs `value` to {operation} it");
@@ -100,14 +102,14 @@ impl Reader<'_> {
             return None;
         };
         Some(match operation.as_str() {
-            "append" => Act::AppendState { field, value },
-            "merge" => Act::MergeState { field, value },
-            _ => Act::SetState { field, value },
+            "append" => ActionKind::AppendState { field, value },
+            "merge" => ActionKind::MergeState { field, value },
+            _ => ActionKind::SetState { field, value },
         })
     }
 
-    fn merges(&mut self, field: &str, value: Option<&Node>) {
-        match value.map(Node::json) {
+    fn merges(&mut self, field: &str, value: Option<&YamlValue>) {
+        match value.map(YamlValue::json) {
             Some(Value::Object(map)) => {
                 self.variables.write(field);
                 map.keys().for_each(|key| self.variables.write(&format!("{field}.{key}")));
@@ -117,7 +119,7 @@ impl Reader<'_> {
     }
 
     /// An operation on the world.
-    fn world(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+    fn world(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let kind = given.kind;
         let mut prompt = None;
         let work = match kind {
@@ -131,24 +133,24 @@ impl Reader<'_> {
         };
         let store = match kind {
             "cache_web_content" if given.node("store_path_as").is_some() => {
-                Some(Store { path: self.store_full(given, "store_path_as")?, full: true })
+                Some(StorePath { path: self.store_full(given, "store_path_as")?, full: true })
             }
-            _ => self.store(given)?.map(|path| Store { path, full: false }),
+            _ => self.store(given)?.map(|path| StorePath { path, full: false }),
         };
-        Some(Act::World { work, store, prompt })
+        Some(ActionKind::World { work, store, prompt })
     }
 
     /// What is cached is the content of what was fetched, which is named by its path.
-    fn cached(&mut self, given: &Parameters<'_>) -> Option<Work> {
+    fn cached(&mut self, given: &GivenParameters<'_>) -> Option<OperationTemplate> {
         let content = format!("${{{}.content}}", self.origin_path(given)?);
         let dest = given.node("dest")?.json();
-        let parameters = Template::parse(&json!({ "content": content, "dest": dest })).ok()?;
+        let parameters = ValueTemplate::parse(&json!({ "content": content, "dest": dest })).ok()?;
         let (kind, subject) = (given.kind.to_owned(), given.subject());
-        Some(Work { kind, own: None, parameters, at: given.at, subject })
+        Some(OperationTemplate { kind, own: None, parameters, at: given.at, subject })
     }
 
     /// `run_command` is how later graphs write `bash_exec`.
-    fn command(&mut self, given: &mut Parameters<'_>) -> Option<Work> {
+    fn command(&mut self, given: &mut GivenParameters<'_>) -> Option<OperationTemplate> {
         let known = ["auto", "bash", "sh"];
         match given.word("interpreter") {
             Some(other) if !known.contains(&other.as_str()) => {
@@ -162,28 +164,35 @@ impl Reader<'_> {
     /// The path of `store_as`, which is below `computed` with or without that word; the outer one is
     /// nothing if it is wrong, the inner one if there is none.
     #[expect(clippy::option_option, reason = "no path and a wrong one are different")]
-    pub(super) fn store(&mut self, given: &mut Parameters<'_>) -> Option<Option<Template>> {
+    pub(super) fn store(
+        &mut self,
+        given: &mut GivenParameters<'_>,
+    ) -> Option<Option<ValueTemplate>> {
         if given.node("store_as").is_none() {
             return Some(None);
         }
         let path = given.written("store_as");
         self.variables.computes(path);
         match path.strip_prefix("computed.") {
-            Some(below) => Template::parse(&Value::String(below.to_owned())).ok().map(Some),
+            Some(below) => ValueTemplate::parse(&Value::String(below.to_owned())).ok().map(Some),
             None => given.template("store_as").map(Some),
         }
     }
 
     /// A full path that something is stored at.
-    fn store_full(&mut self, given: &mut Parameters<'_>, parameter: &str) -> Option<Template> {
+    fn store_full(
+        &mut self,
+        given: &mut GivenParameters<'_>,
+        parameter: &str,
+    ) -> Option<ValueTemplate> {
         self.variables.write(given.written(parameter));
         given.template(parameter)
     }
 }
 
 /// The name of what a loop goes through.
-fn local(node: &Node) -> Option<String> {
-    let super::tree::Content::Map(entries) = &node.value else { return None };
+fn local(node: &YamlValue) -> Option<String> {
+    let super::tree::YamlContent::Map(entries) = &node.value else { return None };
     let text = |key: &str| {
         let entry = entries.iter().find(|entry| &*entry.key == key)?;
         entry.value.text().map(|text| text.text.to_string())

@@ -4,37 +4,43 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::parameters::Parameters;
-use super::program::{Act, Reference, Spawn, SpawnTask, Text};
-use super::reader::Reader;
+use super::parameters::GivenParameters;
+use super::program::{ActionKind, AgentSpawn, ReferenceNode, ReferenceText, SpawnTask};
+use super::reader::GraphReader;
 use super::section::{section, titles};
-use super::tree::{Content, Node, quoted};
-use crate::language::expression::Template;
+use super::tree::{YamlContent, YamlValue, quoted};
+use crate::language::expression::ValueTemplate;
 
 /// How long the documents of a graph may be together, in bytes.
 const LONGEST: usize = 64 * 1024 * 1024;
 
-impl Reader<'_> {
+impl GraphReader<'_> {
     /// `invoke_pattern`, `invoke_skill`
-    pub(super) fn invoke(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+    pub(super) fn invoke(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let reference = if given.kind == "invoke_skill" {
-            let text =
-                Text::Skill { name: given.template("skill")?, arguments: given.template("args") };
-            Reference { text, context: nothing()? }
+            let text = ReferenceText::Skill {
+                name: given.template("skill")?,
+                arguments: given.template("args"),
+            };
+            ReferenceNode { text, context: nothing()? }
         } else {
             let text = self.document(given.node("path")?, given.node("section"))?;
             let context = given.template("context").map_or_else(nothing, Some)?;
-            Reference { text, context }
+            ReferenceNode { text, context }
         };
         let store = self.store(given)?;
         if store.is_none() {
             self.variables.merges("computed");
         }
-        Some(Act::Reference { reference, store })
+        Some(ActionKind::Reference { reference, store })
     }
 
     /// The text that a reference names, or its section.
-    pub(super) fn document(&mut self, path: &Node, title: Option<&Node>) -> Option<Text> {
+    pub(super) fn document(
+        &mut self,
+        path: &YamlValue,
+        title: Option<&YamlValue>,
+    ) -> Option<ReferenceText> {
         let name = path.text()?.text.to_string();
         if name.contains("${") {
             let message = "a document is read before the graph begins, so its path is written out";
@@ -48,7 +54,7 @@ impl Reader<'_> {
                 return None;
             }
         };
-        let written = title.and_then(Node::text).map(|title| title.text.to_string());
+        let written = title.and_then(YamlValue::text).map(|title| title.text.to_string());
         let fixed = written.as_deref().filter(|title| !title.contains("${"));
         let part = match (fixed, title) {
             (Some(wanted), Some(node)) => self.section(node, &name, &text, wanted)?,
@@ -64,12 +70,12 @@ impl Reader<'_> {
         }
         let choose = match &written {
             Some(_) if fixed.is_none() => {
-                Some(Template::parse(&Value::String(written.clone()?)).ok()?)
+                Some(ValueTemplate::parse(&Value::String(written.clone()?)).ok()?)
             }
             _ => None,
         };
         let section = fixed.map(str::to_owned);
-        Some(Text::Document { path: name, section, choose, text: part.to_owned() })
+        Some(ReferenceText::Document { path: name, section, choose, text: part.to_owned() })
     }
 
     fn read(&mut self, name: &str) -> Result<Arc<str>, String> {
@@ -85,7 +91,7 @@ impl Reader<'_> {
 
     fn section<'text>(
         &mut self,
-        node: &Node,
+        node: &YamlValue,
         path: &str,
         text: &'text str,
         title: &str,
@@ -107,7 +113,7 @@ impl Reader<'_> {
     }
 
     /// `spawn_agent`, `run_folder`, `run_state`
-    pub(super) fn spawn(&mut self, given: &mut Parameters<'_>) -> Option<Act> {
+    pub(super) fn spawn(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let background = given.switch("run_in_background");
         let task = if given.kind == "spawn_agent" {
             let kind = given.template("subagent_type");
@@ -118,12 +124,12 @@ impl Reader<'_> {
             SpawnTask::State { folder, state, variables }
         };
         let store = self.store(given)?;
-        Some(Act::Spawn(Spawn { task, store, background }))
+        Some(ActionKind::Spawn(AgentSpawn { task, store, background }))
     }
 
     /// The variables of a further agent; its `input` is one of them.
-    fn variables_given(&mut self, given: &Parameters<'_>) -> Option<Template> {
-        let mut variables = match given.node("variables").map(Node::json) {
+    fn variables_given(&mut self, given: &GivenParameters<'_>) -> Option<ValueTemplate> {
+        let mut variables = match given.node("variables").map(YamlValue::json) {
             None => Value::Object(Map::new()),
             Some(variables) => variables,
         };
@@ -135,14 +141,14 @@ impl Reader<'_> {
             };
             map.insert("input".to_owned(), input.json());
         }
-        Template::parse(&variables).ok()
+        ValueTemplate::parse(&variables).ok()
     }
 
     /// The context of a reference, if it has one.
-    pub(super) fn context(&mut self, node: Option<&Node>) -> Option<Template> {
+    pub(super) fn context(&mut self, node: Option<&YamlValue>) -> Option<ValueTemplate> {
         let Some(node) = node else { return nothing() };
         let stands_for = node.text().is_some_and(|text| text.text.contains("${"));
-        if !stands_for && !matches!(node.value, Content::Map(_)) {
+        if !stands_for && !matches!(node.value, YamlContent::Map(_)) {
             let message = format!("`context` is a mapping, not {}", node.sort());
             self.report.error(node.at, "WF102", message);
             return None;
@@ -151,6 +157,6 @@ impl Reader<'_> {
     }
 }
 
-fn nothing() -> Option<Template> {
-    Template::parse(&Value::Object(Map::new())).ok()
+fn nothing() -> Option<ValueTemplate> {
+    ValueTemplate::parse(&Value::Object(Map::new())).ok()
 }

@@ -1,16 +1,16 @@
 //! Answers to the questions of a graph that are given before it runs: the file they may stand in, and
 //! whether the graph will ask for them.
 
-use super::program::{Node, Program, UserPrompt};
-use super::tree::{self, Content};
-use crate::domain::question::{Choice, OTHER, Question};
+use super::program::{Graph, GraphNode, UserPrompt};
+use super::tree::{self, YamlContent};
+use crate::domain::question::{OTHER, Question, QuestionOption};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::hint::closest;
-use crate::language::report::Report;
+use crate::language::report::FileDiagnostics;
 
 /// An answer in a file, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedAnswer {
     /// The name it is asked under.
     pub node: String,
     /// The answer.
@@ -26,21 +26,21 @@ pub struct Listed {
 ///
 /// # Errors
 /// All that is wrong with it.
-pub fn read(path: &str, text: &str) -> Result<Vec<Listed>, Vec<Diagnostic>> {
+pub fn read(path: &str, text: &str) -> Result<Vec<ListedAnswer>, Vec<Diagnostic>> {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Vec::new());
     }
-    let mut report = Report::new(path);
+    let mut report = FileDiagnostics::new(path);
     let (root, faults) = tree::parse(text);
     for fault in faults {
         report.error(fault.at, fault.code, fault.message);
     }
     let mut listed = Vec::new();
     match root.as_ref().map(|root| (root.at, &root.value)) {
-        Some((_, Content::Map(entries))) => {
+        Some((_, YamlContent::Map(entries))) => {
             for entry in &**entries {
                 match &entry.value.value {
-                    Content::List(answers) => {
+                    YamlContent::List(answers) => {
                         for answer in &**answers {
                             listed.extend(answer_of(&entry.key, answer, &mut report));
                         }
@@ -58,12 +58,16 @@ pub fn read(path: &str, text: &str) -> Result<Vec<Listed>, Vec<Diagnostic>> {
     if wrong.is_empty() { Ok(listed) } else { Err(wrong) }
 }
 
-fn answer_of(node: &str, answer: &tree::Node, report: &mut Report) -> Option<Listed> {
+fn answer_of(
+    node: &str,
+    answer: &tree::YamlValue,
+    report: &mut FileDiagnostics,
+) -> Option<ListedAnswer> {
     let text = match &answer.value {
-        Content::Text(text) => text.text.to_string(),
-        Content::Bool(value) => value.to_string(),
-        Content::Number(number) => number.to_string(),
-        Content::Null | Content::List(_) | Content::Map(_) => {
+        YamlContent::Text(text) => text.text.to_string(),
+        YamlContent::Bool(value) => value.to_string(),
+        YamlContent::Number(number) => number.to_string(),
+        YamlContent::Null | YamlContent::List(_) | YamlContent::Map(_) => {
             let message = format!(
                 "an answer to {node} is a text, and this is {}; write `{node}: ANSWER`, or a list of answers",
                 answer.sort()
@@ -72,8 +76,8 @@ fn answer_of(node: &str, answer: &tree::Node, report: &mut Report) -> Option<Lis
             return None;
         }
     };
-    let tree::Place { line, column } = answer.at;
-    Some(Listed { node: node.to_owned(), text, line, column })
+    let tree::SourcePlace { line, column } = answer.at;
+    Some(ListedAnswer { node: node.to_owned(), text, line, column })
 }
 
 /// Whether a graph will ask for an answer, as far as it alone tells: it may hand on to others that ask
@@ -81,10 +85,10 @@ fn answer_of(node: &str, answer: &tree::Node, report: &mut Report) -> Option<Lis
 ///
 /// # Errors
 /// Why it will not, and what it asks for.
-pub fn check(program: &Program, node: &str, text: &str) -> Result<(), String> {
+pub fn check(program: &Graph, node: &str, text: &str) -> Result<(), String> {
     let prompts = || {
         program.nodes.iter().filter_map(|(name, node)| match node {
-            Node::UserPrompt(prompt) => Some((&**name, prompt)),
+            GraphNode::UserPrompt(prompt) => Some((&**name, prompt)),
             _ => None,
         })
     };
@@ -110,10 +114,10 @@ pub fn check(program: &Program, node: &str, text: &str) -> Result<(), String> {
 /// Whether a text is an answer; a label that is made only when it is asked may be anything.
 fn valid(node: &str, prompt: &UserPrompt, text: &str) -> Result<(), String> {
     let mut known = true;
-    let mut choice = |option: &super::program::Choice| {
+    let mut choice = |option: &super::program::UserPromptOption| {
         let label = option.label.as_constant().and_then(|label| label.as_str());
         known &= label.is_some();
-        Choice {
+        QuestionOption {
             id: option.id.clone(),
             label: label.unwrap_or_default().to_owned(),
             description: String::new(),
@@ -135,16 +139,16 @@ fn valid(node: &str, prompt: &UserPrompt, text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::graph::read::{Profile, read as read_graph};
-    use crate::language::graph::vocabulary::Vocabulary;
+    use crate::language::graph::read::{GraphProfile, read as read_graph};
+    use crate::language::graph::vocabulary::GraphVocabulary;
 
     const GRAPH: &str = "name: g\nversion: 1.0.0\ndescription: Asks.\nstart_node: ask_type\nnodes:\n  ask_type:\n    type: user_prompt\n    prompt:\n      question: Which?\n      header: Type\n      options:\n        - { id: git, label: Git repository, description: a }\n        - { id: web, label: Web site, description: b }\n    on_response:\n      git: { next_node: done }\n      web: { next_node: done }\nendings:\n  done: { type: success, message: Done. }\n";
 
-    fn program() -> Program {
+    fn program() -> Graph {
         let files = std::collections::BTreeMap::<String, String>::new();
-        let vocabulary = Vocabulary::default();
+        let vocabulary = GraphVocabulary::default();
         let reading =
-            read_graph("g/workflow.yaml", None, GRAPH, &vocabulary, &files, Profile::Lenient);
+            read_graph("g/workflow.yaml", None, GRAPH, &vocabulary, &files, GraphProfile::Lenient);
         reading.program.expect("a graph")
     }
 

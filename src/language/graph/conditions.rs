@@ -2,78 +2,82 @@
 
 use serde_json::Value;
 
-use super::parameters::Parameters;
-use super::program::{Compare, Condition, Test, Work};
-use super::reader::Reader;
-use super::tree::{Node, quoted};
-use super::vocabulary::Role;
-use crate::language::expression::Template;
+use super::parameters::GivenParameters;
+use super::program::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
+use super::reader::GraphReader;
+use super::tree::{YamlValue, quoted};
+use super::vocabulary::TypeRole;
+use crate::language::expression::ValueTemplate;
 
 /// What a `state_check` may ask.
 const OPERATORS: [&str; 8] =
     ["equals", "not_equals", "null", "is_null", "not_null", "true", "false", "not_true"];
 
-impl Reader<'_> {
+impl GraphReader<'_> {
     /// Several preconditions; nothing, if one is wrong.
-    pub(super) fn conditions(&mut self, list: &[Node]) -> Option<Vec<Condition>> {
+    pub(super) fn conditions(&mut self, list: &[YamlValue]) -> Option<Vec<GraphCondition>> {
         let read: Vec<_> = list.iter().map(|node| self.condition(node)).collect();
         read.into_iter().collect()
     }
 
     /// A precondition.
-    pub(super) fn condition(&mut self, node: &Node) -> Option<Condition> {
+    pub(super) fn condition(&mut self, node: &YamlValue) -> Option<GraphCondition> {
         let message = self.error_message(node);
-        let mut parameters = self.parameters(Role::Precondition, node, &["error_message"])?;
+        let mut parameters = self.parameters(TypeRole::Precondition, node, &["error_message"])?;
         let test = self.test(&mut parameters)?;
-        Some(Condition { kind: parameters.kind.to_owned(), test, error_message: message? })
+        Some(GraphCondition { kind: parameters.kind.to_owned(), test, error_message: message? })
     }
 
     /// The outer one is nothing if the message is wrong, the inner one if there is none.
     #[expect(clippy::option_option, reason = "no message and a wrong one are different")]
-    fn error_message(&mut self, node: &Node) -> Option<Option<Template>> {
-        let super::tree::Content::Map(entries) = &node.value else { return Some(None) };
+    fn error_message(&mut self, node: &YamlValue) -> Option<Option<ValueTemplate>> {
+        let super::tree::YamlContent::Map(entries) = &node.value else { return Some(None) };
         match entries.iter().find(|entry| &*entry.key == "error_message") {
             Some(entry) => self.words(entry).map(Some),
             None => Some(None),
         }
     }
 
-    fn test(&mut self, given: &mut Parameters<'_>) -> Option<Test> {
+    fn test(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         let kind = given.kind;
         Some(match kind {
             "flag_set" | "flag_not_set" => {
-                Test::Flag { flag: given.template("flag")?, set: kind == "flag_set" }
+                ConditionTest::Flag { flag: given.template("flag")?, set: kind == "flag_set" }
             }
-            "state_equals" => {
-                Test::Equals { field: given.template("field")?, value: given.template("value")? }
+            "state_equals" => ConditionTest::Equals {
+                field: given.template("field")?,
+                value: given.template("value")?,
+            },
+            "state_is_null" | "state_not_null" => ConditionTest::Null {
+                field: given.template("field")?,
+                null: kind == "state_is_null",
+            },
+            "count_equals" => count(given, NumberComparison::Equal, "count")?,
+            "count_above" => count(given, NumberComparison::Above, "min")?,
+            "count_below" => count(given, NumberComparison::Below, "max")?,
+            "fetch_succeeded" => ConditionTest::FetchSucceeded { from: self.origin(given)? },
+            "fetch_returned_content" => {
+                ConditionTest::FetchReturnedContent { from: self.origin(given)? }
             }
-            "state_is_null" | "state_not_null" => {
-                Test::Null { field: given.template("field")?, null: kind == "state_is_null" }
-            }
-            "count_equals" => count(given, Compare::Equal, "count")?,
-            "count_above" => count(given, Compare::Above, "min")?,
-            "count_below" => count(given, Compare::Below, "max")?,
-            "fetch_succeeded" => Test::FetchSucceeded { from: self.origin(given)? },
-            "fetch_returned_content" => Test::FetchReturnedContent { from: self.origin(given)? },
-            "all_of" => Test::All(given.conditions()?),
-            "any_of" => Test::Any(given.conditions()?),
-            "none_of" => Test::None(given.conditions()?),
-            "evaluate_expression" => Test::Expression(given.expression("expression")?),
+            "all_of" => ConditionTest::All(given.conditions()?),
+            "any_of" => ConditionTest::Any(given.conditions()?),
+            "none_of" => ConditionTest::None(given.conditions()?),
+            "evaluate_expression" => ConditionTest::Expression(given.expression("expression")?),
             "state_check" => self.state_check(given)?,
             "path_check" => self.path_check(given)?,
             "tool_check" => self.tool_check(given)?,
-            _ => Test::World(work(given, kind, &[])?),
+            _ => ConditionTest::World(work(given, kind, &[])?),
         })
     }
 
     /// The path of a value. In `${…}` it is the same path: there is nothing else it could mean.
-    pub(super) fn origin(&mut self, given: &Parameters<'_>) -> Option<Template> {
+    pub(super) fn origin(&mut self, given: &GivenParameters<'_>) -> Option<ValueTemplate> {
         let path = self.origin_path(given)?;
-        Template::parse(&Value::String(path)).ok()
+        ValueTemplate::parse(&Value::String(path)).ok()
     }
 
     /// The same, as text.
-    pub(super) fn origin_path(&mut self, given: &Parameters<'_>) -> Option<String> {
+    pub(super) fn origin_path(&mut self, given: &GivenParameters<'_>) -> Option<String> {
         let written = given.written("from").trim();
         let inner = written.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
         let path = inner.unwrap_or(written).trim();
@@ -89,7 +93,7 @@ impl Reader<'_> {
     /// Reports a word that is none of those a parameter may be.
     pub(super) fn no_such_word(
         &mut self,
-        given: &Parameters<'_>,
+        given: &GivenParameters<'_>,
         parameter: &str,
         word: &str,
         known: &[&str],
@@ -103,7 +107,7 @@ impl Reader<'_> {
     }
 
     /// `state_check` is how later graphs write `state_equals` and its like.
-    fn state_check(&mut self, given: &mut Parameters<'_>) -> Option<Test> {
+    fn state_check(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         let operator = given.word("operator")?;
         let field = given.template("field")?;
         let inner = match operator.as_str() {
@@ -113,13 +117,13 @@ impl Reader<'_> {
                     self.report.error(given.at, "WF303", message);
                     return None;
                 };
-                Test::Equals { field, value }
+                ConditionTest::Equals { field, value }
             }
-            "null" | "is_null" => Test::Null { field, null: true },
-            "not_null" => Test::Null { field, null: false },
+            "null" | "is_null" => ConditionTest::Null { field, null: true },
+            "not_null" => ConditionTest::Null { field, null: false },
             "true" | "not_true" | "false" => {
                 let value = Value::Bool(operator != "false");
-                Test::Equals { field, value: Template::parse(&value).ok()? }
+                ConditionTest::Equals { field, value: ValueTemplate::parse(&value).ok()? }
             }
             other => {
                 self.no_such_word(given, "operator", other, &OPERATORS);
@@ -127,20 +131,22 @@ impl Reader<'_> {
             }
         };
         let negated = ["not_equals", "not_true"].contains(&operator.as_str());
-        Some(if negated { Test::None(vec![plain("state_equals", inner)]) } else { inner })
+        Some(if negated { ConditionTest::None(vec![plain("state_equals", inner)]) } else { inner })
     }
 
     /// `path_check` is how later graphs write `file_exists` and `directory_exists`.
-    fn path_check(&mut self, given: &mut Parameters<'_>) -> Option<Test> {
+    fn path_check(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         let check = given.word("check").unwrap_or_else(|| "exists".to_owned());
-        let world = |given: &Parameters<'_>, kind| work(given, kind, &["check"]).map(Test::World);
+        let world = |given: &GivenParameters<'_>, kind| {
+            work(given, kind, &["check"]).map(ConditionTest::World)
+        };
         match check.as_str() {
             "is_file" => world(given, "file_exists"),
             "is_directory" => world(given, "directory_exists"),
             "exists" => {
                 let either = ["file_exists", "directory_exists"];
                 let either = either.map(|kind| Some(plain(kind, world(given, kind)?)));
-                either.into_iter().collect::<Option<_>>().map(Test::Any)
+                either.into_iter().collect::<Option<_>>().map(ConditionTest::Any)
             }
             other => {
                 self.no_such_word(given, "check", other, &["exists", "is_file", "is_directory"]);
@@ -150,10 +156,10 @@ impl Reader<'_> {
     }
 
     /// `tool_check` is how later graphs write `tool_available`.
-    fn tool_check(&mut self, given: &mut Parameters<'_>) -> Option<Test> {
+    fn tool_check(&mut self, given: &mut GivenParameters<'_>) -> Option<ConditionTest> {
         match given.word("capability").as_deref() {
             None | Some("available") => {
-                work(given, "tool_available", &["capability"]).map(Test::World)
+                work(given, "tool_available", &["capability"]).map(ConditionTest::World)
             }
             Some(other) => {
                 self.no_such_word(given, "capability", other, &["available"]);
@@ -164,9 +170,13 @@ impl Reader<'_> {
 }
 
 /// The operation of a type; what is left out is not a parameter of it.
-pub(super) fn work(given: &Parameters<'_>, kind: &str, left_out: &[&str]) -> Option<Work> {
+pub(super) fn work(
+    given: &GivenParameters<'_>,
+    kind: &str,
+    left_out: &[&str],
+) -> Option<OperationTemplate> {
     let parameters = given.all_but(left_out)?;
-    Some(Work {
+    Some(OperationTemplate {
         kind: kind.to_owned(),
         own: given.own,
         parameters,
@@ -175,10 +185,18 @@ pub(super) fn work(given: &Parameters<'_>, kind: &str, left_out: &[&str]) -> Opt
     })
 }
 
-fn count(given: &mut Parameters<'_>, compare: Compare, number: &str) -> Option<Test> {
-    Some(Test::Count { field: given.template("field")?, compare, number: given.template(number)? })
+fn count(
+    given: &mut GivenParameters<'_>,
+    compare: NumberComparison,
+    number: &str,
+) -> Option<ConditionTest> {
+    Some(ConditionTest::Count {
+        field: given.template("field")?,
+        compare,
+        number: given.template(number)?,
+    })
 }
 
-fn plain(kind: &str, test: Test) -> Condition {
-    Condition { kind: kind.to_owned(), test, error_message: None }
+fn plain(kind: &str, test: ConditionTest) -> GraphCondition {
+    GraphCondition { kind: kind.to_owned(), test, error_message: None }
 }

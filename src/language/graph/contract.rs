@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::domain::graph::{Contract, Heard};
+use crate::domain::graph::{OutputFormat, WaitResult};
 
 /// How the reply to a document or a skill has to end.
 const ENDING: &str = r#"When you are done, end your final message with exactly one tag of this form, and nothing after it:
@@ -41,11 +41,11 @@ pub fn skill(name: &str, arguments: Option<&str>, context: &Value) -> String {
 
 /// Returns a prompt with the form that its reply has to end in, where no schema says that.
 #[must_use]
-pub fn with_ending(prompt: &str, contract: Contract) -> String {
+pub fn with_ending(prompt: &str, contract: OutputFormat) -> String {
     match contract {
-        Contract::Outputs => format!("{prompt}\n{ENDING}\n"),
-        Contract::Text => format!("{prompt}\n{RESULT}\n"),
-        Contract::Object | Contract::Reply => prompt.to_owned(),
+        OutputFormat::Outputs => format!("{prompt}\n{ENDING}\n"),
+        OutputFormat::Text => format!("{prompt}\n{RESULT}\n"),
+        OutputFormat::Object | OutputFormat::Reply => prompt.to_owned(),
     }
 }
 
@@ -80,18 +80,18 @@ fn given(context: &Value) -> String {
 ///
 /// # Errors
 /// What is wrong with it, for the agent that is reminded.
-pub fn read(contract: Contract, payload: &str) -> Result<Heard, String> {
+pub fn read(contract: OutputFormat, payload: &str) -> Result<WaitResult, String> {
     match contract {
-        Contract::Text => Ok(Heard::Done(payload.trim().into())),
-        Contract::Reply => Ok(Heard::Done(payload.into())),
-        Contract::Outputs => outputs(payload),
-        Contract::Object => serde_json::from_str(payload)
-            .map(Heard::Done)
+        OutputFormat::Text => Ok(WaitResult::Done(payload.trim().into())),
+        OutputFormat::Reply => Ok(WaitResult::Done(payload.into())),
+        OutputFormat::Outputs => outputs(payload),
+        OutputFormat::Object => serde_json::from_str(payload)
+            .map(WaitResult::Done)
             .map_err(|error| format!("the answer is not one JSON object: {error}")),
     }
 }
 
-fn outputs(payload: &str) -> Result<Heard, String> {
+fn outputs(payload: &str) -> Result<WaitResult, String> {
     #[derive(Deserialize)]
     struct Given {
         status: String,
@@ -106,8 +106,8 @@ fn outputs(payload: &str) -> Result<Heard, String> {
     let text = text.trim().trim_end_matches("```");
     let given: Given = serde_json::from_str(text).map_err(|error| format!("{shape}: {error}"))?;
     match given.status.as_str() {
-        "ok" => Ok(Heard::Done(given.outputs.into())),
-        "error" => Ok(Heard::Failed(given.error.unwrap_or_else(|| {
+        "ok" => Ok(WaitResult::Done(given.outputs.into())),
+        "error" => Ok(WaitResult::Failed(given.error.unwrap_or_else(|| {
             match given.outputs.get("error").and_then(Value::as_str) {
                 Some(error) => error.to_owned(),
                 None => "it was not done, and it was not said why".to_owned(),
@@ -125,12 +125,12 @@ mod tests {
 
     #[test]
     fn outputs_are_a_map_with_a_status() {
-        let read = |text| read(Contract::Outputs, text);
+        let read = |text| read(OutputFormat::Outputs, text);
         let done = read("{\"status\":\"ok\",\"outputs\":{\"n\":1}}");
-        assert_eq!(done, Ok(Heard::Done(json!({"n": 1}))));
-        assert_eq!(read("```json\n{\"status\":\"ok\"}\n```"), Ok(Heard::Done(json!({}))));
+        assert_eq!(done, Ok(WaitResult::Done(json!({"n": 1}))));
+        assert_eq!(read("```json\n{\"status\":\"ok\"}\n```"), Ok(WaitResult::Done(json!({}))));
         let failed = read("{\"status\":\"error\",\"error\":\"no network\"}");
-        assert_eq!(failed, Ok(Heard::Failed("no network".into())));
+        assert_eq!(failed, Ok(WaitResult::Failed("no network".into())));
         let wrong = read("done").expect_err("no JSON");
         assert!(wrong.starts_with("the result has to be JSON of the form"), "{wrong}");
         assert!(read("{\"status\":\"fine\"}").expect_err("no status").contains("not `fine`"));
@@ -144,8 +144,8 @@ mod tests {
         }
         assert!(!document("git.md", None, "x", &json!({})).contains("context"));
         assert!(agent(Some("general-purpose"), "x").starts_with("x\n"));
-        assert!(with_ending("x", Contract::Outputs).ends_with(&format!("x\n{ENDING}\n")));
-        assert!(with_ending("x", Contract::Text).contains("<result>"));
-        assert_eq!(with_ending("x", Contract::Object), "x", "the schema says it");
+        assert!(with_ending("x", OutputFormat::Outputs).ends_with(&format!("x\n{ENDING}\n")));
+        assert!(with_ending("x", OutputFormat::Text).contains("<result>"));
+        assert_eq!(with_ending("x", OutputFormat::Object), "x", "the schema says it");
     }
 }

@@ -1,7 +1,7 @@
 //! Walks over a graph: what it comes to without the world, and what it needs of the world to go on.
 //!
-//! It is a pure machine. [`Machine::next`] runs nodes until something is needed that it cannot give itself,
-//! and is told with the next call what came of it. It stands where the [`State`] says, so after a crash
+//! It is a pure machine. [`GraphInterpreter::next`] runs nodes until something is needed that it cannot give itself,
+//! and is told with the next call what came of it. It stands where the [`GraphState`] says, so after a crash
 //! the same state needs the same things again. What only looks is looked at again from the beginning of
 //! its condition, with the answers there are so far.
 //!
@@ -22,17 +22,17 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use self::conditions::Held;
+use self::conditions::ConditionOutcome;
 use self::scope::ROOTS;
-use super::program::{Action, Name, Node, Program};
-use crate::domain::event::Entered;
-use crate::domain::graph::{Change, Cursor, Heard, State, Visit};
+use super::program::{Graph, GraphAction, GraphNode, GraphNodeName};
+use crate::domain::event::GraphEntry;
+use crate::domain::graph::{GraphState, GraphStateChange, NodeCursor, NodeExecution, WaitResult};
 use crate::domain::id::{Folder, StateName};
-use crate::domain::operation::{Done, Operation};
+use crate::domain::operation::{Operation, OperationResult};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
-use crate::domain::walk::{Then, Walk};
-use crate::language::expression::{Error, Fuel, Template};
+use crate::domain::walk::{GraphAdvance, GraphNext};
+use crate::language::expression::{Error, Fuel, ValueTemplate};
 
 /// After so many nodes a walk is cut.
 pub const SLICE: usize = 512;
@@ -45,16 +45,16 @@ const ACTION: u64 = 100;
 
 /// What a machine needs to go on.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Need {
+pub enum GraphYield {
     /// An operation; what comes of it is given to the next call.
     Operation(Operation),
     /// A record: the walk ends here.
-    Record(Then),
+    Record(GraphNext),
 }
 
 /// What surrounds a graph.
 #[derive(Debug, Clone)]
-pub struct Around {
+pub struct GraphEnvironment {
     /// The graph's file.
     pub file: StateName,
     /// Its folder below the scope, if it is not the scope itself.
@@ -67,35 +67,35 @@ pub struct Around {
 
 /// A walk over a graph.
 #[derive(Debug)]
-pub struct Machine<'graph> {
-    program: &'graph Program,
-    around: &'graph Around,
-    state: State,
-    entered: Option<Box<Entered>>,
+pub struct GraphInterpreter<'graph> {
+    program: &'graph Graph,
+    around: &'graph GraphEnvironment,
+    state: GraphState,
+    entered: Option<Box<GraphEntry>>,
     gate: bool,
-    began: Cursor,
+    began: NodeCursor,
     /// The names of the graph and of its nodes, as they can be read.
     names: Map<String, Value>,
     migrated: Option<Arc<str>>,
-    visits: Vec<Visit>,
-    changes: Vec<Change>,
+    visits: Vec<NodeExecution>,
+    changes: Vec<GraphStateChange>,
     shown: Vec<String>,
-    heard: Option<Heard>,
-    answers: Vec<Done>,
+    heard: Option<WaitResult>,
+    answers: Vec<OperationResult>,
     computed: u64,
     now: Timestamp,
 }
 
 /// How a list of actions came out, as far as it has.
-enum Progress {
-    Needs(Need),
+enum ActionProgress {
+    Needs(GraphYield),
     Over(Result<(), String>),
 }
 
-impl<'graph> Machine<'graph> {
+impl<'graph> GraphInterpreter<'graph> {
     /// A walk from the beginning of a graph.
     #[must_use]
-    pub fn begin(program: &'graph Program, around: &'graph Around) -> Self {
+    pub fn begin(program: &'graph Graph, around: &'graph GraphEnvironment) -> Self {
         let mut fields = program.initial.clone();
         let callers = around.variables.iter();
         for (name, text) in callers.filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
@@ -110,27 +110,31 @@ impl<'graph> Machine<'graph> {
         if let Some(Value::Object(computed)) = fields.get_mut("computed") {
             computed.entry("last_error").or_insert(Value::Null);
         }
-        let entered = Entered {
+        let entered = GraphEntry {
             workflow_name: program.name.clone(),
             workflow_version: program.version.clone(),
             program: program.hash.as_str().into(),
             fields: fields.clone(),
         };
-        let state = State {
+        let state = GraphState {
             program: Arc::clone(&entered.program),
             current_node: Arc::clone(&program.start),
             previous_node: None,
             executed: 0,
             fields,
             checkpoints: std::collections::BTreeMap::new(),
-            cursor: Cursor::default(),
+            cursor: NodeCursor::default(),
         };
         Self { entered: Some(Box::new(entered)), gate: true, ..Self::go_on(program, around, state) }
     }
 
     /// A walk from where an agent stands.
     #[must_use]
-    pub fn go_on(program: &'graph Program, around: &'graph Around, state: State) -> Self {
+    pub fn go_on(
+        program: &'graph Graph,
+        around: &'graph GraphEnvironment,
+        state: GraphState,
+    ) -> Self {
         let migrated = (*program.hash != *state.program).then(|| program.hash.as_str().into());
         Self {
             program,
@@ -168,16 +172,16 @@ impl<'graph> Machine<'graph> {
     }
 
     /// Goes on until something is needed. `heard` is what came of what was needed last.
-    pub fn next(&mut self, heard: Option<Heard>, now: Timestamp) -> Need {
+    pub fn next(&mut self, heard: Option<WaitResult>, now: Timestamp) -> GraphYield {
         self.now = now;
         self.heard = heard;
         if self.looks()
             && let Some(heard) = self.heard.take()
         {
             self.answers.push(match heard {
-                Heard::Done(value) => Ok(value),
-                Heard::Failed(why) => Err(why),
-                Heard::Answered(answer) => Ok(answer.id.into()),
+                WaitResult::Done(value) => Ok(value),
+                WaitResult::Failed(why) => Err(why),
+                WaitResult::Answered(answer) => Ok(answer.id.into()),
             });
         }
         match self.walk() {
@@ -185,15 +189,15 @@ impl<'graph> Machine<'graph> {
             Err(why) => {
                 let node = format!("node {}", self.state.current_node);
                 let place = if self.gate { "entry gate" } else { &node };
-                Need::Record(Then::Fail(format!("{place}: {why}")))
+                GraphYield::Record(GraphNext::Fail(format!("{place}: {why}")))
             }
         }
     }
 
     /// What is to be recorded of the walk.
     #[must_use]
-    pub fn finish(self, then: Then) -> Walk {
-        Walk {
+    pub fn finish(self, then: GraphNext) -> GraphAdvance {
+        GraphAdvance {
             entered: self.entered,
             migrated: self.migrated,
             visits: self.visits,
@@ -208,7 +212,11 @@ impl<'graph> Machine<'graph> {
     /// Whether conditions are looked at here, so that what is heard is an answer to one of them.
     fn looks(&self) -> bool {
         let node = self.program.nodes.get(&self.state.current_node);
-        self.gate || matches!(node, Some(Node::Conditional { .. } | Node::ValidationGate { .. }))
+        self.gate
+            || matches!(
+                node,
+                Some(GraphNode::Conditional { .. } | GraphNode::ValidationGate { .. })
+            )
     }
 
     /// Whether the walk is to be cut here.
@@ -216,20 +224,20 @@ impl<'graph> Machine<'graph> {
         self.visits.len() >= SLICE || self.computed >= LONG
     }
 
-    fn walk(&mut self) -> Result<Need, String> {
+    fn walk(&mut self) -> Result<GraphYield, String> {
         let program = self.program;
         if self.gate {
             match self.first_false(&program.entry)? {
-                Held::Needs(operation) => return Ok(Need::Operation(operation)),
-                Held::No(why) => return Ok(self.turned_away(&why)),
-                Held::Yes => self.gate = false,
+                ConditionOutcome::Needs(operation) => return Ok(GraphYield::Operation(operation)),
+                ConditionOutcome::No(why) => return Ok(self.turned_away(&why)),
+                ConditionOutcome::Yes => self.gate = false,
             }
             self.answers.clear();
         }
         loop {
             let here = Arc::clone(&self.state.current_node);
             if let Some(ending) = program.endings.get(&here) {
-                return self.end(&here, ending).map(Need::Record);
+                return self.end(&here, ending).map(GraphYield::Record);
             }
             if self.state.executed >= program.max_steps {
                 return Err(format!(
@@ -238,7 +246,7 @@ impl<'graph> Machine<'graph> {
                 ));
             }
             if self.is_long() && self.state.cursor.is_at_start() && self.answers.is_empty() {
-                return Ok(Need::Record(Then::Walk));
+                return Ok(GraphYield::Record(GraphNext::Walk));
             }
             let Some(node) = program.nodes.get(&here) else {
                 return Err(format!(
@@ -252,31 +260,41 @@ impl<'graph> Machine<'graph> {
     }
 
     /// Goes on to another node. Why this one failed is kept where the nodes after it can read it.
-    fn leave(&mut self, outcome: &str, error: Option<String>, target: &Name) -> Option<Need> {
+    fn leave(
+        &mut self,
+        outcome: &str,
+        error: Option<String>,
+        target: &GraphNodeName,
+    ) -> Option<GraphYield> {
         if let Some(error) = &error {
             let path = vec!["computed".to_owned(), "last_error".to_owned()];
-            let _ = self.change(Change::Set(path, error.as_str().into()));
+            let _ = self.change(GraphStateChange::Set(path, error.as_str().into()));
         }
         let node = std::mem::replace(&mut self.state.current_node, Arc::clone(target));
         let outcome = outcome.into();
-        self.visits.push(Visit { node: Arc::clone(&node), outcome, timestamp: self.now, error });
+        self.visits.push(NodeExecution {
+            node: Arc::clone(&node),
+            outcome,
+            timestamp: self.now,
+            error,
+        });
         self.names.insert("current_node".to_owned(), (**target).into());
         self.names.insert("previous_node".to_owned(), (*node).into());
         self.state.previous_node = Some(node);
         self.state.executed += 1;
-        self.state.cursor = Cursor::default();
+        self.state.cursor = NodeCursor::default();
         self.answers.clear();
         self.heard = None;
         None
     }
 
-    fn change(&mut self, change: Change) -> Result<(), String> {
+    fn change(&mut self, change: GraphStateChange) -> Result<(), String> {
         self.state.change(&change)?;
         self.changes.push(change);
         Ok(())
     }
 
-    fn fill(&mut self, template: &Template) -> Result<Value, String> {
+    fn fill(&mut self, template: &ValueTemplate) -> Result<Value, String> {
         let mut fuel = Fuel::default();
         let before = fuel.steps;
         let filled = template.fill(&self.scope(), &mut fuel);
@@ -285,7 +303,7 @@ impl<'graph> Machine<'graph> {
     }
 
     /// A filled text; what is not one is written as JSON.
-    fn text(&mut self, template: &Template) -> Result<String, String> {
+    fn text(&mut self, template: &ValueTemplate) -> Result<String, String> {
         Ok(match self.fill(template)? {
             Value::String(text) => text,
             other => other.to_string(),
@@ -304,7 +322,7 @@ fn given(begins: Option<&Value>, text: &str) -> Value {
     read.filter(same).unwrap_or_else(|| text.into())
 }
 
-fn names(program: &Program, state: &State) -> Map<String, Value> {
+fn names(program: &Graph, state: &GraphState) -> Map<String, Value> {
     let previous = state.previous_node.as_deref().map_or(Value::Null, Value::from);
     let names = [
         ("workflow_name", program.name.as_str().into()),

@@ -1,8 +1,8 @@
 //! The nodes of a graph, and its endings.
 
-use super::program::{Ending, Name, Node, NodeTurn, Reference};
-use super::reader::{Fields, Reader};
-use super::tree::{Entry, quoted};
+use super::program::{GraphEnding, GraphNode, GraphNodeName, NodeTurn, ReferenceNode};
+use super::reader::{GraphReader, MappingFields};
+use super::tree::{YamlEntry, quoted};
 use crate::language::output::{OutputSchema, schema_of};
 use crate::language::turn_options::{self, WrittenOptions, embed_files};
 
@@ -11,9 +11,13 @@ const TYPES: [&str; 5] = ["action", "conditional", "user_prompt", "validation_ga
 /// What every node may have.
 const COMMON: [&str; 2] = ["type", "description"];
 
-impl Reader<'_> {
+impl GraphReader<'_> {
     /// A node; nothing, if something in it is wrong.
-    pub(super) fn graph_node(&mut self, entry: &Entry, name: &Name) -> Option<Node> {
+    pub(super) fn graph_node(
+        &mut self,
+        entry: &YamlEntry,
+        name: &GraphNodeName,
+    ) -> Option<GraphNode> {
         let what = format!("the node {}", quoted(name));
         let fields = self.map(&entry.value, entry.at, &what)?;
         let kind = self.need(&fields, "type")?;
@@ -45,14 +49,19 @@ impl Reader<'_> {
         match word {
             "action" => self.action_node(&fields, name),
             "conditional" => self.conditional(&fields, name),
-            "user_prompt" => self.user_prompt(&fields, name).map(Node::UserPrompt),
+            "user_prompt" => self.user_prompt(&fields, name).map(GraphNode::UserPrompt),
             "validation_gate" => self.gate(&fields, name),
             _ => self.reference(&fields, name),
         }
     }
 
     /// Where a key leads to.
-    pub(super) fn way(&mut self, fields: &Fields<'_>, from: &Name, key: &str) -> Option<Name> {
+    pub(super) fn way(
+        &mut self,
+        fields: &MappingFields<'_>,
+        from: &GraphNodeName,
+        key: &str,
+    ) -> Option<GraphNodeName> {
         let entry = self.need(fields, key)?;
         let code = if key == "next_node" { "WF204" } else { "WF202" };
         self.target(from, entry, code)
@@ -62,23 +71,35 @@ impl Reader<'_> {
     #[expect(clippy::option_option, reason = "no way and a wrong one are different")]
     pub(super) fn perhaps(
         &mut self,
-        fields: &Fields<'_>,
-        from: &Name,
+        fields: &MappingFields<'_>,
+        from: &GraphNodeName,
         key: &str,
-    ) -> Option<Option<Name>> {
+    ) -> Option<Option<GraphNodeName>> {
         let Some(entry) = fields.get(key) else { return Some(None) };
         self.target(from, entry, "WF202").map(Some)
     }
 
-    fn action_node(&mut self, fields: &Fields<'_>, name: &Name) -> Option<Node> {
+    fn action_node(
+        &mut self,
+        fields: &MappingFields<'_>,
+        name: &GraphNodeName,
+    ) -> Option<GraphNode> {
         let list = self.need(fields, "actions").and_then(|entry| self.list(entry));
         let actions = list.and_then(|list| self.actions(list));
         let on_success = self.way(fields, name, "on_success");
         let on_failure = self.way(fields, name, "on_failure");
-        Some(Node::Action { actions: actions?, on_success: on_success?, on_failure: on_failure? })
+        Some(GraphNode::Action {
+            actions: actions?,
+            on_success: on_success?,
+            on_failure: on_failure?,
+        })
     }
 
-    fn conditional(&mut self, fields: &Fields<'_>, name: &Name) -> Option<Node> {
+    fn conditional(
+        &mut self,
+        fields: &MappingFields<'_>,
+        name: &GraphNodeName,
+    ) -> Option<GraphNode> {
         let entry = self.need(fields, "condition");
         let condition = entry.and_then(|entry| self.condition(&entry.value));
         let branches = self.need(fields, "branches")?;
@@ -91,10 +112,15 @@ impl Reader<'_> {
             self.report.error(entry.at, "WF102", message);
         }
         let (when_true, when_false) = (when_true?, when_false?);
-        Some(Node::Conditional { condition: condition?, when_true, when_false })
+        Some(GraphNode::Conditional { condition: condition?, when_true, when_false })
     }
 
-    fn branch(&mut self, branches: &Fields<'_>, from: &Name, value: bool) -> Option<Name> {
+    fn branch(
+        &mut self,
+        branches: &MappingFields<'_>,
+        from: &GraphNodeName,
+        value: bool,
+    ) -> Option<GraphNodeName> {
         let mut found = branches.entries.iter().filter(|entry| branch(&entry.key) == Some(value));
         let Some(entry) = found.next() else {
             self.report.error(branches.at, "WF101", format!("`branches` needs `{value}`"));
@@ -107,17 +133,17 @@ impl Reader<'_> {
         self.target(from, entry, "WF203")
     }
 
-    fn gate(&mut self, fields: &Fields<'_>, name: &Name) -> Option<Node> {
+    fn gate(&mut self, fields: &MappingFields<'_>, name: &GraphNodeName) -> Option<GraphNode> {
         let list = self.need(fields, "validations").and_then(|entry| self.list(entry));
         let validations = list.and_then(|list| self.conditions(list));
         let on_valid = self.way(fields, name, "on_valid");
         let on_invalid = self.way(fields, name, "on_invalid");
         self.variables.write("computed.validation_errors");
         let (on_valid, on_invalid) = (on_valid?, on_invalid?);
-        Some(Node::ValidationGate { validations: validations?, on_valid, on_invalid })
+        Some(GraphNode::ValidationGate { validations: validations?, on_valid, on_invalid })
     }
 
-    fn reference(&mut self, fields: &Fields<'_>, name: &Name) -> Option<Node> {
+    fn reference(&mut self, fields: &MappingFields<'_>, name: &GraphNodeName) -> Option<GraphNode> {
         let next = self.way(fields, name, "next_node");
         let on_failure = self.perhaps(fields, name, "on_failure");
         let context = self.context(fields.get("context").map(|entry| &entry.value));
@@ -128,12 +154,12 @@ impl Reader<'_> {
             .filter(|_| sound)
             .and_then(|doc| self.document(&doc.value, section.map(|entry| &entry.value)));
         self.answer_variables(name);
-        let reference = Reference { text: text?, context: context? };
-        Some(Node::Reference { reference, next: next?, on_failure: on_failure? })
+        let reference = ReferenceNode { text: text?, context: context? };
+        Some(GraphNode::Reference { reference, next: next?, on_failure: on_failure? })
     }
 
     /// Notes the variables that the answer of a node becomes.
-    fn answer_variables(&mut self, name: &Name) {
+    fn answer_variables(&mut self, name: &GraphNodeName) {
         let output = self.turns.get(name).and_then(|turn| turn.output.as_ref());
         match output.and_then(OutputSchema::closed_fields) {
             Some(fields) => {
@@ -146,7 +172,7 @@ impl Reader<'_> {
     }
 
     /// Reads what the turns of a node need. Mistakes are reported; the node is read on without them.
-    fn node_turn(&mut self, fields: &Fields<'_>, name: &Name) {
+    fn node_turn(&mut self, fields: &MappingFields<'_>, name: &GraphNodeName) {
         let mut written = WrittenOptions::read(fields.entries);
         written.faults.extend(embed_files(&mut written.options, &written.places, self.source));
         for fault in written.faults {
@@ -160,12 +186,12 @@ impl Reader<'_> {
         let (options, places) = (written.options, written.places);
         let turn = NodeTurn { model, options, places, output };
         if turn != NodeTurn::default() {
-            self.turns.insert(Name::clone(name), turn);
+            self.turns.insert(GraphNodeName::clone(name), turn);
         }
     }
 
     /// An ending; nothing, if something in it is wrong.
-    pub(super) fn ending(&mut self, entry: &Entry) -> Option<Ending> {
+    pub(super) fn ending(&mut self, entry: &YamlEntry) -> Option<GraphEnding> {
         let what = format!("the ending {}", quoted(&entry.key));
         let keys = ["type", "message", "recovery", "details", "summary"];
         let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
@@ -180,7 +206,7 @@ impl Reader<'_> {
             None => Some(None),
             Some(entry) => self.template(&entry.value).map(Some),
         };
-        Some(Ending {
+        Some(GraphEnding {
             success: success?,
             message: message?,
             recovery: recovery?,
@@ -189,7 +215,7 @@ impl Reader<'_> {
         })
     }
 
-    fn success(&mut self, kind: &Entry) -> Option<bool> {
+    fn success(&mut self, kind: &YamlEntry) -> Option<bool> {
         match &*self.word(kind)?.text {
             "success" => Some(true),
             "error" => Some(false),

@@ -4,46 +4,46 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::program::{Action, Condition};
-use super::reader::{DEEPEST, Reader};
-use super::tree::{Content, Entry, Node, Place, Written, quoted};
-use super::vocabulary::{Parameter, Role, Takes, comes_with};
-use crate::domain::operation::Class;
-use crate::language::expression::{Expression, Template};
+use super::program::{GraphAction, GraphCondition};
+use super::reader::{DEEPEST, GraphReader};
+use super::tree::{SourcePlace, YamlContent, YamlEntry, YamlScalar, YamlValue, quoted};
+use super::vocabulary::{BuiltinParameter, ParameterKind, TypeRole, comes_with};
+use crate::domain::operation::RecoveryClass;
+use crate::language::expression::{Expression, ValueTemplate};
 
 /// The parameters that tell what an operation is about, the most telling first.
 const SUBJECTS: [&str; 5] = ["command", "url", "repo_path", "id", "module"];
 
 /// A parameter that is what it should be.
-enum Given {
-    Template(Template),
+enum ParameterValue {
+    Template(ValueTemplate),
     Expression(Expression),
-    Conditions(Vec<Condition>),
-    Actions(Vec<Action>),
+    Conditions(Vec<GraphCondition>),
+    Actions(Vec<GraphAction>),
     Switch(bool),
     Word(String),
 }
 
 /// The parameters that were given, and the type they belong to.
-pub(super) struct Parameters<'t> {
+pub(super) struct GivenParameters<'t> {
     /// The type, as it is written.
     pub(super) kind: &'t str,
-    pub(super) at: Place,
+    pub(super) at: SourcePlace,
     /// What a crash in the middle of it means, if a program has added the type.
-    pub(super) own: Option<Class>,
-    given: BTreeMap<&'t str, Given>,
-    nodes: BTreeMap<&'t str, &'t Node>,
+    pub(super) own: Option<RecoveryClass>,
+    given: BTreeMap<&'t str, ParameterValue>,
+    nodes: BTreeMap<&'t str, &'t YamlValue>,
 }
 
-impl<'t> Parameters<'t> {
+impl<'t> GivenParameters<'t> {
     /// The value as it is written, and where.
-    pub(super) fn node(&self, name: &str) -> Option<&'t Node> {
+    pub(super) fn node(&self, name: &str) -> Option<&'t YamlValue> {
         self.nodes.get(name).copied()
     }
 
     /// The text as it is written; empty if it is none.
     pub(super) fn written(&self, name: &str) -> &'t str {
-        self.node(name).and_then(Node::text).map_or("", |text| &text.text)
+        self.node(name).and_then(YamlValue::text).map_or("", |text| &text.text)
     }
 
     /// Returns the parameter that tells what an operation is about, as it is written.
@@ -55,72 +55,72 @@ impl<'t> Parameters<'t> {
         })
     }
 
-    pub(super) fn template(&mut self, name: &str) -> Option<Template> {
+    pub(super) fn template(&mut self, name: &str) -> Option<ValueTemplate> {
         match self.given.remove(name)? {
-            Given::Template(template) => Some(template),
+            ParameterValue::Template(template) => Some(template),
             _ => None,
         }
     }
 
     pub(super) fn expression(&mut self, name: &str) -> Option<Expression> {
         match self.given.remove(name)? {
-            Given::Expression(expression) => Some(expression),
+            ParameterValue::Expression(expression) => Some(expression),
             _ => None,
         }
     }
 
-    pub(super) fn conditions(&mut self) -> Option<Vec<Condition>> {
+    pub(super) fn conditions(&mut self) -> Option<Vec<GraphCondition>> {
         match self.given.remove("conditions")? {
-            Given::Conditions(conditions) => Some(conditions),
+            ParameterValue::Conditions(conditions) => Some(conditions),
             _ => None,
         }
     }
 
-    pub(super) fn actions(&mut self) -> Option<Vec<Action>> {
+    pub(super) fn actions(&mut self) -> Option<Vec<GraphAction>> {
         match self.given.remove("actions")? {
-            Given::Actions(actions) => Some(actions),
+            ParameterValue::Actions(actions) => Some(actions),
             _ => None,
         }
     }
 
     pub(super) fn switch(&mut self, name: &str) -> bool {
-        matches!(self.given.remove(name), Some(Given::Switch(true)))
+        matches!(self.given.remove(name), Some(ParameterValue::Switch(true)))
     }
 
     pub(super) fn word(&mut self, name: &str) -> Option<String> {
         match self.given.remove(name)? {
-            Given::Word(word) => Some(word),
+            ParameterValue::Word(word) => Some(word),
             _ => None,
         }
     }
 
     /// All that were given but these, as one map that is filled when it is needed.
-    pub(super) fn all_but(&self, left_out: &[&str]) -> Option<Template> {
+    pub(super) fn all_but(&self, left_out: &[&str]) -> Option<ValueTemplate> {
         let kept = self.nodes.iter().filter(|(name, _)| !left_out.contains(name));
         let map: Map<_, _> = kept.map(|(name, node)| ((*name).to_owned(), node.json())).collect();
-        Template::parse(&Value::Object(map)).ok()
+        ValueTemplate::parse(&Value::Object(map)).ok()
     }
 }
 
 /// A parameter of either kind of type.
-struct Asked<'a> {
+struct ExpectedParameter<'a> {
     name: &'a str,
-    takes: Takes,
+    takes: ParameterKind,
     required: bool,
 }
 
-impl Reader<'_> {
+impl GraphReader<'_> {
     /// The type of a precondition or consequence with its parameters. Nothing, if one of them is wrong;
     /// all that are wrong are reported.
     pub(super) fn parameters<'t>(
         &mut self,
-        role: Role,
-        node: &'t Node,
+        role: TypeRole,
+        node: &'t YamlValue,
         besides: &[&str],
-    ) -> Option<Parameters<'t>> {
+    ) -> Option<GivenParameters<'t>> {
         let (what, code, unknown) = match role {
-            Role::Precondition => ("a precondition", "WF301", "Unknown precondition type"),
-            Role::Consequence => ("a consequence", "WF302", "Unknown consequence type"),
+            TypeRole::Precondition => ("a precondition", "WF301", "Unknown precondition type"),
+            TypeRole::Consequence => ("a consequence", "WF302", "Unknown consequence type"),
         };
         let fields = self.map(node, node.at, what)?;
         let entry = self.need(&fields, "type")?;
@@ -128,9 +128,9 @@ impl Reader<'_> {
         let at = entry.value.at;
         let known = comes_with(role, kind).map(|known| known.parameters);
         let own = self.vocabulary.own(role, kind);
-        let asked: Vec<Asked<'_>> = match (known, own) {
-            (Some(parameters), _) => parameters.iter().map(Asked::of).collect(),
-            (None, Some(own)) => Asked::own(role, &own.required, &own.optional),
+        let asked: Vec<ExpectedParameter<'_>> = match (known, own) {
+            (Some(parameters), _) => parameters.iter().map(ExpectedParameter::of).collect(),
+            (None, Some(own)) => ExpectedParameter::own(role, &own.required, &own.optional),
             (None, None) => {
                 let otherwise = || "; use one that is known, or add it to the library".to_owned();
                 let hint = self.report.hint(kind, self.vocabulary.names(role), otherwise);
@@ -140,7 +140,7 @@ impl Reader<'_> {
         };
         let own = own.map(|own| own.class);
         let mut parameters =
-            Parameters { kind, at, own, given: BTreeMap::new(), nodes: BTreeMap::new() };
+            GivenParameters { kind, at, own, given: BTreeMap::new(), nodes: BTreeMap::new() };
         let sound = self.all_known(kind, fields.entries, &asked, besides);
         let sound = self.each(&asked, fields.entries, &mut parameters) && sound;
         sound.then_some(parameters)
@@ -149,8 +149,8 @@ impl Reader<'_> {
     fn all_known(
         &mut self,
         kind: &str,
-        entries: &[Entry],
-        asked: &[Asked<'_>],
+        entries: &[YamlEntry],
+        asked: &[ExpectedParameter<'_>],
         besides: &[&str],
     ) -> bool {
         let known = |key: &str| {
@@ -174,12 +174,12 @@ impl Reader<'_> {
 
     fn each<'t>(
         &mut self,
-        asked: &[Asked<'_>],
-        entries: &'t [Entry],
-        parameters: &mut Parameters<'t>,
+        asked: &[ExpectedParameter<'_>],
+        entries: &'t [YamlEntry],
+        parameters: &mut GivenParameters<'t>,
     ) -> bool {
         let mut sound = true;
-        for Asked { name, takes, required } in asked {
+        for ExpectedParameter { name, takes, required } in asked {
             let Some(entry) = entries.iter().find(|entry| &*entry.key == *name) else {
                 if *required {
                     let message = format!("`{}` needs `{name}`", parameters.kind);
@@ -198,7 +198,12 @@ impl Reader<'_> {
         sound
     }
 
-    fn given(&mut self, kind: &str, entry: &Entry, takes: Takes) -> Option<Given> {
+    fn given(
+        &mut self,
+        kind: &str,
+        entry: &YamlEntry,
+        takes: ParameterKind,
+    ) -> Option<ParameterValue> {
         let node = &entry.value;
         let Some(expected) = expected(node, takes) else {
             return self.take(node, takes);
@@ -212,27 +217,39 @@ impl Reader<'_> {
         None
     }
 
-    fn take(&mut self, node: &Node, takes: Takes) -> Option<Given> {
+    fn take(&mut self, node: &YamlValue, takes: ParameterKind) -> Option<ParameterValue> {
         match (takes, &node.value) {
-            (Takes::Expression, Content::Text(text)) => {
-                self.expression(node.at, text).map(Given::Expression)
+            (ParameterKind::Expression, YamlContent::Text(text)) => {
+                self.expression(node.at, text).map(ParameterValue::Expression)
             }
-            (Takes::Conditions, Content::List(list)) => {
-                self.deeper(node, |reader| reader.conditions(list)).map(Given::Conditions)
+            (ParameterKind::Conditions, YamlContent::List(list)) => {
+                self.deeper(node, |reader| reader.conditions(list)).map(ParameterValue::Conditions)
             }
-            (Takes::Actions, Content::List(list)) => {
-                self.deeper(node, |reader| reader.actions(list)).map(Given::Actions)
+            (ParameterKind::Actions, YamlContent::List(list)) => {
+                self.deeper(node, |reader| reader.actions(list)).map(ParameterValue::Actions)
             }
-            (Takes::Switch, Content::Bool(value)) => Some(Given::Switch(*value)),
-            (Takes::Word, Content::Text(text)) => Some(Given::Word(text.text.to_string())),
-            (Takes::Word, Content::Bool(value)) => Some(Given::Word(value.to_string())),
-            (Takes::Word, Content::Null) => Some(Given::Word("null".to_owned())),
-            _ => self.template(node).map(Given::Template),
+            (ParameterKind::Switch, YamlContent::Bool(value)) => {
+                Some(ParameterValue::Switch(*value))
+            }
+            (ParameterKind::Word, YamlContent::Text(text)) => {
+                Some(ParameterValue::Word(text.text.to_string()))
+            }
+            (ParameterKind::Word, YamlContent::Bool(value)) => {
+                Some(ParameterValue::Word(value.to_string()))
+            }
+            (ParameterKind::Word, YamlContent::Null) => {
+                Some(ParameterValue::Word("null".to_owned()))
+            }
+            _ => self.template(node).map(ParameterValue::Template),
         }
     }
 
     /// Reads what stands in something, unless it is too deep.
-    fn deeper<T>(&mut self, node: &Node, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    fn deeper<T>(
+        &mut self,
+        node: &YamlValue,
+        read: impl FnOnce(&mut Self) -> Option<T>,
+    ) -> Option<T> {
         if self.depth >= DEEPEST {
             let message = format!("this is nested too deeply; {DEEPEST} levels are allowed");
             self.report.error(node.at, "WF303", message);
@@ -245,49 +262,56 @@ impl Reader<'_> {
     }
 }
 
-impl<'a> Asked<'a> {
-    fn of(parameter: &'a Parameter) -> Self {
-        let Parameter { name, takes, required } = *parameter;
+impl<'a> ExpectedParameter<'a> {
+    fn of(parameter: &'a BuiltinParameter) -> Self {
+        let BuiltinParameter { name, takes, required } = *parameter;
         Self { name, takes, required }
     }
 
-    fn own(role: Role, required: &'a [String], optional: &'a [String]) -> Vec<Self> {
-        let any = |name, required| Self { name, takes: Takes::Any, required };
+    fn own(role: TypeRole, required: &'a [String], optional: &'a [String]) -> Vec<Self> {
+        let any = |name, required| Self { name, takes: ParameterKind::Any, required };
         let required = required.iter().map(|name| any(name, true));
         let mut all: Vec<_> =
             required.chain(optional.iter().map(|name| any(name, false))).collect();
-        if role == Role::Consequence && !all.iter().any(|one| one.name == "store_as") {
-            all.push(Self { name: "store_as", takes: Takes::Filled, required: false });
+        if role == TypeRole::Consequence && !all.iter().any(|one| one.name == "store_as") {
+            all.push(Self { name: "store_as", takes: ParameterKind::Filled, required: false });
         }
         all
     }
 }
 
 /// What is expected of a parameter, if this is something else.
-fn expected(node: &Node, takes: Takes) -> Option<&'static str> {
-    let filled = |text: &Written| !text.text.trim().is_empty();
+fn expected(node: &YamlValue, takes: ParameterKind) -> Option<&'static str> {
+    let filled = |text: &YamlScalar| !text.text.trim().is_empty();
     let text = node.text();
     let stands_for = text.is_some_and(|text| text.text.contains("${"));
     let (right, expected) = match takes {
-        Takes::Any => (true, ""),
-        Takes::Text => (text.is_some(), "a text; put quotes around it"),
-        Takes::Filled => (text.is_some_and(filled), "a text"),
-        Takes::Expression => (text.is_some_and(filled), "an expression in quotes"),
-        Takes::Boolean => {
-            (stands_for || matches!(node.value, Content::Bool(_)), "`true`, `false` or a `${…}`")
+        ParameterKind::Any => (true, ""),
+        ParameterKind::Text => (text.is_some(), "a text; put quotes around it"),
+        ParameterKind::Filled => (text.is_some_and(filled), "a text"),
+        ParameterKind::Expression => (text.is_some_and(filled), "an expression in quotes"),
+        ParameterKind::Boolean => (
+            stands_for || matches!(node.value, YamlContent::Bool(_)),
+            "`true`, `false` or a `${…}`",
+        ),
+        ParameterKind::Number => {
+            (stands_for || matches!(node.value, YamlContent::Number(_)), "a number or a `${…}`")
         }
-        Takes::Number => {
-            (stands_for || matches!(node.value, Content::Number(_)), "a number or a `${…}`")
+        ParameterKind::List => {
+            (stands_for || matches!(node.value, YamlContent::List(_)), "a list or a `${…}`")
         }
-        Takes::List => (stands_for || matches!(node.value, Content::List(_)), "a list or a `${…}`"),
-        Takes::Map => {
-            (stands_for || matches!(node.value, Content::Map(_)), "a mapping or a `${…}`")
+        ParameterKind::Map => {
+            (stands_for || matches!(node.value, YamlContent::Map(_)), "a mapping or a `${…}`")
         }
-        Takes::Conditions => (matches!(node.value, Content::List(_)), "a list of preconditions"),
-        Takes::Actions => (matches!(node.value, Content::List(_)), "a list of consequences"),
-        Takes::Switch => (matches!(node.value, Content::Bool(_)), "`true` or `false`"),
-        Takes::Word => {
-            let named = matches!(node.value, Content::Bool(_) | Content::Null);
+        ParameterKind::Conditions => {
+            (matches!(node.value, YamlContent::List(_)), "a list of preconditions")
+        }
+        ParameterKind::Actions => {
+            (matches!(node.value, YamlContent::List(_)), "a list of consequences")
+        }
+        ParameterKind::Switch => (matches!(node.value, YamlContent::Bool(_)), "`true` or `false`"),
+        ParameterKind::Word => {
+            let named = matches!(node.value, YamlContent::Bool(_) | YamlContent::Null);
             (text.is_some_and(filled) || named, "a word")
         }
     };

@@ -14,19 +14,19 @@ use serde_json::{Map, Value};
 
 use crate::domain::model::ModelName;
 use crate::domain::turn_options::TurnOptions;
-use crate::language::expression::Template;
+use crate::language::expression::ValueTemplate;
 use crate::language::output::OutputSchema;
 use crate::language::turn_options::OptionPlaces;
 
-pub use self::act::{Act, Action, Spawn, SpawnTask, Store};
-pub use self::condition::{Compare, Condition, Test, Work};
+pub use self::act::{ActionKind, AgentSpawn, GraphAction, SpawnTask, StorePath};
+pub use self::condition::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
 
 /// The name of a node or an ending.
-pub type Name = Arc<str>;
+pub type GraphNodeName = Arc<str>;
 
 /// A graph.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct Graph {
     /// Its name.
     pub name: String,
     /// Its version.
@@ -36,17 +36,17 @@ pub struct Program {
     /// The model of its Claude turns, if it says.
     pub model: Option<ModelName>,
     /// What has to hold before it begins.
-    pub entry: Vec<Condition>,
+    pub entry: Vec<GraphCondition>,
     /// Its state when it begins: `flags` and `computed` are in it, both maps.
     pub initial: Map<String, Value>,
     /// The first node.
-    pub start: Name,
+    pub start: GraphNodeName,
     /// The nodes.
-    pub nodes: BTreeMap<Name, Node>,
+    pub nodes: BTreeMap<GraphNodeName, GraphNode>,
     /// The needs of the turns of nodes that name any.
-    pub turns: BTreeMap<Name, NodeTurn>,
+    pub turns: BTreeMap<GraphNodeName, NodeTurn>,
     /// The endings.
-    pub endings: BTreeMap<Name, Ending>,
+    pub endings: BTreeMap<GraphNodeName, GraphEnding>,
     /// How many nodes it may execute.
     pub max_steps: u64,
     /// The checksum of its text: `sha256:` and hexadecimal digits.
@@ -55,44 +55,44 @@ pub struct Program {
 
 /// A node.
 #[derive(Debug, Clone)]
-pub enum Node {
+pub enum GraphNode {
     /// Does something, then goes on by whether that succeeded.
     Action {
         /// What it does, in order.
-        actions: Vec<Action>,
+        actions: Vec<GraphAction>,
         /// Where it goes when all succeeded.
-        on_success: Name,
+        on_success: GraphNodeName,
         /// Where it goes when one failed.
-        on_failure: Name,
+        on_failure: GraphNodeName,
     },
     /// Goes on by a condition.
     Conditional {
         /// The condition.
-        condition: Condition,
+        condition: GraphCondition,
         /// Where it goes when it holds.
-        when_true: Name,
+        when_true: GraphNodeName,
         /// Where it goes when it does not.
-        when_false: Name,
+        when_false: GraphNodeName,
     },
     /// Asks a person.
     UserPrompt(UserPrompt),
     /// Checks all of several conditions.
     ValidationGate {
         /// The conditions.
-        validations: Vec<Condition>,
+        validations: Vec<GraphCondition>,
         /// Where it goes when all hold.
-        on_valid: Name,
+        on_valid: GraphNodeName,
         /// Where it goes when one does not.
-        on_invalid: Name,
+        on_invalid: GraphNodeName,
     },
     /// Has Claude Code carry out a document.
     Reference {
         /// What is carried out.
-        reference: Reference,
+        reference: ReferenceNode,
         /// Where it goes then.
-        next: Name,
+        next: GraphNodeName,
         /// Where it goes when that failed; the agent fails if it does not say.
-        on_failure: Option<Name>,
+        on_failure: Option<GraphNodeName>,
     },
 }
 
@@ -100,44 +100,44 @@ pub enum Node {
 #[derive(Debug, Clone)]
 pub struct UserPrompt {
     /// What is asked.
-    pub question: Template,
+    pub question: ValueTemplate,
     /// A short label.
-    pub header: Option<Template>,
+    pub header: Option<ValueTemplate>,
     /// What can be chosen.
-    pub options: Vec<Choice>,
+    pub options: Vec<UserPromptOption>,
     /// What follows from each answer, by its option's id; `other` is free text.
-    pub responses: BTreeMap<String, Response>,
+    pub responses: BTreeMap<String, UserPromptResponse>,
 }
 
 /// An option, before its texts are filled.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub struct UserPromptOption {
     /// By which it is known.
     pub id: String,
     /// What a person reads.
-    pub label: Template,
+    pub label: ValueTemplate,
     /// What it means.
-    pub description: Option<Template>,
+    pub description: Option<ValueTemplate>,
 }
 
 /// What follows from an answer.
 #[derive(Debug, Clone)]
-pub struct Response {
+pub struct UserPromptResponse {
     /// What is done first. If it fails, the agent fails, unless `on_failure` says where to go.
-    pub consequence: Vec<Action>,
+    pub consequence: Vec<GraphAction>,
     /// Where it goes then.
-    pub next: Name,
+    pub next: GraphNodeName,
     /// Where it goes when a consequence failed.
-    pub on_failure: Option<Name>,
+    pub on_failure: Option<GraphNodeName>,
 }
 
 /// What Claude Code is to carry out.
 #[derive(Debug, Clone)]
-pub struct Reference {
+pub struct ReferenceNode {
     /// What it reads: the text of the document, or of its section.
-    pub text: Text,
+    pub text: ReferenceText,
     /// What it is given besides, as JSON.
-    pub context: Template,
+    pub context: ValueTemplate,
 }
 
 /// The needs of the Claude turns of a node.
@@ -155,7 +155,7 @@ pub struct NodeTurn {
 
 /// Where the text of a reference comes from.
 #[derive(Debug, Clone)]
-pub enum Text {
+pub enum ReferenceText {
     /// A document, as it was when the graph was read.
     Document {
         /// Its path as the graph names it.
@@ -163,30 +163,30 @@ pub enum Text {
         /// The section, if only one is carried out.
         section: Option<String>,
         /// The section to take out of the text, if its name is known only when it is carried out.
-        choose: Option<Template>,
+        choose: Option<ValueTemplate>,
         /// The text.
         text: String,
     },
     /// One of Claude Code's skills, and its arguments.
     Skill {
         /// Its name.
-        name: Template,
+        name: ValueTemplate,
         /// Its arguments.
-        arguments: Option<Template>,
+        arguments: Option<ValueTemplate>,
     },
 }
 
 /// An ending.
 #[derive(Debug, Clone)]
-pub struct Ending {
+pub struct GraphEnding {
     /// Whether it is a success.
     pub success: bool,
     /// What a person reads.
-    pub message: Template,
+    pub message: ValueTemplate,
     /// The skill that may help.
-    pub recovery: Option<Template>,
+    pub recovery: Option<ValueTemplate>,
     /// More about it.
-    pub details: Option<Template>,
+    pub details: Option<ValueTemplate>,
     /// What the graph gives back.
-    pub summary: Option<Template>,
+    pub summary: Option<ValueTemplate>,
 }

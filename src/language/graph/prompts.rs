@@ -2,30 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use super::program::{Choice, Name, Response, UserPrompt};
-use super::reader::{Fields, Reader};
-use super::tree::{Entry, Node, Place, quoted};
+use super::program::{GraphNodeName, UserPrompt, UserPromptOption, UserPromptResponse};
+use super::reader::{GraphReader, MappingFields};
+use super::tree::{SourcePlace, YamlEntry, YamlValue, quoted};
 use crate::domain::question::OTHER;
-use crate::language::expression::Template;
+use crate::language::expression::ValueTemplate;
 
 /// The longest header, in characters.
 const HEADER: usize = 12;
 
-impl Reader<'_> {
+impl GraphReader<'_> {
     /// A question; nothing, if something in it is wrong.
-    pub(super) fn user_prompt(&mut self, fields: &Fields<'_>, name: &Name) -> Option<UserPrompt> {
+    pub(super) fn user_prompt(
+        &mut self,
+        fields: &MappingFields<'_>,
+        name: &GraphNodeName,
+    ) -> Option<UserPrompt> {
         self.variables.asks(name);
         let prompt = self.need(fields, "prompt").and_then(|entry| self.question(entry));
         let options = prompt.as_ref().map(|prompt| prompt.ids.as_slice()).unwrap_or_default();
         let answers = self.need(fields, "on_response");
         let responses =
             answers.and_then(|entry| self.responses(entry, options, name, prompt.is_some()));
-        let Question { asked, header, options, .. } = prompt?;
+        let PartialUserPrompt { asked, header, options, .. } = prompt?;
         let (question, header, options) = (asked?, header?, options?);
         Some(UserPrompt { question, header, options, responses: responses? })
     }
 
-    fn question(&mut self, entry: &Entry) -> Option<Question> {
+    fn question(&mut self, entry: &YamlEntry) -> Option<PartialUserPrompt> {
         let keys = ["question", "header", "options"];
         let fields = self.fields(&entry.value, entry.at, "`prompt`", &keys)?;
         let asked = self.need(&fields, "question").and_then(|entry| self.words(entry));
@@ -43,12 +47,12 @@ impl Reader<'_> {
                 self.lenient(entry.at, "WF207", message);
             }
         }
-        let mut ids: Vec<(String, Place)> = Vec::new();
+        let mut ids: Vec<(String, SourcePlace)> = Vec::new();
         let options: Vec<_> = list.iter().map(|node| self.option(node, &mut ids)).collect();
-        Some(Question { asked, header, options: options.into_iter().collect(), ids })
+        Some(PartialUserPrompt { asked, header, options: options.into_iter().collect(), ids })
     }
 
-    fn header(&mut self, entry: &Entry) -> Option<Template> {
+    fn header(&mut self, entry: &YamlEntry) -> Option<ValueTemplate> {
         let text = &self.word(entry)?.text;
         let length = text.chars().count();
         if length > HEADER && !text.contains("${") {
@@ -59,7 +63,11 @@ impl Reader<'_> {
         self.words(entry)
     }
 
-    fn option(&mut self, node: &Node, ids: &mut Vec<(String, Place)>) -> Option<Choice> {
+    fn option(
+        &mut self,
+        node: &YamlValue,
+        ids: &mut Vec<(String, SourcePlace)>,
+    ) -> Option<UserPromptOption> {
         let keys = ["id", "label", "description"];
         let fields = self.fields(node, node.at, "an option", &keys)?;
         let id = self.need(&fields, "id").and_then(|entry| Some((entry, self.word(entry)?)));
@@ -81,17 +89,17 @@ impl Reader<'_> {
             None => Some(None),
             Some(entry) => self.words(entry).map(Some),
         };
-        Some(Choice { id: id?, label: label?, description: description? })
+        Some(UserPromptOption { id: id?, label: label?, description: description? })
     }
 
     /// `known` says whether the options could be read at all.
     fn responses(
         &mut self,
-        entry: &Entry,
-        options: &[(String, Place)],
-        name: &Name,
+        entry: &YamlEntry,
+        options: &[(String, SourcePlace)],
+        name: &GraphNodeName,
         known: bool,
-    ) -> Option<BTreeMap<String, Response>> {
+    ) -> Option<BTreeMap<String, UserPromptResponse>> {
         let fields = self.map(&entry.value, entry.at, "`on_response`")?;
         for (id, at) in options {
             if fields.get(id).is_none() {
@@ -114,7 +122,7 @@ impl Reader<'_> {
         read.into_iter().collect()
     }
 
-    fn orphan(&mut self, entry: &Entry, options: &[(String, Place)]) {
+    fn orphan(&mut self, entry: &YamlEntry, options: &[(String, SourcePlace)]) {
         if &*entry.key == OTHER {
             let message = "`other` is no option: it takes any text of a person's own".to_owned();
             return self.lenient(entry.at, "WF206", message);
@@ -126,7 +134,7 @@ impl Reader<'_> {
         self.report.error(entry.at, "WF206", message);
     }
 
-    fn response(&mut self, entry: &Entry, name: &Name) -> Option<Response> {
+    fn response(&mut self, entry: &YamlEntry, name: &GraphNodeName) -> Option<UserPromptResponse> {
         let what = format!("the response {}", quoted(&entry.key));
         let keys = ["consequence", "consequences", "next_node", "on_failure"];
         let fields = self.fields(&entry.value, entry.at, &what, &keys)?;
@@ -138,15 +146,15 @@ impl Reader<'_> {
         }
         let next = self.way(&fields, name, "next_node");
         let on_failure = self.perhaps(&fields, name, "on_failure");
-        Some(Response { consequence: consequence?, next: next?, on_failure: on_failure? })
+        Some(UserPromptResponse { consequence: consequence?, next: next?, on_failure: on_failure? })
     }
 }
 
 /// What was read of a question: its parts are nothing where they are wrong.
-struct Question {
-    asked: Option<Template>,
+struct PartialUserPrompt {
+    asked: Option<ValueTemplate>,
     #[expect(clippy::option_option, reason = "no header and a wrong one are different")]
-    header: Option<Option<Template>>,
-    options: Option<Vec<Choice>>,
-    ids: Vec<(String, Place)>,
+    header: Option<Option<ValueTemplate>>,
+    options: Option<Vec<UserPromptOption>>,
+    ids: Vec<(String, SourcePlace)>,
 }

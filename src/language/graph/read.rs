@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::program::{Condition, Ending, Name, Node, Program};
-use super::reader::{Fields, Reader};
+use super::program::{Graph, GraphCondition, GraphEnding, GraphNode, GraphNodeName};
+use super::reader::{GraphReader, MappingFields};
 use super::targets;
-use super::tree::{self, Content, Entry, Place, quoted};
-use super::variables::Variables;
-use super::vocabulary::Vocabulary;
+use super::tree::{self, SourcePlace, YamlContent, YamlEntry, quoted};
+use super::variables::VariableUses;
+use super::vocabulary::GraphVocabulary;
 use crate::domain::model::ModelName;
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::manifest;
 use crate::language::model_hint::model_hint;
-use crate::language::report::Report;
-use crate::language::source::Source;
+use crate::language::report::FileDiagnostics;
+use crate::language::source::WorkflowSource;
 
 /// How many nodes, and how many endings, a graph may have.
 const MOST: usize = 10_000;
@@ -40,7 +40,7 @@ const KEYS: [&str; 10] = [
 
 /// How strictly a graph is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Profile {
+pub enum GraphProfile {
     /// What graphs in use do besides the rules is only remarked.
     #[default]
     Lenient,
@@ -50,9 +50,9 @@ pub enum Profile {
 
 /// What reading a graph came to.
 #[derive(Debug)]
-pub struct Reading {
+pub struct ParsedGraph {
     /// The program, if there are no errors.
-    pub program: Option<Program>,
+    pub program: Option<Graph>,
     /// What was found, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -64,19 +64,19 @@ pub fn read(
     path: &str,
     directory: Option<&str>,
     text: &str,
-    vocabulary: &Vocabulary,
-    source: &dyn Source,
-    profile: Profile,
-) -> Reading {
+    vocabulary: &GraphVocabulary,
+    source: &dyn WorkflowSource,
+    profile: GraphProfile,
+) -> ParsedGraph {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut reader = Reader {
+    let mut reader = GraphReader {
         text,
         vocabulary,
         source,
         profile,
-        report: Report::new(path),
+        report: FileDiagnostics::new(path),
         edges: Vec::new(),
-        variables: Variables::default(),
+        variables: VariableUses::default(),
         turns: BTreeMap::new(),
         documents: HashMap::new(),
         documents_size: 0,
@@ -89,11 +89,11 @@ pub fn read(
     let program = root.and_then(|root| reader.program(&root, directory));
     let diagnostics = reader.report.sorted();
     let sound = !diagnostics.iter().any(Diagnostic::is_error);
-    Reading { program: program.filter(|_| sound), diagnostics }
+    ParsedGraph { program: program.filter(|_| sound), diagnostics }
 }
 
-impl Reader<'_> {
-    fn program(&mut self, root: &tree::Node, directory: Option<&str>) -> Option<Program> {
+impl GraphReader<'_> {
+    fn program(&mut self, root: &tree::YamlValue, directory: Option<&str>) -> Option<Graph> {
         let top = self.fields(root, root.at, "a graph", &KEYS)?;
         let name = self.name(&top, directory);
         let version = self.optional(&top, "version");
@@ -107,7 +107,7 @@ impl Reader<'_> {
             .and_then(|entry| Some((Arc::clone(&self.word(entry)?.text), entry.value.at)));
         let nodes = self.named(&top, "nodes");
         let endings = self.named(&top, "endings");
-        let places = |entries: &[Entry]| -> BTreeMap<Name, Place> {
+        let places = |entries: &[YamlEntry]| -> BTreeMap<GraphNodeName, SourcePlace> {
             entries.iter().map(|entry| (Arc::clone(&entry.key), entry.at)).collect()
         };
         let known = nodes.is_some() && endings.is_some();
@@ -121,7 +121,7 @@ impl Reader<'_> {
         }
         self.variables.check(&mut self.report);
         self.idle_turns(nodes.as_ref(), &node_places);
-        Some(Program {
+        Some(Graph {
             name: name?,
             version: version?.unwrap_or_default(),
             description: description?,
@@ -138,8 +138,12 @@ impl Reader<'_> {
     }
 
     /// Warns of nodes that say what their Claude turns need, and have none.
-    fn idle_turns(&mut self, nodes: Option<&BTreeMap<Name, Node>>, places: &BTreeMap<Name, Place>) {
-        let asks_nothing = |name: &Name| {
+    fn idle_turns(
+        &mut self,
+        nodes: Option<&BTreeMap<GraphNodeName, GraphNode>>,
+        places: &BTreeMap<GraphNodeName, SourcePlace>,
+    ) {
+        let asks_nothing = |name: &GraphNodeName| {
             nodes.and_then(|nodes| nodes.get(name)).is_some_and(|node| !node.asks_claude())
         };
         for name in self.turns.keys().filter(|name| asks_nothing(name)) {
@@ -152,10 +156,10 @@ impl Reader<'_> {
         }
     }
 
-    fn name(&mut self, top: &Fields<'_>, directory: Option<&str>) -> Option<String> {
+    fn name(&mut self, top: &MappingFields<'_>, directory: Option<&str>) -> Option<String> {
         let entry = self.need(top, "name")?;
         let name = self.word(entry)?.text.to_string();
-        let (strict, at) = (self.profile == Profile::Seed, entry.value.at);
+        let (strict, at) = (self.profile == GraphProfile::Seed, entry.value.at);
         let ends = |longer: &str, shorter: &str| {
             longer.strip_suffix(shorter).is_some_and(|prefix| prefix.ends_with('-'))
         };
@@ -175,13 +179,13 @@ impl Reader<'_> {
 
     /// A text that is missed only by the strict rules.
     #[expect(clippy::option_option, reason = "no text and a wrong one are different")]
-    fn optional(&mut self, top: &Fields<'_>, key: &str) -> Option<Option<String>> {
+    fn optional(&mut self, top: &MappingFields<'_>, key: &str) -> Option<Option<String>> {
         let Some(entry) = self.ought(top, key) else { return Some(None) };
         self.word(entry).map(|text| Some(text.text.to_string()))
     }
 
     #[expect(clippy::option_option, reason = "no model and a wrong one are different")]
-    pub(super) fn model(&mut self, top: &Fields<'_>) -> Option<Option<ModelName>> {
+    pub(super) fn model(&mut self, top: &MappingFields<'_>) -> Option<Option<ModelName>> {
         let Some(entry) = top.get("model") else { return Some(None) };
         let model = manifest::model(&self.word(entry)?.text);
         let model = model.map_err(|why| self.report.error(entry.value.at, "WF102", why)).ok()?;
@@ -191,10 +195,10 @@ impl Reader<'_> {
         Some(Some(model))
     }
 
-    fn max_steps(&mut self, top: &Fields<'_>) -> Option<u64> {
+    fn max_steps(&mut self, top: &MappingFields<'_>) -> Option<u64> {
         let Some(entry) = top.get("max_steps") else { return Some(MAX_STEPS) };
         let steps = match &entry.value.value {
-            Content::Number(number) => number.as_u64().filter(|steps| *steps > 0),
+            YamlContent::Number(number) => number.as_u64().filter(|steps| *steps > 0),
             _ => None,
         };
         if steps.is_none() {
@@ -205,12 +209,12 @@ impl Reader<'_> {
     }
 
     /// The state it begins with, as it is written: nothing in it is filled.
-    fn initial(&mut self, top: &Fields<'_>) -> Option<Map<String, Value>> {
+    fn initial(&mut self, top: &MappingFields<'_>) -> Option<Map<String, Value>> {
         let mut initial = match self.ought(top, "initial_state") {
             None => Map::new(),
             Some(entry) => {
                 let fields = self.map(&entry.value, entry.at, "`initial_state`")?;
-                let pair = |entry: &Entry| (entry.key.to_string(), entry.value.json());
+                let pair = |entry: &YamlEntry| (entry.key.to_string(), entry.value.json());
                 fields.entries.iter().map(pair).collect()
             }
         };
@@ -220,7 +224,7 @@ impl Reader<'_> {
                 *value = Value::Object(Map::new());
             } else if !value.is_object() {
                 let state = top.get("initial_state").map(|entry| &entry.value)?;
-                let Content::Map(entries) = &state.value else { return None };
+                let YamlContent::Map(entries) = &state.value else { return None };
                 let at = entries
                     .iter()
                     .find(|entry| &*entry.key == name)
@@ -233,16 +237,16 @@ impl Reader<'_> {
         Some(initial)
     }
 
-    fn entry(&mut self, top: &Fields<'_>) -> Option<Vec<Condition>> {
+    fn entry(&mut self, top: &MappingFields<'_>) -> Option<Vec<GraphCondition>> {
         let Some(entry) = self.ought(top, "entry_preconditions") else { return Some(Vec::new()) };
-        if matches!(entry.value.value, Content::Null) {
+        if matches!(entry.value.value, YamlContent::Null) {
             return Some(Vec::new());
         }
         self.list(entry).and_then(|list| self.conditions(list))
     }
 
     /// The entries of `nodes` or `endings`.
-    fn named<'t>(&mut self, top: &Fields<'t>, key: &'t str) -> Option<&'t [Entry]> {
+    fn named<'t>(&mut self, top: &MappingFields<'t>, key: &'t str) -> Option<&'t [YamlEntry]> {
         let entry = self.need(top, key)?;
         let what = if key == "nodes" { "`nodes`" } else { "`endings`" };
         let entries = self.map(&entry.value, entry.at, what)?.entries;
@@ -255,7 +259,7 @@ impl Reader<'_> {
         Some(entries)
     }
 
-    fn nodes(&mut self, entries: &[Entry]) -> Option<BTreeMap<Name, Node>> {
+    fn nodes(&mut self, entries: &[YamlEntry]) -> Option<BTreeMap<GraphNodeName, GraphNode>> {
         let read: Vec<_> = entries
             .iter()
             .map(|entry| Some((Arc::clone(&entry.key), self.graph_node(entry, &entry.key)?)))
@@ -263,7 +267,7 @@ impl Reader<'_> {
         read.into_iter().collect()
     }
 
-    fn endings(&mut self, entries: &[Entry]) -> Option<BTreeMap<Name, Ending>> {
+    fn endings(&mut self, entries: &[YamlEntry]) -> Option<BTreeMap<GraphNodeName, GraphEnding>> {
         let read: Vec<_> = entries
             .iter()
             .map(|entry| Some((Arc::clone(&entry.key), self.ending(entry)?)))

@@ -5,32 +5,32 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::program::{Name, NodeTurn};
-use super::read::Profile;
+use super::program::{GraphNodeName, NodeTurn};
+use super::read::GraphProfile;
 use super::scalar::inside;
-use super::targets::Edge;
-use super::tree::{Content, Entry, Node, Place, Written, quoted};
-use super::variables::Variables;
-use super::vocabulary::Vocabulary;
+use super::targets::GraphEdge;
+use super::tree::{SourcePlace, YamlContent, YamlEntry, YamlScalar, YamlValue, quoted};
+use super::variables::VariableUses;
+use super::vocabulary::GraphVocabulary;
 use crate::language::diagnostic::Severity;
-use crate::language::expression::{Expression, Flaw, Read, Template};
-use crate::language::report::Report;
-use crate::language::source::Source;
+use crate::language::expression::{Expression, PathRead, SyntaxError, ValueTemplate};
+use crate::language::report::FileDiagnostics;
+use crate::language::source::WorkflowSource;
 
 /// How deep conditions and actions may stand in each other.
 pub(super) const DEEPEST: usize = 16;
 
 /// What reading a graph carries along.
-pub(super) struct Reader<'a> {
+pub(super) struct GraphReader<'a> {
     pub(super) text: &'a str,
-    pub(super) vocabulary: &'a Vocabulary,
-    pub(super) source: &'a dyn Source,
-    pub(super) profile: Profile,
-    pub(super) report: Report,
-    pub(super) edges: Vec<Edge>,
-    pub(super) variables: Variables,
+    pub(super) vocabulary: &'a GraphVocabulary,
+    pub(super) source: &'a dyn WorkflowSource,
+    pub(super) profile: GraphProfile,
+    pub(super) report: FileDiagnostics,
+    pub(super) edges: Vec<GraphEdge>,
+    pub(super) variables: VariableUses,
     /// The needs of the turns of nodes.
-    pub(super) turns: BTreeMap<Name, NodeTurn>,
+    pub(super) turns: BTreeMap<GraphNodeName, NodeTurn>,
     /// The documents that were read, by their paths, and how long they are together.
     pub(super) documents: HashMap<String, Result<Arc<str>, String>>,
     pub(super) documents_size: usize,
@@ -40,23 +40,23 @@ pub(super) struct Reader<'a> {
 
 /// A mapping that is taken apart.
 #[derive(Clone, Copy)]
-pub(super) struct Fields<'t> {
-    pub(super) at: Place,
+pub(super) struct MappingFields<'t> {
+    pub(super) at: SourcePlace,
     pub(super) what: &'t str,
-    pub(super) entries: &'t [Entry],
+    pub(super) entries: &'t [YamlEntry],
 }
 
-impl<'t> Fields<'t> {
+impl<'t> MappingFields<'t> {
     /// The entry of a key.
-    pub(super) fn get(&self, key: &str) -> Option<&'t Entry> {
+    pub(super) fn get(&self, key: &str) -> Option<&'t YamlEntry> {
         self.entries.iter().find(|entry| &*entry.key == key)
     }
 }
 
-impl Reader<'_> {
+impl GraphReader<'_> {
     /// What the strict rules refuse, and the others only remark.
-    pub(super) fn lenient(&mut self, at: Place, code: &'static str, message: String) {
-        let strict = self.profile == Profile::Seed;
+    pub(super) fn lenient(&mut self, at: SourcePlace, code: &'static str, message: String) {
+        let strict = self.profile == GraphProfile::Seed;
         let severity = if strict { Severity::Error } else { Severity::Warning };
         self.report.add(at, code, severity, message);
     }
@@ -64,12 +64,12 @@ impl Reader<'_> {
     /// A mapping; `at` is where something that it lacks is missed.
     pub(super) fn map<'t>(
         &mut self,
-        node: &'t Node,
-        at: Place,
+        node: &'t YamlValue,
+        at: SourcePlace,
         what: &'t str,
-    ) -> Option<Fields<'t>> {
-        if let Content::Map(entries) = &node.value {
-            return Some(Fields { at, what, entries });
+    ) -> Option<MappingFields<'t>> {
+        if let YamlContent::Map(entries) = &node.value {
+            return Some(MappingFields { at, what, entries });
         }
         let message = format!("{what} is a mapping such as `key: value`, not {}", node.sort());
         self.report.error(node.at, "WF102", message);
@@ -79,11 +79,11 @@ impl Reader<'_> {
     /// A mapping that has only these keys.
     pub(super) fn fields<'t>(
         &mut self,
-        node: &'t Node,
-        at: Place,
+        node: &'t YamlValue,
+        at: SourcePlace,
         what: &'t str,
         keys: &[&str],
-    ) -> Option<Fields<'t>> {
+    ) -> Option<MappingFields<'t>> {
         let fields = self.map(node, at, what)?;
         for entry in fields.entries.iter().filter(|entry| !keys.contains(&&*entry.key)) {
             let otherwise = || format!("; known here: {}", keys.join(", "));
@@ -95,7 +95,11 @@ impl Reader<'_> {
     }
 
     /// An entry that has to be there.
-    pub(super) fn need<'t>(&mut self, fields: &Fields<'t>, key: &str) -> Option<&'t Entry> {
+    pub(super) fn need<'t>(
+        &mut self,
+        fields: &MappingFields<'t>,
+        key: &str,
+    ) -> Option<&'t YamlEntry> {
         let found = fields.get(key);
         if found.is_none() {
             self.report.error(fields.at, "WF101", format!("{} needs `{key}`", fields.what));
@@ -104,7 +108,11 @@ impl Reader<'_> {
     }
 
     /// An entry that only the strict rules ask for.
-    pub(super) fn ought<'t>(&mut self, fields: &Fields<'t>, key: &str) -> Option<&'t Entry> {
+    pub(super) fn ought<'t>(
+        &mut self,
+        fields: &MappingFields<'t>,
+        key: &str,
+    ) -> Option<&'t YamlEntry> {
         let found = fields.get(key);
         if found.is_none() {
             let message = format!("{} should have `{key}`; add it", fields.what);
@@ -114,8 +122,8 @@ impl Reader<'_> {
     }
 
     /// The elements of a list.
-    pub(super) fn list<'t>(&mut self, entry: &'t Entry) -> Option<&'t [Node]> {
-        if let Content::List(list) = &entry.value.value {
+    pub(super) fn list<'t>(&mut self, entry: &'t YamlEntry) -> Option<&'t [YamlValue]> {
+        if let YamlContent::List(list) = &entry.value.value {
             return Some(list);
         }
         let sort = entry.value.sort();
@@ -125,12 +133,12 @@ impl Reader<'_> {
     }
 
     /// A text that is not empty.
-    pub(super) fn word<'t>(&mut self, entry: &'t Entry) -> Option<&'t Written> {
+    pub(super) fn word<'t>(&mut self, entry: &'t YamlEntry) -> Option<&'t YamlScalar> {
         let found = entry.value.text().filter(|text| !text.text.trim().is_empty());
         if found.is_none() {
             let why = match &entry.value.value {
-                Content::Text(_) | Content::Null => "and nothing stands here".to_owned(),
-                Content::Number(_) | Content::Bool(_) => {
+                YamlContent::Text(_) | YamlContent::Null => "and nothing stands here".to_owned(),
+                YamlContent::Number(_) | YamlContent::Bool(_) => {
                     format!("not {}; put quotes around it", entry.value.sort())
                 }
                 _ => format!("not {}", entry.value.sort()),
@@ -142,28 +150,28 @@ impl Reader<'_> {
     }
 
     /// A text that is filled when it is needed.
-    pub(super) fn words(&mut self, entry: &Entry) -> Option<Template> {
+    pub(super) fn words(&mut self, entry: &YamlEntry) -> Option<ValueTemplate> {
         self.word(entry).is_some().then(|| self.template(&entry.value))?
     }
 
     /// The name of the node or ending that something leads to; `code` is that of a name that is none.
     pub(super) fn target(
         &mut self,
-        from: &Name,
-        entry: &Entry,
+        from: &GraphNodeName,
+        entry: &YamlEntry,
         code: &'static str,
-    ) -> Option<Name> {
-        let to: Name = Arc::clone(&self.word(entry)?.text);
+    ) -> Option<GraphNodeName> {
+        let to: GraphNodeName = Arc::clone(&self.word(entry)?.text);
         let from = Arc::clone(from);
-        self.edges.push(Edge { from, to: Arc::clone(&to), at: entry.value.at, code });
+        self.edges.push(GraphEdge { from, to: Arc::clone(&to), at: entry.value.at, code });
         Some(to)
     }
 
     /// A value with texts that are filled when they are needed. Every text with a mistake is reported.
-    pub(super) fn template(&mut self, node: &Node) -> Option<Template> {
+    pub(super) fn template(&mut self, node: &YamlValue) -> Option<ValueTemplate> {
         let mut sound = true;
         for (at, text) in node.texts() {
-            match Template::parse(&Value::String(text.text.to_string())) {
+            match ValueTemplate::parse(&Value::String(text.text.to_string())) {
                 Ok(template) => self.reads(at, text, template.reads()),
                 Err((flaw, _)) => {
                     self.flaw(at, text, flaw);
@@ -171,11 +179,11 @@ impl Reader<'_> {
                 }
             }
         }
-        sound.then(|| Template::parse(&node.json()).ok())?
+        sound.then(|| ValueTemplate::parse(&node.json()).ok())?
     }
 
     /// An expression.
-    pub(super) fn expression(&mut self, at: Place, text: &Written) -> Option<Expression> {
+    pub(super) fn expression(&mut self, at: SourcePlace, text: &YamlScalar) -> Option<Expression> {
         match Expression::parse(&text.text) {
             Ok(expression) => {
                 self.reads(at, text, expression.reads());
@@ -188,14 +196,14 @@ impl Reader<'_> {
         }
     }
 
-    fn flaw(&mut self, at: Place, text: &Written, flaw: Flaw) {
+    fn flaw(&mut self, at: SourcePlace, text: &YamlScalar, flaw: SyntaxError) {
         let at = inside(self.text, at, text, flaw.offset);
         self.report.error(at, flaw.code, flaw.message);
     }
 
     /// Keeps what a text reads.
-    fn reads(&mut self, at: Place, text: &Written, reads: Vec<Read>) {
-        for Read { path, optional } in reads {
+    fn reads(&mut self, at: SourcePlace, text: &YamlScalar, reads: Vec<PathRead>) {
+        for PathRead { path, optional } in reads {
             let offset = text.text.find(&path).unwrap_or(0);
             self.variables.read(inside(self.text, at, text, offset), path, optional);
         }

@@ -3,18 +3,18 @@
 use granit_parser::ScalarStyle;
 use serde_json::Number;
 
-use super::tree::{Content, Place, Written};
+use super::tree::{SourcePlace, YamlContent, YamlScalar};
 
 /// What a plain scalar is, if it is not a text. `yes` and `no` are texts; so is a number that JSON
 /// has no place for.
-pub(super) fn plain(text: &str) -> Option<Content> {
+pub(super) fn plain(text: &str) -> Option<YamlContent> {
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => return Some(Content::Null),
-        "true" | "True" | "TRUE" => return Some(Content::Bool(true)),
-        "false" | "False" | "FALSE" => return Some(Content::Bool(false)),
+        "" | "~" | "null" | "Null" | "NULL" => return Some(YamlContent::Null),
+        "true" | "True" | "TRUE" => return Some(YamlContent::Bool(true)),
+        "false" | "False" | "FALSE" => return Some(YamlContent::Bool(false)),
         _ => {}
     }
-    number(text).map(Content::Number)
+    number(text).map(YamlContent::Number)
 }
 
 fn number(text: &str) -> Option<Number> {
@@ -43,13 +43,18 @@ fn radix(digits: &str, radix: u32) -> Option<Number> {
 }
 
 /// The place of a byte of a text: inside it, if it stands in one line or as it is; else its beginning.
-pub(super) fn inside(source: &str, at: Place, text: &Written, offset: usize) -> Place {
+pub(super) fn inside(
+    source: &str,
+    at: SourcePlace,
+    text: &YamlScalar,
+    offset: usize,
+) -> SourcePlace {
     let Some(raw) = source.get(text.range.clone()) else { return at };
     let before = text.text.get(..offset).unwrap_or_default();
     if text.style == ScalarStyle::Literal && !before.starts_with('\n') {
         let line = before.rsplit('\n').next().unwrap_or_default();
         let (lines, chars) = (before.matches('\n').count(), line.chars().count());
-        return Place { line: at.line + lines as u64, column: at.column + chars as u64 };
+        return SourcePlace { line: at.line + lines as u64, column: at.column + chars as u64 };
     }
     let chars = before.chars().count();
     let written = match text.style {
@@ -66,7 +71,7 @@ pub(super) fn inside(source: &str, at: Place, text: &Written, offset: usize) -> 
         }),
         ScalarStyle::Literal | ScalarStyle::Folded => None,
     };
-    Place { column: at.column + written.unwrap_or(0) as u64, ..at }
+    SourcePlace { column: at.column + written.unwrap_or(0) as u64, ..at }
 }
 
 /// How many characters of a quoted text stand before its so manyth one, with the quote; `more` says how
@@ -140,7 +145,7 @@ mod tests {
             let root = root.expect("a value");
             let (at, text) = root.texts()[0];
             let offset = text.text.find(wanted).expect("there");
-            assert_eq!(inside(yaml, at, text, offset), Place { line, column }, "{yaml}");
+            assert_eq!(inside(yaml, at, text, offset), SourcePlace { line, column }, "{yaml}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A section of a document: from its heading to the next one of the same or a higher level.
 
 /// A heading of a document.
-struct Heading<'text> {
+struct DocumentHeading<'text> {
     start: usize,
     level: usize,
     title: &'text str,
@@ -19,7 +19,7 @@ pub fn section<'text>(text: &'text str, title: &str) -> Option<&'text str> {
         headings.iter().position(|heading| heading.title.to_lowercase() == wanted)
     };
     let found = exact.or_else(alike)?;
-    let Heading { start, level, .. } = headings[found];
+    let DocumentHeading { start, level, .. } = headings[found];
     let next = headings[found + 1..].iter().find(|heading| heading.level <= level);
     let section = &text[start..next.map_or(text.len(), |heading| heading.start)];
     Some(section.trim_end())
@@ -30,7 +30,7 @@ pub(super) fn titles(text: &str) -> Vec<&str> {
     headings(text).into_iter().map(|heading| heading.title).collect()
 }
 
-fn headings(text: &str) -> Vec<Heading<'_>> {
+fn headings(text: &str) -> Vec<DocumentHeading<'_>> {
     let mut found = Vec::new();
     let mut fence: Option<(char, usize)> = None;
     let mut start = 0;
@@ -44,7 +44,7 @@ fn headings(text: &str) -> Vec<Heading<'_>> {
             }
             (None, None) => {
                 let heading = heading(content);
-                found.extend(heading.map(|(level, title)| Heading { start, level, title }));
+                found.extend(heading.map(|(level, title)| DocumentHeading { start, level, title }));
             }
             _ => {}
         }

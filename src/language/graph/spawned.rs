@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::program::{Act, Action, Node, Program, SpawnTask};
+use super::program::{ActionKind, Graph, GraphAction, GraphNode, SpawnTask};
 use crate::domain::id::StateName;
-use crate::language::expression::{Fuel, Scope, Template};
+use crate::language::expression::{Fuel, Scope, ValueTemplate};
 
 /// The states of the scope itself that agents are spawned in, each once, in the order of the nodes.
 #[must_use]
-pub fn spawned(program: &Program) -> Vec<StateName> {
+pub fn spawned(program: &Graph) -> Vec<StateName> {
     let mut states = Vec::new();
     for node in program.nodes.values() {
         for act in acts(node) {
-            if let Act::Spawn(spawn) = act
+            if let ActionKind::Spawn(spawn) = act
                 && let SpawnTask::State { folder: None, state: Some(state), .. } = &spawn.task
                 && let Some(state) = literal(state).and_then(|name| StateName::parse(&name).ok())
                 && !states.contains(&state)
@@ -26,24 +26,26 @@ pub fn spawned(program: &Program) -> Vec<StateName> {
 
 /// All that a node does, in order, also what is done for each of several things.
 #[must_use]
-pub fn acts(node: &Node) -> Vec<&Act> {
+pub fn acts(node: &GraphNode) -> Vec<&ActionKind> {
     let mut acts = Vec::new();
     match node {
-        Node::Action { actions, .. } => collect(actions, &mut acts),
-        Node::UserPrompt(prompt) => {
+        GraphNode::Action { actions, .. } => collect(actions, &mut acts),
+        GraphNode::UserPrompt(prompt) => {
             for response in prompt.responses.values() {
                 collect(&response.consequence, &mut acts);
             }
         }
-        Node::Conditional { .. } | Node::ValidationGate { .. } | Node::Reference { .. } => {}
+        GraphNode::Conditional { .. }
+        | GraphNode::ValidationGate { .. }
+        | GraphNode::Reference { .. } => {}
     }
     acts
 }
 
-fn collect<'a>(actions: &'a [Action], acts: &mut Vec<&'a Act>) {
+fn collect<'a>(actions: &'a [GraphAction], acts: &mut Vec<&'a ActionKind>) {
     for action in actions {
         acts.push(&action.act);
-        if let Act::ForEach { actions, .. } = &action.act {
+        if let ActionKind::ForEach { actions, .. } = &action.act {
             collect(actions, acts);
         }
     }
@@ -51,7 +53,7 @@ fn collect<'a>(actions: &'a [Action], acts: &mut Vec<&'a Act>) {
 
 /// The text of a template that nothing has to be filled into.
 #[must_use]
-pub fn literal(template: &Template) -> Option<String> {
+pub fn literal(template: &ValueTemplate) -> Option<String> {
     struct Nothing;
     impl Scope for Nothing {
         fn root(&self, _: &str) -> Option<&Value> {

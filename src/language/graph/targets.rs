@@ -2,26 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::program::Name;
-use super::tree::{Place, quoted};
-use crate::language::report::Report;
+use super::program::GraphNodeName;
+use super::tree::{SourcePlace, quoted};
+use crate::language::report::FileDiagnostics;
 
 /// A way from a node to a node or an ending, as it stands in the file.
-pub(super) struct Edge {
-    pub(super) from: Name,
-    pub(super) to: Name,
-    pub(super) at: Place,
+pub(super) struct GraphEdge {
+    pub(super) from: GraphNodeName,
+    pub(super) to: GraphNodeName,
+    pub(super) at: SourcePlace,
     /// What it is when it leads nowhere.
     pub(super) code: &'static str,
 }
 
 /// Reports ways that lead nowhere, names that mean two things, and nodes that no way leads to.
 pub(super) fn check(
-    report: &mut Report,
-    start: Option<(&Name, Place)>,
-    edges: &[Edge],
-    nodes: &BTreeMap<Name, Place>,
-    endings: &BTreeMap<Name, Place>,
+    report: &mut FileDiagnostics,
+    start: Option<(&GraphNodeName, SourcePlace)>,
+    edges: &[GraphEdge],
+    nodes: &BTreeMap<GraphNodeName, SourcePlace>,
+    endings: &BTreeMap<GraphNodeName, SourcePlace>,
 ) {
     let names = || nodes.keys().chain(endings.keys()).map(|name| &**name);
     for edge in edges {
@@ -57,8 +57,13 @@ pub(super) fn check(
     report.error(at, "WF201", message);
 }
 
-fn unreachable(report: &mut Report, start: &Name, edges: &[Edge], nodes: &BTreeMap<Name, Place>) {
-    let mut ways: BTreeMap<&Name, Vec<&Name>> = BTreeMap::new();
+fn unreachable(
+    report: &mut FileDiagnostics,
+    start: &GraphNodeName,
+    edges: &[GraphEdge],
+    nodes: &BTreeMap<GraphNodeName, SourcePlace>,
+) {
+    let mut ways: BTreeMap<&GraphNodeName, Vec<&GraphNodeName>> = BTreeMap::new();
     for edge in edges {
         ways.entry(&edge.from).or_default().push(&edge.to);
     }

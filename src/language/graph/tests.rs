@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::program::{Act, Node, Program};
-use super::read::{Profile, Reading, read};
-use super::vocabulary::Vocabulary;
+use super::program::{ActionKind, Graph, GraphNode};
+use super::read::{GraphProfile, ParsedGraph, read};
+use super::vocabulary::GraphVocabulary;
 
 mod bombs;
 mod meanings;
@@ -18,12 +18,12 @@ fn source() -> BTreeMap<String, String> {
     [("lib/git.md".to_owned(), document.to_owned())].into()
 }
 
-fn reading(text: &str, profile: Profile) -> Reading {
-    read("g.yaml", None, text, &Vocabulary::new(), &source(), profile)
+fn reading(text: &str, profile: GraphProfile) -> ParsedGraph {
+    read("g.yaml", None, text, &GraphVocabulary::new(), &source(), profile)
 }
 
 /// What is said about a graph, without its path.
-fn said(text: &str, profile: Profile) -> Vec<String> {
+fn said(text: &str, profile: GraphProfile) -> Vec<String> {
     let found = reading(text, profile).diagnostics;
     let said = found.iter().map(ToString::to_string);
     said.map(|said| said.strip_prefix("g.yaml:").unwrap_or(&said).to_owned()).collect()
@@ -50,20 +50,22 @@ fn asking(condition: &str) -> String {
     ))
 }
 
-fn program(text: &str) -> Program {
-    let reading = reading(text, Profile::Lenient);
+fn program(text: &str) -> Graph {
+    let reading = reading(text, GraphProfile::Lenient);
     let found: Vec<String> = reading.diagnostics.iter().map(ToString::to_string).collect();
     reading.program.unwrap_or_else(|| panic!("{found:#?}\n{text}"))
 }
 
 /// What the only action of a graph does.
-fn act(action: &str) -> Act {
+fn act(action: &str) -> ActionKind {
     let program = program(&acting(action));
-    let Some(Node::Action { actions, .. }) = program.nodes.get("a") else { panic!("{action}") };
+    let Some(GraphNode::Action { actions, .. }) = program.nodes.get("a") else {
+        panic!("{action}")
+    };
     actions[0].act.clone()
 }
 
 /// The graph has this one mistake.
 fn assert_one(text: &str, expected: &str) {
-    assert_eq!(said(text, Profile::Lenient), [expected], "{text}");
+    assert_eq!(said(text, GraphProfile::Lenient), [expected], "{text}");
 }

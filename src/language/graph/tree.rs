@@ -12,7 +12,7 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde_json::{Map, Number, Value};
 
 use super::scalar;
-pub(in crate::language) use crate::language::place::Place;
+pub(in crate::language) use crate::language::place::SourcePlace;
 pub(in crate::language) use crate::language::report::quoted;
 
 /// How deep lists and maps may stand in each other.
@@ -27,25 +27,25 @@ const NODE: usize = 16;
 
 /// A value and where it stands.
 #[derive(Debug, Clone)]
-pub(in crate::language) struct Node {
-    pub(in crate::language) at: Place,
-    pub(in crate::language) value: Content,
+pub(in crate::language) struct YamlValue {
+    pub(in crate::language) at: SourcePlace,
+    pub(in crate::language) value: YamlContent,
 }
 
 /// A value.
 #[derive(Debug, Clone)]
-pub(in crate::language) enum Content {
+pub(in crate::language) enum YamlContent {
     Null,
     Bool(bool),
     Number(Number),
-    Text(Written),
-    List(Arc<Vec<Node>>),
-    Map(Arc<Vec<Entry>>),
+    Text(YamlScalar),
+    List(Arc<Vec<YamlValue>>),
+    Map(Arc<Vec<YamlEntry>>),
 }
 
 /// A text, and how it is written.
 #[derive(Debug, Clone)]
-pub(in crate::language) struct Written {
+pub(in crate::language) struct YamlScalar {
     pub(in crate::language) text: Arc<str>,
     pub(in crate::language) style: ScalarStyle,
     /// Where it stands in the whole text, in bytes.
@@ -54,40 +54,40 @@ pub(in crate::language) struct Written {
 
 /// A key and its value.
 #[derive(Debug)]
-pub(in crate::language) struct Entry {
+pub(in crate::language) struct YamlEntry {
     pub(in crate::language) key: Arc<str>,
-    pub(in crate::language) at: Place,
-    pub(in crate::language) value: Node,
+    pub(in crate::language) at: SourcePlace,
+    pub(in crate::language) value: YamlValue,
 }
 
 /// A mistake in the YAML itself.
 #[derive(Debug)]
-pub(in crate::language) struct Fault {
-    pub(in crate::language) at: Place,
+pub(in crate::language) struct YamlFault {
+    pub(in crate::language) at: SourcePlace,
     pub(in crate::language) code: &'static str,
     pub(in crate::language) message: String,
 }
 
-impl Node {
+impl YamlValue {
     /// The value as JSON.
     pub(in crate::language) fn json(&self) -> Value {
         match &self.value {
-            Content::Null => Value::Null,
-            Content::Bool(value) => Value::Bool(*value),
-            Content::Number(number) => Value::Number(number.clone()),
-            Content::Text(text) => Value::String(text.text.to_string()),
-            Content::List(list) => Value::Array(list.iter().map(Self::json).collect()),
-            Content::Map(map) => {
-                let entry = |entry: &Entry| (entry.key.to_string(), entry.value.json());
+            YamlContent::Null => Value::Null,
+            YamlContent::Bool(value) => Value::Bool(*value),
+            YamlContent::Number(number) => Value::Number(number.clone()),
+            YamlContent::Text(text) => Value::String(text.text.to_string()),
+            YamlContent::List(list) => Value::Array(list.iter().map(Self::json).collect()),
+            YamlContent::Map(map) => {
+                let entry = |entry: &YamlEntry| (entry.key.to_string(), entry.value.json());
                 Value::Object(map.iter().map(entry).collect::<Map<_, _>>())
             }
         }
     }
 
     /// The text, if it is one.
-    pub(in crate::language) fn text(&self) -> Option<&Written> {
+    pub(in crate::language) fn text(&self) -> Option<&YamlScalar> {
         match &self.value {
-            Content::Text(text) => Some(text),
+            YamlContent::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -95,32 +95,35 @@ impl Node {
     /// What it is, in words.
     pub(in crate::language) fn sort(&self) -> &'static str {
         match &self.value {
-            Content::Null => "nothing",
-            Content::Bool(_) => "a boolean",
-            Content::Number(_) => "a number",
-            Content::Text(_) => "a text",
-            Content::List(_) => "a list",
-            Content::Map(_) => "a mapping",
+            YamlContent::Null => "nothing",
+            YamlContent::Bool(_) => "a boolean",
+            YamlContent::Number(_) => "a number",
+            YamlContent::Text(_) => "a text",
+            YamlContent::List(_) => "a list",
+            YamlContent::Map(_) => "a mapping",
         }
     }
 
     /// All texts in it, at any depth.
-    pub(in crate::language) fn texts(&self) -> Vec<(Place, &Written)> {
+    pub(in crate::language) fn texts(&self) -> Vec<(SourcePlace, &YamlScalar)> {
         match &self.value {
-            Content::Text(text) => vec![(self.at, text)],
-            Content::List(list) => list.iter().flat_map(Self::texts).collect(),
-            Content::Map(map) => map.iter().flat_map(|entry| entry.value.texts()).collect(),
+            YamlContent::Text(text) => vec![(self.at, text)],
+            YamlContent::List(list) => list.iter().flat_map(Self::texts).collect(),
+            YamlContent::Map(map) => map.iter().flat_map(|entry| entry.value.texts()).collect(),
             _ => Vec::new(),
         }
     }
 }
 
 /// Reads a text. Keys that stand twice are all found; the first mistake of another kind ends it.
-pub(in crate::language) fn parse(text: &str) -> (Option<Node>, Vec<Fault>) {
+pub(in crate::language) fn parse(text: &str) -> (Option<YamlValue>, Vec<YamlFault>) {
     if text.len() > LONGEST {
         let size = text.len();
         let message = format!("this is {size} bytes long, a graph may have {LONGEST}; divide it");
-        return (None, vec![Fault { at: Place { line: 1, column: 1 }, code: "WF001", message }]);
+        return (
+            None,
+            vec![YamlFault { at: SourcePlace { line: 1, column: 1 }, code: "WF001", message }],
+        );
     }
     let options = granit_parser::options! {
         flow_nesting_limit: DEEPEST + 1,
@@ -129,47 +132,50 @@ pub(in crate::language) fn parse(text: &str) -> (Option<Node>, Vec<Fault>) {
     };
     let parser = Parser::new_from_str_with_options(text, options);
     let mut builder =
-        Builder { parser, text, anchors: HashMap::new(), size: 0, faults: Vec::new() };
+        YamlBuilder { parser, text, anchors: HashMap::new(), size: 0, faults: Vec::new() };
     let root = builder.document();
     let root = root.map_err(|fault| builder.faults.push(fault)).ok();
     (root, builder.faults)
 }
 
-struct Builder<'text> {
+struct YamlBuilder<'text> {
     parser: Parser<'text, StrInput<'text>>,
     text: &'text str,
     /// What each anchor stands for, and its size.
-    anchors: HashMap<usize, (Node, usize)>,
+    anchors: HashMap<usize, (YamlValue, usize)>,
     size: usize,
-    faults: Vec<Fault>,
+    faults: Vec<YamlFault>,
 }
 
-type Built<T> = Result<T, Fault>;
+type YamlResult<T> = Result<T, YamlFault>;
 
-fn fault(at: Place, message: impl Into<String>) -> Fault {
-    Fault { at, code: "WF001", message: message.into() }
+fn fault(at: SourcePlace, message: impl Into<String>) -> YamlFault {
+    YamlFault { at, code: "WF001", message: message.into() }
 }
 
-fn place(span: &Span) -> Place {
+fn place(span: &Span) -> SourcePlace {
     let (line, column) = (span.start.line(), span.start.col() + 1);
-    Place { line: line.max(1) as u64, column: column as u64 }
+    SourcePlace { line: line.max(1) as u64, column: column as u64 }
 }
 
-fn syntax(error: &ScanError) -> Fault {
+fn syntax(error: &ScanError) -> YamlFault {
     let mark = error.marker();
-    let at = Place { line: mark.line().max(1) as u64, column: mark.col() as u64 + 1 };
+    let at = SourcePlace { line: mark.line().max(1) as u64, column: mark.col() as u64 + 1 };
     fault(at, format!("this is not YAML: {}", error.info()))
 }
 
-impl<'text> Builder<'text> {
-    fn next(&mut self) -> Built<(Event<'text>, Span)> {
+impl<'text> YamlBuilder<'text> {
+    fn next(&mut self) -> YamlResult<(Event<'text>, Span)> {
         match self.parser.next_event() {
             Some(event) => event.map_err(|error| syntax(&error)),
-            None => Err(fault(Place { line: 1, column: 1 }, "this is not YAML: it ends too early")),
+            None => Err(fault(
+                SourcePlace { line: 1, column: 1 },
+                "this is not YAML: it ends too early",
+            )),
         }
     }
 
-    fn document(&mut self) -> Built<Node> {
+    fn document(&mut self) -> YamlResult<YamlValue> {
         let mut root = None;
         loop {
             let (event, span) = self.next()?;
@@ -183,11 +189,11 @@ impl<'text> Builder<'text> {
                 event => root = Some(self.node(event, &span, 0)?),
             }
         }
-        let at = Place { line: 1, column: 1 };
-        Ok(root.unwrap_or(Node { at, value: Content::Null }))
+        let at = SourcePlace { line: 1, column: 1 };
+        Ok(root.unwrap_or(YamlValue { at, value: YamlContent::Null }))
     }
 
-    fn node(&mut self, event: Event<'text>, span: &Span, depth: usize) -> Built<Node> {
+    fn node(&mut self, event: Event<'text>, span: &Span, depth: usize) -> YamlResult<YamlValue> {
         let at = place(span);
         if depth > DEEPEST {
             let message = format!("this is nested too deeply; {DEEPEST} levels are allowed");
@@ -205,14 +211,14 @@ impl<'text> Builder<'text> {
             Event::MappingStart(_, anchor, _) => (self.map(depth)?, anchor),
             _ => return Err(fault(at, "this is not YAML: a value is expected here")),
         };
-        let node = Node { at, value };
+        let node = YamlValue { at, value };
         if anchor > 0 {
             self.anchors.insert(anchor, (node.clone(), self.size - before));
         }
         Ok(node)
     }
 
-    fn alias(&mut self, id: usize, at: Place) -> Built<Node> {
+    fn alias(&mut self, id: usize, at: SourcePlace) -> YamlResult<YamlValue> {
         let Some((node, size)) = self.anchors.get(&id) else {
             return Err(fault(at, "this alias stands in what it stands for; write it out"));
         };
@@ -230,7 +236,7 @@ impl<'text> Builder<'text> {
         style: ScalarStyle,
         tag: Option<&Tag>,
         span: &Span,
-    ) -> Built<Content> {
+    ) -> YamlResult<YamlContent> {
         let tag = tag.map(|tag| (tag, tag.core_suffix()));
         if let Some((tag, None)) = tag.filter(|(tag, _)| tag.original() != "!") {
             let message = format!("the tag `{}` means nothing here; leave it out", tag.original());
@@ -243,25 +249,25 @@ impl<'text> Builder<'text> {
         }
         let range = span.byte_range().unwrap_or_default();
         let range = if self.text.get(range.clone()).is_some() { range } else { 0..0 };
-        Ok(Content::Text(Written { text: text.into(), style, range }))
+        Ok(YamlContent::Text(YamlScalar { text: text.into(), style, range }))
     }
 
-    fn list(&mut self, depth: usize) -> Built<Content> {
+    fn list(&mut self, depth: usize) -> YamlResult<YamlContent> {
         let mut list = Vec::new();
         loop {
             match self.next()? {
-                (Event::SequenceEnd, _) => return Ok(Content::List(Arc::new(list))),
+                (Event::SequenceEnd, _) => return Ok(YamlContent::List(Arc::new(list))),
                 (event, span) => list.push(self.node(event, &span, depth + 1)?),
             }
         }
     }
 
-    fn map(&mut self, depth: usize) -> Built<Content> {
-        let mut map: Vec<Entry> = Vec::new();
+    fn map(&mut self, depth: usize) -> YamlResult<YamlContent> {
+        let mut map: Vec<YamlEntry> = Vec::new();
         let mut known: HashMap<Arc<str>, u64> = HashMap::new();
         loop {
             let (at, key) = match self.next()? {
-                (Event::MappingEnd, _) => return Ok(Content::Map(Arc::new(map))),
+                (Event::MappingEnd, _) => return Ok(YamlContent::Map(Arc::new(map))),
                 (Event::Scalar(text, ..), span) => {
                     self.size += text.len();
                     (place(&span), Arc::from(&*text))
@@ -275,11 +281,11 @@ impl<'text> Builder<'text> {
             let value = self.node(event, &span, depth + 1)?;
             if let Some(line) = known.get(&key) {
                 let message = format!("the key {} stands in line {line} already", quoted(&key));
-                self.faults.push(Fault { at, code: "WF002", message });
+                self.faults.push(YamlFault { at, code: "WF002", message });
                 continue;
             }
             known.insert(Arc::clone(&key), at.line);
-            map.push(Entry { key, at, value });
+            map.push(YamlEntry { key, at, value });
         }
     }
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::tree::{Place, quoted};
+use super::tree::{SourcePlace, quoted};
 use crate::language::diagnostic::Severity;
-use crate::language::report::Report;
+use crate::language::report::FileDiagnostics;
 
 /// What a state has without being told to.
 const BUILT_IN: [&str; 10] = [
@@ -24,16 +24,16 @@ const BUILT_IN: [&str; 10] = [
     "flags",
 ];
 
-struct Read {
-    at: Place,
+struct VariableRead {
+    at: SourcePlace,
     path: String,
     optional: bool,
 }
 
 /// What is read and what is written.
 #[derive(Default)]
-pub(super) struct Variables {
-    reads: Vec<Read>,
+pub(super) struct VariableUses {
+    reads: Vec<VariableRead>,
     /// The names that actions have given to what they go through, from the outermost.
     pub(super) locals: Vec<String>,
     computed: BTreeSet<String>,
@@ -46,12 +46,12 @@ pub(super) struct Variables {
     anything: bool,
 }
 
-impl Variables {
+impl VariableUses {
     /// A path is read; an optional one may lead nowhere.
-    pub(super) fn read(&mut self, at: Place, path: String, optional: bool) {
+    pub(super) fn read(&mut self, at: SourcePlace, path: String, optional: bool) {
         let (name, _) = split(&path);
         if !self.locals.iter().any(|local| local == name) {
-            self.reads.push(Read { at, path, optional });
+            self.reads.push(VariableRead { at, path, optional });
         }
     }
 
@@ -109,8 +109,8 @@ impl Variables {
     }
 
     /// Reports what nothing writes.
-    pub(super) fn check(&self, report: &mut Report) {
-        for Read { at, path, optional } in &self.reads {
+    pub(super) fn check(&self, report: &mut FileDiagnostics) {
+        for VariableRead { at, path, optional } in &self.reads {
             let (name, rest) = split(path);
             let below = split(rest).0;
             let (known, perhaps) = match name {

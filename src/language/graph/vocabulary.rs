@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::domain::operation::Class;
+use crate::domain::operation::RecoveryClass;
 
 mod conditions;
 mod consequences;
@@ -11,7 +11,7 @@ mod consequences;
 /// What a parameter takes. Where a text is taken, it may have `${…}` in it; where another value is
 /// taken, a text that is one `${…}` may stand for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum ParameterKind {
     /// A text.
     Text,
     /// A text that is not empty: a path, an address, an id, a name.
@@ -40,34 +40,34 @@ pub(super) enum Takes {
 
 /// A parameter.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parameter {
+pub(super) struct BuiltinParameter {
     pub(super) name: &'static str,
-    pub(super) takes: Takes,
+    pub(super) takes: ParameterKind,
     pub(super) required: bool,
 }
 
 /// A type that comes with the program.
 #[derive(Debug)]
-pub(super) struct Type {
+pub(super) struct BuiltinType {
     pub(super) name: &'static str,
-    pub(super) parameters: &'static [Parameter],
+    pub(super) parameters: &'static [BuiltinParameter],
 }
 
-const fn need(name: &'static str, takes: Takes) -> Parameter {
-    Parameter { name, takes, required: true }
+const fn need(name: &'static str, takes: ParameterKind) -> BuiltinParameter {
+    BuiltinParameter { name, takes, required: true }
 }
 
-const fn may(name: &'static str, takes: Takes) -> Parameter {
-    Parameter { name, takes, required: false }
+const fn may(name: &'static str, takes: ParameterKind) -> BuiltinParameter {
+    BuiltinParameter { name, takes, required: false }
 }
 
-const fn of(name: &'static str, parameters: &'static [Parameter]) -> Type {
-    Type { name, parameters }
+const fn of(name: &'static str, parameters: &'static [BuiltinParameter]) -> BuiltinType {
+    BuiltinType { name, parameters }
 }
 
 /// Which of the two a type is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum TypeRole {
     /// It holds or not, and changes nothing.
     Precondition,
     /// It does something.
@@ -76,32 +76,32 @@ pub enum Role {
 
 /// A type that a program using the library adds. Its parameters may be any values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Own {
+pub struct OwnTypeSpec {
     /// What it is.
-    pub role: Role,
+    pub role: TypeRole,
     /// The parameters it needs.
     pub required: Vec<String>,
     /// The parameters it may have. A consequence may always have `store_as`.
     pub optional: Vec<String>,
     /// What a crash in the middle of it means.
-    pub class: Class,
+    pub class: RecoveryClass,
 }
 
 /// Why a type cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the type `{name}` is there already; give yours another name")]
-pub struct Taken {
+pub struct TypeNameTaken {
     /// Its name.
     pub name: String,
 }
 
 /// The types that a graph may use.
 #[derive(Debug, Clone, Default)]
-pub struct Vocabulary {
-    own: BTreeMap<String, Own>,
+pub struct GraphVocabulary {
+    own: BTreeMap<String, OwnTypeSpec>,
 }
 
-impl Vocabulary {
+impl GraphVocabulary {
     /// Those that come with the program.
     #[must_use]
     pub fn new() -> Self {
@@ -111,12 +111,12 @@ impl Vocabulary {
     /// Adds a type.
     ///
     /// # Errors
-    /// [`Taken`].
-    pub fn add(&mut self, name: &str, own: Own) -> Result<(), Taken> {
-        let known = [Role::Precondition, Role::Consequence];
+    /// [`TypeNameTaken`].
+    pub fn add(&mut self, name: &str, own: OwnTypeSpec) -> Result<(), TypeNameTaken> {
+        let known = [TypeRole::Precondition, TypeRole::Consequence];
         let known = known.into_iter().any(|role| comes_with(role, name).is_some());
         if known || self.own.contains_key(name) {
-            return Err(Taken { name: name.to_owned() });
+            return Err(TypeNameTaken { name: name.to_owned() });
         }
         self.own.insert(name.to_owned(), own);
         Ok(())
@@ -124,27 +124,27 @@ impl Vocabulary {
 
     /// A type that was added.
     #[must_use]
-    pub fn own(&self, role: Role, name: &str) -> Option<&Own> {
+    pub fn own(&self, role: TypeRole, name: &str) -> Option<&OwnTypeSpec> {
         self.own.get(name).filter(|own| own.role == role)
     }
 
     /// The names of all types.
     #[must_use]
-    pub fn names(&self, role: Role) -> Vec<&str> {
+    pub fn names(&self, role: TypeRole) -> Vec<&str> {
         let own = self.own.iter().filter(|(_, own)| own.role == role);
         table(role).iter().map(|known| known.name).chain(own.map(|(name, _)| &**name)).collect()
     }
 }
 
-fn table(role: Role) -> &'static [Type] {
+fn table(role: TypeRole) -> &'static [BuiltinType] {
     match role {
-        Role::Precondition => conditions::TABLE,
-        Role::Consequence => consequences::TABLE,
+        TypeRole::Precondition => conditions::TABLE,
+        TypeRole::Consequence => consequences::TABLE,
     }
 }
 
 /// A type that comes with the program.
-pub(super) fn comes_with(role: Role, name: &str) -> Option<&'static Type> {
+pub(super) fn comes_with(role: TypeRole, name: &str) -> Option<&'static BuiltinType> {
     table(role).iter().find(|known| known.name == name)
 }
 
@@ -154,17 +154,17 @@ mod tests {
 
     #[test]
     fn a_type_is_added_once_and_known_in_its_role() {
-        let own = Own {
-            role: Role::Consequence,
+        let own = OwnTypeSpec {
+            role: TypeRole::Consequence,
             required: vec!["channel".into()],
             optional: Vec::new(),
-            class: Class::Uncertain,
+            class: RecoveryClass::Uncertain,
         };
-        let mut vocabulary = Vocabulary::new();
+        let mut vocabulary = GraphVocabulary::new();
         assert_eq!(vocabulary.add("post", own.clone()), Ok(()));
-        assert!(vocabulary.own(Role::Consequence, "post").is_some());
-        assert!(vocabulary.own(Role::Precondition, "post").is_none());
-        assert!(vocabulary.names(Role::Consequence).contains(&"post"));
+        assert!(vocabulary.own(TypeRole::Consequence, "post").is_some());
+        assert!(vocabulary.own(TypeRole::Precondition, "post").is_none());
+        assert!(vocabulary.names(TypeRole::Consequence).contains(&"post"));
         for name in ["post", "flag_set", "set_flag"] {
             let taken = vocabulary.add(name, own.clone()).expect_err(name);
             assert!(taken.to_string().contains("give yours another name"));

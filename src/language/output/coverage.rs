@@ -30,7 +30,7 @@ pub struct RuleGaps {
 
 /// A value that a field may have.
 #[derive(Debug, Clone, PartialEq)]
-enum Sample {
+enum FieldSample {
     /// That one.
     Value(Value),
     /// One that no rule names.
@@ -39,7 +39,7 @@ enum Sample {
     Absent,
 }
 
-impl Sample {
+impl FieldSample {
     fn passes(&self, test: &FieldTest) -> bool {
         match self {
             Self::Value(value) => test.accepts.accepts(value),
@@ -71,14 +71,14 @@ impl RuleGaps {
         if !gaps.mistakes.is_empty() {
             return gaps;
         }
-        let fields: Vec<(&str, Vec<Sample>)> =
+        let fields: Vec<(&str, Vec<FieldSample>)> =
             tests.iter().map(|(path, tests)| (*path, samples(schema, path, tests))).collect();
         gaps.try_all(&fields, rules);
         gaps
     }
 
     /// Tries every combination of values.
-    fn try_all(&mut self, fields: &[(&str, Vec<Sample>)], rules: &[OutputRule]) {
+    fn try_all(&mut self, fields: &[(&str, Vec<FieldSample>)], rules: &[OutputRule]) {
         let sizes = fields.iter().map(|(_, samples)| samples.len());
         let count = sizes.fold(1usize, usize::saturating_mul);
         if count > MAX_COMBINATIONS {
@@ -114,9 +114,9 @@ impl RuleGaps {
 
 /// The combination with this number: a value for each field.
 fn combination<'field>(
-    fields: &'field [(&'field str, Vec<Sample>)],
+    fields: &'field [(&'field str, Vec<FieldSample>)],
     mut number: usize,
-) -> Vec<(&'field str, &'field Sample)> {
+) -> Vec<(&'field str, &'field FieldSample)> {
     let mut answer = Vec::with_capacity(fields.len());
     for (path, samples) in fields {
         answer.extend(samples.get(number % samples.len().max(1)).map(|sample| (*path, sample)));
@@ -171,30 +171,30 @@ fn values(field: &Value) -> Option<Vec<Value>> {
 }
 
 /// The values of a field that make a difference to its tests.
-fn samples(schema: &OutputSchema, path: &str, tests: &[&FieldTest]) -> Vec<Sample> {
+fn samples(schema: &OutputSchema, path: &str, tests: &[&FieldTest]) -> Vec<FieldSample> {
     let SchemaField::Known { schema: field, is_required } = schema.field(path) else {
-        return others(tests).chain([Sample::Absent]).collect();
+        return others(tests).chain([FieldSample::Absent]).collect();
     };
-    let mut samples: Vec<Sample> = match (values(field), number_kind(field)) {
-        (Some(values), _) => values.into_iter().map(Sample::Value).collect(),
+    let mut samples: Vec<FieldSample> = match (values(field), number_kind(field)) {
+        (Some(values), _) => values.into_iter().map(FieldSample::Value).collect(),
         (None, Some(is_integer)) => numbers(field, is_integer, tests),
         (None, None) => others(tests).collect(),
     };
     if !is_required {
-        samples.push(Sample::Absent);
+        samples.push(FieldSample::Absent);
     }
     samples
 }
 
 /// The values that tests name, the numbers around those they compare with, and any other.
-fn others<'test>(tests: &'test [&'test FieldTest]) -> impl Iterator<Item = Sample> + 'test {
+fn others<'test>(tests: &'test [&'test FieldTest]) -> impl Iterator<Item = FieldSample> + 'test {
     let named = tests.iter().filter_map(|test| match &test.accepts {
-        ValueTest::OneOf(values) => Some(values.iter().cloned().map(Sample::Value)),
+        ValueTest::OneOf(values) => Some(values.iter().cloned().map(FieldSample::Value)),
         ValueTest::Compares(..) => None,
     });
     let compares = tests.iter().any(|test| matches!(test.accepts, ValueTest::Compares(..)));
     let numbers = compares.then(|| numbers(&Value::Null, false, tests));
-    named.flatten().chain(numbers.into_iter().flatten()).chain([Sample::Other])
+    named.flatten().chain(numbers.into_iter().flatten()).chain([FieldSample::Other])
 }
 
 /// Whether a field is a number, and then whether it is a whole one.
@@ -207,7 +207,7 @@ fn number_kind(field: &Value) -> Option<bool> {
 }
 
 /// The numbers at, between and beyond those that tests name, within the bounds of the schema.
-fn numbers(field: &Value, is_integer: bool, tests: &[&FieldTest]) -> Vec<Sample> {
+fn numbers(field: &Value, is_integer: bool, tests: &[&FieldTest]) -> Vec<FieldSample> {
     let bound = |keyword: &str| field.get(keyword).and_then(Value::as_f64);
     let mut edges: Vec<f64> = tests
         .iter()
@@ -238,7 +238,7 @@ fn numbers(field: &Value, is_integer: bool, tests: &[&FieldTest]) -> Vec<Sample>
     found.retain(is_within);
     found.sort_by(f64::total_cmp);
     found.dedup();
-    found.into_iter().map(|number| Sample::Value(shown(number))).collect()
+    found.into_iter().map(|number| FieldSample::Value(shown(number))).collect()
 }
 
 /// A number without a fraction where it has none.

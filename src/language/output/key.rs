@@ -1,21 +1,24 @@
 //! Reads an `output` key from a tree that knows its places: that of a graph's node, or of a program's role.
 
 use super::{OrderedJson, OutputSchema, SchemaError, SchemaOrigin, schema_file};
-use crate::language::graph::tree::{Content, Node};
-use crate::language::source::Source;
+use crate::language::graph::tree::{YamlContent, YamlValue};
+use crate::language::source::WorkflowSource;
 
 /// Reads the schema that stands in a node or is named there.
 ///
 /// # Errors
 /// The mistake, with the file and the place in it if it is not where the schema is named.
 pub(in crate::language) fn schema_of(
-    node: &Node,
-    source: &dyn Source,
+    node: &YamlValue,
+    source: &dyn WorkflowSource,
 ) -> Result<OutputSchema, String> {
     let origin = match &node.value {
-        Content::Text(name) => SchemaOrigin::File(schema_file(&name.text)?),
-        Content::Map(_) => SchemaOrigin::Inline(ordered(node)),
-        Content::Null | Content::Bool(_) | Content::Number(_) | Content::List(_) => {
+        YamlContent::Text(name) => SchemaOrigin::File(schema_file(&name.text)?),
+        YamlContent::Map(_) => SchemaOrigin::Inline(ordered(node)),
+        YamlContent::Null
+        | YamlContent::Bool(_)
+        | YamlContent::Number(_)
+        | YamlContent::List(_) => {
             return Err(format!(
                 "`output` is a JSON schema: a file such as verdict.schema.json, or a mapping with `type: object`, not {}",
                 node.sort()
@@ -29,14 +32,14 @@ pub(in crate::language) fn schema_of(
 }
 
 /// Returns a node as JSON whose objects keep the order of their keys.
-fn ordered(node: &Node) -> OrderedJson {
+fn ordered(node: &YamlValue) -> OrderedJson {
     match &node.value {
-        Content::Null => OrderedJson::Null,
-        Content::Bool(value) => OrderedJson::Bool(*value),
-        Content::Number(number) => OrderedJson::Number(number.clone()),
-        Content::Text(text) => OrderedJson::Text(text.text.to_string()),
-        Content::List(nodes) => OrderedJson::List(nodes.iter().map(ordered).collect()),
-        Content::Map(entries) => OrderedJson::Object(
+        YamlContent::Null => OrderedJson::Null,
+        YamlContent::Bool(value) => OrderedJson::Bool(*value),
+        YamlContent::Number(number) => OrderedJson::Number(number.clone()),
+        YamlContent::Text(text) => OrderedJson::Text(text.text.to_string()),
+        YamlContent::List(nodes) => OrderedJson::List(nodes.iter().map(ordered).collect()),
+        YamlContent::Map(entries) => OrderedJson::Object(
             entries.iter().map(|entry| (entry.key.to_string(), ordered(&entry.value))).collect(),
         ),
     }

@@ -35,12 +35,12 @@ pub enum ValueTest {
     /// One of these.
     OneOf(Vec<Value>),
     /// A number that compares so with another.
-    Compares(Comparison, Number),
+    Compares(RuleComparison, Number),
 }
 
 /// How a number compares with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
+pub enum RuleComparison {
     /// It is less.
     Less,
     /// It is less, or equal.
@@ -51,7 +51,7 @@ pub enum Comparison {
     Greater,
 }
 
-impl Comparison {
+impl RuleComparison {
     /// How they are written; the longer ones first, because they begin like the others.
     const WRITTEN: [(&'static str, Self); 4] =
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Less), (">", Self::Greater)];
@@ -114,7 +114,7 @@ impl ValueTest {
 
     fn comparison(text: &str) -> Option<Self> {
         let (written, comparison) =
-            Comparison::WRITTEN.into_iter().find(|(written, _)| text.starts_with(written))?;
+            RuleComparison::WRITTEN.into_iter().find(|(written, _)| text.starts_with(written))?;
         let number = serde_json::from_str(text[written.len()..].trim()).ok()?;
         Some(Self::Compares(comparison, number))
     }
@@ -158,7 +158,8 @@ impl fmt::Display for FieldTest {
                 write!(f, "{}: {}", self.path, values.join(" or "))
             }
             ValueTest::Compares(comparison, number) => {
-                let written = Comparison::WRITTEN.into_iter().find(|(_, one)| one == comparison);
+                let written =
+                    RuleComparison::WRITTEN.into_iter().find(|(_, one)| one == comparison);
                 let written = written.map_or("", |(written, _)| written);
                 write!(f, "{} {written} {number}", self.path)
             }

@@ -22,7 +22,7 @@ const MAX_REFERENCES: usize = 16;
 
 /// What stands under a keyword.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Under {
+enum SubschemaShape {
     /// No schema.
     Nothing,
     /// A schema.
@@ -36,55 +36,55 @@ enum Under {
 }
 
 /// The keywords of draft-07, with what stands under them.
-const KEYWORDS: &[(&str, Under)] = &[
-    ("$comment", Under::Nothing),
-    ("$defs", Under::Object),
-    ("$id", Under::Nothing),
-    ("$ref", Under::Nothing),
-    ("$schema", Under::Nothing),
-    ("additionalItems", Under::Schema),
-    ("additionalProperties", Under::Schema),
-    ("allOf", Under::List),
-    ("anyOf", Under::List),
-    ("const", Under::Nothing),
-    ("contains", Under::Schema),
-    ("contentEncoding", Under::Nothing),
-    ("contentMediaType", Under::Nothing),
-    ("default", Under::Nothing),
-    ("definitions", Under::Object),
-    ("dependencies", Under::Object),
-    ("deprecated", Under::Nothing),
-    ("description", Under::Nothing),
-    ("else", Under::Schema),
-    ("enum", Under::Nothing),
-    ("examples", Under::Nothing),
-    ("exclusiveMaximum", Under::Nothing),
-    ("exclusiveMinimum", Under::Nothing),
-    ("format", Under::Nothing),
-    ("if", Under::Schema),
-    ("items", Under::SchemaOrList),
-    ("maxItems", Under::Nothing),
-    ("maxLength", Under::Nothing),
-    ("maxProperties", Under::Nothing),
-    ("maximum", Under::Nothing),
-    ("minItems", Under::Nothing),
-    ("minLength", Under::Nothing),
-    ("minProperties", Under::Nothing),
-    ("minimum", Under::Nothing),
-    ("multipleOf", Under::Nothing),
-    ("not", Under::Schema),
-    ("oneOf", Under::List),
-    ("pattern", Under::Nothing),
-    ("patternProperties", Under::Object),
-    ("properties", Under::Object),
-    ("propertyNames", Under::Schema),
-    ("readOnly", Under::Nothing),
-    ("required", Under::Nothing),
-    ("then", Under::Schema),
-    ("title", Under::Nothing),
-    ("type", Under::Nothing),
-    ("uniqueItems", Under::Nothing),
-    ("writeOnly", Under::Nothing),
+const KEYWORDS: &[(&str, SubschemaShape)] = &[
+    ("$comment", SubschemaShape::Nothing),
+    ("$defs", SubschemaShape::Object),
+    ("$id", SubschemaShape::Nothing),
+    ("$ref", SubschemaShape::Nothing),
+    ("$schema", SubschemaShape::Nothing),
+    ("additionalItems", SubschemaShape::Schema),
+    ("additionalProperties", SubschemaShape::Schema),
+    ("allOf", SubschemaShape::List),
+    ("anyOf", SubschemaShape::List),
+    ("const", SubschemaShape::Nothing),
+    ("contains", SubschemaShape::Schema),
+    ("contentEncoding", SubschemaShape::Nothing),
+    ("contentMediaType", SubschemaShape::Nothing),
+    ("default", SubschemaShape::Nothing),
+    ("definitions", SubschemaShape::Object),
+    ("dependencies", SubschemaShape::Object),
+    ("deprecated", SubschemaShape::Nothing),
+    ("description", SubschemaShape::Nothing),
+    ("else", SubschemaShape::Schema),
+    ("enum", SubschemaShape::Nothing),
+    ("examples", SubschemaShape::Nothing),
+    ("exclusiveMaximum", SubschemaShape::Nothing),
+    ("exclusiveMinimum", SubschemaShape::Nothing),
+    ("format", SubschemaShape::Nothing),
+    ("if", SubschemaShape::Schema),
+    ("items", SubschemaShape::SchemaOrList),
+    ("maxItems", SubschemaShape::Nothing),
+    ("maxLength", SubschemaShape::Nothing),
+    ("maxProperties", SubschemaShape::Nothing),
+    ("maximum", SubschemaShape::Nothing),
+    ("minItems", SubschemaShape::Nothing),
+    ("minLength", SubschemaShape::Nothing),
+    ("minProperties", SubschemaShape::Nothing),
+    ("minimum", SubschemaShape::Nothing),
+    ("multipleOf", SubschemaShape::Nothing),
+    ("not", SubschemaShape::Schema),
+    ("oneOf", SubschemaShape::List),
+    ("pattern", SubschemaShape::Nothing),
+    ("patternProperties", SubschemaShape::Object),
+    ("properties", SubschemaShape::Object),
+    ("propertyNames", SubschemaShape::Schema),
+    ("readOnly", SubschemaShape::Nothing),
+    ("required", SubschemaShape::Nothing),
+    ("then", SubschemaShape::Schema),
+    ("title", SubschemaShape::Nothing),
+    ("type", SubschemaShape::Nothing),
+    ("uniqueItems", SubschemaShape::Nothing),
+    ("writeOnly", SubschemaShape::Nothing),
 ];
 
 /// A schema that an answer can be checked against.
@@ -260,15 +260,15 @@ fn check_keywords(schema: &Value, path: &str) -> Result<(), String> {
         };
         let inside = format!("{path}/{key}");
         match (under, value) {
-            (Under::Schema | Under::SchemaOrList, Value::Object(_)) => {
+            (SubschemaShape::Schema | SubschemaShape::SchemaOrList, Value::Object(_)) => {
                 check_keywords(value, &inside)?;
             }
-            (Under::List | Under::SchemaOrList, Value::Array(schemas)) => {
+            (SubschemaShape::List | SubschemaShape::SchemaOrList, Value::Array(schemas)) => {
                 for (index, schema) in schemas.iter().enumerate() {
                     check_keywords(schema, &format!("{inside}/{index}"))?;
                 }
             }
-            (Under::Object, Value::Object(schemas)) => {
+            (SubschemaShape::Object, Value::Object(schemas)) => {
                 for (name, schema) in schemas {
                     check_keywords(schema, &format!("{inside}/{name}"))?;
                 }

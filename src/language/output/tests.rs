@@ -27,7 +27,7 @@ fn key(schema: SchemaOrigin) -> OutputKey {
         OutputRule { when: when("revise"), transition: goto("FIX.md") },
         OutputRule { when: when("approve"), transition: result("") },
     ];
-    OutputKey { schema, place: Place { line: 2, column: 9 }, rules }
+    OutputKey { schema, place: SourcePlace { line: 2, column: 9 }, rules }
 }
 
 fn contract() -> OutputContract {
@@ -59,7 +59,10 @@ fn an_answer_in_a_text_is_the_whole_text_or_its_only_block() {
     for text in
         ["", "Approved.", "[1]", &format!("I say {object}"), &format!("<result>{object}</result>")]
     {
-        assert!(matches!(contract().read(None, text), Err(Violation::Output { .. })), "{text}");
+        assert!(
+            matches!(contract().read(None, text), Err(ProtocolViolation::Output { .. })),
+            "{text}"
+        );
     }
 }
 

@@ -1,16 +1,16 @@
 //! The operations of a graph that cannot be read as a whole, by their types and places.
 
-use crate::language::graph::tree::{Content, Node, Place, parse};
+use crate::language::graph::tree::{SourcePlace, YamlContent, YamlValue, parse};
 
 /// The parts of a graph that operations stand in.
 const PARTS: [&str; 2] = ["entry_preconditions", "nodes"];
 
 /// Returns the types that stand anywhere in the nodes of a graph, or before them, with their places. A text
 /// that is no YAML has none, and will never be a graph: its content is pinned.
-pub(super) fn operations(text: &str) -> Vec<(Place, String)> {
+pub(super) fn operations(text: &str) -> Vec<(SourcePlace, String)> {
     let mut found = Vec::new();
     let (Some(graph), _) = parse(text) else { return found };
-    if let Content::Map(entries) = &graph.value {
+    if let YamlContent::Map(entries) = &graph.value {
         for entry in entries.iter().filter(|entry| PARTS.contains(&&*entry.key)) {
             collect(&entry.value, &mut found);
         }
@@ -18,10 +18,10 @@ pub(super) fn operations(text: &str) -> Vec<(Place, String)> {
     found
 }
 
-fn collect(node: &Node, found: &mut Vec<(Place, String)>) {
+fn collect(node: &YamlValue, found: &mut Vec<(SourcePlace, String)>) {
     match &node.value {
-        Content::List(nodes) => nodes.iter().for_each(|node| collect(node, found)),
-        Content::Map(entries) => {
+        YamlContent::List(nodes) => nodes.iter().for_each(|node| collect(node, found)),
+        YamlContent::Map(entries) => {
             for entry in entries.iter() {
                 if let (true, Some(kind)) = (&*entry.key == "type", entry.value.text()) {
                     found.push((entry.value.at, kind.text.to_string()));
@@ -29,6 +29,9 @@ fn collect(node: &Node, found: &mut Vec<(Place, String)>) {
                 collect(&entry.value, found);
             }
         }
-        Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {}
+        YamlContent::Null
+        | YamlContent::Bool(_)
+        | YamlContent::Number(_)
+        | YamlContent::Text(_) => {}
     }
 }

@@ -1,23 +1,23 @@
 //! Checks the fields of answers that a program looks at: `(response review :field verdict)`.
 
-use super::definition::{Definition, Expression, Kind, Role};
+use super::definition::{InstructionKind, Program, ProgramRole, TextExpression};
 use super::walk::instructions;
 use crate::language::output::SchemaField;
-use crate::language::place::Place;
-use crate::language::report::{Report, quoted};
+use crate::language::place::SourcePlace;
+use crate::language::report::{FileDiagnostics, quoted};
 
 /// A field of an answer that a program looks at.
 pub(super) struct AnswerField {
     /// The answer.
-    pub(super) of: Expression,
+    pub(super) of: TextExpression,
     /// The path of the field in it.
     pub(super) path: String,
     /// The place of the path.
-    pub(super) at: Place,
+    pub(super) at: SourcePlace,
 }
 
 /// Reports the fields that no answer has.
-pub(super) fn check(program: &Definition, fields: &[AnswerField], report: &mut Report) {
+pub(super) fn check(program: &Program, fields: &[AnswerField], report: &mut FileDiagnostics) {
     for field in fields {
         match role_of(program, &field.of).map(|role| has_field(role, &field.path)) {
             Some(Err(why)) => report.error(field.at, "SX221", why),
@@ -34,16 +34,19 @@ pub(super) fn check(program: &Definition, fields: &[AnswerField], report: &mut R
 }
 
 /// Returns the role whose prompt is answered. The result of a folder has the form that the folder gives it.
-fn role_of<'program>(program: &'program Definition, answer: &Expression) -> Option<&'program Role> {
+fn role_of<'program>(
+    program: &'program Program,
+    answer: &TextExpression,
+) -> Option<&'program ProgramRole> {
     let all = program.states.iter().flat_map(|state| instructions(&state.body));
     let mut kinds = all.map(|instruction| &instruction.kind);
     match answer {
-        Expression::Response(request) => kinds.find_map(|kind| match kind {
-            Kind::Send(send) if send.request == *request => program.roles.get(send.role),
+        TextExpression::Response(request) => kinds.find_map(|kind| match kind {
+            InstructionKind::Send(send) if send.request == *request => program.roles.get(send.role),
             _ => None,
         }),
-        Expression::Feedback(role) => {
-            let is_folder = |kind: &Kind| matches!(kind, Kind::RunFolder(run) if run.role == *role);
+        TextExpression::Feedback(role) => {
+            let is_folder = |kind: &InstructionKind| matches!(kind, InstructionKind::RunFolder(run) if run.role == *role);
             if kinds.any(is_folder) { None } else { program.roles.get(*role) }
         }
         _ => None,
@@ -51,7 +54,7 @@ fn role_of<'program>(program: &'program Definition, answer: &Expression) -> Opti
 }
 
 /// Returns whether each answer has the field.
-fn has_field(role: &Role, path: &str) -> Result<bool, String> {
+fn has_field(role: &ProgramRole, path: &str) -> Result<bool, String> {
     let (name, shown) = (quoted(&role.name), quoted(path));
     let Some(schema) = &role.output else {
         return Err(format!(

@@ -10,7 +10,7 @@ pub(super) const DEEPEST: usize = 64;
 
 /// What a token is to the brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BracketKind {
     Open,
     Close,
     Other,
@@ -18,8 +18,8 @@ pub(super) enum Kind {
 
 /// A token of the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token {
-    pub(super) kind: Kind,
+pub(super) struct BracketToken {
+    pub(super) kind: BracketKind,
     pub(super) at: usize,
     pub(super) column: u64,
     /// Whether nothing but white space stands before it in its line.
@@ -28,7 +28,7 @@ pub(super) struct Token {
 
 /// What is wrong with the brackets of a text.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Balance {
+pub(super) struct BracketBalance {
     /// The lists that are not closed, and before which byte each ought to be; none is the end.
     pub(super) unclosed: Vec<(usize, Option<usize>)>,
     /// The closing brackets that close nothing.
@@ -37,7 +37,7 @@ pub(super) struct Balance {
     pub(super) certain: bool,
 }
 
-impl Balance {
+impl BracketBalance {
     fn mistakes(&self) -> usize {
         self.unclosed.len() + self.stray.len()
     }
@@ -47,7 +47,7 @@ impl Balance {
 ///
 /// # Errors
 /// The bracket that nests too deeply.
-pub(super) fn balance(tokens: &[Token]) -> Result<Balance, usize> {
+pub(super) fn balance(tokens: &[BracketToken]) -> Result<BracketBalance, usize> {
     let counted = counted(tokens)?;
     if counted.mistakes() == 0 {
         return Ok(counted);
@@ -56,43 +56,44 @@ pub(super) fn balance(tokens: &[Token]) -> Result<Balance, usize> {
     Ok(guided.unwrap_or(counted))
 }
 
-fn counted(tokens: &[Token]) -> Result<Balance, usize> {
-    let mut found = Balance::default();
+fn counted(tokens: &[BracketToken]) -> Result<BracketBalance, usize> {
+    let mut found = BracketBalance::default();
     let mut open = Vec::new();
     for token in tokens {
         match token.kind {
-            Kind::Open if open.len() == DEEPEST => return Err(token.at),
-            Kind::Open => open.push(token.at),
-            Kind::Close if open.pop().is_none() => found.stray.push(token.at),
-            Kind::Close | Kind::Other => {}
+            BracketKind::Open if open.len() == DEEPEST => return Err(token.at),
+            BracketKind::Open => open.push(token.at),
+            BracketKind::Close if open.pop().is_none() => found.stray.push(token.at),
+            BracketKind::Close | BracketKind::Other => {}
         }
     }
     found.unclosed = open.into_iter().map(|at| (at, None)).collect();
-    let last = tokens.iter().rfind(|token| token.kind != Kind::Close).map_or(0, |token| token.at);
+    let last =
+        tokens.iter().rfind(|token| token.kind != BracketKind::Close).map_or(0, |token| token.at);
     found.certain = found.unclosed.is_empty() && found.stray.iter().all(|at| *at > last);
     Ok(found)
 }
 
 /// By the lines; nothing, if that nests too deeply.
-fn guided(tokens: &[Token]) -> Option<Balance> {
-    let mut found = Balance { certain: true, ..Balance::default() };
-    let mut open: Vec<&Token> = Vec::new();
+fn guided(tokens: &[BracketToken]) -> Option<BracketBalance> {
+    let mut found = BracketBalance { certain: true, ..BracketBalance::default() };
+    let mut open: Vec<&BracketToken> = Vec::new();
     let next = next_columns(tokens);
     for (token, next) in tokens.iter().zip(next) {
-        let begins = token.first && token.kind != Kind::Close;
+        let begins = token.first && token.kind != BracketKind::Close;
         while let Some(list) = open.pop_if(|list| begins && list.column >= token.column) {
             found.unclosed.push((list.at, Some(token.at)));
         }
         match token.kind {
-            Kind::Open if open.len() == DEEPEST => return None,
-            Kind::Open => open.push(token),
-            Kind::Close => {
+            BracketKind::Open if open.len() == DEEPEST => return None,
+            BracketKind::Open => open.push(token),
+            BracketKind::Close => {
                 let ends = open.pop_if(|list| next.is_none_or(|column| column <= list.column));
                 if ends.is_none() {
                     found.stray.push(token.at);
                 }
             }
-            Kind::Other => {}
+            BracketKind::Other => {}
         }
     }
     found.unclosed.extend(open.into_iter().map(|list| (list.at, None)));
@@ -100,14 +101,14 @@ fn guided(tokens: &[Token]) -> Option<Balance> {
 }
 
 /// For each token the column of what follows it and closes nothing, if that begins a line.
-fn next_columns(tokens: &[Token]) -> Vec<Option<u64>> {
+fn next_columns(tokens: &[BracketToken]) -> Vec<Option<u64>> {
     let mut next = None;
     let mut columns: Vec<_> = tokens
         .iter()
         .rev()
         .map(|token| {
             let after = next;
-            if token.kind != Kind::Close {
+            if token.kind != BracketKind::Close {
                 next = token.first.then_some(token.column);
             }
             after

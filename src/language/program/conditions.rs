@@ -2,10 +2,10 @@
 
 use regex::{Regex, RegexBuilder};
 
-use super::definition::{Condition, Name, Wait};
-use super::fields::Fields;
-use super::form::{Content, Form};
-use super::reader::Reader;
+use super::definition::{ProgramCondition, ProgramSymbol, WaitInstruction};
+use super::fields::FormFields;
+use super::form::{Form, FormContent};
+use super::reader::ProgramReader;
 use super::values::{CONTEXT, PLACEHOLDERS};
 use super::vocabulary::CONDITION;
 use crate::domain::time::{Timestamp, millis};
@@ -16,7 +16,7 @@ const PATTERN_SIZE: usize = 1 << 20;
 
 /// Where a condition stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
+pub(super) enum ConditionPosition {
     /// It is all that an instruction waits for.
     Whole,
     /// It is a part of that.
@@ -25,35 +25,43 @@ pub(super) enum Stands {
     Arm,
 }
 
-impl Stands {
+impl ConditionPosition {
     fn inside(self) -> Self {
         if self == Self::Whole { Self::Part } else { self }
     }
 }
 
-impl Reader<'_> {
+impl ProgramReader<'_> {
     /// `wait`, `await`
-    pub(super) fn wait(&mut self, fields: &Fields<'_>) -> Option<Wait> {
+    pub(super) fn wait(&mut self, fields: &FormFields<'_>) -> Option<WaitInstruction> {
         let condition = self.exactly(fields, ["a condition, such as `(signal LABEL)`"]);
-        let condition = condition.and_then(|[form]| self.condition(form, Stands::Whole));
+        let condition = condition.and_then(|[form]| self.condition(form, ConditionPosition::Whole));
         let timeout = fields.get("timeout");
         let timeout_ms = timeout.map_or(Some(None), |form| self.duration(form).map(Some));
         let on_timeout = self.optional_state(fields, "on-timeout");
         if fields.get("on-timeout").is_some() {
             self.need(fields, "timeout");
         }
-        Some(Wait { condition: condition?, timeout_ms: timeout_ms?, on_timeout: on_timeout? })
+        Some(WaitInstruction {
+            condition: condition?,
+            timeout_ms: timeout_ms?,
+            on_timeout: on_timeout?,
+        })
     }
 
     /// A condition.
-    pub(super) fn condition(&mut self, form: &Form, stands: Stands) -> Option<Condition> {
-        let outside = std::mem::replace(&mut self.in_wait, stands != Stands::Arm);
+    pub(super) fn condition(
+        &mut self,
+        form: &Form,
+        stands: ConditionPosition,
+    ) -> Option<ProgramCondition> {
+        let outside = std::mem::replace(&mut self.in_wait, stands != ConditionPosition::Arm);
         let condition = self.judged(form, stands);
         self.in_wait = outside;
         condition
     }
 
-    fn judged(&mut self, form: &Form, stands: Stands) -> Option<Condition> {
+    fn judged(&mut self, form: &Form, stands: ConditionPosition) -> Option<ProgramCondition> {
         let (name, rest) = self.head(form, &CONDITION)?;
         let known: &[&'static str] = match name {
             "signal" => &["key", "equals", "consume", "as"],
@@ -67,29 +75,33 @@ impl Reader<'_> {
             "matches" => self.matches(&fields),
             "after" => {
                 let [duration] = self.exactly(&fields, ["a duration, such as \"30m\""])?;
-                if stands == Stands::Arm {
+                if stands == ConditionPosition::Arm {
                     let why = "a branch does not wait, so there is nothing that `after` could count from; use it in `wait`";
                     self.report.error(form.at, "SX211", why);
                     return None;
                 }
-                self.duration(duration).map(Condition::After)
+                self.duration(duration).map(ProgramCondition::After)
             }
             "at" => {
                 let [time] =
                     self.exactly(&fields, ["a point in time, such as \"2026-01-15T14:30:00Z\""])?;
-                self.time(time).map(Condition::At)
+                self.time(time).map(ProgramCondition::At)
             }
             "not" => {
                 let [inner] = self.exactly(&fields, ["a condition"])?;
                 let inner = self.condition(inner, stands.inside())?;
-                Some(Condition::Not(Box::new(inner)))
+                Some(ProgramCondition::Not(Box::new(inner)))
             }
             _ => self.several(&fields, stands),
         }
     }
 
     /// `and`, `or`
-    fn several(&mut self, fields: &Fields<'_>, stands: Stands) -> Option<Condition> {
+    fn several(
+        &mut self,
+        fields: &FormFields<'_>,
+        stands: ConditionPosition,
+    ) -> Option<ProgramCondition> {
         if fields.values.is_empty() {
             let why = format!("{} needs at least one condition", quoted(fields.name));
             self.report.error(fields.at, "SX205", why);
@@ -97,16 +109,24 @@ impl Reader<'_> {
         let inner: Vec<_> =
             fields.values.iter().map(|form| self.condition(form, stands.inside())).collect();
         let inner = inner.into_iter().collect::<Option<Vec<_>>>()?;
-        Some(if fields.name == "and" { Condition::And(inner) } else { Condition::Or(inner) })
+        Some(if fields.name == "and" {
+            ProgramCondition::And(inner)
+        } else {
+            ProgramCondition::Or(inner)
+        })
     }
 
-    fn signal(&mut self, fields: &Fields<'_>, stands: Stands) -> Option<Condition> {
+    fn signal(
+        &mut self,
+        fields: &FormFields<'_>,
+        stands: ConditionPosition,
+    ) -> Option<ProgramCondition> {
         let label = self.label(fields);
         let key = self.optional(fields, "key");
         let equals = self.optional(fields, "equals");
         let consume = fields.get("consume").map_or(Some(false), |form| self.boolean(form));
         let bind = fields.get("as").map_or(Some(None), |form| self.taken_as(form).map(Some));
-        if let Some(form) = fields.get("consume").filter(|_| stands != Stands::Whole) {
+        if let Some(form) = fields.get("consume").filter(|_| stands != ConditionPosition::Whole) {
             let why = "a fact is taken only where it is all that is waited for: `(wait (signal … :consume true))`";
             self.report.error(form.at, "SX211", why);
             return None;
@@ -116,7 +136,7 @@ impl Reader<'_> {
             self.report.error(form.at, "SX205", why);
             return None;
         }
-        Some(Condition::Signal {
+        Some(ProgramCondition::Signal {
             label: label?,
             key: key?,
             equals: equals?,
@@ -126,7 +146,7 @@ impl Reader<'_> {
     }
 
     /// The name that what is taken gets.
-    fn taken_as(&mut self, form: &Form) -> Option<Name> {
+    fn taken_as(&mut self, form: &Form) -> Option<ProgramSymbol> {
         let name = self.name(form, "the name of what is taken")?;
         if PLACEHOLDERS.contains(&name) || name.starts_with(CONTEXT) {
             let why = format!(
@@ -136,32 +156,32 @@ impl Reader<'_> {
             self.report.error(form.at, "SX312", why);
             return None;
         }
-        let name = Name::from(name);
-        self.taken.insert(Name::clone(&name));
+        let name = ProgramSymbol::from(name);
+        self.taken.insert(ProgramSymbol::clone(&name));
         Some(name)
     }
 
     fn boolean(&mut self, form: &Form) -> Option<bool> {
-        if let Content::Boolean(value) = form.content {
+        if let FormContent::Boolean(value) = form.content {
             return Some(value);
         }
         self.other(form, "`true` or `false`");
         None
     }
 
-    fn transcript_response(&mut self, fields: &Fields<'_>) -> Option<Condition> {
+    fn transcript_response(&mut self, fields: &FormFields<'_>) -> Option<ProgramCondition> {
         self.exactly(fields, []);
         let request = self.need(fields, "request-id").and_then(|form| self.look(form));
         let on_error = self.optional_state(fields, "on-error");
-        Some(Condition::Response { request: request?, on_error: on_error? })
+        Some(ProgramCondition::Response { request: request?, on_error: on_error? })
     }
 
-    fn matches(&mut self, fields: &Fields<'_>) -> Option<Condition> {
+    fn matches(&mut self, fields: &FormFields<'_>) -> Option<ProgramCondition> {
         let wanted = ["a text to look at", "a regular expression"];
         let [text, pattern] = self.exactly(fields, wanted)?;
         let text = self.value(text);
         let pattern = self.pattern(pattern);
-        Some(Condition::Matches { text: text?, pattern: pattern? })
+        Some(ProgramCondition::Matches { text: text?, pattern: pattern? })
     }
 
     fn pattern(&mut self, form: &Form) -> Option<Regex> {

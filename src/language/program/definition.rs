@@ -15,26 +15,26 @@ use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::output::OutputSchema;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::turn_options::OptionPlaces;
 
 /// A name in a program.
-pub type Name = Arc<str>;
+pub type ProgramSymbol = Arc<str>;
 
 /// How often a loop may go round if the program does not say.
 pub const MAX_ITERATIONS: u64 = 1000;
 
 /// A program.
 #[derive(Debug, Clone)]
-pub struct Definition {
+pub struct Program {
     /// Its name.
-    pub name: Name,
+    pub name: ProgramSymbol,
     /// What it says about itself.
-    pub metadata: Metadata,
+    pub metadata: ProgramMetadata,
     /// Its roles.
-    pub roles: Vec<Role>,
+    pub roles: Vec<ProgramRole>,
     /// Its states; the first is the start.
-    pub states: Vec<State>,
+    pub states: Vec<ProgramState>,
     /// The labels of the facts it looks at.
     pub labels: BTreeSet<String>,
     /// The keys of the context it needs: `x` of `@context/x`.
@@ -47,11 +47,11 @@ pub struct Definition {
     pub text: Arc<str>,
 }
 
-impl Definition {
+impl Program {
     /// What a run keeps of it, when it is read from this file.
     #[must_use]
-    pub fn kept(&self, file: StateName, folder: Option<Folder>) -> instance::Definition {
-        instance::Definition {
+    pub fn kept(&self, file: StateName, folder: Option<Folder>) -> instance::ProgramSource {
+        instance::ProgramSource {
             file,
             folder,
             name: self.name.to_string(),
@@ -70,9 +70,9 @@ impl Definition {
 
 fn asks(list: &[Instruction]) -> bool {
     list.iter().any(|instruction| match &instruction.kind {
-        Kind::Send(_) | Kind::RunFolder(_) => true,
-        Kind::Action(body) | Kind::Loop(body) => asks(body),
-        Kind::Branch { arms, otherwise } => {
+        InstructionKind::Send(_) | InstructionKind::RunFolder(_) => true,
+        InstructionKind::Action(body) | InstructionKind::Loop(body) => asks(body),
+        InstructionKind::Branch { arms, otherwise } => {
             arms.iter().any(|arm| asks(&arm.body)) || otherwise.as_deref().is_some_and(asks)
         }
         _ => false,
@@ -81,7 +81,7 @@ fn asks(list: &[Instruction]) -> bool {
 
 /// What a program says about itself.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Metadata {
+pub struct ProgramMetadata {
     /// What people are shown.
     pub label: Option<String>,
     /// What it is for.
@@ -96,11 +96,11 @@ pub struct Metadata {
 
 /// A role: a named agent.
 #[derive(Debug, Clone)]
-pub struct Role {
+pub struct ProgramRole {
     /// Its name.
-    pub name: Name,
+    pub name: ProgramSymbol,
     /// The name of its session within the instance; roles with the same one share it.
-    pub handle: Name,
+    pub handle: ProgramSymbol,
     /// Its model.
     pub model: Option<ModelName>,
     /// What else its turns need of Claude Code.
@@ -112,34 +112,34 @@ pub struct Role {
     /// The directory it works in, below that of the run.
     pub cwd: Option<Folder>,
     /// Where it stands.
-    pub at: Place,
+    pub at: SourcePlace,
 }
 
 /// A state.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct ProgramState {
     /// Its name.
-    pub name: Name,
+    pub name: ProgramSymbol,
     /// What is done in it.
     pub body: Vec<Instruction>,
     /// Where it stands.
-    pub at: Place,
+    pub at: SourcePlace,
 }
 
 /// An instruction, and where it stands.
 #[derive(Debug, Clone)]
 pub struct Instruction {
     /// What it says.
-    pub kind: Kind,
+    pub kind: InstructionKind,
     /// The place of its opening bracket.
-    pub at: Place,
+    pub at: SourcePlace,
 }
 
 /// What an instruction says.
 #[derive(Debug, Clone)]
-pub enum Kind {
+pub enum InstructionKind {
     /// `wait`, `await`: blocks until the condition holds.
-    Wait(Wait),
+    Wait(WaitInstruction),
     /// `action`: these in order.
     Action(Vec<Instruction>),
     /// `loop`: these again and again.
@@ -147,7 +147,7 @@ pub enum Kind {
     /// `branch`: the first arm that holds.
     Branch {
         /// The arms, in order.
-        arms: Vec<Arm>,
+        arms: Vec<BranchArm>,
         /// `otherwise`.
         otherwise: Option<Vec<Instruction>>,
     },
@@ -158,10 +158,10 @@ pub enum Kind {
         /// `:status failed`.
         failed: bool,
         /// `:result E`: what it gives back.
-        result: Option<Expression>,
+        result: Option<TextExpression>,
     },
     /// `send-prompt`
-    Send(Send),
+    Send(SendPrompt),
     /// `run-folder`
     RunFolder(RunFolder),
     /// `assert`
@@ -169,26 +169,26 @@ pub enum Kind {
         /// The fact's label.
         label: String,
         /// Its key.
-        key: Option<Expression>,
+        key: Option<TextExpression>,
         /// Its payload.
-        value: Option<Expression>,
+        value: Option<TextExpression>,
     },
     /// `retract`
     Retract {
         /// The fact's label.
         label: String,
         /// Its key.
-        key: Option<Expression>,
+        key: Option<TextExpression>,
     },
     /// `log`
-    Log(Template),
+    Log(TextTemplate),
 }
 
 /// An instruction that blocks.
 #[derive(Debug, Clone)]
-pub struct Wait {
+pub struct WaitInstruction {
     /// Until this holds.
-    pub condition: Condition,
+    pub condition: ProgramCondition,
     /// `:timeout`: for so many milliseconds at the most.
     pub timeout_ms: Option<u64>,
     /// `:on-timeout`: then on in that state, by its number; without it the instance fails.
@@ -197,22 +197,22 @@ pub struct Wait {
 
 /// An arm of a branch.
 #[derive(Debug, Clone)]
-pub struct Arm {
+pub struct BranchArm {
     /// When it is chosen.
-    pub condition: Condition,
+    pub condition: ProgramCondition,
     /// What is done then.
     pub body: Vec<Instruction>,
 }
 
 /// `send-prompt`
 #[derive(Debug, Clone)]
-pub struct Send {
+pub struct SendPrompt {
     /// To which role, by its number.
     pub role: usize,
     /// What is sent.
-    pub template: Template,
+    pub template: TextTemplate,
     /// The request's name: its own, the awaited one it is bound to, or one made up for it.
-    pub request: Name,
+    pub request: ProgramSymbol,
 }
 
 /// `run-folder`
@@ -225,47 +225,47 @@ pub struct RunFolder {
     /// The first state.
     pub start: StateName,
     /// `:input E`: the text for `{{input}}` there.
-    pub input: Option<Expression>,
-    /// The request's name, as in [`Send`].
-    pub request: Name,
+    pub input: Option<TextExpression>,
+    /// The request's name, as in [`SendPrompt`].
+    pub request: ProgramSymbol,
 }
 
 /// A text with places for arguments: one piece more than arguments.
 #[derive(Debug, Clone)]
-pub struct Template {
+pub struct TextTemplate {
     /// What stands around the arguments, with `~~` read as `~`.
     pub pieces: Vec<String>,
     /// The arguments, in order.
-    pub arguments: Vec<Expression>,
+    pub arguments: Vec<TextExpression>,
 }
 
 /// A condition.
 #[derive(Debug, Clone)]
-pub enum Condition {
+pub enum ProgramCondition {
     /// `(signal L :key K :equals V :consume true :as NAME)`: such a fact lives.
     Signal {
         /// The fact's label.
         label: String,
         /// Its key; any, if absent.
-        key: Option<Expression>,
+        key: Option<TextExpression>,
         /// Its payload; any, if absent.
-        equals: Option<Expression>,
-        /// Whether it is taken. Only as the whole condition of a [`Wait`].
+        equals: Option<TextExpression>,
+        /// Whether it is taken. Only as the whole condition of a [`WaitInstruction`].
         consume: bool,
         /// What its payload is called then: `@NAME`.
-        bind: Option<Name>,
+        bind: Option<ProgramSymbol>,
     },
     /// `(transcript-response :request-id N :on-error STATE)`: the latest request N has ended.
     Response {
         /// The request's name.
-        request: Name,
+        request: ProgramSymbol,
         /// Where to go on if it failed, by the state's number; without it the instance fails.
         on_error: Option<usize>,
     },
     /// `(matches TEXT REGEX)`
     Matches {
         /// The text.
-        text: Expression,
+        text: TextExpression,
         /// What is looked for in it.
         pattern: Regex,
     },
@@ -283,7 +283,7 @@ pub enum Condition {
 
 /// What has a text as its value.
 #[derive(Debug, Clone)]
-pub enum Expression {
+pub enum TextExpression {
     /// A text, a number, a symbol as it is written.
     Text(String),
     /// `@workflow-id`: the run's id.
@@ -295,7 +295,7 @@ pub enum Expression {
     /// `@context/x`
     Context(String),
     /// `@NAME`: what a `:consume true :as NAME` took.
-    Bound(Name),
+    Bound(ProgramSymbol),
     /// `(signal L :key K)`: the fact's payload; blocks until it is there.
     Signal {
         /// The fact's label.
@@ -304,7 +304,7 @@ pub enum Expression {
         key: Option<Box<Self>>,
     },
     /// `(response N)`: the text of the answer to that request.
-    Response(Name),
+    Response(ProgramSymbol),
     /// `(feedback R)`: the last answer of a role, by its number.
     Feedback(usize),
     /// `(artifact R)`: the latest work of a role, by its number.

@@ -5,15 +5,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::definition::{Condition, Definition, Instruction, Kind, Name};
+use super::definition::{Instruction, InstructionKind, Program, ProgramCondition, ProgramSymbol};
 use super::flow::on_errors;
-use crate::language::place::Place;
-use crate::language::report::{Report, quoted};
+use crate::language::place::SourcePlace;
+use crate::language::report::{FileDiagnostics, quoted};
 
 /// Remarks each await of what no way to it sends.
-pub(super) fn check(program: &Definition, report: &mut Report) {
-    let mut walk = Walk::default();
-    walk.join(0, &Sent::default());
+pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
+    let mut walk = SendFlowAnalysis::default();
+    walk.join(0, &SentRequests::default());
     while let Some(number) = walk.dirty.pop_first() {
         let Some(state) = program.states.get(number) else { continue };
         let sent = walk.states.get(&number).cloned().unwrap_or_default();
@@ -33,9 +33,9 @@ pub(super) fn check(program: &Definition, report: &mut Report) {
 
 /// The numbers of requests, a bit each.
 #[derive(Debug, Clone, Default)]
-struct Sent(Vec<u64>);
+struct SentRequests(Vec<u64>);
 
-impl Sent {
+impl SentRequests {
     fn add(&mut self, number: usize) {
         let word = number / 64;
         if self.0.len() <= word {
@@ -61,25 +61,25 @@ impl Sent {
 }
 
 #[derive(Default)]
-struct Walk {
-    numbers: BTreeMap<Name, usize>,
+struct SendFlowAnalysis {
+    numbers: BTreeMap<ProgramSymbol, usize>,
     /// What may have been sent where a state and where a turn of a loop begins.
-    states: BTreeMap<usize, Sent>,
-    loops: BTreeMap<Place, Sent>,
+    states: BTreeMap<usize, SentRequests>,
+    loops: BTreeMap<SourcePlace, SentRequests>,
     /// The states that have to be gone through again.
     dirty: BTreeSet<usize>,
     /// The awaits that are too early, with their states.
-    early: BTreeMap<(usize, Place), Name>,
+    early: BTreeMap<(usize, SourcePlace), ProgramSymbol>,
 }
 
-impl Walk {
-    fn number(&mut self, request: &Name) -> usize {
+impl SendFlowAnalysis {
+    fn number(&mut self, request: &ProgramSymbol) -> usize {
         let next = self.numbers.len();
-        *self.numbers.entry(Name::clone(request)).or_insert(next)
+        *self.numbers.entry(ProgramSymbol::clone(request)).or_insert(next)
     }
 
     /// A way leads to a state.
-    fn join(&mut self, state: usize, sent: &Sent) {
+    fn join(&mut self, state: usize, sent: &SentRequests) {
         let is_new = !self.states.contains_key(&state);
         if self.states.entry(state).or_default().join(sent) || is_new {
             self.dirty.insert(state);
@@ -87,25 +87,35 @@ impl Walk {
     }
 
     /// What may have been sent after a body; nothing, if it does not go on.
-    fn body(&mut self, state: usize, body: &[Instruction], mut sent: Sent) -> Option<Sent> {
+    fn body(
+        &mut self,
+        state: usize,
+        body: &[Instruction],
+        mut sent: SentRequests,
+    ) -> Option<SentRequests> {
         for instruction in body {
             sent = self.instruction(state, instruction, sent)?;
         }
         Some(sent)
     }
 
-    fn instruction(&mut self, state: usize, of: &Instruction, mut sent: Sent) -> Option<Sent> {
+    fn instruction(
+        &mut self,
+        state: usize,
+        of: &Instruction,
+        mut sent: SentRequests,
+    ) -> Option<SentRequests> {
         match &of.kind {
-            Kind::Send(prompt) => sent.add(self.number(&prompt.request)),
-            Kind::RunFolder(run) => sent.add(self.number(&run.request)),
-            Kind::Action(body) => return self.body(state, body, sent),
-            Kind::Loop(body) => return self.repeat(state, of.at, body, &sent),
-            Kind::Goto(to) => {
+            InstructionKind::Send(prompt) => sent.add(self.number(&prompt.request)),
+            InstructionKind::RunFolder(run) => sent.add(self.number(&run.request)),
+            InstructionKind::Action(body) => return self.body(state, body, sent),
+            InstructionKind::Loop(body) => return self.repeat(state, of.at, body, &sent),
+            InstructionKind::Goto(to) => {
                 self.join(*to, &sent);
                 return None;
             }
-            Kind::Terminal { .. } => return None,
-            Kind::Wait(wait) => {
+            InstructionKind::Terminal { .. } => return None,
+            InstructionKind::Wait(wait) => {
                 if let Some(to) = wait.on_timeout {
                     self.join(to, &sent);
                 }
@@ -115,8 +125,8 @@ impl Walk {
                 }
                 self.errors(&wait.condition, &sent);
             }
-            Kind::Branch { arms, otherwise } => {
-                let mut after: Option<Sent> = otherwise.is_none().then(|| sent.clone());
+            InstructionKind::Branch { arms, otherwise } => {
+                let mut after: Option<SentRequests> = otherwise.is_none().then(|| sent.clone());
                 for arm in arms {
                     self.errors(&arm.condition, &sent);
                     let end = self.body(state, &arm.body, sent.clone());
@@ -128,7 +138,9 @@ impl Walk {
                 }
                 return after;
             }
-            Kind::Assert { .. } | Kind::Retract { .. } | Kind::Log(_) => {}
+            InstructionKind::Assert { .. }
+            | InstructionKind::Retract { .. }
+            | InstructionKind::Log(_) => {}
         }
         Some(sent)
     }
@@ -137,10 +149,10 @@ impl Walk {
     fn repeat(
         &mut self,
         state: usize,
-        at: Place,
+        at: SourcePlace,
         body: &[Instruction],
-        sent: &Sent,
-    ) -> Option<Sent> {
+        sent: &SentRequests,
+    ) -> Option<SentRequests> {
         let begin = self.loops.entry(at).or_default();
         begin.join(sent);
         let begin = begin.clone();
@@ -151,7 +163,7 @@ impl Walk {
         None
     }
 
-    fn errors(&mut self, condition: &Condition, sent: &Sent) {
+    fn errors(&mut self, condition: &ProgramCondition, sent: &SentRequests) {
         let mut states = Vec::new();
         on_errors(condition, &mut states);
         for state in states {
@@ -160,20 +172,24 @@ impl Walk {
     }
 
     /// A request that has to have ended and cannot have been sent.
-    fn missing(&mut self, condition: &Condition, sent: &Sent) -> Option<Name> {
+    fn missing(
+        &mut self,
+        condition: &ProgramCondition,
+        sent: &SentRequests,
+    ) -> Option<ProgramSymbol> {
         match condition {
-            Condition::Response { request, .. } => {
+            ProgramCondition::Response { request, .. } => {
                 let number = self.number(request);
-                (!sent.has(number)).then(|| Name::clone(request))
+                (!sent.has(number)).then(|| ProgramSymbol::clone(request))
             }
-            Condition::And(all) => all.iter().find_map(|inner| self.missing(inner, sent)),
+            ProgramCondition::And(all) => all.iter().find_map(|inner| self.missing(inner, sent)),
             _ => None,
         }
     }
 }
 
 /// What may have been sent after one of two ways.
-fn either(one: Option<Sent>, other: Option<Sent>) -> Option<Sent> {
+fn either(one: Option<SentRequests>, other: Option<SentRequests>) -> Option<SentRequests> {
     match (one, other) {
         (Some(mut one), Some(other)) => {
             one.join(&other);

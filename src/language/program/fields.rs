@@ -1,15 +1,15 @@
 //! Takes a form apart: its values in order, and its keywords with theirs.
 
-use super::form::{Content, Form};
-use super::reader::Reader;
-use crate::language::place::Place;
+use super::form::{Form, FormContent};
+use super::reader::ProgramReader;
+use crate::language::place::SourcePlace;
 use crate::language::report::quoted;
 
 /// A form that is taken apart.
-pub(super) struct Fields<'f> {
+pub(super) struct FormFields<'f> {
     /// Its name.
     pub(super) name: &'f str,
-    pub(super) at: Place,
+    pub(super) at: SourcePlace,
     /// The values before and between the keywords.
     pub(super) values: Vec<&'f Form>,
     keys: Vec<(&'f str, Option<&'f Form>)>,
@@ -21,22 +21,22 @@ pub(super) struct Fields<'f> {
     slips: Vec<(&'f str, Option<&'f Form>)>,
 }
 
-impl<'f> Fields<'f> {
+impl<'f> FormFields<'f> {
     /// The value of a keyword.
     pub(super) fn get(&self, key: &str) -> Option<&'f Form> {
         self.keys.iter().find(|(own, _)| *own == key)?.1
     }
 }
 
-impl Reader<'_> {
+impl ProgramReader<'_> {
     /// A form with these keywords.
     pub(super) fn fields<'f>(
         &mut self,
-        at: Place,
+        at: SourcePlace,
         (name, rest): (&'f str, &'f [Form]),
         known: &[&'static str],
-    ) -> Fields<'f> {
-        let mut fields = Fields {
+    ) -> FormFields<'f> {
+        let mut fields = FormFields {
             name,
             at,
             values: Vec::new(),
@@ -48,11 +48,12 @@ impl Reader<'_> {
         let mut forms = rest.iter().peekable();
         while let Some(form) = forms.next() {
             match &form.content {
-                Content::Keyword(key) => {
-                    let value = forms.next_if(|next| !matches!(next.content, Content::Keyword(_)));
+                FormContent::Keyword(key) => {
+                    let value =
+                        forms.next_if(|next| !matches!(next.content, FormContent::Keyword(_)));
                     self.keyword(&mut fields, (key, form.at), value, known);
                 }
-                Content::Wrong => fields.broken = true,
+                FormContent::Wrong => fields.broken = true,
                 _ => fields.values.push(form),
             }
         }
@@ -66,8 +67,8 @@ impl Reader<'_> {
 
     fn keyword<'f>(
         &mut self,
-        fields: &mut Fields<'f>,
-        (key, at): (&'f str, Place),
+        fields: &mut FormFields<'f>,
+        (key, at): (&'f str, SourcePlace),
         value: Option<&'f Form>,
         known: &[&'static str],
     ) {
@@ -96,7 +97,7 @@ impl Reader<'_> {
     }
 
     /// The value of a keyword that has to be there.
-    pub(super) fn need<'f>(&mut self, fields: &Fields<'f>, key: &str) -> Option<&'f Form> {
+    pub(super) fn need<'f>(&mut self, fields: &FormFields<'f>, key: &str) -> Option<&'f Form> {
         let given = fields.keys.iter().find(|(own, _)| *own == key);
         if given.is_none() && !fields.broken && !fields.strange {
             let why = format!("{} needs `:{key}`", quoted(fields.name));
@@ -108,7 +109,7 @@ impl Reader<'_> {
     /// The values of a form that has so many of them.
     pub(super) fn exactly<'f, const N: usize>(
         &mut self,
-        fields: &Fields<'f>,
+        fields: &FormFields<'f>,
         wanted: [&str; N],
     ) -> Option<[&'f Form; N]> {
         let found = fields.values.len();

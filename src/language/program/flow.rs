@@ -3,12 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use super::definition::{Condition, Definition, Expression, Instruction, Kind, Template};
+use super::definition::{
+    Instruction, InstructionKind, Program, ProgramCondition, TextExpression, TextTemplate,
+};
 use super::early;
-use crate::language::report::{Report, quoted};
+use crate::language::report::{FileDiagnostics, quoted};
 
 /// Remarks what is strange about a sound program.
-pub(super) fn check(program: &Definition, report: &mut Report) {
+pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     unreachable(program, report);
     unused(program, report);
     for state in &program.states {
@@ -28,10 +30,10 @@ fn each<'p>(body: &'p [Instruction], visit: &mut impl FnMut(&'p Instruction)) {
 }
 
 /// The bodies in an instruction.
-fn blocks(kind: &Kind) -> Vec<&[Instruction]> {
+fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
     match kind {
-        Kind::Action(body) | Kind::Loop(body) => vec![body],
-        Kind::Branch { arms, otherwise } => {
+        InstructionKind::Action(body) | InstructionKind::Loop(body) => vec![body],
+        InstructionKind::Branch { arms, otherwise } => {
             arms.iter().map(|arm| &arm.body[..]).chain(otherwise.as_deref()).collect()
         }
         _ => Vec::new(),
@@ -39,15 +41,15 @@ fn blocks(kind: &Kind) -> Vec<&[Instruction]> {
 }
 
 /// The states that an instruction itself leads to.
-fn targets(kind: &Kind) -> Vec<usize> {
+fn targets(kind: &InstructionKind) -> Vec<usize> {
     let mut found = Vec::new();
     match kind {
-        Kind::Goto(state) => found.push(*state),
-        Kind::Wait(wait) => {
+        InstructionKind::Goto(state) => found.push(*state),
+        InstructionKind::Wait(wait) => {
             found.extend(wait.on_timeout);
             on_errors(&wait.condition, &mut found);
         }
-        Kind::Branch { arms, .. } => {
+        InstructionKind::Branch { arms, .. } => {
             for arm in arms {
                 on_errors(&arm.condition, &mut found);
             }
@@ -58,20 +60,20 @@ fn targets(kind: &Kind) -> Vec<usize> {
 }
 
 /// The states that a condition leads to.
-pub(super) fn on_errors(condition: &Condition, found: &mut Vec<usize>) {
+pub(super) fn on_errors(condition: &ProgramCondition, found: &mut Vec<usize>) {
     match condition {
-        Condition::Response { on_error, .. } => found.extend(*on_error),
-        Condition::And(all) | Condition::Or(all) => {
+        ProgramCondition::Response { on_error, .. } => found.extend(*on_error),
+        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
             for inner in all {
                 on_errors(inner, found);
             }
         }
-        Condition::Not(inner) => on_errors(inner, found),
+        ProgramCondition::Not(inner) => on_errors(inner, found),
         _ => {}
     }
 }
 
-fn unreachable(program: &Definition, report: &mut Report) {
+fn unreachable(program: &Program, report: &mut FileDiagnostics) {
     let mut reached = BTreeSet::from([0]);
     let mut ahead = vec![0];
     while let Some(number) = ahead.pop() {
@@ -94,12 +96,12 @@ fn unreachable(program: &Definition, report: &mut Report) {
     }
 }
 
-fn unused(program: &Definition, report: &mut Report) {
+fn unused(program: &Program, report: &mut FileDiagnostics) {
     let mut used = BTreeSet::new();
     for state in &program.states {
         each(&state.body, &mut |instruction| match &instruction.kind {
-            Kind::Send(send) => _ = used.insert(send.role),
-            Kind::RunFolder(run) => _ = used.insert(run.role),
+            InstructionKind::Send(send) => _ = used.insert(send.role),
+            InstructionKind::RunFolder(run) => _ = used.insert(run.role),
             _ => {}
         });
     }
@@ -112,14 +114,14 @@ fn unused(program: &Definition, report: &mut Report) {
 }
 
 /// What is strange in a body by itself.
-fn body(instructions: &[Instruction], report: &mut Report) {
+fn body(instructions: &[Instruction], report: &mut FileDiagnostics) {
     let end = instructions.iter().position(ends);
     if let Some(dead) = end.and_then(|end| instructions.get(end + 1)) {
         let why = "this is never come to: what stands before it does not go on here; remove it";
         report.warning(dead.at, "SX402", why);
     }
     for instruction in instructions {
-        if let Kind::Loop(inner) = &instruction.kind {
+        if let InstructionKind::Loop(inner) = &instruction.kind {
             endless(instruction, inner, report);
         }
         for inner in blocks(&instruction.kind) {
@@ -128,10 +130,10 @@ fn body(instructions: &[Instruction], report: &mut Report) {
     }
 }
 
-fn endless(repeat: &Instruction, inner: &[Instruction], report: &mut Report) {
+fn endless(repeat: &Instruction, inner: &[Instruction], report: &mut FileDiagnostics) {
     let mut leaves = false;
     each(inner, &mut |instruction| {
-        leaves |= matches!(instruction.kind, Kind::Terminal { .. });
+        leaves |= matches!(instruction.kind, InstructionKind::Terminal { .. });
         leaves |= !targets(&instruction.kind).is_empty();
     });
     if !leaves {
@@ -147,8 +149,10 @@ fn endless(repeat: &Instruction, inner: &[Instruction], report: &mut Report) {
 /// Whether nothing after an instruction is ever come to.
 fn ends(instruction: &Instruction) -> bool {
     match &instruction.kind {
-        Kind::Goto(_) | Kind::Terminal { .. } | Kind::Loop(_) => true,
-        Kind::Branch { arms, otherwise } => {
+        InstructionKind::Goto(_) | InstructionKind::Terminal { .. } | InstructionKind::Loop(_) => {
+            true
+        }
+        InstructionKind::Branch { arms, otherwise } => {
             let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
             otherwise.is_some() && bodies.all(|body| body.iter().any(ends))
         }
@@ -158,20 +162,23 @@ fn ends(instruction: &Instruction) -> bool {
 
 /// Whether what comes after an instruction may be come to without any waiting.
 fn slips(instruction: &Instruction) -> bool {
-    let waits = |value: &Expression| matches!(value, Expression::Signal { .. });
-    let optional = |value: &Option<Expression>| value.as_ref().is_some_and(waits);
-    let template = |template: &Template| template.arguments.iter().any(waits);
+    let waits = |value: &TextExpression| matches!(value, TextExpression::Signal { .. });
+    let optional = |value: &Option<TextExpression>| value.as_ref().is_some_and(waits);
+    let template = |template: &TextTemplate| template.arguments.iter().any(waits);
     match &instruction.kind {
-        Kind::Wait(_) | Kind::Loop(_) | Kind::Goto(_) | Kind::Terminal { .. } => false,
-        Kind::Action(body) => body.iter().all(slips),
-        Kind::Branch { arms, otherwise } => {
+        InstructionKind::Wait(_)
+        | InstructionKind::Loop(_)
+        | InstructionKind::Goto(_)
+        | InstructionKind::Terminal { .. } => false,
+        InstructionKind::Action(body) => body.iter().all(slips),
+        InstructionKind::Branch { arms, otherwise } => {
             let mut bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
             otherwise.is_none() || bodies.any(|body| body.iter().all(slips))
         }
-        Kind::Send(send) => !template(&send.template),
-        Kind::RunFolder(run) => !optional(&run.input),
-        Kind::Assert { key, value, .. } => !optional(key) && !optional(value),
-        Kind::Retract { key, .. } => !optional(key),
-        Kind::Log(text) => !template(text),
+        InstructionKind::Send(send) => !template(&send.template),
+        InstructionKind::RunFolder(run) => !optional(&run.input),
+        InstructionKind::Assert { key, value, .. } => !optional(key) && !optional(value),
+        InstructionKind::Retract { key, .. } => !optional(key),
+        InstructionKind::Log(text) => !template(text),
     }
 }

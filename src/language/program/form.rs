@@ -2,21 +2,21 @@
 
 use std::ops::Range;
 
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::report::quoted;
 
 /// A form and where it stands.
 #[derive(Debug)]
 pub(super) struct Form {
-    pub(super) content: Content,
-    pub(super) at: Place,
+    pub(super) content: FormContent,
+    pub(super) at: SourcePlace,
     /// Its bytes in the text.
     pub(super) span: Range<usize>,
 }
 
 /// What a form is.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum FormContent {
     List(Vec<Form>),
     /// A text in quotes, without them.
     String(String),
@@ -37,34 +37,37 @@ impl Form {
     /// The text of what may stand where a text is meant.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.content {
-            Content::String(text) | Content::Number(text) | Content::Symbol(text) => Some(text),
-            Content::Boolean(value) => Some(if *value { "true" } else { "false" }),
-            Content::List(_) | Content::Keyword(_) | Content::Placeholder(_) | Content::Wrong => {
-                None
+            FormContent::String(text) | FormContent::Number(text) | FormContent::Symbol(text) => {
+                Some(text)
             }
+            FormContent::Boolean(value) => Some(if *value { "true" } else { "false" }),
+            FormContent::List(_)
+            | FormContent::Keyword(_)
+            | FormContent::Placeholder(_)
+            | FormContent::Wrong => None,
         }
     }
 
     pub(super) fn is_wrong(&self) -> bool {
-        matches!(self.content, Content::Wrong)
+        matches!(self.content, FormContent::Wrong)
     }
 
     /// What it is, in a message.
     pub(super) fn sort(&self) -> String {
         match &self.content {
-            Content::List(forms) => match forms.first().and_then(Self::text) {
+            FormContent::List(forms) => match forms.first().and_then(Self::text) {
                 Some(head) => format!("the list {}", quoted(&format!("({head} …)"))),
                 None => "a list".to_owned(),
             },
-            Content::String(text) => format!("the text {}", quoted(text)),
-            Content::Keyword(name) => format!("the keyword {}", quoted(&format!(":{name}"))),
-            Content::Placeholder(name) => {
+            FormContent::String(text) => format!("the text {}", quoted(text)),
+            FormContent::Keyword(name) => format!("the keyword {}", quoted(&format!(":{name}"))),
+            FormContent::Placeholder(name) => {
                 format!("the placeholder {}", quoted(&format!("@{name}")))
             }
-            Content::Number(number) => format!("the number {}", quoted(number)),
-            Content::Boolean(value) => format!("`{value}`"),
-            Content::Symbol(name) => format!("the symbol {}", quoted(name)),
-            Content::Wrong => "this".to_owned(),
+            FormContent::Number(number) => format!("the number {}", quoted(number)),
+            FormContent::Boolean(value) => format!("`{value}`"),
+            FormContent::Symbol(name) => format!("the symbol {}", quoted(name)),
+            FormContent::Wrong => "this".to_owned(),
         }
     }
 }

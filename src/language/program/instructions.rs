@@ -1,16 +1,18 @@
 //! What is done in a state: instructions, and the actions among them.
 
-use super::conditions::Stands;
-use super::definition::{Arm, Instruction, Kind, Name, RunFolder, Send};
-use super::fields::Fields;
-use super::form::{Content, Form};
-use super::reader::Reader;
-use super::vocabulary::{ACTION, ARM, INSTRUCTION, Sort, VALUE};
+use super::conditions::ConditionPosition;
+use super::definition::{
+    BranchArm, Instruction, InstructionKind, ProgramSymbol, RunFolder, SendPrompt,
+};
+use super::fields::FormFields;
+use super::form::{Form, FormContent};
+use super::reader::ProgramReader;
+use super::vocabulary::{ACTION, ARM, FormKind, INSTRUCTION, VALUE};
 use crate::domain::id::{Folder, StateName};
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::report::quoted;
 
-impl Reader<'_> {
+impl ProgramReader<'_> {
     /// What a state, a loop, or an arm does.
     pub(super) fn body(&mut self, forms: &[&Form]) -> Vec<Instruction> {
         forms.iter().filter_map(|form| self.instruction(form, &INSTRUCTION)).collect()
@@ -24,7 +26,7 @@ impl Reader<'_> {
         body
     }
 
-    fn instruction(&mut self, form: &Form, sort: &Sort) -> Option<Instruction> {
+    fn instruction(&mut self, form: &Form, sort: &FormKind) -> Option<Instruction> {
         let (name, rest) = self.head(form, sort)?;
         let known: &[&'static str] = match name {
             "wait" | "await" => &["timeout", "on-timeout"],
@@ -37,17 +39,17 @@ impl Reader<'_> {
         };
         let fields = self.fields(form.at, (name, rest), known);
         let kind = match name {
-            "wait" | "await" => self.wait(&fields).map(Kind::Wait),
+            "wait" | "await" => self.wait(&fields).map(InstructionKind::Wait),
             "action" => Some(self.action(&fields)),
             "loop" => Some(self.repeat(&fields)),
             "branch" => Some(self.branch(&fields)),
             "goto" => {
                 let [state] = self.exactly(&fields, ["the name of a state"])?;
-                self.state(state).map(Kind::Goto)
+                self.state(state).map(InstructionKind::Goto)
             }
             "terminal" => self.terminal(&fields),
-            "send-prompt" => self.send_prompt(&fields).map(Kind::Send),
-            "run-folder" => self.run_folder(&fields).map(Kind::RunFolder),
+            "send-prompt" => self.send_prompt(&fields).map(InstructionKind::Send),
+            "run-folder" => self.run_folder(&fields).map(InstructionKind::RunFolder),
             "assert" => self.assert(&fields),
             "retract" => self.retract(&fields),
             _ => self.log(&fields),
@@ -56,7 +58,7 @@ impl Reader<'_> {
     }
 
     /// Whether there is something in a form that has to have something in it.
-    fn filled(&mut self, fields: &Fields<'_>, wanted: &str) {
+    fn filled(&mut self, fields: &FormFields<'_>, wanted: &str) {
         if fields.values.is_empty() {
             let name = quoted(fields.name);
             let why = format!("there is nothing in this {name}; write {wanted} in it");
@@ -64,20 +66,20 @@ impl Reader<'_> {
         }
     }
 
-    fn action(&mut self, fields: &Fields<'_>) -> Kind {
+    fn action(&mut self, fields: &FormFields<'_>) -> InstructionKind {
         self.filled(fields, "an action such as `(log \"…\")`");
         let actions = fields.values.iter().filter_map(|form| self.instruction(form, &ACTION));
-        Kind::Action(actions.collect())
+        InstructionKind::Action(actions.collect())
     }
 
-    fn repeat(&mut self, fields: &Fields<'_>) -> Kind {
+    fn repeat(&mut self, fields: &FormFields<'_>) -> InstructionKind {
         self.filled(fields, "an instruction such as `(goto STATE)`");
-        Kind::Loop(self.block(&fields.values))
+        InstructionKind::Loop(self.block(&fields.values))
     }
 
-    fn branch(&mut self, fields: &Fields<'_>) -> Kind {
+    fn branch(&mut self, fields: &FormFields<'_>) -> InstructionKind {
         let (mut arms, mut otherwise) = (Vec::new(), None);
-        let mut last: Option<Place> = None;
+        let mut last: Option<SourcePlace> = None;
         for form in &fields.values {
             let Some((name, rest)) = self.head(form, &ARM) else { continue };
             let arm = self.fields(form.at, (name, rest), &[]);
@@ -93,15 +95,15 @@ impl Reader<'_> {
                 self.block(&arm.values);
             }
         }
-        if !fields.values.iter().any(|form| matches!(form.content, Content::List(_))) {
+        if !fields.values.iter().any(|form| matches!(form.content, FormContent::List(_))) {
             let why = "`branch` needs at least one `(on CONDITION …)`";
             self.report.error(fields.at, "SX205", why);
         }
-        Kind::Branch { arms, otherwise }
+        InstructionKind::Branch { arms, otherwise }
     }
 
     /// Says of an `otherwise` that an arm comes after it.
-    fn not_last(&mut self, otherwise: Option<Place>) {
+    fn not_last(&mut self, otherwise: Option<SourcePlace>) {
         if let Some(at) = otherwise {
             let why = "`otherwise` stands last in a branch; what comes after it is never looked at";
             self.report.error(at, "SX210", why);
@@ -109,18 +111,18 @@ impl Reader<'_> {
     }
 
     /// `on`
-    fn arm(&mut self, fields: &Fields<'_>) -> Option<Arm> {
+    fn arm(&mut self, fields: &FormFields<'_>) -> Option<BranchArm> {
         let Some((condition, body)) = fields.values.split_first() else {
             let why = "`on` needs a condition, such as `(signal LABEL)`";
             self.report.error(fields.at, "SX205", why);
             return None;
         };
-        let condition = self.condition(condition, Stands::Arm);
+        let condition = self.condition(condition, ConditionPosition::Arm);
         let body = self.block(body);
-        Some(Arm { condition: condition?, body })
+        Some(BranchArm { condition: condition?, body })
     }
 
-    fn terminal(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+    fn terminal(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         self.exactly(fields, []);
         let result = self.optional(fields, "result");
         let status = fields.get("status").map_or(Some("completed"), |form| {
@@ -132,28 +134,28 @@ impl Reader<'_> {
                 known
             })
         });
-        Some(Kind::Terminal { failed: status? == "failed", result: result? })
+        Some(InstructionKind::Terminal { failed: status? == "failed", result: result? })
     }
 
-    fn send_prompt(&mut self, fields: &Fields<'_>) -> Option<Send> {
+    fn send_prompt(&mut self, fields: &FormFields<'_>) -> Option<SendPrompt> {
         self.exactly(fields, []);
         let role = self.need(fields, "agent").and_then(|form| self.role(form));
         let arguments = self.arguments(fields);
         let template = self.need(fields, "template").zip(arguments);
         let template = template.and_then(|(form, arguments)| self.template(form, &arguments));
         let request = self.request(fields);
-        Some(Send { role: role?, template: template?, request: request? })
+        Some(SendPrompt { role: role?, template: template?, request: request? })
     }
 
     /// The values for the places of a template.
-    fn arguments<'f>(&mut self, fields: &Fields<'f>) -> Option<Vec<&'f Form>> {
+    fn arguments<'f>(&mut self, fields: &FormFields<'f>) -> Option<Vec<&'f Form>> {
         let Some(form) = fields.get("args") else { return Some(Vec::new()) };
         let one = |forms: &[Form]| match &forms.first()?.content {
-            Content::Symbol(name) if VALUE.names.contains(&name.as_str()) => Some(name.clone()),
+            FormContent::Symbol(name) if VALUE.names.contains(&name.as_str()) => Some(name.clone()),
             _ => None,
         };
         match &form.content {
-            Content::List(forms) => match one(forms) {
+            FormContent::List(forms) => match one(forms) {
                 None => return Some(forms.iter().collect()),
                 Some(name) => self.other(form, &format!("a list of values, `(({name} …))`,")),
             },
@@ -163,9 +165,9 @@ impl Reader<'_> {
     }
 
     /// The id of the request that is sent.
-    fn request(&mut self, fields: &Fields<'_>) -> Option<Name> {
+    fn request(&mut self, fields: &FormFields<'_>) -> Option<ProgramSymbol> {
         let Some(form) = fields.get("request-id") else { return Some(self.requests.send()) };
-        let name = Name::from(self.name(form, "the id of a request")?);
+        let name = ProgramSymbol::from(self.name(form, "the id of a request")?);
         if let Err(before) = self.requests.declare(&name, form.at) {
             let why = format!(
                 "the request {} is sent in line {} already; give this one another id",
@@ -178,7 +180,7 @@ impl Reader<'_> {
         Some(name)
     }
 
-    fn run_folder(&mut self, fields: &Fields<'_>) -> Option<RunFolder> {
+    fn run_folder(&mut self, fields: &FormFields<'_>) -> Option<RunFolder> {
         self.exactly(fields, []);
         let role = self.need(fields, "agent").and_then(|form| self.role(form));
         let start = self.need(fields, "start").and_then(|form| self.start(form));
@@ -216,24 +218,24 @@ impl Reader<'_> {
         Ok((folder, name))
     }
 
-    fn assert(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+    fn assert(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         let label = self.fact(fields);
         let key = self.optional(fields, "key");
         let value = self.optional(fields, "value");
-        Some(Kind::Assert { label: label?, key: key?, value: value? })
+        Some(InstructionKind::Assert { label: label?, key: key?, value: value? })
     }
 
-    fn retract(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+    fn retract(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         let label = self.fact(fields);
         let key = self.optional(fields, "key");
-        Some(Kind::Retract { label: label?, key: key? })
+        Some(InstructionKind::Retract { label: label?, key: key? })
     }
 
-    fn log(&mut self, fields: &Fields<'_>) -> Option<Kind> {
+    fn log(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         let Some((text, arguments)) = fields.values.split_first() else {
             self.report.error(fields.at, "SX205", "`log` needs a text");
             return None;
         };
-        self.template(text, arguments).map(Kind::Log)
+        self.template(text, arguments).map(InstructionKind::Log)
     }
 }

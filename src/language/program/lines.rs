@@ -1,12 +1,12 @@
 //! The places of a text's bytes, quickly, however long its lines are.
 
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 
 /// So many bytes lie between two points whose characters are counted beforehand.
 const STRIDE: usize = 256;
 
 /// Where the lines of a text begin.
-pub(super) struct Lines<'text> {
+pub(super) struct LineIndex<'text> {
     text: &'text str,
     /// The byte each line begins at.
     starts: Vec<usize>,
@@ -14,7 +14,7 @@ pub(super) struct Lines<'text> {
     counts: Vec<usize>,
 }
 
-impl<'text> Lines<'text> {
+impl<'text> LineIndex<'text> {
     pub(super) fn new(text: &'text str) -> Self {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
@@ -27,11 +27,11 @@ impl<'text> Lines<'text> {
     }
 
     /// The place of a byte; what lies after the end is at the end.
-    pub(super) fn place(&self, at: usize) -> Place {
+    pub(super) fn place(&self, at: usize) -> SourcePlace {
         let at = self.text.floor_char_boundary(at);
         let line = self.starts.partition_point(|start| *start <= at);
         let start = self.starts[line - 1];
-        Place { line: line as u64, column: (self.before(at) - self.before(start)) as u64 + 1 }
+        SourcePlace { line: line as u64, column: (self.before(at) - self.before(start)) as u64 + 1 }
     }
 
     /// How many characters begin before a byte.
@@ -55,7 +55,7 @@ mod tests {
         #[test]
         fn a_place_is_where_it_is(text in "([a-zé€😀]{0,300}\n?){0,4}", at in 0..1500usize) {
             let at = at.min(text.len());
-            prop_assert_eq!(Lines::new(&text).place(at), Place::in_text(&text, at, 1));
+            prop_assert_eq!(LineIndex::new(&text).place(at), SourcePlace::in_text(&text, at, 1));
         }
     }
 }

@@ -16,26 +16,29 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
-use super::definition::{Definition, Instruction};
-use crate::domain::conduct::{Conduct, Deed, Then};
-use crate::domain::fact::Facts;
+use super::definition::{Instruction, Program};
+use crate::domain::conduct::{ProgramAdvance, ProgramCommand, ProgramNext};
+use crate::domain::fact::KnownFacts;
 use crate::domain::id::{RunId, StateName};
-use crate::domain::instance::{Answered, Errand, Fetched, Instance, Request, Stand, Wait};
+use crate::domain::instance::{
+    Activity, ActivityResult, ProgramExecution, ProgramPosition, ProgramWait, RequestEntry,
+    RequestStatus,
+};
 use crate::domain::time::Timestamp;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 
 /// How much may be asked and said between two waits.
 const MOST_DEEDS: usize = 10_000;
 
 /// What an instance sees.
 #[derive(Debug)]
-pub struct Scene<'scene> {
+pub struct ProgramEnvironment<'scene> {
     /// The program.
-    pub definition: &'scene Definition,
+    pub definition: &'scene Program,
     /// The instance.
-    pub instance: &'scene Instance,
+    pub instance: &'scene ProgramExecution,
     /// The facts.
-    pub facts: &'scene Facts,
+    pub facts: &'scene KnownFacts,
     /// The run.
     pub run: &'scene RunId,
     /// The program's file.
@@ -48,37 +51,40 @@ pub struct Scene<'scene> {
 
 /// Goes on with a program; `fetched` is what came of the errand that was due, or why nothing did.
 #[must_use]
-pub fn advance(scene: &Scene<'_>, fetched: Option<Result<Fetched, String>>) -> Conduct {
-    let mut machine = Machine::new(scene);
+pub fn advance(
+    scene: &ProgramEnvironment<'_>,
+    fetched: Option<Result<ActivityResult, String>>,
+) -> ProgramAdvance {
+    let mut machine = ProgramInterpreter::new(scene);
     if machine.stand.errand.is_some() && fetched.is_none() {
-        return machine.finish(Then::Errand);
+        return machine.finish(ProgramNext::Errand);
     }
     let then = machine.go_on(fetched);
     machine.finish(then)
 }
 
 /// Why the machine goes no further.
-enum Halt {
+enum ProgramSuspension {
     /// It comes to this.
-    Then(Then),
+    Then(ProgramNext),
     /// It fails.
-    Fail { at: Place, why: String },
+    Fail { at: SourcePlace, why: String },
 }
 
-struct Machine<'scene> {
-    scene: &'scene Scene<'scene>,
-    stand: Stand,
+struct ProgramInterpreter<'scene> {
+    scene: &'scene ProgramEnvironment<'scene>,
+    stand: ProgramPosition,
     /// What is asked in this stretch, over what was asked before.
-    requests: BTreeMap<&'scene str, Request>,
+    requests: BTreeMap<&'scene str, RequestEntry>,
     bound: BTreeMap<String, String>,
     bases: Option<BTreeMap<String, Option<String>>>,
-    deeds: Vec<Deed>,
+    deeds: Vec<ProgramCommand>,
     /// Until when what is waited for counts, if that has passed.
     by: Option<Timestamp>,
 }
 
-impl<'scene> Machine<'scene> {
-    fn new(scene: &'scene Scene<'scene>) -> Self {
+impl<'scene> ProgramInterpreter<'scene> {
+    fn new(scene: &'scene ProgramEnvironment<'scene>) -> Self {
         Self {
             scene,
             stand: scene.instance.stand.clone(),
@@ -90,54 +96,57 @@ impl<'scene> Machine<'scene> {
         }
     }
 
-    fn go_on(&mut self, fetched: Option<Result<Fetched, String>>) -> Then {
+    fn go_on(&mut self, fetched: Option<Result<ActivityResult, String>>) -> ProgramNext {
         let mut outcome = self.take(fetched);
         loop {
             match outcome {
                 Ok(()) => outcome = self.step(),
-                Err(Halt::Then(then)) => return then,
-                Err(Halt::Fail { at, why }) => return self.failed(at, &why),
+                Err(ProgramSuspension::Then(then)) => return then,
+                Err(ProgramSuspension::Fail { at, why }) => return self.failed(at, &why),
             }
         }
     }
 
-    fn finish(self, then: Then) -> Conduct {
+    fn finish(self, then: ProgramNext) -> ProgramAdvance {
         let Self { stand, bound, bases, deeds, .. } = self;
-        Conduct { deeds, bound, bases, stand, then }
+        ProgramAdvance { deeds, bound, bases, stand, then }
     }
 
     /// Takes what came of the errand that was due.
-    fn take(&mut self, fetched: Option<Result<Fetched, String>>) -> Result<(), Halt> {
+    fn take(
+        &mut self,
+        fetched: Option<Result<ActivityResult, String>>,
+    ) -> Result<(), ProgramSuspension> {
         let (Some(errand), Some(fetched)) = (self.stand.errand.take(), fetched) else {
             return self.first_errand();
         };
         let fetched = match fetched {
             Ok(fetched) => fetched,
-            Err(why) => return Err(Halt::Fail { at: self.here(), why }),
+            Err(why) => return Err(ProgramSuspension::Fail { at: self.here(), why }),
         };
         match fetched {
-            Fetched::Bases(bases) => self.bases = Some(bases),
-            Fetched::Changes(text) => {
-                if let Errand::Changes { directory, .. } = &errand {
+            ActivityResult::Bases(bases) => self.bases = Some(bases),
+            ActivityResult::Changes(text) => {
+                if let Activity::Changes { directory, .. } = &errand {
                     self.stand.changes.insert(directory.clone(), text);
                 }
             }
-            Fetched::Done => self.next(),
-            Fetched::Claimed(Some(fact)) => {
+            ActivityResult::Done => self.next(),
+            ActivityResult::Claimed(Some(fact)) => {
                 self.bind(fact.value);
                 self.stand.wait = None;
                 self.next();
             }
-            Fetched::Claimed(None) => {}
+            ActivityResult::Claimed(None) => {}
         }
-        if matches!(errand, Errand::Claim { .. }) {
+        if matches!(errand, Activity::Claim { .. }) {
             self.has_blocked();
         }
         Ok(())
     }
 
     /// What has to be known before the first instruction.
-    fn first_errand(&mut self) -> Result<(), Halt> {
+    fn first_errand(&mut self) -> Result<(), ProgramSuspension> {
         if !self.stand.cursor.is_empty() || !self.scene.instance.bases.is_empty() {
             return Ok(());
         }
@@ -146,12 +155,12 @@ impl<'scene> Machine<'scene> {
             return Ok(());
         }
         let branch = self.scene.instance.branch.clone();
-        self.due(Errand::Bases { directories, branch })
+        self.due(Activity::Bases { directories, branch })
     }
 
-    fn due<T>(&mut self, errand: Errand) -> Result<T, Halt> {
+    fn due<T>(&mut self, errand: Activity) -> Result<T, ProgramSuspension> {
         self.stand.errand = Some(errand);
-        Err(Halt::Then(Then::Errand))
+        Err(ProgramSuspension::Then(ProgramNext::Errand))
     }
 
     /// Blocks on what may come; it is looked at again when something has changed.
@@ -160,12 +169,12 @@ impl<'scene> Machine<'scene> {
         awaiting: String,
         until: Option<Timestamp>,
         outside: bool,
-    ) -> Result<T, Halt> {
+    ) -> Result<T, ProgramSuspension> {
         let since = self.since();
         self.stand.changes.clear();
-        self.stand.wait = Some(Wait { awaiting, since, until, outside });
+        self.stand.wait = Some(ProgramWait { awaiting, since, until, outside });
         self.has_blocked();
-        Err(Halt::Then(Then::Wait))
+        Err(ProgramSuspension::Then(ProgramNext::Wait))
     }
 
     /// Since when the instruction it is at blocks.
@@ -179,37 +188,37 @@ impl<'scene> Machine<'scene> {
     }
 
     fn log(&mut self, text: String, warning: bool) {
-        self.deeds.push(Deed::Log { text, warning });
+        self.deeds.push(ProgramCommand::Log { text, warning });
     }
 
-    fn request(&self, name: &str) -> Option<&Request> {
+    fn request(&self, name: &str) -> Option<&RequestEntry> {
         self.requests.get(name).or_else(|| self.scene.instance.requests.get(name))
     }
 
     /// The place of the instruction it is at.
-    fn here(&self) -> Place {
-        self.instruction().map_or(Place::START, |instruction: &Instruction| instruction.at)
+    fn here(&self) -> SourcePlace {
+        self.instruction().map_or(SourcePlace::START, |instruction: &Instruction| instruction.at)
     }
 
-    fn failed(&mut self, at: Place, why: &str) -> Then {
+    fn failed(&mut self, at: SourcePlace, why: &str) -> ProgramNext {
         self.stand.wait = None;
         self.stand.errand = None;
         let error = format!("{}:{}:{}: {why}", self.scene.path, at.line, at.column);
         let payload = self.outcome("failed", Some(&error));
-        Then::End { payload, error: Some(error) }
+        ProgramNext::End { payload, error: Some(error) }
     }
 
-    fn completed(&mut self, result: Option<String>) -> Halt {
+    fn completed(&mut self, result: Option<String>) -> ProgramSuspension {
         self.stand.wait = None;
         self.warn_of_failures();
         let payload = result.unwrap_or_else(|| self.outcome("completed", None));
-        Halt::Then(Then::End { payload, error: None })
+        ProgramSuspension::Then(ProgramNext::End { payload, error: None })
     }
 
     /// Requests that failed without harm to the program are told at its end.
     fn warn_of_failures(&mut self) {
-        let failed = |(name, request): (&String, &Request)| match &request.status {
-            Answered::Failed(why) => Some(format!("the request {name} failed: {why}")),
+        let failed = |(name, request): (&String, &RequestEntry)| match &request.status {
+            RequestStatus::Failed(why) => Some(format!("the request {name} failed: {why}")),
             _ => None,
         };
         let texts: Vec<String> = self.scene.instance.requests.iter().filter_map(failed).collect();

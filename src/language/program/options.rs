@@ -2,21 +2,21 @@
 
 use granit_parser::ScalarStyle;
 
-use super::fields::Fields;
-use super::form::{Content, Form};
-use super::reader::Reader;
+use super::fields::FormFields;
+use super::form::{Form, FormContent};
+use super::reader::ProgramReader;
 use crate::language::graph::tree;
 use crate::language::output::{OutputSchema, schema_of};
 use crate::language::turn_options::{DASHED_KEYS, KEYS, WrittenOptions, embed_files};
 
-impl Reader<'_> {
+impl ProgramReader<'_> {
     /// Reads the options among the keywords of a role; their mistakes are reported.
-    pub(super) fn turn_options(&mut self, fields: &Fields<'_>) -> WrittenOptions {
+    pub(super) fn turn_options(&mut self, fields: &FormFields<'_>) -> WrittenOptions {
         let given = KEYS.into_iter().zip(DASHED_KEYS).filter_map(|(key, dashed)| {
             let form = fields.get(dashed).filter(|form| !form.is_wrong())?;
-            Some(tree::Entry { key: key.into(), at: form.at, value: node(form) })
+            Some(tree::YamlEntry { key: key.into(), at: form.at, value: node(form) })
         });
-        let entries: Vec<tree::Entry> = given.collect();
+        let entries: Vec<tree::YamlEntry> = given.collect();
         let mut written = WrittenOptions::read(&entries);
         written.faults.extend(embed_files(&mut written.options, &written.places, self.source));
         for fault in std::mem::take(&mut written.faults) {
@@ -33,36 +33,36 @@ impl Reader<'_> {
 }
 
 /// Returns a form as a tree. A list of lists is a mapping: `(("NAME" "value"))`.
-fn node(form: &Form) -> tree::Node {
+fn node(form: &Form) -> tree::YamlValue {
     let value = match (&form.content, form.text()) {
-        (Content::Boolean(value), _) => tree::Content::Bool(*value),
-        (Content::List(forms), _)
+        (FormContent::Boolean(value), _) => tree::YamlContent::Bool(*value),
+        (FormContent::List(forms), _)
             if !forms.is_empty() && forms.iter().all(|one| pair(one).is_some()) =>
         {
             let pairs = forms.iter().filter_map(pair);
-            let entry = |(key, value): (&Form, &Form)| tree::Entry {
+            let entry = |(key, value): (&Form, &Form)| tree::YamlEntry {
                 key: key.text().unwrap_or_default().into(),
                 at: key.at,
                 value: node(value),
             };
-            tree::Content::Map(pairs.map(entry).collect::<Vec<_>>().into())
+            tree::YamlContent::Map(pairs.map(entry).collect::<Vec<_>>().into())
         }
-        (Content::List(forms), _) => {
-            tree::Content::List(forms.iter().map(node).collect::<Vec<_>>().into())
+        (FormContent::List(forms), _) => {
+            tree::YamlContent::List(forms.iter().map(node).collect::<Vec<_>>().into())
         }
-        (_, Some(text)) => tree::Content::Text(tree::Written {
+        (_, Some(text)) => tree::YamlContent::Text(tree::YamlScalar {
             text: text.into(),
             style: ScalarStyle::Plain,
             range: 0..0,
         }),
-        (_, None) => tree::Content::Null,
+        (_, None) => tree::YamlContent::Null,
     };
-    tree::Node { at: form.at, value }
+    tree::YamlValue { at: form.at, value }
 }
 
 fn pair(form: &Form) -> Option<(&Form, &Form)> {
     match &form.content {
-        Content::List(forms) => match forms.as_slice() {
+        FormContent::List(forms) => match forms.as_slice() {
             [name, value] if name.text().is_some() => Some((name, value)),
             _ => None,
         },

@@ -3,10 +3,10 @@
 use pest::Parser;
 use pest::iterators::Pair;
 
-use super::form::{Content, Form};
-use super::lines::Lines;
-use super::surface::Surface;
-use crate::language::report::Report;
+use super::form::{Form, FormContent};
+use super::lines::LineIndex;
+use super::surface::RecoveredText;
+use crate::language::report::FileDiagnostics;
 
 /// What pest generates; none of it leaves this file.
 mod grammar {
@@ -32,7 +32,11 @@ pub(super) fn code_point(text: &str) -> Option<(char, usize)> {
 }
 
 /// The forms of a text whose surface is mended.
-pub(super) fn forms(surface: &Surface, lines: &Lines<'_>, report: &mut Report) -> Vec<Form> {
+pub(super) fn forms(
+    surface: &RecoveredText,
+    lines: &LineIndex<'_>,
+    report: &mut FileDiagnostics,
+) -> Vec<Form> {
     match Grammar::parse(Rule::file, &surface.mended) {
         Ok(mut pieces) => {
             let file = pieces.next().into_iter().flat_map(Pair::into_inner);
@@ -48,22 +52,22 @@ pub(super) fn forms(surface: &Surface, lines: &Lines<'_>, report: &mut Report) -
     }
 }
 
-fn form(piece: Pair<'_, Rule>, surface: &Surface, lines: &Lines<'_>) -> Option<Form> {
+fn form(piece: Pair<'_, Rule>, surface: &RecoveredText, lines: &LineIndex<'_>) -> Option<Form> {
     let span = piece.as_span();
     let span = surface.original(span.start())..surface.original(span.end());
     let text = piece.as_str();
     let content = match piece.as_rule() {
-        _ if surface.wrong.contains(&span.start) => Content::Wrong,
+        _ if surface.wrong.contains(&span.start) => FormContent::Wrong,
         Rule::list => {
             let forms = piece.into_inner().filter_map(|piece| form(piece, surface, lines));
-            Content::List(forms.collect())
+            FormContent::List(forms.collect())
         }
-        Rule::string => Content::String(string(text)),
-        Rule::keyword => Content::Keyword(text[1..].to_owned()),
-        Rule::placeholder => Content::Placeholder(text[1..].to_owned()),
-        Rule::float | Rule::integer => Content::Number(text.to_owned()),
-        Rule::boolean => Content::Boolean(text == "true"),
-        Rule::symbol => Content::Symbol(text.to_owned()),
+        Rule::string => FormContent::String(string(text)),
+        Rule::keyword => FormContent::Keyword(text[1..].to_owned()),
+        Rule::placeholder => FormContent::Placeholder(text[1..].to_owned()),
+        Rule::float | Rule::integer => FormContent::Number(text.to_owned()),
+        Rule::boolean => FormContent::Boolean(text == "true"),
+        Rule::symbol => FormContent::Symbol(text.to_owned()),
         _ => return None,
     };
     Some(Form { content, at: lines.place(span.start), span })

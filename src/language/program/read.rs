@@ -1,44 +1,46 @@
 //! Reads a program: from the text of its file to a definition, or to everything that is wrong with it.
 
-use super::definition::Definition;
-use super::lines::Lines;
-use super::reader::Reader;
-use super::workflow::Workflow;
+use super::definition::Program;
+use super::lines::LineIndex;
+use super::reader::ProgramReader;
+use super::workflow::ProgramParts;
 use super::{answers, flow, parse, requests, surface};
 use crate::language::checksum::checksum;
 use crate::language::diagnostic::Diagnostic;
-use crate::language::report::Report;
-use crate::language::source::Source;
+use crate::language::report::FileDiagnostics;
+use crate::language::source::WorkflowSource;
 
 /// What reading a program came to.
 #[derive(Debug)]
-pub struct Reading {
+pub struct ParsedProgram {
     /// The program, if there are no errors.
-    pub program: Option<Definition>,
+    pub program: Option<Program>,
     /// What was found, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Reads a program. `path` is its file as people see it; the folders it runs are looked for in `source`.
 #[must_use]
-pub fn read(path: &str, text: &str, source: &dyn Source) -> Reading {
+pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgram {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = Lines::new(text);
-    let mut report = Report::new(path);
+    let lines = LineIndex::new(text);
+    let mut report = FileDiagnostics::new(path);
     let Some(surface) = surface::surface(text, &lines, &mut report) else {
-        return Reading { program: None, diagnostics: report.sorted() };
+        return ParsedProgram { program: None, diagnostics: report.sorted() };
     };
     let forms = parse::forms(&surface, &lines, &mut report);
-    let mut reader = Reader::new(text, &lines, source, report);
+    let mut reader = ProgramReader::new(text, &lines, source, report);
     let workflow = reader.workflow(&forms);
     reader.unbound();
-    let Reader { mut report, labels, context, needs_branch, requests, answer_fields, .. } = reader;
+    let ProgramReader {
+        mut report, labels, context, needs_branch, requests, answer_fields, ..
+    } = reader;
     let names = requests.bind(&mut report);
     let program = workflow.filter(|_| !report.has_errors()).and_then(|workflow| {
-        let Workflow { name, metadata, roles, mut states } = workflow;
+        let ProgramParts { name, metadata, roles, mut states } = workflow;
         requests::name(&mut states, &names);
         let hash = checksum(text).into();
-        Some(Definition {
+        Some(Program {
             name: name?,
             metadata,
             roles,
@@ -55,5 +57,5 @@ pub fn read(path: &str, text: &str, source: &dyn Source) -> Reading {
         flow::check(program, &mut report);
     }
     let program = program.filter(|_| !report.has_errors());
-    Reading { program, diagnostics: report.sorted() }
+    ParsedProgram { program, diagnostics: report.sorted() }
 }

@@ -3,25 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::AnswerField;
-use super::definition::Name;
-use super::fields::Fields;
-use super::form::{Content, Form};
-use super::lines::Lines;
-use super::requests::Requests;
-use super::vocabulary::{ACTION, CONDITION, INSTRUCTION, Sort, sort_of};
-use crate::language::place::Place;
-use crate::language::report::{Report, quoted};
-use crate::language::source::Source;
+use super::definition::ProgramSymbol;
+use super::fields::FormFields;
+use super::form::{Form, FormContent};
+use super::lines::LineIndex;
+use super::requests::RequestNames;
+use super::vocabulary::{ACTION, CONDITION, FormKind, INSTRUCTION, sort_of};
+use crate::language::place::SourcePlace;
+use crate::language::report::{FileDiagnostics, quoted};
+use crate::language::source::WorkflowSource;
 
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 100;
 
 /// What reading a program carries along.
-pub(super) struct Reader<'a> {
+pub(super) struct ProgramReader<'a> {
     pub(super) text: &'a str,
-    pub(super) lines: &'a Lines<'a>,
-    pub(super) source: &'a dyn Source,
-    pub(super) report: Report,
+    pub(super) lines: &'a LineIndex<'a>,
+    pub(super) source: &'a dyn WorkflowSource,
+    pub(super) report: FileDiagnostics,
     /// The numbers of the states, by name.
     pub(super) states: BTreeMap<String, usize>,
     /// The numbers of the roles, by name.
@@ -35,19 +35,19 @@ pub(super) struct Reader<'a> {
     /// Whether it needs a branch.
     pub(super) needs_branch: bool,
     /// What is taken by a name, and the placeholders that need such a name.
-    pub(super) taken: BTreeSet<Name>,
-    pub(super) placeholders: Vec<(Name, Place)>,
-    pub(super) requests: Requests,
+    pub(super) taken: BTreeSet<ProgramSymbol>,
+    pub(super) placeholders: Vec<(ProgramSymbol, SourcePlace)>,
+    pub(super) requests: RequestNames,
     /// The fields of answers that are looked at.
     pub(super) answer_fields: Vec<AnswerField>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ProgramReader<'a> {
     pub(super) fn new(
         text: &'a str,
-        lines: &'a Lines<'a>,
-        source: &'a dyn Source,
-        report: Report,
+        lines: &'a LineIndex<'a>,
+        source: &'a dyn WorkflowSource,
+        report: FileDiagnostics,
     ) -> Self {
         Self {
             text,
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
             needs_branch: false,
             taken: BTreeSet::new(),
             placeholders: Vec::new(),
-            requests: Requests::default(),
+            requests: RequestNames::default(),
             answer_fields: Vec::new(),
         }
     }
@@ -72,9 +72,9 @@ impl<'a> Reader<'a> {
     pub(super) fn head<'f>(
         &mut self,
         form: &'f Form,
-        sort: &Sort,
+        sort: &FormKind,
     ) -> Option<(&'static str, &'f [Form])> {
-        let Content::List(forms) = &form.content else {
+        let FormContent::List(forms) = &form.content else {
             self.other(form, &format!("{} such as {}", sort.what, sort.like));
             return None;
         };
@@ -84,11 +84,11 @@ impl<'a> Reader<'a> {
             return None;
         };
         match &first.content {
-            Content::Symbol(name) => match sort.names.iter().find(|known| *known == name) {
+            FormContent::Symbol(name) => match sort.names.iter().find(|known| *known == name) {
                 Some(known) => Some((known, rest)),
                 None => self.unknown(form.at, name, sort).map(|meant| (meant, rest)),
             },
-            Content::Wrong => None,
+            FormContent::Wrong => None,
             _ => {
                 let why = format!(
                     "{} begins with its name, as {} does, and not with {}",
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A form that there is not, or not here; what it is read as all the same.
-    fn unknown(&mut self, at: Place, name: &str, wanted: &Sort) -> Option<&'static str> {
+    fn unknown(&mut self, at: SourcePlace, name: &str, wanted: &FormKind) -> Option<&'static str> {
         let shown = quoted(name);
         let Some(is) = sort_of(name) else {
             let names = || wanted.names.join(", ");
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
     #[expect(clippy::option_option, reason = "no state and a wrong one are different")]
     pub(super) fn optional_state(
         &mut self,
-        fields: &Fields<'_>,
+        fields: &FormFields<'_>,
         key: &str,
     ) -> Option<Option<usize>> {
         fields.get(key).map_or(Some(None), |form| self.state(form).map(Some))

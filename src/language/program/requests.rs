@@ -6,35 +6,35 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::definition::{Instruction, Kind, Name, State};
-use crate::language::place::Place;
-use crate::language::report::{Report, quoted};
+use super::definition::{Instruction, InstructionKind, ProgramState, ProgramSymbol};
+use crate::language::place::SourcePlace;
+use crate::language::report::{FileDiagnostics, quoted};
 
 /// What the requests of a program are called, until the whole of it has been read.
 #[derive(Default)]
-pub(super) struct Requests {
+pub(super) struct RequestNames {
     /// The requests that are named where they are sent, and where that is.
-    declared: BTreeMap<Name, Place>,
+    declared: BTreeMap<ProgramSymbol, SourcePlace>,
     /// Sends without a name: the state each stands in.
-    unnamed: Vec<Name>,
+    unnamed: Vec<ProgramSymbol>,
     /// What happens, in the order of the text.
-    events: Vec<(usize, Event)>,
-    state: Name,
+    events: Vec<(usize, RequestUse)>,
+    state: ProgramSymbol,
     block: usize,
     blocks: usize,
 }
 
-enum Event {
+enum RequestUse {
     /// A send without a name, by its number.
     Send(usize),
     /// A request is looked at.
-    Look(Name, Place),
+    Look(ProgramSymbol, SourcePlace),
 }
 
-impl Requests {
+impl RequestNames {
     /// A state begins.
-    pub(super) fn begin(&mut self, state: &Name) {
-        self.state = Name::clone(state);
+    pub(super) fn begin(&mut self, state: &ProgramSymbol) {
+        self.state = ProgramSymbol::clone(state);
         self.enter();
     }
 
@@ -50,41 +50,48 @@ impl Requests {
     }
 
     /// A request is looked at.
-    pub(super) fn look(&mut self, name: &Name, at: Place) {
-        self.events.push((self.block, Event::Look(Name::clone(name), at)));
+    pub(super) fn look(&mut self, name: &ProgramSymbol, at: SourcePlace) {
+        self.events.push((self.block, RequestUse::Look(ProgramSymbol::clone(name), at)));
     }
 
     /// A send with a name.
     ///
     /// # Errors
     /// Where another has it.
-    pub(super) fn declare(&mut self, name: &Name, at: Place) -> Result<(), Place> {
+    pub(super) fn declare(
+        &mut self,
+        name: &ProgramSymbol,
+        at: SourcePlace,
+    ) -> Result<(), SourcePlace> {
         if let Some(before) = self.declared.get(name) {
             return Err(*before);
         }
-        self.declared.insert(Name::clone(name), at);
+        self.declared.insert(ProgramSymbol::clone(name), at);
         Ok(())
     }
 
     /// A send without a name: one that stands for it until [`name`] gives it its own.
-    pub(super) fn send(&mut self) -> Name {
+    pub(super) fn send(&mut self) -> ProgramSymbol {
         let number = self.unnamed.len();
-        self.unnamed.push(Name::clone(&self.state));
-        self.events.push((self.block, Event::Send(number)));
+        self.unnamed.push(ProgramSymbol::clone(&self.state));
+        self.events.push((self.block, RequestUse::Send(number)));
         provisional(number)
     }
 
     /// The names of the sends that had none, by what stood for them. Says which requests nothing sends.
-    pub(super) fn bind(self, report: &mut Report) -> BTreeMap<Name, Name> {
+    pub(super) fn bind(
+        self,
+        report: &mut FileDiagnostics,
+    ) -> BTreeMap<ProgramSymbol, ProgramSymbol> {
         let mut free: HashMap<usize, Vec<usize>> = HashMap::new();
-        let mut bound: BTreeMap<Name, usize> = BTreeMap::new();
+        let mut bound: BTreeMap<ProgramSymbol, usize> = BTreeMap::new();
         for (block, event) in &self.events {
             match event {
-                Event::Send(number) => free.entry(*block).or_default().push(*number),
-                Event::Look(name, _) => {
+                RequestUse::Send(number) => free.entry(*block).or_default().push(*number),
+                RequestUse::Look(name, _) => {
                     if !self.declared.contains_key(name) && !bound.contains_key(name) {
                         let nearest = free.get_mut(block).and_then(Vec::pop);
-                        bound.extend(nearest.map(|number| (Name::clone(name), number)));
+                        bound.extend(nearest.map(|number| (ProgramSymbol::clone(name), number)));
                     }
                 }
             }
@@ -93,10 +100,11 @@ impl Requests {
         self.names(&bound)
     }
 
-    fn tell(&self, bound: &BTreeMap<Name, usize>, report: &mut Report) {
-        let known = |name: &Name| self.declared.contains_key(name) || bound.contains_key(name);
+    fn tell(&self, bound: &BTreeMap<ProgramSymbol, usize>, report: &mut FileDiagnostics) {
+        let known =
+            |name: &ProgramSymbol| self.declared.contains_key(name) || bound.contains_key(name);
         for (_, event) in &self.events {
-            let Event::Look(name, at) = event else { continue };
+            let RequestUse::Look(name, at) = event else { continue };
             if known(name) {
                 continue;
             }
@@ -113,17 +121,23 @@ impl Requests {
         }
     }
 
-    fn names(&self, bound: &BTreeMap<Name, usize>) -> BTreeMap<Name, Name> {
-        let mut taken: BTreeSet<Name> = self.declared.keys().chain(bound.keys()).cloned().collect();
-        let mut names: BTreeMap<Name, Name> =
-            bound.iter().map(|(name, number)| (provisional(*number), Name::clone(name))).collect();
-        let mut last: BTreeMap<&Name, u64> = BTreeMap::new();
+    fn names(
+        &self,
+        bound: &BTreeMap<ProgramSymbol, usize>,
+    ) -> BTreeMap<ProgramSymbol, ProgramSymbol> {
+        let mut taken: BTreeSet<ProgramSymbol> =
+            self.declared.keys().chain(bound.keys()).cloned().collect();
+        let mut names: BTreeMap<ProgramSymbol, ProgramSymbol> = bound
+            .iter()
+            .map(|(name, number)| (provisional(*number), ProgramSymbol::clone(name)))
+            .collect();
+        let mut last: BTreeMap<&ProgramSymbol, u64> = BTreeMap::new();
         for (number, state) in self.unnamed.iter().enumerate() {
             let counter = last.entry(state).or_default();
             while !names.contains_key(&provisional(number)) {
                 *counter += 1;
-                let name = Name::from(format!("{state}-{counter}"));
-                if taken.insert(Name::clone(&name)) {
+                let name = ProgramSymbol::from(format!("{state}-{counter}"));
+                if taken.insert(ProgramSymbol::clone(&name)) {
                     names.insert(provisional(number), name);
                 }
             }
@@ -133,40 +147,40 @@ impl Requests {
 }
 
 /// What stands for the name of a send until all are known. No name of the text holds this character.
-fn provisional(number: usize) -> Name {
+fn provisional(number: usize) -> ProgramSymbol {
     format!("\0{number}").into()
 }
 
 /// Gives each send its name.
-pub(super) fn name(states: &mut [State], names: &BTreeMap<Name, Name>) {
+pub(super) fn name(states: &mut [ProgramState], names: &BTreeMap<ProgramSymbol, ProgramSymbol>) {
     for state in states {
         name_body(&mut state.body, names);
     }
 }
 
-fn name_body(body: &mut [Instruction], names: &BTreeMap<Name, Name>) {
+fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSymbol>) {
     for instruction in body {
         let request = match &mut instruction.kind {
-            Kind::Send(send) => &mut send.request,
-            Kind::RunFolder(run) => &mut run.request,
-            Kind::Action(body) | Kind::Loop(body) => {
+            InstructionKind::Send(send) => &mut send.request,
+            InstructionKind::RunFolder(run) => &mut run.request,
+            InstructionKind::Action(body) | InstructionKind::Loop(body) => {
                 name_body(body, names);
                 continue;
             }
-            Kind::Branch { arms, otherwise } => {
+            InstructionKind::Branch { arms, otherwise } => {
                 let bodies = arms.iter_mut().map(|arm| &mut arm.body).chain(otherwise);
                 bodies.for_each(|body| name_body(body, names));
                 continue;
             }
-            Kind::Wait(_)
-            | Kind::Goto(_)
-            | Kind::Terminal { .. }
-            | Kind::Assert { .. }
-            | Kind::Retract { .. }
-            | Kind::Log(_) => continue,
+            InstructionKind::Wait(_)
+            | InstructionKind::Goto(_)
+            | InstructionKind::Terminal { .. }
+            | InstructionKind::Assert { .. }
+            | InstructionKind::Retract { .. }
+            | InstructionKind::Log(_) => continue,
         };
         if let Some(name) = names.get(request) {
-            *request = Name::clone(name);
+            *request = ProgramSymbol::clone(name);
         }
     }
 }

@@ -6,16 +6,16 @@
 
 use std::collections::BTreeSet;
 
-use super::brackets::{Balance, DEEPEST, Kind, Token, balance};
-use super::lines::Lines;
+use super::brackets::{BracketBalance, BracketKind, BracketToken, DEEPEST, balance};
+use super::lines::LineIndex;
 use super::parse;
-use crate::language::report::{Report, quoted};
+use crate::language::report::{FileDiagnostics, quoted};
 
 /// The longest text of a program, in bytes: it is kept in the state of each run.
 const LONGEST: usize = 256 * 1024;
 
 /// A text that the parser can read.
-pub(super) struct Surface {
+pub(super) struct RecoveredText {
     pub(super) mended: String,
     /// Where in it a bracket was added.
     added: Vec<usize>,
@@ -23,7 +23,7 @@ pub(super) struct Surface {
     pub(super) wrong: BTreeSet<usize>,
 }
 
-impl Surface {
+impl RecoveredText {
     /// Which byte of the text a byte of the mended text was.
     pub(super) fn original(&self, at: usize) -> usize {
         at - self.added.partition_point(|added| *added < at)
@@ -31,7 +31,11 @@ impl Surface {
 }
 
 /// Looks at a text; nothing, if it cannot be told what its lists are.
-pub(super) fn surface(text: &str, lines: &Lines<'_>, report: &mut Report) -> Option<Surface> {
+pub(super) fn surface(
+    text: &str,
+    lines: &LineIndex<'_>,
+    report: &mut FileDiagnostics,
+) -> Option<RecoveredText> {
     if text.len() > LONGEST {
         let why = format!(
             "this is {} bytes long, a program may have {LONGEST}; have prompts name files to read",
@@ -40,7 +44,7 @@ pub(super) fn surface(text: &str, lines: &Lines<'_>, report: &mut Report) -> Opt
         report.error(lines.place(0), "SX101", why);
         return None;
     }
-    let mut scan = Scan::new(text, lines);
+    let mut scan = RecoveryScanner::new(text, lines);
     scan.run();
     let torn = scan.torn;
     for (at, code, message) in std::mem::take(&mut scan.faults) {
@@ -63,7 +67,7 @@ pub(super) fn surface(text: &str, lines: &Lines<'_>, report: &mut Report) -> Opt
 }
 
 /// Says which brackets are missing or too many.
-fn tell(balance: &Balance, text: &str, lines: &Lines<'_>, report: &mut Report) {
+fn tell(balance: &BracketBalance, text: &str, lines: &LineIndex<'_>, report: &mut FileDiagnostics) {
     for (at, before) in &balance.unclosed {
         let place = match before {
             Some(before) => format!("before line {}", lines.place(*before).line),
@@ -82,12 +86,12 @@ fn tell(balance: &Balance, text: &str, lines: &Lines<'_>, report: &mut Report) {
     }
 }
 
-struct Scan<'text> {
+struct RecoveryScanner<'text> {
     text: &'text str,
-    lines: &'text Lines<'text>,
+    lines: &'text LineIndex<'text>,
     at: usize,
     mended: Vec<u8>,
-    tokens: Vec<Token>,
+    tokens: Vec<BracketToken>,
     /// Whether something stands in this line already.
     begun: bool,
     wrong: BTreeSet<usize>,
@@ -98,8 +102,8 @@ struct Scan<'text> {
     torn: bool,
 }
 
-impl<'text> Scan<'text> {
-    fn new(text: &'text str, lines: &'text Lines<'text>) -> Self {
+impl<'text> RecoveryScanner<'text> {
+    fn new(text: &'text str, lines: &'text LineIndex<'text>) -> Self {
         Self {
             text,
             lines,
@@ -127,8 +131,8 @@ impl<'text> Scan<'text> {
                     self.blank(length);
                 }
                 '#' if self.rest().starts_with("#|") => self.comment(),
-                '(' => self.bracket(Kind::Open),
-                ')' => self.bracket(Kind::Close),
+                '(' => self.bracket(BracketKind::Open),
+                ')' => self.bracket(BracketKind::Close),
                 '"' => self.string(),
                 _ => self.word(),
             }
@@ -144,13 +148,13 @@ impl<'text> Scan<'text> {
         self.at += length;
     }
 
-    fn token(&mut self, kind: Kind) {
+    fn token(&mut self, kind: BracketKind) {
         let column = self.lines.place(self.at).column;
         let first = !std::mem::replace(&mut self.begun, true);
-        self.tokens.push(Token { kind, at: self.at, column, first });
+        self.tokens.push(BracketToken { kind, at: self.at, column, first });
     }
 
-    fn bracket(&mut self, kind: Kind) {
+    fn bracket(&mut self, kind: BracketKind) {
         self.token(kind);
         self.at += 1;
     }
@@ -177,7 +181,7 @@ impl<'text> Scan<'text> {
     }
 
     fn string(&mut self) {
-        self.token(Kind::Other);
+        self.token(BracketKind::Other);
         let (start, faults) = (self.at, self.faults.len());
         self.at += 1;
         while let Some(length) = self.rest().find(['"', '\\']) {
@@ -236,7 +240,7 @@ impl<'text> Scan<'text> {
     }
 
     fn word(&mut self) {
-        self.token(Kind::Other);
+        self.token(BracketKind::Other);
         let ends = |(at, c): &(usize, char)| {
             c.is_whitespace()
                 || ['(', ')', '"', ';'].contains(c)
@@ -253,7 +257,7 @@ impl<'text> Scan<'text> {
         self.at += length;
     }
 
-    fn mended(mut self, balance: Balance) -> Surface {
+    fn mended(mut self, balance: BracketBalance) -> RecoveredText {
         for at in balance.stray {
             self.mended[at] = b' ';
         }
@@ -269,7 +273,7 @@ impl<'text> Scan<'text> {
         }
         mended.extend_from_slice(&self.mended[from..]);
         let mended = String::from_utf8_lossy(&mended).into_owned();
-        Surface { mended, added, wrong: self.wrong }
+        RecoveredText { mended, added, wrong: self.wrong }
     }
 }
 

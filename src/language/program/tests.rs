@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::definition::Definition;
-use super::read::{Reading, read};
+use super::definition::Program;
+use super::read::{ParsedProgram, read};
 
 mod all_at_once;
 mod bombs;
@@ -17,7 +17,7 @@ mod surface;
 /// The example of the specification.
 const SEED: &str = include_str!("tests/planner-worker-review.lisp");
 
-fn reading(text: &str) -> Reading {
+fn reading(text: &str) -> ParsedProgram {
     let schema = r#"{"type":"object","properties":{"verdict":{"type":"string"}}}"#;
     let files =
         [("review/START.md", "x"), ("own.yaml", "x"), ("WORK.md", "x"), ("verdict.json", schema)];
@@ -33,8 +33,8 @@ fn said(text: &str) -> Vec<String> {
     said.map(|said| said.strip_prefix("p.lisp:").unwrap_or(&said).to_owned()).collect()
 }
 
-fn program(text: &str) -> Definition {
-    let Reading { program, diagnostics } = reading(text);
+fn program(text: &str) -> Program {
+    let ParsedProgram { program, diagnostics } = reading(text);
     program.unwrap_or_else(|| panic!("{diagnostics:#?}\n{text}"))
 }
 

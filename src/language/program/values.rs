@@ -1,12 +1,12 @@
 //! What has a text as its value, and the templates such values stand in.
 
 use super::answers::AnswerField;
-use super::definition::{Expression, Name, Template};
-use super::fields::Fields;
-use super::form::{Content, Form};
-use super::reader::Reader;
+use super::definition::{ProgramSymbol, TextExpression, TextTemplate};
+use super::fields::FormFields;
+use super::form::{Form, FormContent};
+use super::reader::ProgramReader;
 use super::vocabulary::VALUE;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::report::quoted;
 
 /// The placeholders that every program has.
@@ -24,15 +24,15 @@ fn written(label: &str) -> usize {
     label.bytes().map(|byte| if plain(byte) { 1 } else { 3 }).sum()
 }
 
-impl Reader<'_> {
+impl ProgramReader<'_> {
     /// A value.
-    pub(super) fn value(&mut self, form: &Form) -> Option<Expression> {
+    pub(super) fn value(&mut self, form: &Form) -> Option<TextExpression> {
         match &form.content {
-            Content::Placeholder(name) => Some(self.placeholder(name, form.at)),
-            Content::List(_) => self.computed(form),
+            FormContent::Placeholder(name) => Some(self.placeholder(name, form.at)),
+            FormContent::List(_) => self.computed(form),
             _ => {
                 let text = self.text(form, "a value, such as a text or `@workflow-id`,")?;
-                Some(Expression::Text(text.to_owned()))
+                Some(TextExpression::Text(text.to_owned()))
             }
         }
     }
@@ -41,33 +41,33 @@ impl Reader<'_> {
     #[expect(clippy::option_option, reason = "no value and a wrong one are different")]
     pub(super) fn optional(
         &mut self,
-        fields: &Fields<'_>,
+        fields: &FormFields<'_>,
         key: &str,
-    ) -> Option<Option<Expression>> {
+    ) -> Option<Option<TextExpression>> {
         fields.get(key).map_or(Some(None), |form| self.value(form).map(Some))
     }
 
-    fn placeholder(&mut self, name: &str, at: Place) -> Expression {
+    fn placeholder(&mut self, name: &str, at: SourcePlace) -> TextExpression {
         match name {
-            "workflow-id" => Expression::WorkflowId,
-            "label" => Expression::Label,
+            "workflow-id" => TextExpression::WorkflowId,
+            "label" => TextExpression::Label,
             "branch" => {
                 self.needs_branch = true;
-                Expression::Branch
+                TextExpression::Branch
             }
             name => self.named(name, at),
         }
     }
 
     /// A placeholder of the context, or of something that was taken.
-    fn named(&mut self, name: &str, at: Place) -> Expression {
+    fn named(&mut self, name: &str, at: SourcePlace) -> TextExpression {
         if let Some(key) = name.strip_prefix(CONTEXT) {
             self.context.insert(key.to_owned());
-            return Expression::Context(key.to_owned());
+            return TextExpression::Context(key.to_owned());
         }
-        let name = Name::from(name);
-        self.placeholders.push((Name::clone(&name), at));
-        Expression::Bound(name)
+        let name = ProgramSymbol::from(name);
+        self.placeholders.push((ProgramSymbol::clone(&name), at));
+        TextExpression::Bound(name)
     }
 
     /// Says which placeholders nothing fills, once all names are known that something is taken by.
@@ -86,7 +86,7 @@ impl Reader<'_> {
         }
     }
 
-    fn computed(&mut self, form: &Form) -> Option<Expression> {
+    fn computed(&mut self, form: &Form) -> Option<TextExpression> {
         let (name, rest) = self.head(form, &VALUE)?;
         let known: &[&'static str] = match name {
             "signal" => &["key"],
@@ -98,16 +98,16 @@ impl Reader<'_> {
             "signal" => {
                 let label = self.label(&fields);
                 let key = self.optional(&fields, "key");
-                Some(Expression::Signal { label: label?, key: key?.map(Box::new) })
+                Some(TextExpression::Signal { label: label?, key: key?.map(Box::new) })
             }
             "response" => {
                 let [request] = self.exactly(&fields, ["the id of a request"])?;
-                let answer = self.look(request).map(Expression::Response)?;
+                let answer = self.look(request).map(TextExpression::Response)?;
                 self.field(&fields, answer)
             }
             "feedback" => {
                 let [role] = self.exactly(&fields, ["the name of a role"])?;
-                let answer = self.role(role).map(Expression::Feedback)?;
+                let answer = self.role(role).map(TextExpression::Feedback)?;
                 self.field(&fields, answer)
             }
             _ if self.in_wait => {
@@ -117,13 +117,13 @@ impl Reader<'_> {
             }
             _ => {
                 let [role] = self.exactly(&fields, ["the name of a role"])?;
-                self.role(role).map(Expression::Artifact)
+                self.role(role).map(TextExpression::Artifact)
             }
         }
     }
 
     /// Returns an answer, or the field of it that is named.
-    fn field(&mut self, fields: &Fields<'_>, answer: Expression) -> Option<Expression> {
+    fn field(&mut self, fields: &FormFields<'_>, answer: TextExpression) -> Option<TextExpression> {
         let Some(form) = fields.get("field") else { return Some(answer) };
         let path = self.name(form, "the name of a field, such as `score`")?.to_owned();
         self.answer_fields.push(AnswerField {
@@ -131,18 +131,18 @@ impl Reader<'_> {
             path: path.clone(),
             at: form.at,
         });
-        Some(Expression::Field { answer: Box::new(answer), path })
+        Some(TextExpression::Field { answer: Box::new(answer), path })
     }
 
     /// The label of the facts that a `signal` looks at.
-    pub(super) fn label(&mut self, fields: &Fields<'_>) -> Option<String> {
+    pub(super) fn label(&mut self, fields: &FormFields<'_>) -> Option<String> {
         let label = self.fact(fields)?;
         self.labels.insert(label.clone());
         Some(label)
     }
 
     /// The label of a fact: the only value of its form.
-    pub(super) fn fact(&mut self, fields: &Fields<'_>) -> Option<String> {
+    pub(super) fn fact(&mut self, fields: &FormFields<'_>) -> Option<String> {
         let [label] = self.exactly(fields, ["the label of a fact, such as `plan/ready`"])?;
         let name = self.name(label, "the label of a fact")?;
         let why = if name.contains(char::is_whitespace) {
@@ -159,14 +159,14 @@ impl Reader<'_> {
     }
 
     /// The id of a request that is looked at.
-    pub(super) fn look(&mut self, form: &Form) -> Option<Name> {
-        let name = Name::from(self.name(form, "the id of a request")?);
+    pub(super) fn look(&mut self, form: &Form) -> Option<ProgramSymbol> {
+        let name = ProgramSymbol::from(self.name(form, "the id of a request")?);
         self.requests.look(&name, form.at);
         Some(name)
     }
 
     /// A template with its arguments.
-    pub(super) fn template(&mut self, form: &Form, arguments: &[&Form]) -> Option<Template> {
+    pub(super) fn template(&mut self, form: &Form, arguments: &[&Form]) -> Option<TextTemplate> {
         let given: Vec<_> = arguments.iter().map(|form| self.value(form)).collect();
         let text = self.text(form, "the text of a template")?;
         let pieces = self.pieces(form, text)?;
@@ -187,7 +187,7 @@ impl Reader<'_> {
             return None;
         }
         let arguments = given.into_iter().collect::<Option<Vec<_>>>()?;
-        Some(Template { pieces, arguments })
+        Some(TextTemplate { pieces, arguments })
     }
 
     /// What stands around the places of a template.

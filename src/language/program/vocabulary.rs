@@ -1,7 +1,7 @@
 //! The forms there are, by what they are.
 
 /// A sort of forms: what stands in the same places.
-pub(super) struct Sort {
+pub(super) struct FormKind {
     /// One of them, in a message.
     pub(super) what: &'static str,
     /// What one looks like.
@@ -9,45 +9,48 @@ pub(super) struct Sort {
     pub(super) names: &'static [&'static str],
 }
 
-pub(super) const FILE: Sort =
-    Sort { what: "a workflow", like: "`(workflow NAME …)`", names: &["workflow"] };
+pub(super) const FILE: FormKind =
+    FormKind { what: "a workflow", like: "`(workflow NAME …)`", names: &["workflow"] };
 
-pub(super) const PART: Sort = Sort {
+pub(super) const PART: FormKind = FormKind {
     what: "a part of a workflow",
     like: "`(state NAME …)`",
     names: &["metadata", "roles", "state"],
 };
 
-pub(super) const INSTRUCTION: Sort = Sort {
+pub(super) const INSTRUCTION: FormKind = FormKind {
     what: "an instruction",
     like: "`(goto STATE)`",
     names: &["wait", "await", "action", "loop", "branch", "goto", "terminal"],
 };
 
-pub(super) const ACTION: Sort = Sort {
+pub(super) const ACTION: FormKind = FormKind {
     what: "an action",
     like: "`(send-prompt :agent ROLE :template TEXT)`",
     names: &["send-prompt", "run-folder", "assert", "retract", "log", "wait", "await"],
 };
 
-pub(super) const ARM: Sort =
-    Sort { what: "an arm of a branch", like: "`(on CONDITION …)`", names: &["on", "otherwise"] };
+pub(super) const ARM: FormKind = FormKind {
+    what: "an arm of a branch",
+    like: "`(on CONDITION …)`",
+    names: &["on", "otherwise"],
+};
 
-pub(super) const CONDITION: Sort = Sort {
+pub(super) const CONDITION: FormKind = FormKind {
     what: "a condition",
     like: "`(signal LABEL)`",
     names: &["signal", "transcript-response", "matches", "after", "at", "and", "or", "not"],
 };
 
-pub(super) const VALUE: Sort = Sort {
+pub(super) const VALUE: FormKind = FormKind {
     what: "a value",
     like: "`(response REQUEST)`",
     names: &["signal", "response", "feedback", "artifact"],
 };
 
-const ALL: [&Sort; 7] = [&FILE, &PART, &INSTRUCTION, &ACTION, &ARM, &CONDITION, &VALUE];
+const ALL: [&FormKind; 7] = [&FILE, &PART, &INSTRUCTION, &ACTION, &ARM, &CONDITION, &VALUE];
 
 /// What a form is that has this name, if there is such a form.
-pub(super) fn sort_of(name: &str) -> Option<&'static Sort> {
+pub(super) fn sort_of(name: &str) -> Option<&'static FormKind> {
     ALL.into_iter().find(|sort| sort.names.contains(&name))
 }

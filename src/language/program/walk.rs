@@ -1,6 +1,6 @@
 //! Goes through all instructions of a program, also those in its blocks.
 
-use super::definition::{Definition, Instruction, Kind, RunFolder};
+use super::definition::{Instruction, InstructionKind, Program, RunFolder};
 use crate::domain::id::StateName;
 
 /// The instructions of a body and of all blocks in it, in the order of the file.
@@ -15,8 +15,8 @@ fn collect<'a>(body: &'a [Instruction], found: &mut Vec<&'a Instruction>) {
     for instruction in body {
         found.push(instruction);
         match &instruction.kind {
-            Kind::Action(body) | Kind::Loop(body) => collect(body, found),
-            Kind::Branch { arms, otherwise } => {
+            InstructionKind::Action(body) | InstructionKind::Loop(body) => collect(body, found),
+            InstructionKind::Branch { arms, otherwise } => {
                 let bodies = arms.iter().map(|arm| &arm.body).chain(otherwise);
                 bodies.for_each(|body| collect(body, found));
             }
@@ -27,10 +27,10 @@ fn collect<'a>(body: &'a [Instruction], found: &mut Vec<&'a Instruction>) {
 
 /// The states of the scope itself that a program begins agents in, each once.
 #[must_use]
-pub fn started(program: &Definition) -> Vec<StateName> {
+pub fn started(program: &Program) -> Vec<StateName> {
     let mut states = Vec::new();
     for instruction in program.states.iter().flat_map(|state| instructions(&state.body)) {
-        if let Kind::RunFolder(RunFolder { folder: None, start, .. }) = &instruction.kind
+        if let InstructionKind::RunFolder(RunFolder { folder: None, start, .. }) = &instruction.kind
             && !states.contains(start)
         {
             states.push(start.clone());
@@ -43,9 +43,11 @@ pub fn started(program: &Definition) -> Vec<StateName> {
 #[must_use]
 pub fn falls_through(body: &[Instruction]) -> bool {
     body.iter().all(|instruction| match &instruction.kind {
-        Kind::Goto(_) | Kind::Terminal { .. } | Kind::Loop(_) => false,
-        Kind::Action(body) => falls_through(body),
-        Kind::Branch { arms, otherwise } => {
+        InstructionKind::Goto(_) | InstructionKind::Terminal { .. } | InstructionKind::Loop(_) => {
+            false
+        }
+        InstructionKind::Action(body) => falls_through(body),
+        InstructionKind::Branch { arms, otherwise } => {
             arms.iter().any(|arm| falls_through(&arm.body))
                 || otherwise.as_ref().is_none_or(|body| falls_through(body))
         }

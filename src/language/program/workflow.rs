@@ -1,15 +1,17 @@
 //! The frame of a program: its name, what it says about itself, its roles, and its states.
 
-use super::definition::{MAX_ITERATIONS, Metadata, Name, Role, State};
-use super::fields::Fields;
-use super::form::{Content, Form};
-use super::reader::Reader;
+use super::definition::{
+    MAX_ITERATIONS, ProgramMetadata, ProgramRole, ProgramState, ProgramSymbol,
+};
+use super::fields::FormFields;
+use super::form::{Form, FormContent};
+use super::reader::ProgramReader;
 use super::vocabulary::{FILE, PART};
 use crate::domain::id::Folder;
 use crate::domain::model::ModelName;
 use crate::language::manifest::{dollars, model};
 use crate::language::model_hint::model_hint;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::report::quoted;
 use crate::language::turn_options::{DASHED_KEYS, WrittenOptions};
 
@@ -32,20 +34,20 @@ const ROLE_KEYS: [&str; 5 + DASHED_KEYS.len()] = {
 const AGENT_KIND: &str = "claude-code";
 
 /// The parts of a program.
-pub(super) struct Workflow {
-    pub(super) name: Option<Name>,
-    pub(super) metadata: Metadata,
-    pub(super) roles: Vec<Role>,
-    pub(super) states: Vec<State>,
+pub(super) struct ProgramParts {
+    pub(super) name: Option<ProgramSymbol>,
+    pub(super) metadata: ProgramMetadata,
+    pub(super) roles: Vec<ProgramRole>,
+    pub(super) states: Vec<ProgramState>,
 }
 
-impl Reader<'_> {
+impl ProgramReader<'_> {
     /// The workflow of a file.
-    pub(super) fn workflow(&mut self, forms: &[Form]) -> Option<Workflow> {
+    pub(super) fn workflow(&mut self, forms: &[Form]) -> Option<ProgramParts> {
         let mut found: Option<(&Form, &[Form])> = None;
         let mut any = false;
         for form in forms {
-            let is_workflow = matches!(&form.content, Content::List(list) if list.first().and_then(Form::text) == Some("workflow"));
+            let is_workflow = matches!(&form.content, FormContent::List(list) if list.first().and_then(Form::text) == Some("workflow"));
             match found {
                 Some((first, _)) if is_workflow => {
                     let line = first.at.line;
@@ -70,22 +72,22 @@ impl Reader<'_> {
         }
         if !any {
             let why = "there is no workflow in this file; write `(workflow NAME (state …))`";
-            self.report.error(Place::START, "SX201", why);
+            self.report.error(SourcePlace::START, "SX201", why);
         }
         let (form, rest) = found?;
         Some(self.parts(form.at, rest))
     }
 
-    fn parts(&mut self, at: Place, rest: &[Form]) -> Workflow {
+    fn parts(&mut self, at: SourcePlace, rest: &[Form]) -> ProgramParts {
         let (name, rest) = match rest.split_first() {
             Some((form, rest))
-                if matches!(form.content, Content::Number(_) | Content::Boolean(_)) =>
+                if matches!(form.content, FormContent::Number(_) | FormContent::Boolean(_)) =>
             {
                 self.other(form, "the name of the workflow");
                 (None, rest)
             }
-            Some((form, rest)) if !matches!(form.content, Content::List(_)) => {
-                (self.name(form, "the name of the workflow").map(Name::from), rest)
+            Some((form, rest)) if !matches!(form.content, FormContent::List(_)) => {
+                (self.name(form, "the name of the workflow").map(ProgramSymbol::from), rest)
             }
             _ => {
                 let why = "`workflow` needs a name: `(workflow NAME …)`";
@@ -106,14 +108,14 @@ impl Reader<'_> {
         let metadata = self.metadata(&metadata);
         let roles = self.roles(&roles);
         let states = self.all_states(at, &states);
-        Workflow { name, metadata, roles, states }
+        ProgramParts { name, metadata, roles, states }
     }
 
     /// What stands in a part that there is one of; in a second one it is looked at, too.
     fn once<'f>(
         &mut self,
-        parts: &mut Vec<Fields<'f>>,
-        at: Place,
+        parts: &mut Vec<FormFields<'f>>,
+        at: SourcePlace,
         (name, rest): (&'static str, &'f [Form]),
     ) {
         let fields = self.fields(at, (name, rest), &[]);
@@ -124,8 +126,8 @@ impl Reader<'_> {
         }
     }
 
-    fn metadata(&mut self, parts: &[Fields<'_>]) -> Metadata {
-        let mut metadata = Metadata {
+    fn metadata(&mut self, parts: &[FormFields<'_>]) -> ProgramMetadata {
+        let mut metadata = ProgramMetadata {
             label: None,
             description: None,
             max_iterations: MAX_ITERATIONS,
@@ -163,8 +165,12 @@ impl Reader<'_> {
     }
 
     /// A list that begins with a name of the program's own: that, its place, and what follows.
-    fn entry<'f>(&mut self, form: &'f Form, wanted: &str) -> Option<(&'f str, Place, &'f [Form])> {
-        let Content::List(forms) = &form.content else {
+    fn entry<'f>(
+        &mut self,
+        form: &'f Form,
+        wanted: &str,
+    ) -> Option<(&'f str, SourcePlace, &'f [Form])> {
+        let FormContent::List(forms) = &form.content else {
             self.other(form, wanted);
             return None;
         };
@@ -175,7 +181,11 @@ impl Reader<'_> {
         Some((self.name(first, "a name")?, first.at, rest))
     }
 
-    fn entry_of_metadata(&mut self, metadata: &mut Metadata, fields: &Fields<'_>) -> Option<()> {
+    fn entry_of_metadata(
+        &mut self,
+        metadata: &mut ProgramMetadata,
+        fields: &FormFields<'_>,
+    ) -> Option<()> {
         let [form] = self.exactly(fields, ["a value"])?;
         let text = self.text(form, "a text")?;
         let why = match fields.name {
@@ -204,8 +214,8 @@ impl Reader<'_> {
         None
     }
 
-    fn roles(&mut self, parts: &[Fields<'_>]) -> Vec<Role> {
-        let mut roles: Vec<Role> = Vec::new();
+    fn roles(&mut self, parts: &[FormFields<'_>]) -> Vec<ProgramRole> {
+        let mut roles: Vec<ProgramRole> = Vec::new();
         for form in parts.iter().flat_map(|part| &part.values) {
             let wanted = "a role such as `(planner :agent-kind \"claude-code\")`";
             let Some((name, at, rest)) = self.entry(form, wanted) else { continue };
@@ -230,7 +240,7 @@ impl Reader<'_> {
         roles
     }
 
-    fn a_role(&mut self, at: Place, (name, rest): (&str, &[Form])) -> Role {
+    fn a_role(&mut self, at: SourcePlace, (name, rest): (&str, &[Form])) -> ProgramRole {
         let fields = self.fields(at, (name, rest), &ROLE_KEYS);
         self.exactly(&fields, []);
         if let Some(form) = fields.get("agent-kind")
@@ -243,12 +253,12 @@ impl Reader<'_> {
         }
         let handle =
             fields.get("handle-ref").and_then(|form| self.name(form, "the name of a session"));
-        let handle = Name::from(handle.unwrap_or(name));
+        let handle = ProgramSymbol::from(handle.unwrap_or(name));
         let model = fields.get("model").and_then(|form| self.model(form));
         let cwd = fields.get("cwd").and_then(|form| self.directory(form));
         let WrittenOptions { options, places: option_places, .. } = self.turn_options(&fields);
         let output = fields.get("output").and_then(|form| self.output(form));
-        Role { name: name.into(), handle, model, options, option_places, output, cwd, at }
+        ProgramRole { name: name.into(), handle, model, options, option_places, output, cwd, at }
     }
 
     fn model(&mut self, form: &Form) -> Option<ModelName> {
@@ -279,7 +289,7 @@ impl Reader<'_> {
     }
 
     /// A session is at home in one directory.
-    fn same_place(&mut self, roles: &[Role], role: &Role, at: Place) {
+    fn same_place(&mut self, roles: &[ProgramRole], role: &ProgramRole, at: SourcePlace) {
         let other = roles.iter().find(|other| other.handle == role.handle && other.cwd != role.cwd);
         if let Some(other) = other {
             let why = format!(
@@ -292,7 +302,11 @@ impl Reader<'_> {
         }
     }
 
-    fn all_states(&mut self, at: Place, forms: &[(Place, &[Form])]) -> Vec<State> {
+    fn all_states(
+        &mut self,
+        at: SourcePlace,
+        forms: &[(SourcePlace, &[Form])],
+    ) -> Vec<ProgramState> {
         if forms.is_empty() {
             let why = "this workflow has no state; write `(state NAME …)` in it";
             self.report.error(at, "SX208", why);
@@ -305,7 +319,7 @@ impl Reader<'_> {
                 continue;
             };
             let Some(name) = self.name(form, "the name of a state") else {
-                named.push((Name::from(""), *at, rest));
+                named.push((ProgramSymbol::from(""), *at, rest));
                 continue;
             };
             if let Some(before) = self.states.get(name) {
@@ -319,15 +333,15 @@ impl Reader<'_> {
                 self.states.insert(name.to_owned(), lines.len());
                 lines.push(form.at.line);
             }
-            named.push((Name::from(name), *at, rest));
+            named.push((ProgramSymbol::from(name), *at, rest));
         }
         named.into_iter().map(|(name, at, rest)| self.a_state(name, at, rest)).collect()
     }
 
-    fn a_state(&mut self, name: Name, at: Place, rest: &[Form]) -> State {
+    fn a_state(&mut self, name: ProgramSymbol, at: SourcePlace, rest: &[Form]) -> ProgramState {
         self.requests.begin(&name);
         let fields = self.fields(at, ("state", rest), &[]);
         let body = self.body(&fields.values);
-        State { name, body, at }
+        ProgramState { name, body, at }
     }
 }

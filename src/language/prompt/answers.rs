@@ -12,16 +12,16 @@ use serde_json::Value;
 use serde_yaml::{Location, Spanned};
 
 use super::evaluator;
-use super::frontmatter::{EntryPlace, Frontmatter, Places};
-use crate::domain::policy::Policy;
+use super::frontmatter::{EntryPlace, Frontmatter, FrontmatterPlaces};
+use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::{ANY_LIST, Transition};
 use crate::language::hint::is_slip;
 use crate::language::output::{OrderedJson, OutputKey, OutputRule, SchemaOrigin, schema_file};
-use crate::language::yaml::{Error, Errors};
+use crate::language::yaml::{Error, YamlErrors};
 
 /// An entry of a policy as it is written.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Entry {
+pub(super) struct PolicyEntry {
     /// The tag, and its attributes.
     pub(super) attributes: BTreeMap<String, Spanned<String>>,
     /// What has to hold of the answer's fields.
@@ -30,7 +30,7 @@ pub(super) struct Entry {
     pub(super) misspelt_when: Option<(String, Location)>,
 }
 
-impl Entry {
+impl PolicyEntry {
     /// Takes a `when` that is a plain value for a variable of that name, as any other attribute is.
     pub(super) fn take_plain_when(&mut self) {
         if let Some(text) = self.when.as_ref().and_then(plain) {
@@ -62,23 +62,23 @@ fn plain(value: &Spanned<OrderedJson>) -> Option<Spanned<String>> {
     Some(Spanned { value: text, referenced, defined })
 }
 
-impl<'de> Deserialize<'de> for Entry {
+impl<'de> Deserialize<'de> for PolicyEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EntryVisitor)
+        deserializer.deserialize_map(PolicyEntryVisitor)
     }
 }
 
-struct EntryVisitor;
+struct PolicyEntryVisitor;
 
-impl<'de> Visitor<'de> for EntryVisitor {
-    type Value = Entry;
+impl<'de> Visitor<'de> for PolicyEntryVisitor {
+    type Value = PolicyEntry;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a mapping with a `tag`")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entry, A::Error> {
-        let mut entry = Entry::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<PolicyEntry, A::Error> {
+        let mut entry = PolicyEntry::default();
         while let Some(key) = map.next_key::<String>()? {
             if key == "when" {
                 entry.when = Some(map.next_value()?);
@@ -96,10 +96,10 @@ impl<'de> Visitor<'de> for EntryVisitor {
 pub(super) fn read(
     output: Option<Spanned<OrderedJson>>,
     whens: &[Option<Spanned<OrderedJson>>],
-    evaluator: Option<&Spanned<evaluator::Raw>>,
+    evaluator: Option<&Spanned<evaluator::RawEvaluator>>,
     frontmatter: &mut Frontmatter,
-    places: &mut Places,
-    errors: &mut Errors,
+    places: &mut FrontmatterPlaces,
+    errors: &mut YamlErrors,
 ) {
     let Some(output) = output else {
         if let Some(when) = whens.iter().flatten().next() {
@@ -113,7 +113,7 @@ pub(super) fn read(
         errors.keep::<()>(Err(Error::at(evaluator.referenced, message.to_owned())));
     }
     if frontmatter.policy.is_open() && errors.is_empty() {
-        frontmatter.policy = Policy::result();
+        frontmatter.policy = TransitionPolicy::result();
         places.entries = vec![EntryPlace::whole(output.referenced.into())];
         places.whens = vec![None];
     }

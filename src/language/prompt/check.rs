@@ -17,13 +17,13 @@ mod replies;
 mod variables;
 mod ways;
 
-use super::outline::{Graph, Outline, Reach, State};
+use super::outline::{FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
 use crate::domain::settings::Settings;
 use crate::domain::widening::{PermissionCeiling, StarterConsent};
 use crate::language::diagnostic::{Diagnostic, Severity};
-use crate::language::place::Place;
-use crate::language::source::Source;
+use crate::language::place::SourcePlace;
+use crate::language::source::WorkflowSource;
 
 /// What each code means.
 pub const CODES: [(&str, &str); 30] = [
@@ -64,9 +64,9 @@ pub const CODES: [(&str, &str); 30] = [
 
 /// What is checked, and what is known of the run it will be.
 #[derive(Clone, Copy)]
-pub struct Subject<'a> {
+pub struct CheckSubject<'a> {
     /// The folder.
-    pub source: &'a dyn Source,
+    pub source: &'a dyn WorkflowSource,
     /// Its first prompt, if not all of the folder is meant but what this leads to.
     pub entry: Option<&'a StateName>,
     /// The variables the run will be started with.
@@ -74,12 +74,12 @@ pub struct Subject<'a> {
     /// What the starter will allow.
     pub consent: &'a StarterConsent,
     /// What reads a graph.
-    pub graphs: &'a dyn Fn(&StateName) -> Graph,
+    pub graphs: &'a dyn Fn(&StateName) -> FolderGraph,
 }
 
 /// What a check came to.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub struct CheckFindings {
     /// What is wrong, in the order of the files and the places.
     pub diagnostics: Vec<Diagnostic>,
     /// How many files were looked at.
@@ -88,12 +88,13 @@ pub struct Findings {
 
 /// Checks a folder.
 #[must_use]
-pub fn check(subject: Subject<'_>) -> Findings {
-    let mut report = Report::new(subject.source, subject.consent);
+pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
+    let mut report = FolderDiagnostics::new(subject.source, subject.consent);
     let (manifest, mut files) = report.manifest();
     if let Some(entry) = report.entry(subject.entry, &manifest) {
-        let reach = Reach { by_text: true, most: usize::MAX, graphs: Some(subject.graphs) };
-        let outline = Outline::of(&entry, subject.source, reach);
+        let reach =
+            WorkflowMapOptions { by_text: true, most: usize::MAX, graphs: Some(subject.graphs) };
+        let outline = WorkflowMap::of(&entry, subject.source, reach);
         report.files(&outline);
         report.ways(&outline);
         report.options(&outline);
@@ -110,7 +111,7 @@ pub fn check(subject: Subject<'_>) -> Findings {
     }
     report.diagnostics.sort();
     report.diagnostics.dedup();
-    Findings { diagnostics: report.diagnostics, files }
+    CheckFindings { diagnostics: report.diagnostics, files }
 }
 
 /// The state that a folder begins with.
@@ -118,10 +119,10 @@ pub fn check(subject: Subject<'_>) -> Findings {
 /// # Errors
 /// Why there is none.
 pub fn beginning(
-    source: &dyn Source,
+    source: &dyn WorkflowSource,
     given: Option<&StateName>,
 ) -> Result<StateName, Vec<Diagnostic>> {
-    let mut report = Report::new(source, &StarterConsent::default());
+    let mut report = FolderDiagnostics::new(source, &StarterConsent::default());
     let (manifest, _) = report.manifest();
     report.entry(given, &manifest).ok_or(report.diagnostics)
 }
@@ -129,8 +130,8 @@ pub fn beginning(
 /// What is wrong before a run begins with the states that policies lead to: what will fail when it is
 /// come to.
 #[must_use]
-pub(super) fn ahead(outline: &Outline, source: &dyn Source) -> Vec<Diagnostic> {
-    let mut report = Report::new(source, &StarterConsent::default());
+pub(super) fn ahead(outline: &WorkflowMap, source: &dyn WorkflowSource) -> Vec<Diagnostic> {
+    let mut report = FolderDiagnostics::new(source, &StarterConsent::default());
     report.files(outline);
     report.ways(outline);
     report.outputs(outline);
@@ -141,45 +142,52 @@ pub(super) fn ahead(outline: &Outline, source: &dyn Source) -> Vec<Diagnostic> {
 }
 
 /// What has been found so far.
-struct Report<'a> {
-    source: &'a dyn Source,
+struct FolderDiagnostics<'a> {
+    source: &'a dyn WorkflowSource,
     ceiling: PermissionCeiling,
     diagnostics: Vec<Diagnostic>,
 }
 
-impl<'a> Report<'a> {
-    fn new(source: &'a dyn Source, consent: &StarterConsent) -> Self {
+impl<'a> FolderDiagnostics<'a> {
+    fn new(source: &'a dyn WorkflowSource, consent: &StarterConsent) -> Self {
         let settings = Settings { consent: consent.clone(), ..Settings::default() };
         Self { source, ceiling: PermissionCeiling::of(&settings), diagnostics: Vec::new() }
     }
 }
 
-impl Report<'_> {
-    fn error(&mut self, name: &StateName, place: Place, code: &'static str, message: String) {
+impl FolderDiagnostics<'_> {
+    fn error(&mut self, name: &StateName, place: SourcePlace, code: &'static str, message: String) {
         self.add(name, place, code, (Severity::Error, message));
     }
 
-    fn warning(&mut self, name: &StateName, place: Place, code: &'static str, message: String) {
+    fn warning(
+        &mut self,
+        name: &StateName,
+        place: SourcePlace,
+        code: &'static str,
+        message: String,
+    ) {
         self.add(name, place, code, (Severity::Warning, message));
     }
 
     fn add(
         &mut self,
         name: &StateName,
-        place: Place,
+        place: SourcePlace,
         code: &'static str,
         (severity, message): (Severity, String),
     ) {
-        let Place { line, column } = place;
+        let SourcePlace { line, column } = place;
         let path = self.source.path(name);
         self.diagnostics.push(Diagnostic { path, line, column, code, severity, message });
     }
 }
 
-impl Outline {
+impl WorkflowMap {
     /// How many files have been read for it.
     fn read(&self) -> usize {
-        let there = self.states.values().filter(|state| !matches!(state, State::Unreadable(_)));
+        let there =
+            self.states.values().filter(|state| !matches!(state, FolderState::Unreadable(_)));
         let only = self.evaluators.keys().filter(|name| !self.states.contains_key(*name));
         there.count() + only.count()
     }

@@ -1,11 +1,11 @@
 //! A prompt file taken apart: the frontmatter, if there is one, and the prompt itself.
 
-use super::frontmatter::{self, Frontmatter, Places};
-use crate::language::yaml::{self, Errors};
+use super::frontmatter::{self, Frontmatter, FrontmatterPlaces};
+use crate::language::yaml::{self, YamlErrors};
 
 /// A prompt file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Document {
+pub struct PromptDocument {
     /// What its head says.
     pub frontmatter: Frontmatter,
     /// The prompt.
@@ -19,39 +19,40 @@ pub struct Document {
 /// # Errors
 /// With line and column in the file: frontmatter that is not closed or not valid, and a prompt
 /// that is empty, because Claude Code answers nothing to it.
-pub fn parse(text: &str) -> Result<Document, yaml::Error> {
-    let Examined { document, errors, .. } = examine(text);
+pub fn parse(text: &str) -> Result<PromptDocument, yaml::Error> {
+    let ExaminedDocument { document, errors, .. } = examine(text);
     errors.or_else_first(document)
 }
 
 /// A prompt file as far as it can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Examined {
+pub struct ExaminedDocument {
     /// What it says.
-    pub document: Document,
+    pub document: PromptDocument,
     /// Where its head says it.
-    pub places: Places,
+    pub places: FrontmatterPlaces,
     /// What is wrong with it, with line and column in the file.
-    pub errors: Errors,
+    pub errors: YamlErrors,
 }
 
 /// Takes a prompt file apart to its end, whatever is wrong with it.
 #[must_use]
-pub fn examine(text: &str) -> Examined {
+pub fn examine(text: &str) -> ExaminedDocument {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut errors = Errors::default();
+    let mut errors = YamlErrors::default();
     let Some((head, body, body_line)) = errors.keep(split(text)) else {
         let frontmatter = Frontmatter::default();
-        let document = Document { frontmatter, body: String::new(), body_line: 1 };
-        return Examined { document, places: Places::default(), errors };
+        let document = PromptDocument { frontmatter, body: String::new(), body_line: 1 };
+        return ExaminedDocument { document, places: FrontmatterPlaces::default(), errors };
     };
-    let frontmatter::Examined { frontmatter, places, mut errors } = frontmatter::examine(&head);
+    let frontmatter::ExaminedFrontmatter { frontmatter, places, mut errors } =
+        frontmatter::examine(&head);
     if body.trim().is_empty() {
         let message = "the prompt is empty; write what the agent is to do".to_owned();
         errors.keep::<()>(Err(yaml::Error { line: body_line, column: 1, message }));
     }
-    let document = Document { frontmatter, body: body.to_owned(), body_line };
-    Examined { document, places, errors }
+    let document = PromptDocument { frontmatter, body: body.to_owned(), body_line };
+    ExaminedDocument { document, places, errors }
 }
 
 /// The YAML with empty lines where the opening `---` and what precedes it were, so that its lines

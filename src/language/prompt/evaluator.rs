@@ -23,14 +23,14 @@ use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_yaml::Spanned;
 
-use super::frontmatter::{ANY_TEXT, Entry, EntryPlace, entry};
-use crate::domain::evaluation::{Overruled, Proposal};
+use super::frontmatter::{ANY_TEXT, EntryPlace, PolicyEntry, entry};
+use crate::domain::evaluation::{OverruledTransition, TransitionProposal};
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
-use crate::domain::policy::{Accepted, Policy, Violation};
-use crate::domain::transition::{Tag, Transition, Variables};
+use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
+use crate::domain::transition::{TagName, Transition, Variables};
 use crate::language::manifest;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::yaml::{Error, value};
 
 /// Who takes the second look.
@@ -57,18 +57,18 @@ pub enum Evaluator {
 /// The block as it is written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Raw {
+pub struct RawEvaluator {
     pattern: Option<Spanned<String>>,
-    then: Option<Spanned<Entry>>,
+    then: Option<Spanned<PolicyEntry>>,
     #[serde(rename = "else")]
-    otherwise: Option<Spanned<Entry>>,
+    otherwise: Option<Spanned<PolicyEntry>>,
     prompt: Option<Spanned<String>>,
     model: Option<Spanned<String>>,
 }
 
-impl Raw {
+impl RawEvaluator {
     /// Where the prompt's file is named.
-    pub(super) fn place_of_prompt(&self) -> Option<Place> {
+    pub(super) fn place_of_prompt(&self) -> Option<SourcePlace> {
         self.prompt.as_ref().map(|prompt| prompt.referenced.into())
     }
 
@@ -83,7 +83,7 @@ impl Raw {
     /// [`Error`] with the place of what makes no sense.
     pub(super) fn read(
         self,
-        policy: &Policy,
+        policy: &TransitionPolicy,
         place: serde_yaml::Location,
     ) -> Result<Evaluator, Error> {
         match (self.pattern, self.prompt) {
@@ -123,7 +123,10 @@ impl Raw {
 }
 
 /// A transition that the state allows.
-fn allowed(mut written: Spanned<Entry>, policy: &Policy) -> Result<Transition, Error> {
+fn allowed(
+    mut written: Spanned<PolicyEntry>,
+    policy: &TransitionPolicy,
+) -> Result<Transition, Error> {
     let place = written.referenced;
     written.value.take_plain_when();
     if let Some(when) = &written.value.when {
@@ -132,7 +135,7 @@ fn allowed(mut written: Spanned<Entry>, policy: &Policy) -> Result<Transition, E
     }
     let asks_nothing = !written.value.attributes.contains_key("question");
     let transition = entry(written)?;
-    if transition.tag() == Tag::Ask && asks_nothing {
+    if transition.tag() == TagName::Ask && asks_nothing {
         let message = "nothing says what is asked; add `question`, what the person reads";
         return Err(Error::at(place, message.to_owned()));
     }
@@ -156,11 +159,11 @@ fn compile(pattern: &str) -> Result<Regex, String> {
 /// What a pattern makes of a transition that a reply asks for.
 #[must_use]
 pub fn judged_by_pattern(
-    accepted: Accepted,
+    accepted: AcceptedTransition,
     reply: &str,
     pattern: &str,
     (found, missing): (Option<&Transition>, Option<&Transition>),
-) -> Accepted {
+) -> AcceptedTransition {
     let is_found = compile(pattern).is_ok_and(|regex| regex.is_match(reply));
     let (instead, reason) = if is_found {
         (found, format!("found `{pattern}`"))
@@ -182,7 +185,7 @@ pub fn judged_by_pattern(
 /// Whether what was asked for is what an entry means already, as in a policy: then it stands, with its
 /// payload and its variables.
 fn is_meant(entry: &Transition, asked: &Transition) -> bool {
-    Policy { allowed: vec![entry.clone()], ..Policy::default() }.allows(asked)
+    TransitionPolicy { allowed: vec![entry.clone()], ..TransitionPolicy::default() }.allows(asked)
 }
 
 /// The placeholders of an evaluator's prompt, besides those of the state: what it is to judge.
@@ -190,7 +193,7 @@ pub const SHOWN: [&str; 2] = ["output", "transition"];
 
 /// Their values.
 #[must_use]
-pub fn values(proposal: &Proposal) -> Variables {
+pub fn values(proposal: &TransitionProposal) -> Variables {
     let values = [proposal.output.clone(), proposal.transition.to_string()];
     SHOWN.map(str::to_owned).into_iter().zip(values).collect()
 }
@@ -199,10 +202,10 @@ pub fn values(proposal: &Proposal) -> Variables {
 /// tries to override and cannot.
 #[must_use]
 pub fn judged_by_prompt(
-    proposal: &Proposal,
-    answer: Result<Accepted, Violation>,
-) -> (Accepted, Option<Violation>) {
-    let asked = Accepted {
+    proposal: &TransitionProposal,
+    answer: Result<AcceptedTransition, ProtocolViolation>,
+) -> (AcceptedTransition, Option<ProtocolViolation>) {
+    let asked = AcceptedTransition {
         transition: proposal.transition.clone(),
         implicit: proposal.implicit,
         overruled: None,
@@ -212,7 +215,7 @@ pub fn judged_by_prompt(
             let by = format!("the evaluator {}", proposal.evaluator);
             (overruled(asked, answer.transition, &by, String::new()), None)
         }
-        Ok(_) | Err(Violation::NoTag { .. }) => (asked, None),
+        Ok(_) | Err(ProtocolViolation::NoTag { .. }) => (asked, None),
         Err(violation) => (asked, Some(violation)),
     }
 }
@@ -228,12 +231,22 @@ fn quotes(answer: &Transition, asked: &Transition) -> bool {
     is_left_out && answer.to_string() == asked.to_string()
 }
 
-fn overruled(asked: Accepted, instead: Transition, by: &str, reason: String) -> Accepted {
+fn overruled(
+    asked: AcceptedTransition,
+    instead: Transition,
+    by: &str,
+    reason: String,
+) -> AcceptedTransition {
     if asked.transition == instead {
         return asked;
     }
-    let overruled = Overruled { asked: Some(asked.transition), by: by.to_owned(), reason };
-    Accepted { transition: instead, implicit: false, overruled: Some(Box::new(overruled)) }
+    let overruled =
+        OverruledTransition { asked: Some(asked.transition), by: by.to_owned(), reason };
+    AcceptedTransition {
+        transition: instead,
+        implicit: false,
+        overruled: Some(Box::new(overruled)),
+    }
 }
 
 #[cfg(test)]

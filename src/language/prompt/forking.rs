@@ -17,10 +17,10 @@
 use serde_yaml::Spanned;
 
 use crate::domain::id::StateName;
-use crate::domain::join::{Join, Need, Otherwise, Rest};
+use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use crate::language::hint::closest;
 use crate::language::supervision::some_time;
-use crate::language::yaml::{Error, Errors, value};
+use crate::language::yaml::{Error, YamlErrors, value};
 
 /// The keys of a join as they are written.
 pub(super) struct RawJoin {
@@ -33,7 +33,7 @@ pub(super) struct RawJoin {
 
 impl RawJoin {
     /// What they mean; the keys that need a `join` are wrong without one.
-    pub(super) fn read(self, errors: &mut Errors) -> Option<Join> {
+    pub(super) fn read(self, errors: &mut YamlErrors) -> Option<Join> {
         let Self { join, timeout, on_timeout, on_failure, rest } = self;
         if join.is_none() {
             let keys = [
@@ -76,36 +76,36 @@ impl RawJoin {
     }
 }
 
-fn need(text: &str) -> Result<Need, String> {
+fn need(text: &str) -> Result<JoinCondition, String> {
     match (text, text.parse()) {
-        ("all", _) => Ok(Need::All),
-        ("any", _) => Ok(Need::Any),
-        (_, Ok(count)) if count > 0 => Ok(Need::Count(count)),
+        ("all", _) => Ok(JoinCondition::All),
+        ("any", _) => Ok(JoinCondition::Any),
+        (_, Ok(count)) if count > 0 => Ok(JoinCondition::Count(count)),
         _ => Err(format!(
             "`{text}` is no number of agents; write all, any, or how many of them have to end well"
         )),
     }
 }
 
-fn otherwise(text: &str) -> Result<Otherwise, String> {
+fn otherwise(text: &str) -> Result<JoinFallback, String> {
     match text {
-        "fail" => return Ok(Otherwise::Fail),
-        "keep" => return Ok(Otherwise::Keep),
+        "fail" => return Ok(JoinFallback::Fail),
+        "keep" => return Ok(JoinFallback::Keep),
         _ => {}
     }
     let state = StateName::parse(text).map_err(|error| error.to_string())?;
     if state.is_prompt() || state.is_graph() || state.is_program() {
-        return Ok(Otherwise::State(state));
+        return Ok(JoinFallback::State(state));
     }
     let meant = closest(text, ["fail", "keep"]).map(|word| format!("; did you mean `{word}`?"));
     let meant = meant.unwrap_or_else(|| "; write fail, keep, or a file such as LATE.md".to_owned());
     Err(format!("`{text}` is no way on{meant}"))
 }
 
-fn what_of_the_rest(text: &str) -> Result<Rest, String> {
+fn what_of_the_rest(text: &str) -> Result<UnjoinedPolicy, String> {
     match text {
-        "leave" => Ok(Rest::Leave),
-        "stop" => Ok(Rest::Stop),
+        "leave" => Ok(UnjoinedPolicy::Leave),
+        "stop" => Ok(UnjoinedPolicy::Stop),
         _ => Err(format!(
             "`{text}` cannot become of the agents that still live; write leave or stop"
         )),
@@ -162,15 +162,15 @@ mod tests {
     fn a_state_says_what_it_waits_for() {
         let read = |yaml: &str| parse(yaml).expect("valid").join.expect("a join");
         let plain = read("join: all\n");
-        assert_eq!((plain.need, plain.timeout_ms), (Need::All, None));
-        assert_eq!((plain.on_failure, plain.rest), (Otherwise::Fail, Rest::Leave));
+        assert_eq!((plain.need, plain.timeout_ms), (JoinCondition::All, None));
+        assert_eq!((plain.on_failure, plain.rest), (JoinFallback::Fail, UnjoinedPolicy::Leave));
         let whole =
             read("join: 7\ntimeout: 2h\non_timeout: LATE.md\non_failure: keep\nrest: stop\n");
-        assert_eq!((whole.need, whole.timeout_ms), (Need::Count(7), Some(7_200_000)));
+        assert_eq!((whole.need, whole.timeout_ms), (JoinCondition::Count(7), Some(7_200_000)));
         let late = StateName::parse("LATE.md").expect("a state");
-        assert_eq!(whole.on_timeout, Otherwise::State(late));
-        assert_eq!((whole.on_failure, whole.rest), (Otherwise::Keep, Rest::Stop));
-        assert_eq!(read("join: any\n").need, Need::Any);
+        assert_eq!(whole.on_timeout, JoinFallback::State(late));
+        assert_eq!((whole.on_failure, whole.rest), (JoinFallback::Keep, UnjoinedPolicy::Stop));
+        assert_eq!(read("join: any\n").need, JoinCondition::Any);
     }
 
     #[test]

@@ -9,28 +9,28 @@ use serde_yaml::Spanned;
 
 pub use self::entries::EntryPlace;
 pub(super) use self::entries::{ANY_TEXT, entry};
-pub(super) use super::answers::Entry;
+pub(super) use super::answers::PolicyEntry;
 use super::evaluator::{self, Evaluator};
 use super::{answers, forking};
-use crate::domain::agent::Terms;
+use crate::domain::agent::AgentTerms;
 use crate::domain::fan_out::ForkRules;
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
-use crate::domain::policy::Policy;
+use crate::domain::policy::TransitionPolicy;
 use crate::domain::time::millis;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::keys::unknown_keys;
 use crate::language::output::{OrderedJson, OutputKey};
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::turn_options::{OptionPlaces, WrittenOptions};
-use crate::language::yaml::{self, Error, Errors, value};
+use crate::language::yaml::{self, Error, YamlErrors, value};
 use crate::language::{manifest, supervision};
 
 /// What the frontmatter says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Frontmatter {
     /// What the state allows.
-    pub policy: Policy,
+    pub policy: TransitionPolicy,
     /// The form of its answer, if that is an object.
     pub output: Option<OutputKey>,
     /// The model it takes.
@@ -38,7 +38,7 @@ pub struct Frontmatter {
     /// The options of its turns.
     pub options: TurnOptions,
     /// Under which terms agents live that are born here.
-    pub terms: Terms,
+    pub terms: AgentTerms,
     /// Who takes a second look at what is asked for here.
     pub evaluator: Option<Evaluator>,
     /// How agents are forked here.
@@ -51,16 +51,16 @@ listed_keys! {
     /// The keys as they are written.
     struct Raw {
         #[serde(default)]
-        allowed_transitions: Option<Spanned<Vec<Spanned<Entry>>>>,
+        allowed_transitions: Option<Spanned<Vec<Spanned<PolicyEntry>>>>,
         output: Option<Spanned<OrderedJson>>,
         #[serde(default)]
         model: Option<Spanned<String>>,
         #[serde(default)]
-        supervision: Option<supervision::Raw>,
+        supervision: Option<supervision::RawSupervision>,
         #[serde(default)]
         budget: Option<Spanned<String>>,
         #[serde(default)]
-        evaluator: Option<Spanned<evaluator::Raw>>,
+        evaluator: Option<Spanned<evaluator::RawEvaluator>>,
         worktree: Option<bool>,
         forks: Option<Spanned<String>>,
         max_fan_out: Option<Spanned<String>>,
@@ -75,40 +75,40 @@ listed_keys! {
 
 /// Where the things stand that frontmatter names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct FrontmatterPlaces {
     /// The list of the policy.
-    pub policy: Option<Place>,
+    pub policy: Option<SourcePlace>,
     /// The model.
-    pub model: Option<Place>,
+    pub model: Option<SourcePlace>,
     /// Each entry of the policy.
     pub entries: Vec<EntryPlace>,
     /// The `when` of each entry.
-    pub whens: Vec<Option<Place>>,
+    pub whens: Vec<Option<SourcePlace>>,
     /// The file of the evaluator's prompt.
-    pub evaluator: Option<Place>,
+    pub evaluator: Option<SourcePlace>,
     /// The entries of the evaluator's pattern.
     pub overrides: Vec<EntryPlace>,
     /// For how many agents it is waited.
-    pub join: Option<Place>,
+    pub join: Option<SourcePlace>,
     /// What follows if too many of them fail.
-    pub on_failure: Option<Place>,
+    pub on_failure: Option<SourcePlace>,
     /// What follows if they do not end in time.
-    pub on_timeout: Option<Place>,
+    pub on_timeout: Option<SourcePlace>,
     /// What it first says about its forks.
-    pub forks: Option<Place>,
+    pub forks: Option<SourcePlace>,
     /// The options of its turns.
     pub options: OptionPlaces,
 }
 
 /// Frontmatter as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Examined {
+pub struct ExaminedFrontmatter {
     /// What it says.
     pub frontmatter: Frontmatter,
     /// Where.
-    pub places: Places,
+    pub places: FrontmatterPlaces,
     /// What is wrong with it.
-    pub errors: Errors,
+    pub errors: YamlErrors,
 }
 
 /// Reads frontmatter; lines are counted from the beginning of `yaml`.
@@ -116,18 +116,18 @@ pub struct Examined {
 /// # Errors
 /// [`Error`] for bad YAML, unknown keys, tags and models, and entries that no tag could match.
 pub fn parse(yaml: &str) -> Result<Frontmatter, Error> {
-    let Examined { frontmatter, errors, .. } = examine(yaml);
+    let ExaminedFrontmatter { frontmatter, errors, .. } = examine(yaml);
     errors.or_else_first(frontmatter)
 }
 
 /// Reads frontmatter to its end, whatever is wrong with it.
 #[must_use]
-pub fn examine(yaml: &str) -> Examined {
-    let mut examined = Examined::default();
+pub fn examine(yaml: &str) -> ExaminedFrontmatter {
+    let mut examined = ExaminedFrontmatter::default();
     if yaml.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return examined;
     }
-    let Examined { frontmatter, places, errors } = &mut examined;
+    let ExaminedFrontmatter { frontmatter, places, errors } = &mut examined;
     let Some(raw) = errors.keep(yaml::read::<Raw>(yaml)) else { return examined };
     errors.add_options(unknown_keys(yaml, Raw::KEYS));
     let mut whens = Vec::new();
@@ -173,8 +173,8 @@ pub fn examine(yaml: &str) -> Examined {
         rest: raw.rest,
     }
     .read(errors);
-    let supervision = raw.supervision.map(supervision::Raw::read).transpose();
-    frontmatter.terms = Terms {
+    let supervision = raw.supervision.map(supervision::RawSupervision::read).transpose();
+    frontmatter.terms = AgentTerms {
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
         budget_usd: errors.keep(value(raw.budget, manifest::dollars)).flatten(),
         worktree: raw.worktree.unwrap_or_default(),
@@ -188,7 +188,7 @@ pub fn examine(yaml: &str) -> Examined {
     examined
 }
 
-fn place(written: Option<&Spanned<String>>) -> Option<Place> {
+fn place(written: Option<&Spanned<String>>) -> Option<SourcePlace> {
     written.map(|written| written.referenced.into())
 }
 

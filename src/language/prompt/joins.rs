@@ -5,20 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outline::{Outline, Prompt, State};
+use super::outline::{FolderPrompt, FolderState, WorkflowMap};
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 
 /// The agents that may be waited for in a state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Agents<'a> {
+pub struct JoinableAgents<'a> {
     /// The states they are born in.
     pub born_in: BTreeSet<&'a StateName>,
     /// Whether there may be others, because on the way an agent may do what it likes.
     pub others: bool,
 }
 
-impl Agents<'_> {
+impl JoinableAgents<'_> {
     /// Whether there is none.
     #[must_use]
     pub fn is_nobody(&self) -> bool {
@@ -36,12 +36,12 @@ impl Agents<'_> {
 
 /// Who may be waited for in each state, were it to wait.
 #[must_use]
-pub fn awaited(outline: &Outline) -> BTreeMap<&StateName, Agents<'_>> {
+pub fn awaited(outline: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgents<'_>> {
     let called = outline.prompts().flat_map(|(_, prompt)| &prompt.ways).filter_map(|way| {
         let is_call = way.transition.continuation().is_some_and(|_| !is_fork(&way.transition));
         way.transition.target().filter(|_| is_call)
     });
-    let mut behind = Behind {
+    let mut behind = JoinAnalysis {
         levels: called.map(|target| (target, outline.level([target]))).collect(),
         outline,
         all: BTreeMap::new(),
@@ -55,14 +55,14 @@ fn is_fork(transition: &Transition) -> bool {
 }
 
 /// What is known so far of the agents behind each state.
-struct Behind<'a> {
-    outline: &'a Outline,
+struct JoinAnalysis<'a> {
+    outline: &'a WorkflowMap,
     /// The states at the level of each that is called.
     levels: BTreeMap<&'a StateName, BTreeSet<&'a StateName>>,
-    all: BTreeMap<&'a StateName, Agents<'a>>,
+    all: BTreeMap<&'a StateName, JoinableAgents<'a>>,
 }
 
-impl<'a> Behind<'a> {
+impl<'a> JoinAnalysis<'a> {
     /// Goes one step further from each state; whether that told anything new.
     fn goes_on(&mut self) -> bool {
         let mut is_new = false;
@@ -70,7 +70,7 @@ impl<'a> Behind<'a> {
             let left = self.left(name, prompt);
             let ways =
                 prompt.ways.iter().filter_map(|way| self.behind(name, &way.transition, &left));
-            let mut come_to: Vec<(Vec<&StateName>, Agents<'_>)> = ways.collect();
+            let mut come_to: Vec<(Vec<&StateName>, JoinableAgents<'_>)> = ways.collect();
             let mentioned = prompt.mentioned.iter().filter(|_| prompt.is_open());
             come_to.push((mentioned.collect(), left));
             for (states, agents) in come_to {
@@ -83,9 +83,9 @@ impl<'a> Behind<'a> {
     }
 
     /// Those that an agent leaves a state with: a join has taken all of them.
-    fn left(&self, name: &StateName, prompt: &Prompt) -> Agents<'a> {
+    fn left(&self, name: &StateName, prompt: &FolderPrompt) -> JoinableAgents<'a> {
         let mut left = match prompt.frontmatter.join {
-            Some(_) => Agents::default(),
+            Some(_) => JoinableAgents::default(),
             None => self.all.get(name).cloned().unwrap_or_default(),
         };
         left.others |= prompt.is_open();
@@ -98,8 +98,8 @@ impl<'a> Behind<'a> {
         &self,
         name: &StateName,
         transition: &'a Transition,
-        left: &Agents<'a>,
-    ) -> Option<(Vec<&'a StateName>, Agents<'a>)> {
+        left: &JoinableAgents<'a>,
+    ) -> Option<(Vec<&'a StateName>, JoinableAgents<'a>)> {
         let mut behind = left.clone();
         let states = match transition {
             Transition::Result { .. } => return None,
@@ -117,7 +117,7 @@ impl<'a> Behind<'a> {
             Transition::Call { target, return_to, .. }
             | Transition::Function { target, return_to, .. } => {
                 for name in self.levels.get(target).into_iter().flatten() {
-                    let state = self.outline.states.get(*name).and_then(State::prompt);
+                    let state = self.outline.states.get(*name).and_then(FolderState::prompt);
                     if let Some(prompt) = state.filter(|prompt| prompt.may_end()) {
                         behind.add(&self.left(name, prompt));
                     }
@@ -132,7 +132,7 @@ impl<'a> Behind<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::prompt::outline::Reach;
+    use crate::language::prompt::outline::WorkflowMapOptions;
 
     /// The states with a join, each with who may be waited for there; `?` stands for others.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
@@ -147,8 +147,8 @@ mod tests {
         };
         let source: BTreeMap<String, String> =
             files.iter().map(|(name, entries)| ((*name).to_owned(), text(entries))).collect();
-        let reach = Reach { by_text: true, most: 100, graphs: None };
-        let outline = Outline::of(&StateName::parse("A.md").expect("a state"), &source, reach);
+        let reach = WorkflowMapOptions { by_text: true, most: 100, graphs: None };
+        let outline = WorkflowMap::of(&StateName::parse("A.md").expect("a state"), &source, reach);
         let awaited = awaited(&outline);
         let joins = outline.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
         let shown = joins.map(|(name, _)| {

@@ -4,7 +4,7 @@ use crate::domain::id::StateName;
 
 /// What a state is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum StateKind {
     /// A markdown file: a turn of Claude Code's.
     Prompt,
     /// A YAML file: a graph.
@@ -16,7 +16,7 @@ pub enum Kind {
 /// Markdown that lies beside prompts and is for others.
 const FOR_OTHERS: [&str; 4] = ["README.md", "CLAUDE.md", "AGENTS.md", "SKILL.md"];
 
-impl Kind {
+impl StateKind {
     /// What the state of this name is; `None`, if it is none.
     #[must_use]
     pub fn of(name: &StateName) -> Option<Self> {
@@ -42,10 +42,19 @@ mod tests {
 
     #[test]
     fn the_ending_tells() {
-        let kind = |name: &str| Kind::of(&StateName::parse(name).expect("a name"));
-        assert_eq!((kind("A.md"), kind("a.MD")), (Some(Kind::Prompt), Some(Kind::Prompt)));
-        assert_eq!((kind("g.yaml"), kind("g.yml")), (Some(Kind::Graph), Some(Kind::Graph)));
-        assert_eq!((kind("p.lisp"), kind("p.DUET")), (Some(Kind::Program), Some(Kind::Program)));
+        let kind = |name: &str| StateKind::of(&StateName::parse(name).expect("a name"));
+        assert_eq!(
+            (kind("A.md"), kind("a.MD")),
+            (Some(StateKind::Prompt), Some(StateKind::Prompt))
+        );
+        assert_eq!(
+            (kind("g.yaml"), kind("g.yml")),
+            (Some(StateKind::Graph), Some(StateKind::Graph))
+        );
+        assert_eq!(
+            (kind("p.lisp"), kind("p.DUET")),
+            (Some(StateKind::Program), Some(StateKind::Program))
+        );
         for none in ["A.txt", "A", ".md", "raymond.yaml", "replies.yaml", ".lisp"] {
             assert_eq!(kind(none), None, "{none}");
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::kind::Kind;
+use super::kind::StateKind;
 use crate::domain::id::StateName;
 
 /// The names in a text that a state could have, each once.
@@ -11,7 +11,8 @@ pub(super) fn names(text: &str, tags: &[Range<usize>]) -> Vec<StateName> {
     let mut names = Vec::new();
     for (start, word) in words(text) {
         let in_tag = tags.iter().any(|tag| tag.contains(&start));
-        let name = StateName::parse(word).ok().filter(|name| !in_tag && Kind::of(name).is_some());
+        let name =
+            StateName::parse(word).ok().filter(|name| !in_tag && StateKind::of(name).is_some());
         names.extend(name.filter(|name| !names.contains(name)));
     }
     names

@@ -8,40 +8,40 @@ mod prompt;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-pub use self::prompt::{Origin, Prompt, Shown, Way};
-use super::kind::Kind;
+pub use self::prompt::{FolderPrompt, ShownTag, TransitionEdge, TransitionOrigin};
+use super::kind::StateKind;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::graph;
 use crate::language::graph::spawned::spawned;
-use crate::language::program::definition::Definition;
+use crate::language::program::definition::Program;
 use crate::language::program::read;
 use crate::language::program::walk::started;
-use crate::language::source::{self, Source};
+use crate::language::source::{self, WorkflowSource};
 
 /// A folder's states from the first one on.
 #[derive(Debug)]
-pub struct Outline {
+pub struct WorkflowMap {
     /// The first.
     pub entry: StateName,
     /// All that can be reached, and those that are named and cannot be used.
-    pub states: BTreeMap<StateName, State>,
+    pub states: BTreeMap<StateName, FolderState>,
     /// The prompts of evaluators.
-    pub evaluators: BTreeMap<StateName, Prompt>,
+    pub evaluators: BTreeMap<StateName, FolderPrompt>,
     /// The names of the states, the near ones first.
     pub order: Vec<StateName>,
 }
 
 /// A state.
 #[derive(Debug)]
-pub enum State {
+pub enum FolderState {
     /// A prompt.
-    Prompt(Box<Prompt>),
+    Prompt(Box<FolderPrompt>),
     /// A graph.
-    Graph(Graph),
+    Graph(FolderGraph),
     /// A program.
-    Program(Program),
+    Program(FolderProgram),
     /// None: there is no such file, or it cannot be read.
     Unreadable(source::Error),
     /// None: it is a file of another kind.
@@ -50,37 +50,41 @@ pub enum State {
 
 /// A graph of the folder.
 #[derive(Debug, Default)]
-pub struct Graph {
+pub struct FolderGraph {
     /// What was read, if nothing is wrong with it.
-    pub program: Option<graph::program::Program>,
+    pub program: Option<graph::program::Graph>,
     /// What is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// A program of the folder.
 #[derive(Debug, Default)]
-pub struct Program {
+pub struct FolderProgram {
     /// What was read, if nothing is wrong with it.
-    pub definition: Option<Definition>,
+    pub definition: Option<Program>,
     /// What is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// How far an outline goes.
 #[derive(Clone, Copy)]
-pub struct Reach<'a> {
+pub struct WorkflowMapOptions<'a> {
     /// Whether names in the text of a state without policy lead on.
     pub by_text: bool,
     /// How many states there are at the most.
     pub most: usize,
     /// What reads a graph; without it, none is read, and no program either.
-    pub graphs: Option<&'a dyn Fn(&StateName) -> Graph>,
+    pub graphs: Option<&'a dyn Fn(&StateName) -> FolderGraph>,
 }
 
-impl Outline {
+impl WorkflowMap {
     /// The outline of a folder, from a state on.
     #[must_use]
-    pub fn of(entry: &StateName, source: &dyn Source, reach: Reach<'_>) -> Self {
+    pub fn of(
+        entry: &StateName,
+        source: &dyn WorkflowSource,
+        reach: WorkflowMapOptions<'_>,
+    ) -> Self {
         let mut outline = Self {
             entry: entry.clone(),
             states: BTreeMap::new(),
@@ -94,11 +98,11 @@ impl Outline {
             }
             let state = look(&name, source, reach);
             to_look_at.extend(state.leads_to(source, reach));
-            if let Some(evaluator) = state.prompt().and_then(Prompt::evaluator)
+            if let Some(evaluator) = state.prompt().and_then(FolderPrompt::evaluator)
                 && !outline.evaluators.contains_key(evaluator)
                 && let Ok(text) = source.read(evaluator)
             {
-                outline.evaluators.insert(evaluator.clone(), Prompt::of(&text));
+                outline.evaluators.insert(evaluator.clone(), FolderPrompt::of(&text));
             }
             outline.order.push(name.clone());
             outline.states.insert(name, state);
@@ -107,7 +111,7 @@ impl Outline {
     }
 
     /// The prompts among its states, the near ones first.
-    pub fn prompts(&self) -> impl Iterator<Item = (&StateName, &Prompt)> {
+    pub fn prompts(&self) -> impl Iterator<Item = (&StateName, &FolderPrompt)> {
         self.order.iter().filter_map(|name| Some((name, self.states.get(name)?.prompt()?)))
     }
 
@@ -137,36 +141,40 @@ impl Outline {
     /// Whether a name is one of a state that can be entered, as far as is known.
     #[must_use]
     pub fn is_usable(&self, name: &StateName) -> bool {
-        !matches!(self.states.get(name), Some(State::Unreadable(_) | State::Other))
+        !matches!(self.states.get(name), Some(FolderState::Unreadable(_) | FolderState::Other))
     }
 }
 
-fn look(name: &StateName, source: &dyn Source, reach: Reach<'_>) -> State {
-    match (Kind::of(name), reach.graphs) {
-        (None, _) => source.check(name).err().map_or(State::Other, State::Unreadable),
-        (Some(Kind::Prompt), _) => match source.read(name) {
-            Ok(text) => State::Prompt(Box::new(Prompt::of(&text))),
-            Err(error) => State::Unreadable(error),
+fn look(
+    name: &StateName,
+    source: &dyn WorkflowSource,
+    reach: WorkflowMapOptions<'_>,
+) -> FolderState {
+    match (StateKind::of(name), reach.graphs) {
+        (None, _) => source.check(name).err().map_or(FolderState::Other, FolderState::Unreadable),
+        (Some(StateKind::Prompt), _) => match source.read(name) {
+            Ok(text) => FolderState::Prompt(Box::new(FolderPrompt::of(&text))),
+            Err(error) => FolderState::Unreadable(error),
         },
-        (Some(Kind::Graph), read) => match source.check(name) {
-            Ok(()) => State::Graph(read.map_or_else(Graph::default, |read| read(name))),
-            Err(error) => State::Unreadable(error),
+        (Some(StateKind::Graph), read) => match source.check(name) {
+            Ok(()) => FolderState::Graph(read.map_or_else(FolderGraph::default, |read| read(name))),
+            Err(error) => FolderState::Unreadable(error),
         },
-        (Some(Kind::Program), None) => match source.check(name) {
-            Ok(()) => State::Program(Program::default()),
-            Err(error) => State::Unreadable(error),
+        (Some(StateKind::Program), None) => match source.check(name) {
+            Ok(()) => FolderState::Program(FolderProgram::default()),
+            Err(error) => FolderState::Unreadable(error),
         },
-        (Some(Kind::Program), Some(_)) => match source.read(name) {
-            Ok(text) => State::Program(Program::of(&source.path(name), &text, source)),
-            Err(error) => State::Unreadable(error),
+        (Some(StateKind::Program), Some(_)) => match source.read(name) {
+            Ok(text) => FolderState::Program(FolderProgram::of(&source.path(name), &text, source)),
+            Err(error) => FolderState::Unreadable(error),
         },
     }
 }
 
-impl State {
+impl FolderState {
     /// The prompt, if it is one.
     #[must_use]
-    pub fn prompt(&self) -> Option<&Prompt> {
+    pub fn prompt(&self) -> Option<&FolderPrompt> {
         match self {
             Self::Prompt(prompt) => Some(prompt),
             _ => None,
@@ -174,7 +182,11 @@ impl State {
     }
 
     /// The states that come next.
-    fn leads_to(&self, source: &dyn Source, reach: Reach<'_>) -> Vec<StateName> {
+    fn leads_to(
+        &self,
+        source: &dyn WorkflowSource,
+        reach: WorkflowMapOptions<'_>,
+    ) -> Vec<StateName> {
         match self {
             Self::Prompt(prompt) => {
                 let ways = prompt.ways.iter().filter(|way| reach.by_text || way.is_certain());
@@ -193,11 +205,11 @@ impl State {
     }
 }
 
-impl Program {
+impl FolderProgram {
     /// Reads a program.
     #[must_use]
-    pub fn of(path: &str, text: &str, source: &dyn Source) -> Self {
-        let read::Reading { program, diagnostics } = read::read(path, text, source);
+    pub fn of(path: &str, text: &str, source: &dyn WorkflowSource) -> Self {
+        let read::ParsedProgram { program, diagnostics } = read::read(path, text, source);
         Self { definition: program, diagnostics }
     }
 }

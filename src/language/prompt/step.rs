@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use super::document::{self, Document};
+use super::document::{self, PromptDocument};
 use super::evaluator::{self, Evaluator};
 use super::frontmatter::Frontmatter;
-use super::kind::Kind;
-use crate::domain::agent::Terms;
-use crate::domain::evaluation::Proposal;
+use super::kind::StateKind;
+use crate::domain::agent::AgentTerms;
+use crate::domain::evaluation::TransitionProposal;
 use crate::domain::fan_out::ForkRules;
-use crate::domain::graph::Task;
+use crate::domain::graph::PromptTask;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::join::Join;
 use crate::domain::model::ModelName;
-use crate::domain::policy::{Accepted, Policy, Violation};
+use crate::domain::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
 use crate::domain::transition::{Transition, Variables};
-use crate::domain::turn::Reply;
+use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::output::{OutputContract, SchemaError, placeholder};
-use crate::language::place::Place;
-use crate::language::source::{self, Source};
+use crate::language::place::SourcePlace;
+use crate::language::source::{self, WorkflowSource};
 use crate::language::turn_options::{OptionPlaces, embed_files};
-use crate::language::yaml::Errors;
+use crate::language::yaml::YamlErrors;
 use crate::language::{manifest, tag, template, yaml};
 
 /// The placeholders that the runtime fills itself; no variable can take their names.
@@ -35,7 +35,7 @@ pub const RESULTS_FILE: &str = "results_file";
 
 /// What came of the agents a state has waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Results {
+pub struct JoinResults {
     /// The list itself, for `{{results}}`.
     pub list: Arc<str>,
     /// The path of a file with the same, for `{{results_file}}`.
@@ -44,7 +44,7 @@ pub struct Results {
 
 /// Where an agent stands when it is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Position {
+pub struct PromptContext {
     /// The run, for `{{workflow_id}}`.
     pub workflow: RunId,
     /// The agent, for `{{agent_id}}`.
@@ -54,14 +54,14 @@ pub struct Position {
     /// The values of the state's own placeholders.
     pub variables: Variables,
     /// What came of the agents it has waited for.
-    pub results: Option<Results>,
+    pub results: Option<JoinResults>,
     /// The values the run was started with; the state's own come first.
     pub run_variables: Variables,
 }
 
 /// A Claude turn to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct PreparedPrompt {
     /// The prompt, filled.
     pub prompt: String,
     /// The model the state takes.
@@ -71,11 +71,11 @@ pub struct Ask {
     /// Where that stands.
     pub option_site: OptionSite,
     /// Under which terms an agent lives that is born here.
-    pub terms: Terms,
+    pub terms: AgentTerms,
     /// Who takes a second look at what the reply asks for.
     pub evaluator: Option<Evaluator>,
     /// What the reply may ask for.
-    pub policy: Policy,
+    pub policy: TransitionPolicy,
     /// The form of the reply, if it is an object that decides what follows.
     pub output: Option<OutputContract>,
     /// How agents are forked here.
@@ -83,7 +83,7 @@ pub struct Ask {
     /// For which agents it is waited before it is asked.
     pub join: Option<Join>,
     /// Placeholders that nothing fills.
-    pub unfilled: Vec<Unfilled>,
+    pub unfilled: Vec<UnfilledPlaceholder>,
     /// What filled the others.
     pub values: Variables,
 }
@@ -103,7 +103,7 @@ impl OptionSite {
     #[must_use]
     pub fn place_of(&self, key: &str, part: Option<&str>) -> String {
         match self.places.of(key, part) {
-            Some(Place { line, column }) => format!("{}:{line}:{column}", self.path),
+            Some(SourcePlace { line, column }) => format!("{}:{line}:{column}", self.path),
             None if self.places.is_empty() => self.path.clone(),
             None => manifest::FILE.to_owned(),
         }
@@ -112,7 +112,7 @@ impl OptionSite {
 
 /// A placeholder that nothing fills, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Unfilled {
+pub struct UnfilledPlaceholder {
     /// Its name.
     pub name: String,
     /// The file and the line.
@@ -147,24 +147,27 @@ pub enum Error {
 ///
 /// # Errors
 /// [`Error`] if the state's file is missing or wrong.
-pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
+pub fn step(
+    position: &PromptContext,
+    source: &dyn WorkflowSource,
+) -> Result<PreparedPrompt, Error> {
     if !position.state.is_prompt() {
         return Err(Error::NotAPrompt { path: source.path(&position.state) });
     }
     let text = source.read(&position.state)?;
     let path = source.path(&position.state);
-    let document::Examined { document, places, errors } = document::examine(&text);
+    let document::ExaminedDocument { document, places, errors } = document::examine(&text);
     let wrong = |error| Error::Document { path: path.clone(), error };
-    let Document { frontmatter, body, body_line } =
+    let PromptDocument { frontmatter, body, body_line } =
         errors.or_else_first(document).map_err(wrong)?;
     let output = contract(&frontmatter, &path, source)?;
     let mut options = frontmatter.options;
-    let mut faults = Errors::default();
+    let mut faults = YamlErrors::default();
     faults.add_options(embed_files(&mut options, &places.options, source));
     let options = faults.or_else_first(options).map_err(wrong)?;
     let values = position.values();
     let filled = template::fill(&body, |name| placeholder(&values, name));
-    Ok(Ask {
+    Ok(PreparedPrompt {
         prompt: filled.text,
         model: frontmatter.model,
         options,
@@ -178,7 +181,7 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
         unfilled: filled
             .unknown
             .into_iter()
-            .map(|(name, line)| Unfilled {
+            .map(|(name, line)| UnfilledPlaceholder {
                 name,
                 place: format!("{path}:{}", line + body_line - 1),
             })
@@ -191,7 +194,7 @@ pub fn step(position: &Position, source: &dyn Source) -> Result<Ask, Error> {
 fn contract(
     frontmatter: &Frontmatter,
     path: &str,
-    source: &dyn Source,
+    source: &dyn WorkflowSource,
 ) -> Result<Option<OutputContract>, Error> {
     let Some(key) = &frontmatter.output else { return Ok(None) };
     key.load(source).map(Some).map_err(|SchemaError { file, error }| Error::Document {
@@ -204,20 +207,20 @@ fn contract(
 ///
 /// # Errors
 /// [`Error`] if the schema of its answer is none.
-pub fn task(position: &Position, task: &Task) -> Result<Ask, Error> {
+pub fn task(position: &PromptContext, task: &PromptTask) -> Result<PreparedPrompt, Error> {
     let output = task.output.as_deref().map(OutputContract::of_task).transpose();
     let output = output.map_err(|message| Error::Document {
         path: task.name.to_string(),
         error: yaml::Error { line: 1, column: 1, message },
     })?;
-    Ok(Ask {
+    Ok(PreparedPrompt {
         prompt: task.prompt.clone(),
         model: task.model.clone(),
         options: task.options.clone(),
         option_site: OptionSite { path: task.name.to_string(), places: OptionPlaces::default() },
-        terms: Terms::default(),
+        terms: AgentTerms::default(),
         evaluator: None,
-        policy: Policy::result(),
+        policy: TransitionPolicy::result(),
         output,
         forks: ForkRules::default(),
         join: None,
@@ -232,19 +235,19 @@ pub fn task(position: &Position, task: &Task) -> Result<Ask, Error> {
 /// # Errors
 /// [`Error`] if the state's file or the evaluator's is missing or wrong.
 pub fn evaluation(
-    position: &Position,
-    proposal: &Proposal,
-    source: &dyn Source,
-) -> Result<Ask, Error> {
+    position: &PromptContext,
+    proposal: &TransitionProposal,
+    source: &dyn WorkflowSource,
+) -> Result<PreparedPrompt, Error> {
     let asked = step(position, source)?;
-    let mut position = Position { state: proposal.evaluator.clone(), ..position.clone() };
+    let mut position = PromptContext { state: proposal.evaluator.clone(), ..position.clone() };
     position.variables.extend(evaluator::values(proposal));
     let own = step(&position, source)?;
     let model = match asked.evaluator {
         Some(Evaluator::Prompt { model, .. }) => model,
         _ => None,
     };
-    Ok(Ask {
+    Ok(PreparedPrompt {
         model: model.or(own.model).or(Some(ModelName::HAIKU)),
         policy: asked.policy,
         output: None,
@@ -259,7 +262,7 @@ pub fn evaluation(
 ///
 /// # Errors
 /// [`Error`] if the state's file is missing or wrong.
-pub fn join(state: &StateName, source: &dyn Source) -> Result<Option<Join>, Error> {
+pub fn join(state: &StateName, source: &dyn WorkflowSource) -> Result<Option<Join>, Error> {
     if !state.is_prompt() {
         return Ok(None);
     }
@@ -272,7 +275,7 @@ pub fn join(state: &StateName, source: &dyn Source) -> Result<Option<Join>, Erro
 /// Under which terms an agent lives that is born in a state. A state that cannot be used has none:
 /// the agent that is born there fails by itself, with the reason.
 #[must_use]
-pub fn terms(state: &StateName, source: &dyn Source) -> Terms {
+pub fn terms(state: &StateName, source: &dyn WorkflowSource) -> AgentTerms {
     let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
     let document = text.and_then(|text| document::parse(&text).ok());
     document.map(|document| document.frontmatter.terms).unwrap_or_default()
@@ -280,18 +283,22 @@ pub fn terms(state: &StateName, source: &dyn Source) -> Terms {
 
 /// Under which terms the agent lives that a transition forks, if it forks one.
 #[must_use]
-pub fn terms_of_child(transition: &Transition, source: &dyn Source) -> Terms {
+pub fn terms_of_child(transition: &Transition, source: &dyn WorkflowSource) -> AgentTerms {
     match transition {
         Transition::Fork { target, .. } => terms(target, source),
-        _ => Terms::default(),
+        _ => AgentTerms::default(),
     }
 }
 
 /// What a reply means: the one transition it asks for, if the policy and the scope allow it.
 ///
 /// # Errors
-/// The [`Violation`] the agent may be asked to repair.
-pub fn read(policy: &Policy, source: &dyn Source, reply: &str) -> Result<Accepted, Violation> {
+/// The [`ProtocolViolation`] the agent may be asked to repair.
+pub fn read(
+    policy: &TransitionPolicy,
+    source: &dyn WorkflowSource,
+    reply: &str,
+) -> Result<AcceptedTransition, ProtocolViolation> {
     let accepted = policy.judge(tag::find(reply))?;
     check(&accepted.transition, source)?;
     Ok(accepted)
@@ -300,43 +307,46 @@ pub fn read(policy: &Policy, source: &dyn Source, reply: &str) -> Result<Accepte
 /// Reads what an answer means where its form is given.
 ///
 /// # Errors
-/// The [`Violation`] the agent may be asked to repair.
+/// The [`ProtocolViolation`] the agent may be asked to repair.
 pub fn read_output(
     contract: &OutputContract,
-    source: &dyn Source,
-    reply: &Reply,
-) -> Result<Accepted, Violation> {
+    source: &dyn WorkflowSource,
+    reply: &TurnReply,
+) -> Result<AcceptedTransition, ProtocolViolation> {
     let transition = contract.read(reply.structured.as_deref(), &reply.text)?;
     check(&transition, source)?;
-    Ok(Accepted { transition, implicit: false, overruled: None })
+    Ok(AcceptedTransition { transition, implicit: false, overruled: None })
 }
 
 /// Whether the states that a transition names can be entered.
 ///
 /// # Errors
-/// [`Violation::NoSuchState`].
-pub fn check(transition: &Transition, source: &dyn Source) -> Result<(), Violation> {
+/// [`ProtocolViolation::NoSuchState`].
+pub fn check(
+    transition: &Transition,
+    source: &dyn WorkflowSource,
+) -> Result<(), ProtocolViolation> {
     for state in transition.states() {
-        let no_such_state = |why: Error| Violation::NoSuchState {
+        let no_such_state = |why: Error| ProtocolViolation::NoSuchState {
             asked: transition.to_string(),
             why: why.to_string(),
         };
         source.check(state).map_err(|error| no_such_state(error.into()))?;
-        if Kind::of(state).is_none() {
+        if StateKind::of(state).is_none() {
             return Err(no_such_state(Error::NotAPrompt { path: source.path(state) }));
         }
     }
     Ok(())
 }
 
-impl Position {
+impl PromptContext {
     /// The values of all placeholders: the run's, over them the state's own, over them the
     /// runtime's, whose names cannot be taken.
     #[must_use]
     pub fn values(&self) -> Variables {
         let mut values = self.run_variables.clone();
         values.extend(self.variables.clone());
-        if let Some(Results { list, file }) = &self.results {
+        if let Some(JoinResults { list, file }) = &self.results {
             values.insert(RESULTS.to_owned(), list.to_string());
             values.insert(RESULTS_FILE.to_owned(), file.clone());
         }

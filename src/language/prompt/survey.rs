@@ -5,19 +5,19 @@
 //! finds more, and has the time for it.
 
 use super::check::ahead;
-use super::outline::{Outline, Reach};
+use super::outline::{WorkflowMap, WorkflowMapOptions};
 use crate::domain::id::StateName;
 use crate::language::diagnostic::Diagnostic;
-use crate::language::source::Source;
+use crate::language::source::WorkflowSource;
 
 /// How many states are looked at, at the most.
 pub const FAR_ENOUGH: usize = 1000;
 
 /// What is wrong with the states that can be reached from `entry` by policies, a text each.
 #[must_use]
-pub fn survey(entry: &StateName, source: &dyn Source) -> Vec<String> {
-    let reach = Reach { by_text: false, most: FAR_ENOUGH, graphs: None };
-    let outline = Outline::of(entry, source, reach);
+pub fn survey(entry: &StateName, source: &dyn WorkflowSource) -> Vec<String> {
+    let reach = WorkflowMapOptions { by_text: false, most: FAR_ENOUGH, graphs: None };
+    let outline = WorkflowMap::of(entry, source, reach);
     ahead(&outline, source).iter().map(Diagnostic::told).collect()
 }
 

@@ -1,13 +1,13 @@
 //! Finds the options of a workflow that ask for more than a starter allowed, before it is started.
 
-use super::outline::{Graph, Outline, Program, Prompt, State};
+use super::outline::{FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap};
 use crate::domain::id::StateName;
 use crate::domain::turn_options::TurnOptions;
 use crate::domain::widening::PermissionCeiling;
 use crate::language::graph;
-use crate::language::place::Place;
-use crate::language::program::definition::Definition;
-use crate::language::source::Source;
+use crate::language::place::SourcePlace;
+use crate::language::program::definition::Program;
+use crate::language::source::WorkflowSource;
 use crate::language::turn_options::{OptionPlaces, embed_files};
 
 /// An option that asks for too much.
@@ -16,7 +16,7 @@ pub struct FoundWidening {
     /// The file.
     pub file: StateName,
     /// Its place in the file.
-    pub place: Place,
+    pub place: SourcePlace,
     /// The reason, and what to type to allow it.
     pub message: String,
 }
@@ -24,8 +24,8 @@ pub struct FoundWidening {
 /// Finds them in all states of an outline.
 #[must_use]
 pub fn in_outline(
-    outline: &Outline,
-    source: &dyn Source,
+    outline: &WorkflowMap,
+    source: &dyn WorkflowSource,
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
     let mut found = Vec::new();
@@ -33,17 +33,17 @@ pub fn in_outline(
     found.extend(prompts.flat_map(|(name, prompt)| in_prompt(name, prompt, source, ceiling)));
     for (name, state) in &outline.states {
         match state {
-            State::Graph(Graph { program: Some(graph), .. }) => {
+            FolderState::Graph(FolderGraph { program: Some(graph), .. }) => {
                 found.extend(in_graph(name, graph, ceiling));
             }
-            State::Program(Program { definition: Some(program), .. }) => {
+            FolderState::Program(FolderProgram { definition: Some(program), .. }) => {
                 found.extend(in_program(name, program, ceiling));
             }
-            State::Prompt(_)
-            | State::Graph(_)
-            | State::Program(_)
-            | State::Unreadable(_)
-            | State::Other => {}
+            FolderState::Prompt(_)
+            | FolderState::Graph(_)
+            | FolderState::Program(_)
+            | FolderState::Unreadable(_)
+            | FolderState::Other => {}
         }
     }
     found
@@ -51,8 +51,8 @@ pub fn in_outline(
 
 fn in_prompt(
     name: &StateName,
-    prompt: &Prompt,
-    source: &dyn Source,
+    prompt: &FolderPrompt,
+    source: &dyn WorkflowSource,
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
     in_options(name, &prompt.frontmatter.options, &prompt.places.options, source, ceiling)
@@ -64,7 +64,7 @@ pub fn in_options(
     file: &StateName,
     options: &TurnOptions,
     places: &OptionPlaces,
-    source: &dyn Source,
+    source: &dyn WorkflowSource,
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
     let mut options = options.clone();
@@ -73,7 +73,7 @@ pub fn in_options(
     let widenings = ceiling.widenings(&options).into_iter();
     let found = widenings.map(|one| FoundWidening {
         file: file.clone(),
-        place: places.of(one.key, one.part.as_deref()).unwrap_or(Place::START),
+        place: places.of(one.key, one.part.as_deref()).unwrap_or(SourcePlace::START),
         message: format!("`{}`: {}", one.key, one.message),
     });
     found.collect()
@@ -83,14 +83,14 @@ pub fn in_options(
 #[must_use]
 pub fn in_graph(
     file: &StateName,
-    graph: &graph::program::Program,
+    graph: &graph::program::Graph,
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
     let found = graph.turns.iter().flat_map(|(name, turn)| {
         let widenings = ceiling.widenings(&turn.options).into_iter();
         widenings.map(move |one| FoundWidening {
             file: file.clone(),
-            place: turn.places.of(one.key, one.part.as_deref()).unwrap_or(Place::START),
+            place: turn.places.of(one.key, one.part.as_deref()).unwrap_or(SourcePlace::START),
             message: format!("the node `{name}`: `{}`: {}", one.key, one.message),
         })
     });
@@ -101,7 +101,7 @@ pub fn in_graph(
 #[must_use]
 pub fn in_program(
     file: &StateName,
-    program: &Definition,
+    program: &Program,
     ceiling: &PermissionCeiling,
 ) -> Vec<FoundWidening> {
     let found = program.roles.iter().flat_map(|role| {

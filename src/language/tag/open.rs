@@ -20,7 +20,7 @@ use grammar::{Grammar, Rule};
 pub const LONGEST_OPEN_TAG: usize = 64 * 1024;
 
 /// A tag's attributes, in the order in which they stand.
-pub(super) type Attributes = Vec<(String, String)>;
+pub(super) type TagAttributes = Vec<(String, String)>;
 
 /// The length of the open tag that `rest` begins with, its name being so long, if it can be read.
 pub(super) fn end(rest: &str, name: usize) -> Option<usize> {
@@ -60,7 +60,7 @@ fn run(bytes: &[u8], belongs: impl Fn(&u8) -> bool) -> usize {
 }
 
 /// The attributes of an open tag, which is all of `open`.
-pub(super) fn attributes(open: &str) -> Option<Attributes> {
+pub(super) fn attributes(open: &str) -> Option<TagAttributes> {
     let open = Grammar::parse(Rule::open, open).ok()?.next()?;
     let attributes = open.into_inner().filter(|pair| pair.as_rule() == Rule::attribute);
     Some(attributes.filter_map(attribute).collect())

@@ -121,7 +121,7 @@ proptest! {
     fn what_is_shown_reads_back(value in "[^\u{0}]*", name in "[a-z]{1,8}") {
         prop_assume!(name != "next" && name != "return");
         let attributes = [("next".to_owned(), "N.md".to_owned()), (name, value)];
-        let fork = Transition::from_parts(Tag::Fork, attributes, "W.md").expect("a fork");
+        let fork = Transition::from_parts(TagName::Fork, attributes, "W.md").expect("a fork");
         prop_assert_eq!(find(&fork.to_string()).tags, vec![Ok(fork)]);
     }
 }

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use super::values::{fault, scalar};
 use super::{OptionFault, OptionPlaces};
 use crate::domain::turn_options::{ConfigSource, TurnOptions};
-use crate::language::graph::tree::{Content, Node};
-use crate::language::place::Place;
-use crate::language::source::{Source, stays_below};
+use crate::language::graph::tree::{YamlContent, YamlValue};
+use crate::language::place::SourcePlace;
+use crate::language::source::{WorkflowSource, stays_below};
 
 /// The longest configuration, in bytes: it is passed as an argument.
 const LONGEST_CONFIG: usize = 100_000;
@@ -28,7 +28,11 @@ pub(super) fn inside(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-pub(super) fn path(key: &str, node: &Node, into: &mut Option<String>) -> Result<(), OptionFault> {
+pub(super) fn path(
+    key: &str,
+    node: &YamlValue,
+    into: &mut Option<String>,
+) -> Result<(), OptionFault> {
     let text = scalar(node);
     let wanted = || fault(node, format!("`{key}` is the path of a file, not {}", node.sort()));
     *into = Some(inside(&text.ok_or_else(wanted)?).map_err(|why| fault(node, why))?);
@@ -38,7 +42,7 @@ pub(super) fn path(key: &str, node: &Node, into: &mut Option<String>) -> Result<
 /// Reads a configuration: the path of a JSON file, or a mapping.
 pub(super) fn config(
     key: &str,
-    node: &Node,
+    node: &YamlValue,
     into: &mut Option<ConfigSource>,
 ) -> Result<(), OptionFault> {
     *into = Some(one_config(key, node)?);
@@ -48,19 +52,19 @@ pub(super) fn config(
 /// Reads one configuration or several.
 pub(super) fn configs(
     key: &str,
-    node: &Node,
+    node: &YamlValue,
     into: &mut Option<Vec<ConfigSource>>,
 ) -> Result<(), OptionFault> {
     let configs = match &node.value {
-        Content::List(list) => list.iter().map(|one| one_config(key, one)).collect(),
+        YamlContent::List(list) => list.iter().map(|one| one_config(key, one)).collect(),
         _ => one_config(key, node).map(|one| vec![one]),
     };
     *into = Some(configs?);
     Ok(())
 }
 
-fn one_config(key: &str, node: &Node) -> Result<ConfigSource, OptionFault> {
-    if let Content::Map(_) = node.value
+fn one_config(key: &str, node: &YamlValue) -> Result<ConfigSource, OptionFault> {
+    if let YamlContent::Map(_) = node.value
         && let Value::Object(map) = node.json()
     {
         return sound_config(key, map).map(ConfigSource::Inline).map_err(|why| fault(node, why));
@@ -108,10 +112,10 @@ fn within_bounds(key: &str, map: Map<String, Value>) -> Result<Map<String, Value
 pub fn embed_files(
     options: &mut TurnOptions,
     places: &OptionPlaces,
-    source: &dyn Source,
+    source: &dyn WorkflowSource,
 ) -> Vec<OptionFault> {
     let mut faults = Vec::new();
-    let at = |key: &str, path: &str| places.of(key, Some(path)).unwrap_or(Place::START);
+    let at = |key: &str, path: &str| places.of(key, Some(path)).unwrap_or(SourcePlace::START);
     let mut configs: Vec<(&str, &mut ConfigSource)> = Vec::new();
     configs.extend(options.settings.as_mut().map(|config| ("settings", config)));
     configs.extend(options.agents.as_mut().map(|config| ("agents", config)));
@@ -139,7 +143,11 @@ pub fn embed_files(
     faults
 }
 
-fn read_config(key: &str, path: &str, source: &dyn Source) -> Result<Map<String, Value>, String> {
+fn read_config(
+    key: &str,
+    path: &str,
+    source: &dyn WorkflowSource,
+) -> Result<Map<String, Value>, String> {
     let text = source.read_path(path).map_err(|error| format!("{path}: {}", error.reason()))?;
     let map: Map<String, Value> = serde_json::from_str(&text)
         .map_err(|error| format!("{path}: this is not a JSON object: {error}"))?;

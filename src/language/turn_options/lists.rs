@@ -5,24 +5,24 @@ use std::collections::BTreeMap;
 use super::OptionFault;
 use super::values::{fault, scalar};
 use crate::domain::turn_options::EnvValue;
-use crate::language::graph::tree::{Content, Node};
+use crate::language::graph::tree::{YamlContent, YamlValue};
 
 /// Reads a list, or a single text that stands for a list of one.
 pub(super) fn each<T>(
     key: &str,
-    node: &Node,
+    node: &YamlValue,
     read: impl Fn(&str) -> Result<T, String>,
     into: &mut Option<Vec<T>>,
 ) -> Result<(), OptionFault> {
-    let one = |node: &Node| {
+    let one = |node: &YamlValue| {
         let text = scalar(node).ok_or_else(|| {
             fault(node, format!("`{key}` is a list of texts, and this is {}", node.sort()))
         })?;
         read(&text).map_err(|why| fault(node, why))
     };
     let list = match &node.value {
-        Content::List(list) => list.iter().map(one).collect::<Result<Vec<_>, _>>()?,
-        Content::Text(text) if has_outer_comma(&text.text) => {
+        YamlContent::List(list) => list.iter().map(one).collect::<Result<Vec<_>, _>>()?,
+        YamlContent::Text(text) if has_outer_comma(&text.text) => {
             let message = format!("`{key}` is a list; write [{}]", text.text);
             return Err(fault(node, message));
         }
@@ -92,7 +92,7 @@ fn is_one_use(rest: &str) -> bool {
 
 /// Reads the environment: a list of names to pass, or a mapping of names to values.
 pub(super) fn environment(
-    node: &Node,
+    node: &YamlValue,
     into: &mut Option<BTreeMap<String, EnvValue>>,
 ) -> Result<(), OptionFault> {
     let mut env = BTreeMap::new();
@@ -101,14 +101,17 @@ pub(super) fn environment(
     Ok(())
 }
 
-fn add_variables(node: &Node, env: &mut BTreeMap<String, EnvValue>) -> Result<(), OptionFault> {
+fn add_variables(
+    node: &YamlValue,
+    env: &mut BTreeMap<String, EnvValue>,
+) -> Result<(), OptionFault> {
     match &node.value {
-        Content::List(list) => return list.iter().try_for_each(|one| add_variables(one, env)),
-        Content::Map(entries) => {
+        YamlContent::List(list) => return list.iter().try_for_each(|one| add_variables(one, env)),
+        YamlContent::Map(entries) => {
             for entry in entries.iter() {
                 let name = variable(&entry.key).map_err(|why| fault(&entry.value, why))?;
                 let value = match (&entry.value.value, scalar(&entry.value)) {
-                    (Content::Null, _) => EnvValue::Pass,
+                    (YamlContent::Null, _) => EnvValue::Pass,
                     (_, Some(text)) if !text.contains('\0') => EnvValue::Set(text),
                     _ => {
                         let message =

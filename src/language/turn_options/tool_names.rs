@@ -3,7 +3,7 @@
 use super::{OptionFault, OptionPlaces};
 use crate::domain::turn_options::TurnOptions;
 use crate::language::hint::is_slip;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 
 /// The built-in tools of the supported versions.
 const TOOLS: [&str; 38] = [
@@ -66,7 +66,7 @@ pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<Opti
         }
         let is_meant = |known: &&str| name.eq_ignore_ascii_case(known) || is_slip(name, known);
         let similar = TOOLS.into_iter().find(is_meant)?;
-        let at = places.of(key, Some(rule)).unwrap_or(Place::START);
+        let at = places.of(key, Some(rule)).unwrap_or(SourcePlace::START);
         let message =
             format!("`{name}` is no known tool of Claude Code; did you mean `{similar}`?");
         Some(OptionFault { at, message })
@@ -83,7 +83,7 @@ fn idle_rules(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> 
         if !is_known(name) || is_offered(name) {
             return None;
         }
-        let at = places.of("allowed_tools", Some(rule)).unwrap_or(Place::START);
+        let at = places.of("allowed_tools", Some(rule)).unwrap_or(SourcePlace::START);
         let message =
             format!("`tools` does not offer `{name}`, so `{rule}` allows nothing; add it there");
         Some(OptionFault { at, message })

@@ -1,23 +1,25 @@
 //! Values of options that are not lists: names, texts, switches and counts.
 
 use super::OptionFault;
-use crate::language::graph::tree::{Content, Node};
+use crate::language::graph::tree::{YamlContent, YamlValue};
 use crate::language::hint::closest;
 
 /// The longest text that is passed as an argument, in bytes: the system takes no longer ones.
 const LONGEST_ARGUMENT: usize = 100_000;
 
-pub(super) fn fault(node: &Node, message: impl Into<String>) -> OptionFault {
+pub(super) fn fault(node: &YamlValue, message: impl Into<String>) -> OptionFault {
     OptionFault { at: node.at, message: message.into() }
 }
 
 /// Returns the text of a scalar as it would be typed: numbers and booleans are texts here, too.
-pub(super) fn scalar(node: &Node) -> Option<String> {
+pub(super) fn scalar(node: &YamlValue) -> Option<String> {
     match &node.value {
-        Content::Text(text) => Some(text.text.to_string()),
-        Content::Number(number) if !number.is_f64() => Some(number.to_string()),
-        Content::Bool(value) => Some(value.to_string()),
-        Content::Null | Content::Number(_) | Content::List(_) | Content::Map(_) => None,
+        YamlContent::Text(text) => Some(text.text.to_string()),
+        YamlContent::Number(number) if !number.is_f64() => Some(number.to_string()),
+        YamlContent::Bool(value) => Some(value.to_string()),
+        YamlContent::Null | YamlContent::Number(_) | YamlContent::List(_) | YamlContent::Map(_) => {
+            None
+        }
     }
 }
 
@@ -37,7 +39,7 @@ pub(super) fn by_name<T: Copy>(key: &str, name: &str, names: &[(&str, T)]) -> Re
 
 pub(super) fn named<T: Copy>(
     key: &str,
-    node: &Node,
+    node: &YamlValue,
     names: &[(&str, T)],
     into: &mut Option<T>,
 ) -> Result<(), OptionFault> {
@@ -49,7 +51,11 @@ pub(super) fn named<T: Copy>(
 }
 
 /// Reads a text of a system prompt.
-pub(super) fn prompt(key: &str, node: &Node, into: &mut Option<String>) -> Result<(), OptionFault> {
+pub(super) fn prompt(
+    key: &str,
+    node: &YamlValue,
+    into: &mut Option<String>,
+) -> Result<(), OptionFault> {
     let text = scalar(node);
     let text =
         text.ok_or_else(|| fault(node, format!("`{key}` is a text, not {}", node.sort())))?;
@@ -70,8 +76,12 @@ pub(super) fn prompt(key: &str, node: &Node, into: &mut Option<String>) -> Resul
     Ok(())
 }
 
-pub(super) fn switch(key: &str, node: &Node, into: &mut Option<bool>) -> Result<(), OptionFault> {
-    let Content::Bool(value) = node.value else {
+pub(super) fn switch(
+    key: &str,
+    node: &YamlValue,
+    into: &mut Option<bool>,
+) -> Result<(), OptionFault> {
+    let YamlContent::Bool(value) = node.value else {
         return Err(fault(node, format!("`{key}` is true or false, not {}", node.sort())));
     };
     *into = Some(value);
@@ -80,7 +90,7 @@ pub(super) fn switch(key: &str, node: &Node, into: &mut Option<bool>) -> Result<
 
 pub(super) fn count(
     key: &str,
-    node: &Node,
+    node: &YamlValue,
     least: u32,
     into: &mut Option<u32>,
 ) -> Result<(), OptionFault> {

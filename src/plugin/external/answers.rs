@@ -1,22 +1,22 @@
 //! Questions and answers: when a program is asked, and what its words lead to.
 
-use super::heard::{Flaw, Kind, read};
-use super::pipe::Line;
-use super::{External, State, send};
+use super::heard::{PluginLineError, PluginLineErrorKind, read};
+use super::pipe::PluginLine;
+use super::{ExternalPlugin, PluginStatus, send};
 use crate::actor::clock::now;
-use crate::domain::consult::{Scope, Verdict};
-use crate::domain::protocol::{Hello, Occasion, Said, Told};
+use crate::domain::consult::{ConsultVerdict, StopScope};
+use crate::domain::protocol::{HookPoint, HostMessage, PluginHello, PluginMessage};
 use actix::Context;
 
-impl External {
+impl ExternalPlugin {
     /// Puts a question to a program that runs and has said hello; else it stays until there is one.
     pub(super) fn ask(&mut self, id: u64) {
-        let State::Up(up) = &self.state else { return };
+        let PluginStatus::Up(up) = &self.state else { return };
         let (Some(hello), Some(pending)) = (&up.hello, self.questions.get(&id)) else { return };
-        if hello.consult.contains(&Occasion::of(&pending.question)) {
-            send(&up.outbox, &Told::Consult { id, question: &pending.question });
+        if hello.consult.contains(&HookPoint::of(&pending.question)) {
+            send(&up.outbox, &HostMessage::Consult { id, question: &pending.question });
         } else if let Some(pending) = self.questions.remove(&id) {
-            let _ = pending.answer.send(Verdict::Proceed);
+            let _ = pending.answer.send(ConsultVerdict::Proceed);
         }
     }
 
@@ -35,39 +35,42 @@ impl External {
         }
     }
 
-    pub(super) fn without_an_answer(&self, why: &str) -> Verdict {
+    pub(super) fn without_an_answer(&self, why: &str) -> ConsultVerdict {
         if self.plugin.required {
-            Verdict::Stop { reason: format!("it is required, and {why}"), scope: Scope::Run }
+            ConsultVerdict::Stop {
+                reason: format!("it is required, and {why}"),
+                scope: StopScope::Run,
+            }
         } else {
-            Verdict::Proceed
+            ConsultVerdict::Proceed
         }
     }
 
-    fn answered(&mut self, id: u64, verdict: Verdict) -> Result<(), Flaw> {
+    fn answered(&mut self, id: u64, verdict: ConsultVerdict) -> Result<(), PluginLineError> {
         let Some(pending) = self.questions.remove(&id) else {
             let text = format!("answered the question {id}, which waits for no answer");
-            return Err(Flaw { kind: Kind::Unasked, text, id: None });
+            return Err(PluginLineError { kind: PluginLineErrorKind::Unasked, text, id: None });
         };
         let _ = pending.answer.send(verdict);
         Ok(())
     }
 
     /// Takes a line of the program.
-    pub(super) fn hear(&mut self, line: Line) -> Result<(), Flaw> {
+    pub(super) fn hear(&mut self, line: PluginLine) -> Result<(), PluginLineError> {
         match read(line)? {
-            Said::Hello(hello) => {
-                if let State::Up(up) = &mut self.state {
+            PluginMessage::Hello(hello) => {
+                if let PluginStatus::Up(up) = &mut self.state {
                     up.hello = Some(hello);
                 }
                 self.ask_all();
                 Ok(())
             }
-            Said::Verdict(answer) => {
+            PluginMessage::Verdict(answer) => {
                 let id = answer.id;
                 match answer.verdict.verdict(now()) {
                     Ok(verdict) => self.answered(id, verdict),
-                    Err(why) => Err(Flaw {
-                        kind: Kind::Answer,
+                    Err(why) => Err(PluginLineError {
+                        kind: PluginLineErrorKind::Answer,
                         text: format!("gave an answer that cannot be understood: {why}"),
                         id: Some(id),
                     }),
@@ -77,13 +80,13 @@ impl External {
     }
 
     /// What a useless line leads to, besides a warning.
-    pub(super) fn on_flaw(&mut self, flaw: &Flaw, ctx: &mut Context<Self>) {
-        let State::Up(up) = &mut self.state else { return };
+    pub(super) fn on_flaw(&mut self, flaw: &PluginLineError, ctx: &mut Context<Self>) {
+        let PluginStatus::Up(up) = &mut self.state else { return };
         up.complaints.about(&self.plugin.name, flaw);
         if let Some(id) = flaw.id {
             self.give_up_on(id, "its answer cannot be understood");
         }
-        if flaw.kind == Kind::Version {
+        if flaw.kind == PluginLineErrorKind::Version {
             up_as_onlooker(&mut self.state);
             self.ask_all();
             if self.plugin.required {
@@ -94,8 +97,8 @@ impl External {
 }
 
 /// A program whose greeting is not understood is told things, but not asked.
-fn up_as_onlooker(state: &mut State) {
-    if let State::Up(up) = state {
-        up.hello = Some(Hello { version: 0, consult: Vec::new() });
+fn up_as_onlooker(state: &mut PluginStatus) {
+    if let PluginStatus::Up(up) = state {
+        up.hello = Some(PluginHello { version: 0, consult: Vec::new() });
     }
 }

@@ -12,12 +12,12 @@ const MINUTE_MS: u64 = 60 * 1000;
 
 /// How much has been said within a minute.
 #[derive(Debug, Default)]
-pub(super) struct Chatter {
+pub(super) struct StderrLimiter {
     since: Timestamp,
     lines: u32,
 }
 
-impl Chatter {
+impl StderrLimiter {
     /// What is shown of a line, if anything is.
     pub(super) fn shown(&mut self, line: &[u8], now: Timestamp) -> Option<String> {
         let text = String::from_utf8_lossy(line);
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_flood_is_cut_short_until_the_next_minute() {
-        let mut chatter = Chatter::default();
+        let mut chatter = StderrLimiter::default();
         let now = Timestamp(1_000_000);
         let shown = (0..1000).filter_map(|_| chatter.shown(b"hm\n", now)).count();
         assert_eq!(shown, 21);

@@ -8,17 +8,17 @@ use std::collections::HashSet;
 use serde::Deserialize;
 
 use super::chatter::start_of;
-use super::pipe::{LONGEST_LINE, Line};
-use crate::domain::protocol::{Said, VERSION};
+use super::pipe::{LONGEST_LINE, PluginLine};
+use crate::domain::protocol::{PluginMessage, VERSION};
 
 /// How much of a line a warning shows, in characters.
 const SHOWN: usize = 100;
 
 /// What is wrong with a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Flaw {
+pub(super) struct PluginLineError {
     /// The kind: each is told of once.
-    pub(super) kind: Kind,
+    pub(super) kind: PluginLineErrorKind,
     /// What is to be said of it.
     pub(super) text: String,
     /// The question it was meant to answer.
@@ -27,7 +27,7 @@ pub(super) struct Flaw {
 
 /// What can be wrong with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum PluginLineErrorKind {
     /// It is no message.
     Garbage,
     /// It is too long.
@@ -41,29 +41,29 @@ pub(super) enum Kind {
 }
 
 /// What a line says.
-pub(super) fn read(line: Line) -> Result<Said, Flaw> {
+pub(super) fn read(line: PluginLine) -> Result<PluginMessage, PluginLineError> {
     let line = match line {
-        Line::Whole(line) => line,
-        Line::TooLong => {
+        PluginLine::Whole(line) => line,
+        PluginLine::TooLong => {
             let text = format!("wrote a line of more than {LONGEST_LINE} bytes");
-            return Err(Flaw { kind: Kind::TooLong, text, id: None });
+            return Err(PluginLineError { kind: PluginLineErrorKind::TooLong, text, id: None });
         }
     };
     let text = String::from_utf8_lossy(&line);
     match serde_json::from_str(&text) {
-        Ok(Said::Hello(hello)) if hello.version != VERSION => {
+        Ok(PluginMessage::Hello(hello)) if hello.version != VERSION => {
             let spoken = hello.version;
             let text = format!(
                 "speaks version {spoken} of the protocol, and this raymond speaks {VERSION}, so it is not asked"
             );
-            Err(Flaw { kind: Kind::Version, text, id: None })
+            Err(PluginLineError { kind: PluginLineErrorKind::Version, text, id: None })
         }
         Ok(said) => Ok(said),
         Err(error) => Err(flaw(&text, &error.to_string())),
     }
 }
 
-fn flaw(line: &str, error: &str) -> Flaw {
+fn flaw(line: &str, error: &str) -> PluginLineError {
     #[derive(Deserialize)]
     struct Outline {
         r#type: String,
@@ -71,13 +71,13 @@ fn flaw(line: &str, error: &str) -> Flaw {
     }
     let start = start_of(line.trim_end(), SHOWN);
     match serde_json::from_str(line) {
-        Ok(Outline { r#type, id }) if r#type == "verdict" => Flaw {
-            kind: Kind::Answer,
+        Ok(Outline { r#type, id }) if r#type == "verdict" => PluginLineError {
+            kind: PluginLineErrorKind::Answer,
             text: format!("gave an answer that cannot be understood: {error}: {start}"),
             id,
         },
-        _ => Flaw {
-            kind: Kind::Garbage,
+        _ => PluginLineError {
+            kind: PluginLineErrorKind::Garbage,
             text: format!("wrote a line that is no message: {error}: {start}"),
             id: None,
         },
@@ -86,11 +86,11 @@ fn flaw(line: &str, error: &str) -> Flaw {
 
 /// Tells of the first flaw of each kind.
 #[derive(Debug, Default)]
-pub(super) struct Complaints(HashSet<Kind>);
+pub(super) struct WarnOnce(HashSet<PluginLineErrorKind>);
 
-impl Complaints {
+impl WarnOnce {
     /// Complains of a line, unless that has been done.
-    pub(super) fn about(&mut self, plugin: &str, flaw: &Flaw) {
+    pub(super) fn about(&mut self, plugin: &str, flaw: &PluginLineError) {
         if self.0.insert(flaw.kind) {
             tracing::warn!(
                 "the plug-in {plugin} {} (`raymond schema` says what it may write; further lines like this are left out without a word)",
@@ -104,31 +104,36 @@ impl Complaints {
 mod tests {
     use super::*;
 
-    fn flawed(line: &str) -> Flaw {
-        read(Line::Whole(line.as_bytes().to_vec())).expect_err(line)
+    fn flawed(line: &str) -> PluginLineError {
+        read(PluginLine::Whole(line.as_bytes().to_vec())).expect_err(line)
     }
 
     #[test]
     fn each_flaw_is_named() {
         let table = [
-            ("hello", Kind::Garbage, "is no message: expected value", None),
-            ("{\"type\":\"shout\"}", Kind::Garbage, "unknown variant `shout`", None),
-            ("{\"type\":\"hello\",\"version\":2}", Kind::Version, "speaks version 2", None),
+            ("hello", PluginLineErrorKind::Garbage, "is no message: expected value", None),
+            ("{\"type\":\"shout\"}", PluginLineErrorKind::Garbage, "unknown variant `shout`", None),
+            (
+                "{\"type\":\"hello\",\"version\":2}",
+                PluginLineErrorKind::Version,
+                "speaks version 2",
+                None,
+            ),
             (
                 "{\"type\":\"hello\",\"version\":1,\"consult\":[\"end\"]}",
-                Kind::Garbage,
+                PluginLineErrorKind::Garbage,
                 "`end`",
                 None,
             ),
             (
                 "{\"type\":\"verdict\",\"id\":3,\"verdict\":\"maybe\"}",
-                Kind::Answer,
+                PluginLineErrorKind::Answer,
                 "unknown variant `maybe`",
                 Some(3),
             ),
             (
                 "{\"type\":\"verdict\",\"id\":3,\"verdict\":\"override\",\"transition\":{\"tag\":\"goto\",\"target\":\"../x\"}}",
-                Kind::Answer,
+                PluginLineErrorKind::Answer,
                 "`../x` is not a file of the workflow",
                 Some(3),
             ),
@@ -138,12 +143,15 @@ mod tests {
             assert_eq!((flaw.kind, flaw.id), (kind, id), "{line}");
             assert!(flaw.text.contains(text), "{}", flaw.text);
         }
-        assert_eq!(read(Line::TooLong).map_err(|flaw| flaw.kind), Err(Kind::TooLong));
+        assert_eq!(
+            read(PluginLine::TooLong).map_err(|flaw| flaw.kind),
+            Err(PluginLineErrorKind::TooLong)
+        );
     }
 
     #[test]
     fn what_is_not_known_here_is_left_out() {
         let line = "{\"type\":\"verdict\",\"id\":3,\"verdict\":\"proceed\",\"later\":true}";
-        assert!(read(Line::Whole(line.into())).is_ok());
+        assert!(read(PluginLine::Whole(line.into())).is_ok());
     }
 }

@@ -6,24 +6,24 @@ use actix::{AsyncContext, Context};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::chatter::Chatter;
-use super::heard::Complaints;
-use super::pipe::{Line, Outbox, listen};
-use super::program::{End, GRACE, Program, accompany};
-use super::{Ended, External, Heard, State, Up, send};
+use super::chatter::StderrLimiter;
+use super::heard::WarnOnce;
+use super::pipe::{PluginLine, PluginOutbox, listen};
+use super::program::{GRACE, PluginExit, SpawnedPlugin, accompany};
+use super::{ExternalPlugin, PluginEnded, PluginLineReceived, PluginStatus, RunningPlugin, send};
 use crate::actor::clock::now;
-use crate::domain::protocol::{Told, VERSION, Welcome};
+use crate::domain::protocol::{HostHello, HostMessage, VERSION};
 use crate::domain::restart::again;
-use crate::domain::supervision::Restart;
+use crate::domain::supervision::RestartPolicy;
 use crate::domain::time::{Timestamp, span};
 
 /// How long the last words of a program that has ended are waited for: another may hold its pipes.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-impl External {
+impl ExternalPlugin {
     /// Starts the program.
     pub(super) fn launch(&mut self, ctx: &mut Context<Self>) {
-        if !matches!(self.state, State::Down) {
+        if !matches!(self.state, PluginStatus::Down) {
             return;
         }
         let started = self.spawn.spawn();
@@ -34,24 +34,24 @@ impl External {
                     let _ = ready.send(Ok(()));
                 }
                 self.starts += 1;
-                self.state = State::Up(self.greet(program, ctx));
+                self.state = PluginStatus::Up(self.greet(program, ctx));
             }
             (Err(error), Some(ready)) => {
-                self.state = State::Gone;
+                self.state = PluginStatus::Gone;
                 let _ = ready.send(Err(error.to_string()));
             }
             (Err(error), None) => {
-                let end = End { well: false, how: format!("cannot be started: {error}") };
+                let end = PluginExit { well: false, how: format!("cannot be started: {error}") };
                 self.ended(&end, ctx);
             }
         }
     }
 
     /// Says hello to a program, and listens to it from now on.
-    fn greet(&self, program: Program, ctx: &mut Context<Self>) -> Up {
-        let Program { stdin, stdout, stderr, life } = program;
-        let (outbox, written) = Outbox::open(stdin);
-        let welcome = Told::Hello(Welcome {
+    fn greet(&self, program: SpawnedPlugin, ctx: &mut Context<Self>) -> RunningPlugin {
+        let SpawnedPlugin { stdin, stdout, stderr, life } = program;
+        let (outbox, written) = PluginOutbox::open(stdin);
+        let welcome = HostMessage::Hello(HostHello {
             version: VERSION,
             run: &self.place.run,
             plugin: &self.plugin.name,
@@ -63,14 +63,15 @@ impl External {
         send(&outbox, &welcome);
         let (start, own) = (self.starts, ctx.address());
         let hearing = actix::spawn(async move {
-            let hear = async |line| own.send(Heard { start, line }).await.unwrap_or(false);
+            let hear =
+                async |line| own.send(PluginLineReceived { start, line }).await.unwrap_or(false);
             listen(stdout, hear).await;
         });
         let name = self.plugin.name.clone();
         let chatting = actix::spawn(async move {
-            let mut chatter = Chatter::default();
+            let mut chatter = StderrLimiter::default();
             let pass_on = async |line| {
-                let Line::Whole(line) = line else { return false };
+                let PluginLine::Whole(line) = line else { return false };
                 let shown = chatter.shown(&line, now());
                 if let Some(text) = &shown {
                     tracing::warn!("the plug-in {name} says: {text}");
@@ -88,13 +89,20 @@ impl External {
                     words.abort();
                 }
             }
-            let _ = own.send(Ended(end)).await;
+            let _ = own.send(PluginEnded(end)).await;
         });
-        Up { outbox, written, closed, hello: None, complaints: Complaints::default(), missed: 0 }
+        RunningPlugin {
+            outbox,
+            written,
+            closed,
+            hello: None,
+            complaints: WarnOnce::default(),
+            missed: 0,
+        }
     }
 
     /// The program has ended: it is started again, if its policy says so and it has restarts left.
-    pub(super) fn ended(&mut self, end: &End, ctx: &mut Context<Self>) {
+    pub(super) fn ended(&mut self, end: &PluginExit, ctx: &mut Context<Self>) {
         if let Some(finishing) = self.finishing.take() {
             if !end.well {
                 tracing::warn!(
@@ -106,14 +114,14 @@ impl External {
             let _ = finishing.send(());
             return;
         }
-        if matches!(self.state, State::Gone) {
+        if matches!(self.state, PluginStatus::Gone) {
             return;
         }
-        self.state = State::Down;
+        self.state = PluginStatus::Down;
         let supervision = self.plugin.supervision();
         let restart = match (supervision.restart, end.well) {
-            (Restart::Temporary, _) | (Restart::Transient, true) => false,
-            (Restart::Transient, false) | (Restart::Permanent, _) => true,
+            (RestartPolicy::Temporary, _) | (RestartPolicy::Transient, true) => false,
+            (RestartPolicy::Transient, false) | (RestartPolicy::Permanent, _) => true,
         };
         if !restart {
             return self.be_gone(&end.how, ctx);
@@ -135,7 +143,11 @@ impl External {
 
 /// Lets a program read what it has been sent, as long as it does, and closes its stdin; its companion
 /// sees to the rest.
-pub(super) fn close(outbox: Outbox, written: oneshot::Receiver<()>, closed: oneshot::Sender<()>) {
+pub(super) fn close(
+    outbox: PluginOutbox,
+    written: oneshot::Receiver<()>,
+    closed: oneshot::Sender<()>,
+) {
     drop(outbox);
     actix::spawn(async move {
         let _ = timeout(GRACE, written).await;

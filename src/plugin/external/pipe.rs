@@ -25,12 +25,12 @@ const FLOOD: u32 = 100;
 const SLOWED: Duration = Duration::from_millis(10);
 
 /// The way to a program's stdin, which is closed when this is dropped.
-pub(super) struct Outbox {
+pub(super) struct PluginOutbox {
     lines: mpsc::UnboundedSender<String>,
     waiting: Arc<AtomicUsize>,
 }
 
-impl Outbox {
+impl PluginOutbox {
     /// A way to a program, and a word when everything has been written and its stdin is closed.
     pub(super) fn open(stdin: Box<dyn AsyncWrite + Unpin>) -> (Self, oneshot::Receiver<()>) {
         let (lines, waiting_lines) = mpsc::unbounded_channel();
@@ -74,7 +74,7 @@ async fn write(
 
 /// A line that came in.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum PluginLine {
     /// The line, without its end.
     Whole(Vec<u8>),
     /// One that was too long to be kept.
@@ -84,9 +84,9 @@ pub(super) enum Line {
 /// Reads lines until there are no more. `hear` tells whether a line was of any use.
 pub(super) async fn listen(
     mut stream: Box<dyn AsyncRead + Unpin>,
-    mut hear: impl AsyncFnMut(Line) -> bool,
+    mut hear: impl AsyncFnMut(PluginLine) -> bool,
 ) {
-    let mut lines = Lines::default();
+    let mut lines = LineAssembler::default();
     let mut chunk = vec![0; 16 * 1024];
     let mut useless = 0;
     loop {
@@ -110,19 +110,19 @@ pub(super) async fn listen(
 
 /// Puts lines together.
 #[derive(Default)]
-struct Lines {
+struct LineAssembler {
     begun: Vec<u8>,
     skipping: bool,
 }
 
-impl Lines {
+impl LineAssembler {
     /// The lines that end in this part of the stream.
-    fn add(&mut self, mut part: &[u8]) -> Vec<Line> {
+    fn add(&mut self, mut part: &[u8]) -> Vec<PluginLine> {
         let mut lines = Vec::new();
         while let Some(end) = part.iter().position(|&byte| byte == b'\n') {
             self.take(&part[..end], &mut lines);
             if !std::mem::take(&mut self.skipping) {
-                lines.push(Line::Whole(std::mem::take(&mut self.begun)));
+                lines.push(PluginLine::Whole(std::mem::take(&mut self.begun)));
             }
             part = &part[end + 1..];
         }
@@ -130,22 +130,22 @@ impl Lines {
         lines
     }
 
-    fn take(&mut self, part: &[u8], lines: &mut Vec<Line>) {
+    fn take(&mut self, part: &[u8], lines: &mut Vec<PluginLine>) {
         if self.skipping {
             return;
         }
         if self.begun.len() + part.len() > LONGEST_LINE {
             self.begun = Vec::new();
             self.skipping = true;
-            lines.push(Line::TooLong);
+            lines.push(PluginLine::TooLong);
         } else {
             self.begun.extend_from_slice(part);
         }
     }
 
     /// A last line without an end.
-    fn rest(self) -> Option<Line> {
-        (!self.begun.is_empty()).then_some(Line::Whole(self.begun))
+    fn rest(self) -> Option<PluginLine> {
+        (!self.begun.is_empty()).then_some(PluginLine::Whole(self.begun))
     }
 }
 
@@ -153,17 +153,17 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn whole(text: &str) -> Line {
-        Line::Whole(text.as_bytes().to_vec())
+    fn whole(text: &str) -> PluginLine {
+        PluginLine::Whole(text.as_bytes().to_vec())
     }
 
     #[test]
     fn lines_are_put_together_and_endless_ones_left_out() {
-        let mut lines = Lines::default();
+        let mut lines = LineAssembler::default();
         assert_eq!(lines.add(b"one\ntw"), [whole("one")]);
         assert_eq!(lines.add(b"o\n\nth"), [whole("two"), whole("")]);
         let endless = vec![b'x'; LONGEST_LINE];
-        assert_eq!(lines.add(&endless), [Line::TooLong]);
+        assert_eq!(lines.add(&endless), [PluginLine::TooLong]);
         assert_eq!(lines.add(&endless), []);
         assert_eq!(lines.add(b"\nfour\nfive"), [whole("four")]);
         assert_eq!(lines.rest(), Some(whole("five")));

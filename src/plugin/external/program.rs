@@ -16,16 +16,16 @@ pub const GRACE: Duration = Duration::from_secs(2);
 const LAST_GRACE: Duration = Duration::from_millis(500);
 
 /// Starts the program of a plug-in.
-pub trait Spawn: Send {
+pub trait PluginSpawner: Send {
     /// Starts it, on the thread that asks.
     ///
     /// # Errors
     /// What the system said.
-    fn spawn(&self) -> std::io::Result<Program>;
+    fn spawn(&self) -> std::io::Result<SpawnedPlugin>;
 }
 
 /// A program that has been started.
-pub struct Program {
+pub struct SpawnedPlugin {
     /// Where it is told things.
     pub stdin: Box<dyn AsyncWrite + Unpin>,
     /// What it says.
@@ -33,13 +33,13 @@ pub struct Program {
     /// What it says to people.
     pub stderr: Box<dyn AsyncRead + Unpin>,
     /// Its process.
-    pub life: Box<dyn Life>,
+    pub life: Box<dyn PluginHandle>,
 }
 
 /// The process of a program. When this is dropped, it ends.
-pub trait Life {
+pub trait PluginHandle {
     /// Waits for its end. May be dropped and called again.
-    fn exited(&mut self) -> Pin<Box<dyn Future<Output = End> + '_>>;
+    fn exited(&mut self) -> Pin<Box<dyn Future<Output = PluginExit> + '_>>;
     /// Asks it to end.
     fn terminate(&self);
     /// Ends it at once.
@@ -48,7 +48,7 @@ pub trait Life {
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
+pub struct PluginExit {
     /// By itself, and with nothing to complain of.
     pub well: bool,
     /// What is to be said of it: `exited with code 3`.
@@ -57,7 +57,10 @@ pub struct End {
 
 /// Stays with a process until it has ended. When it is `told` that its stdin is closed, it has its
 /// grace, then it is asked to end, then it is ended.
-pub(super) async fn accompany(mut life: Box<dyn Life>, told: oneshot::Receiver<()>) -> End {
+pub(super) async fn accompany(
+    mut life: Box<dyn PluginHandle>,
+    told: oneshot::Receiver<()>,
+) -> PluginExit {
     tokio::select! {
         end = life.exited() => return end,
         _ = told => {}

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::actor::message::Published;
-use crate::actor::registry::Phase;
-use crate::domain::event::{Due, Event};
+use crate::actor::registry::AgentStatus;
+use crate::domain::event::{Event, NextAction};
 use crate::domain::fan_out::size;
 use crate::domain::id::RunId;
 use crate::domain::ledger::cost_of;
@@ -17,7 +17,7 @@ use crate::domain::money::Usd;
 use crate::domain::printable::flat;
 use crate::domain::question::Question;
 use crate::domain::refusal::{NAMED_PER_RUN, ToolRefusals, closing_line};
-use crate::domain::run::{Ending, Pause, Run, Status};
+use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::transition::Transition;
 use crate::plugin::sentence::date;
 
@@ -26,7 +26,7 @@ const LONGEST: usize = 2000;
 
 /// What someone is told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occasion {
+pub enum NotificationKind {
     /// The run holds still until someone lets it go on.
     Paused,
     /// An agent waits for an answer; the others go on.
@@ -43,7 +43,7 @@ pub enum Occasion {
     Broken,
 }
 
-impl Occasion {
+impl NotificationKind {
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Paused,
@@ -74,11 +74,11 @@ impl Occasion {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
     /// Of what.
-    pub occasion: Occasion,
+    pub occasion: NotificationKind,
     /// In one sentence.
     pub message: String,
     /// How the run stands.
-    pub status: Status,
+    pub status: RunStatus,
     /// What the run has spent.
     pub spent: Usd,
     /// The line of the journal it is about; none where it is about the end.
@@ -112,7 +112,7 @@ impl Notification {
 
 /// What has to be known of a run to tell when someone should be told.
 #[derive(Debug, Clone)]
-pub struct Occasions {
+pub struct NotificationTracker {
     run: RunId,
     live: usize,
     ended: usize,
@@ -122,11 +122,11 @@ pub struct Occasions {
     refused: ToolRefusals,
 }
 
-impl Occasions {
+impl NotificationTracker {
     /// Of a run as it stands.
     #[must_use]
     pub fn new(run: &Run) -> Self {
-        let failed = |ending: &Ending| matches!(ending, Ending::Error(_));
+        let failed = |ending: &AgentEnding| matches!(ending, AgentEnding::Error(_));
         Self {
             run: run.workflow_id.clone(),
             live: run.agents.len(),
@@ -143,20 +143,20 @@ impl Occasions {
         self.count(published);
         let run = &self.run;
         let (occasion, message) = match &published.record.event {
-            Event::RunPaused { pause } => (Occasion::Paused, paused(run, pause)),
+            Event::RunPaused { pause } => (NotificationKind::Paused, paused(run, pause)),
             event if is_asking(published) => {
                 let question = asked(event)?;
                 let Question { node, text, .. } = &question;
                 let agent = event.agent()?;
                 (
-                    Occasion::Question,
+                    NotificationKind::Question,
                     format!(
                         "{agent} of run {run} asks {node}: {text}; answer: raymond answer {run} {agent}/{node}=TEXT"
                     ),
                 )
             }
             Event::AgentParked(event) => (
-                Occasion::AgentParked,
+                NotificationKind::AgentParked,
                 format!(
                     "{} of run {run} waits for someone at {}: {}",
                     event.turn.agent, event.state, event.because
@@ -165,7 +165,7 @@ impl Occasions {
             Event::AgentFailed(event) => {
                 let others = if event.ends_run { "; all other agents end with it" } else { "" };
                 (
-                    Occasion::AgentFailed,
+                    NotificationKind::AgentFailed,
                     format!(
                         "{} of run {run} failed at {} ({}): {}{others}",
                         event.turn.agent, event.state, event.cause, event.error
@@ -173,7 +173,7 @@ impl Occasions {
                 )
             }
             Event::LimitReached { until, message } => (
-                Occasion::LimitReached,
+                NotificationKind::LimitReached,
                 format!(
                     "run {run} waits for the usage limit: {message}; no turn starts before {}",
                     date(*until)
@@ -189,14 +189,14 @@ impl Occasions {
     pub fn at_the_end(&self) -> Option<Notification> {
         let Self { run, ended, failed, spent, .. } = self;
         let (occasion, message) = match (self.live, self.failed) {
-            (0, 0) => (Occasion::Ended, format!("run {run} ended well, {spent} spent")),
+            (0, 0) => (NotificationKind::Ended, format!("run {run} ended well, {spent} spent")),
             (0, _) => (
-                Occasion::Ended,
+                NotificationKind::Ended,
                 format!("run {run} ended, {failed} of {ended} agents failed, {spent} spent"),
             ),
             _ if self.paused => return None,
             _ => (
-                Occasion::Broken,
+                NotificationKind::Broken,
                 format!(
                     "run {run} has stopped, because it could not be kept any longer; its output tells why; when that is mended, go on: raymond run {run}"
                 ),
@@ -209,15 +209,15 @@ impl Occasions {
 
     fn notification(
         &self,
-        occasion: Occasion,
+        occasion: NotificationKind,
         message: &str,
         line: Option<Arc<str>>,
     ) -> Notification {
         let status = match (self.live, self.failed) {
-            (0, 0) => Status::Completed,
-            (0, _) => Status::Failed,
-            _ if self.paused => Status::Paused,
-            _ => Status::Running,
+            (0, 0) => RunStatus::Completed,
+            (0, _) => RunStatus::Failed,
+            _ if self.paused => RunStatus::Paused,
+            _ => RunStatus::Running,
         };
         let message = flat(message, LONGEST);
         Notification { occasion, message, status, spent: self.spent, line }
@@ -240,7 +240,7 @@ impl Occasions {
                 self.live = self.live.saturating_sub(joined.stopped.len());
                 self.ended += joined.stopped.len();
             }
-            Event::GraphWalked(walked) if matches!(walked.due, Due::Agent { .. }) => {
+            Event::GraphWalked(walked) if matches!(walked.due, NextAction::Agent { .. }) => {
                 self.live += 1;
             }
             Event::AgentRequested(asked) if asked.opens.is_some() => self.live += 1,
@@ -260,7 +260,7 @@ impl Occasions {
 
 /// Whether the agent of a record waits for an answer now; one that was given ahead of time it has already.
 fn is_asking(published: &Published) -> bool {
-    published.agent.as_ref().is_some_and(|agent| matches!(agent.phase, Phase::Asking { .. }))
+    published.agent.as_ref().is_some_and(|agent| matches!(agent.phase, AgentStatus::Asking { .. }))
 }
 
 /// What is asked with a record, if something is.
@@ -268,7 +268,7 @@ fn asked(event: &Event) -> Option<Question> {
     match event {
         Event::StepFinished(step) => Question::of(&step.transition).map(|(question, _)| question),
         Event::GraphWalked(walked) => match &walked.due {
-            Due::Question(question) => Some((**question).clone()),
+            NextAction::Question(question) => Some((**question).clone()),
             _ => None,
         },
         _ => None,
@@ -276,22 +276,22 @@ fn asked(event: &Event) -> Option<Question> {
 }
 
 /// That a run holds still, and how it goes on.
-fn paused(run: &RunId, pause: &Pause) -> String {
+fn paused(run: &RunId, pause: &PauseReason) -> String {
     match pause {
-        Pause::Budget { .. } => {
+        PauseReason::Budget { .. } => {
             format!("run {run} paused: {pause}; go on with more: raymond run {run} --budget USD")
         }
-        Pause::Agents { .. } => format!(
+        PauseReason::Agents { .. } => format!(
             "run {run} paused: {pause}; if that many are meant, go on with more: raymond run {run} --max-agents N"
         ),
-        Pause::UsageLimit { resets: Some(resets), .. } => format!(
+        PauseReason::UsageLimit { resets: Some(resets), .. } => format!(
             "run {run} paused: {pause}; it resets {}; go on: raymond run {run}",
             date(*resets)
         ),
-        Pause::Asking { .. } => format!(
+        PauseReason::Asking { .. } => format!(
             "run {run} paused: {pause}; answer it: raymond answer {run}, then go on: raymond run {run}"
         ),
-        Pause::Waiting { .. } => {
+        PauseReason::Waiting { .. } => {
             format!("run {run} paused: {pause}; go on when it is there: raymond run {run}")
         }
         _ => format!("run {run} paused: {pause}; go on: raymond run {run}"),

@@ -1,8 +1,8 @@
 //! Agents that are forked and waited for, as lines for people.
 
-use crate::domain::event::{Event, JoinBegun, Joined, StepFinished};
+use crate::domain::event::{Event, JoinBegun, JoinFinished, StepFinished};
 use crate::domain::fan_out::size;
-use crate::domain::join::{Join, Need, Tally, Verdict};
+use crate::domain::join::{Join, JoinCondition, JoinOutcome, JoinTally};
 
 /// Who is born of a step.
 pub(super) fn born(event: &StepFinished) -> String {
@@ -32,20 +32,20 @@ pub(super) fn joins(event: &Event) -> String {
 
 fn wanted(join: &Join) -> String {
     match join.need {
-        Need::All => "all agents it has forked".to_owned(),
-        Need::Any => "any of the agents it has forked".to_owned(),
-        Need::Count(count) => format!("{count} of the agents it has forked"),
+        JoinCondition::All => "all agents it has forked".to_owned(),
+        JoinCondition::Any => "any of the agents it has forked".to_owned(),
+        JoinCondition::Count(count) => format!("{count} of the agents it has forked"),
     }
 }
 
-fn over(joined: &Joined) -> String {
-    let Joined { turn, state, verdict, tally, enters, stopped } = joined;
-    let Tally { count, done, failed } = tally;
+fn over(joined: &JoinFinished) -> String {
+    let JoinFinished { turn, state, verdict, tally, enters, stopped } = joined;
+    let JoinTally { count, done, failed } = tally;
     let how = match verdict {
-        Verdict::Met => "goes on",
-        Verdict::Missed if *failed == 0 => "it has forked too few",
-        Verdict::Missed => "too many failed",
-        Verdict::Late => "waited too long",
+        JoinOutcome::Met => "goes on",
+        JoinOutcome::Missed if *failed == 0 => "it has forked too few",
+        JoinOutcome::Missed => "too many failed",
+        JoinOutcome::Late => "waited too long",
     };
     let failures = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
     let to = enters.as_ref().map_or(String::new(), |state| format!("; goes on at {state}"));

@@ -1,8 +1,8 @@
 //! The records of programs, a line each for people.
 
-use crate::domain::event::{Advance, Event, WorkflowAdvanced};
+use crate::domain::event::{Event, ProgramStatus, WorkflowAdvanced};
 use crate::domain::fact::{Fact, FactChange};
-use crate::domain::instance::{Answered, Work};
+use crate::domain::instance::{RequestBody, RequestStatus};
 use crate::domain::printable::one_line;
 
 pub(super) fn sentence(event: &Event) -> String {
@@ -21,8 +21,8 @@ pub(super) fn sentence(event: &Event) -> String {
         }
         Event::AgentRequested(event) => {
             let asked = match &event.asking.work {
-                Work::Prompt(task) => one_line(&task.prompt),
-                Work::Folder { folder, start, .. } => match folder {
+                RequestBody::Prompt(task) => one_line(&task.prompt),
+                RequestBody::Folder { folder, start, .. } => match folder {
                     Some(folder) => format!("runs {folder}/{start}"),
                     None => format!("runs {start}"),
                 },
@@ -32,9 +32,9 @@ pub(super) fn sentence(event: &Event) -> String {
         }
         Event::AgentResponded(event) => {
             let said = match &event.response {
-                Answered::Pending => String::new(),
-                Answered::Answer(text) => one_line(text),
-                Answered::Failed(why) => format!("failed: {}", one_line(why)),
+                RequestStatus::Pending => String::new(),
+                RequestStatus::Answer(text) => one_line(text),
+                RequestStatus::Failed(why) => format!("failed: {}", one_line(why)),
             };
             let (agent, name) = (&event.turn.agent, one_line(&event.name));
             format!("{agent}  {} answers ({name}): {said}  {}", event.state, event.cost_usd)
@@ -60,12 +60,12 @@ fn advanced(event: &WorkflowAdvanced) -> String {
     let place = format!("{}  {}#{}", event.turn.agent, event.file, event.state);
     let round = event.iteration.map_or(String::new(), |round| format!(" (round {round})"));
     let then = match (event.status, &event.awaiting) {
-        (Advance::Running, _) => String::new(),
-        (Advance::Waiting, awaiting) => {
+        (ProgramStatus::Running, _) => String::new(),
+        (ProgramStatus::Waiting, awaiting) => {
             format!(": waits for {}", one_line(awaiting.as_deref().unwrap_or_default()))
         }
-        (Advance::Completed, _) => ": completed".to_owned(),
-        (Advance::Failed, _) => ": failed".to_owned(),
+        (ProgramStatus::Completed, _) => ": completed".to_owned(),
+        (ProgramStatus::Failed, _) => ": failed".to_owned(),
     };
     format!("{place}{round}{then}")
 }

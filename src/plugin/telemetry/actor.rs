@@ -2,32 +2,32 @@
 
 use actix::{Actor, Context, Handler, ResponseFuture};
 
-use super::config::{Config, Problem};
-use super::export::Export;
-use super::trace::Trace;
-use crate::actor::message::{Finish, Published};
+use super::config::{TelemetryConfig, TelemetryConfigError};
+use super::export::TelemetryExporter;
+use super::trace::RunTrace;
+use crate::actor::message::{FinishPublishing, Published};
 use crate::domain::id::RunId;
 
 /// Exports a run's trace and metrics.
 #[derive(Debug)]
-pub struct Telemetry {
-    trace: Trace,
-    export: Option<Export>,
+pub struct TelemetryPlugin {
+    trace: RunTrace,
+    export: Option<TelemetryExporter>,
 }
 
-impl Telemetry {
+impl TelemetryPlugin {
     /// Of a run whose records so far `trace` has taken in. `instance` tells this process from every
     /// other.
     ///
     /// # Errors
-    /// [`Problem`] if what is asked for cannot be done.
+    /// [`TelemetryConfigError`] if what is asked for cannot be done.
     pub fn start(
-        config: &Config,
+        config: &TelemetryConfig,
         run: &RunId,
-        trace: Trace,
+        trace: RunTrace,
         instance: String,
-    ) -> Result<Self, Problem> {
-        let export = Export::start(config, run, instance)?;
+    ) -> Result<Self, TelemetryConfigError> {
+        let export = TelemetryExporter::start(config, run, instance)?;
         if let Some(meters) = &export.meters {
             meters.show(&trace);
         }
@@ -35,11 +35,11 @@ impl Telemetry {
     }
 }
 
-impl Actor for Telemetry {
+impl Actor for TelemetryPlugin {
     type Context = Context<Self>;
 }
 
-impl Handler<Published> for Telemetry {
+impl Handler<Published> for TelemetryPlugin {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
@@ -54,11 +54,11 @@ impl Handler<Published> for Telemetry {
     }
 }
 
-impl Handler<Finish> for Telemetry {
+impl Handler<FinishPublishing> for TelemetryPlugin {
     type Result = ResponseFuture<()>;
 
     /// Sends the rest on another thread, so that no other observer waits for the collector.
-    fn handle(&mut self, _: Finish, _: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) -> Self::Result {
         let spans = self.trace.finish();
         let export = self.export.take();
         Box::pin(async move {

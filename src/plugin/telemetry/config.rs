@@ -16,18 +16,18 @@ const HERE: &str = "http://localhost:4318";
 
 /// What is sent where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Config {
+pub struct TelemetryConfig {
     /// Where the spans go.
-    pub(super) traces: Option<Endpoint>,
+    pub(super) traces: Option<CollectorEndpoint>,
     /// Where the metrics go.
-    pub(super) metrics: Option<Endpoint>,
+    pub(super) metrics: Option<CollectorEndpoint>,
     /// The name of the service, if it is not the program's.
     pub(super) service: Option<String>,
 }
 
 /// Where one kind of data goes. What it shows of itself holds no secrets.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Endpoint {
+pub(super) struct CollectorEndpoint {
     pub(super) url: String,
     pub(super) timeout: Duration,
     /// The file of the certificates that are trusted instead of the public ones.
@@ -38,7 +38,7 @@ pub(super) struct Endpoint {
 
 /// Why nothing can be exported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum TelemetryConfigError {
     /// It is no address of a collector.
     #[error(
         "{name} is not the address of a collector: {why}; write for example http://localhost:4318"
@@ -80,15 +80,15 @@ pub fn url(text: &str) -> Result<String, String> {
     checked(text).map(|()| text.to_owned()).map_err(str::to_owned)
 }
 
-impl Config {
+impl TelemetryConfig {
     /// What an option and the variables of an environment ask for; `None` if nobody asks.
     ///
     /// # Errors
-    /// [`Problem`] if what is asked for cannot be done.
+    /// [`TelemetryConfigError`] if what is asked for cannot be done.
     pub fn of(
         option: Option<&str>,
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<Self>, Problem> {
+    ) -> Result<Option<Self>, TelemetryConfigError> {
         let variable = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         if variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             return Ok(None);
@@ -108,7 +108,7 @@ fn endpoint(
     path: &str,
     option: Option<&str>,
     variable: &impl Fn(&str) -> Option<String>,
-) -> Result<Option<Endpoint>, Problem> {
+) -> Result<Option<CollectorEndpoint>, TelemetryConfigError> {
     let exporter = variable(&format!("OTEL_{kind}_EXPORTER")).unwrap_or_default();
     let mut exporters = exporter.split(',').map(str::trim);
     if !exporter.is_empty() && !exporters.clone().any(|exporter| exporter == "otlp") {
@@ -129,17 +129,22 @@ fn endpoint(
     } else {
         return Ok(None);
     };
-    checked(&url).map_err(|why| Problem::Url { name: name.clone(), why })?;
+    checked(&url).map_err(|why| TelemetryConfigError::Url { name: name.clone(), why })?;
     if let Some((name, protocol)) = either("PROTOCOL")
         && protocol != "http/protobuf"
         && option.is_none()
     {
-        return Err(Problem::Protocol { name, protocol });
+        return Err(TelemetryConfigError::Protocol { name, protocol });
     }
     let millis = either("TIMEOUT").and_then(|(_, millis)| millis.parse().ok()).unwrap_or(10_000);
     let certificate = either("CERTIFICATE").map(|(_, path)| path.into());
     let queue_is_set = variable("OTEL_BSP_MAX_QUEUE_SIZE").is_some();
-    Ok(Some(Endpoint { url, timeout: Duration::from_millis(millis), certificate, queue_is_set }))
+    Ok(Some(CollectorEndpoint {
+        url,
+        timeout: Duration::from_millis(millis),
+        certificate,
+        queue_is_set,
+    }))
 }
 
 /// The value of a variable, with its name.
@@ -157,7 +162,7 @@ fn checked(url: &str) -> Result<(), &'static str> {
     }
 }
 
-impl Endpoint {
+impl CollectorEndpoint {
     /// The address as it may be shown: without a user, a password or a query.
     pub(super) fn shown(&self) -> String {
         let Ok(uri) = self.url.parse::<Uri>() else { return "the collector".to_owned() };
@@ -167,7 +172,7 @@ impl Endpoint {
     }
 }
 
-impl fmt::Debug for Endpoint {
+impl fmt::Debug for CollectorEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown())
     }
@@ -177,8 +182,11 @@ impl fmt::Debug for Endpoint {
 mod tests {
     use super::*;
 
-    fn config(option: Option<&str>, variables: &[(&str, &str)]) -> Result<Option<Config>, Problem> {
-        Config::of(option, |name| {
+    fn config(
+        option: Option<&str>,
+        variables: &[(&str, &str)],
+    ) -> Result<Option<TelemetryConfig>, TelemetryConfigError> {
+        TelemetryConfig::of(option, |name| {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
     }
@@ -186,7 +194,7 @@ mod tests {
     /// Where spans and metrics go.
     fn urls(option: Option<&str>, variables: &[(&str, &str)]) -> [Option<String>; 2] {
         let config = config(option, variables).expect("it can be done");
-        let url = |endpoint: Option<Endpoint>| endpoint.map(|endpoint| endpoint.url);
+        let url = |endpoint: Option<CollectorEndpoint>| endpoint.map(|endpoint| endpoint.url);
         config.map_or([None, None], |config| [url(config.traces), url(config.metrics)])
     }
 

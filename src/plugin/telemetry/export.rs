@@ -18,9 +18,9 @@ use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor,
 };
 
-use super::config::{Config, Endpoint, Problem};
-use super::http::Client;
-use super::meters::Meters;
+use super::config::{CollectorEndpoint, TelemetryConfig, TelemetryConfigError};
+use super::http::CollectorClient;
+use super::meters::MetricInstruments;
 use super::span::{RUN, scope};
 use crate::domain::id::RunId;
 
@@ -32,38 +32,44 @@ const QUEUE: usize = 16_384;
 
 /// What is sent, and where it is counted.
 #[derive(Debug)]
-pub(super) struct Export {
-    spans: Option<Spans>,
+pub(super) struct TelemetryExporter {
+    spans: Option<SpanQueue>,
     metrics: Option<SdkMeterProvider>,
     /// What metrics are counted with.
-    pub(super) meters: Option<Meters>,
+    pub(super) meters: Option<MetricInstruments>,
 }
 
 /// The spans on their way.
 #[derive(Debug)]
-struct Spans {
+struct SpanQueue {
     processor: BatchSpanProcessor,
     given: u64,
     arrived: Arc<AtomicU64>,
     shown: String,
 }
 
-impl Export {
+impl TelemetryExporter {
     /// Starts the threads. `instance` tells this process from every other.
     ///
     /// # Errors
-    /// [`Problem`] if the exporters refuse their configuration.
-    pub(super) fn start(config: &Config, run: &RunId, instance: String) -> Result<Self, Problem> {
+    /// [`TelemetryConfigError`] if the exporters refuse their configuration.
+    pub(super) fn start(
+        config: &TelemetryConfig,
+        run: &RunId,
+        instance: String,
+    ) -> Result<Self, TelemetryConfigError> {
         let resource = resource(config, run, instance);
         let told = Arc::new(AtomicBool::new(false));
-        let spans = config.traces.as_ref().map(|endpoint| Spans::start(endpoint, &resource, &told));
+        let spans =
+            config.traces.as_ref().map(|endpoint| SpanQueue::start(endpoint, &resource, &told));
         let metrics = config
             .metrics
             .as_ref()
             .map(|endpoint| meters(endpoint, resource.clone(), told.clone()));
         let (spans, metrics) = (spans.transpose()?, metrics.transpose()?);
-        let meters =
-            metrics.as_ref().map(|provider| Meters::new(&provider.meter_with_scope(scope())));
+        let meters = metrics
+            .as_ref()
+            .map(|provider| MetricInstruments::new(&provider.meter_with_scope(scope())));
         Ok(Self { spans, metrics, meters })
     }
 
@@ -79,7 +85,7 @@ impl Export {
     pub(super) fn finish(self) {
         let (done, dones) = mpsc::channel();
         let spans = self.spans.map(|spans| {
-            let Spans { processor, given, arrived, shown } = spans;
+            let SpanQueue { processor, given, arrived, shown } = spans;
             let done = done.clone();
             let _ = std::thread::Builder::new().spawn(move || {
                 let _ = processor.shutdown_with_timeout(PATIENCE);
@@ -107,22 +113,22 @@ impl Export {
     }
 }
 
-impl Spans {
+impl SpanQueue {
     fn start(
-        endpoint: &Endpoint,
+        endpoint: &CollectorEndpoint,
         resource: &Resource,
         told: &Arc<AtomicBool>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, TelemetryConfigError> {
         let exporter = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
-            .with_http_client(Client::new(endpoint, told.clone())?)
+            .with_http_client(CollectorClient::new(endpoint, told.clone())?)
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(&endpoint.url)
             .with_timeout(endpoint.timeout)
             .build()
-            .map_err(|error| Problem::Exporter(error.to_string()))?;
+            .map_err(|error| TelemetryConfigError::Exporter(error.to_string()))?;
         let arrived = Arc::new(AtomicU64::new(0));
-        let exporter = Counted { exporter, arrived: Arc::clone(&arrived) };
+        let exporter = CountingExporter { exporter, arrived: Arc::clone(&arrived) };
         let mut batches = BatchConfigBuilder::default();
         if !endpoint.queue_is_set {
             batches = batches.with_max_queue_size(QUEUE);
@@ -135,25 +141,25 @@ impl Spans {
 }
 
 fn meters(
-    endpoint: &Endpoint,
+    endpoint: &CollectorEndpoint,
     resource: Resource,
     told: Arc<AtomicBool>,
-) -> Result<SdkMeterProvider, Problem> {
+) -> Result<SdkMeterProvider, TelemetryConfigError> {
     let exporter = opentelemetry_otlp::MetricExporter::builder()
         .with_http()
-        .with_http_client(Client::new(endpoint, told)?)
+        .with_http_client(CollectorClient::new(endpoint, told)?)
         .with_protocol(Protocol::HttpBinary)
         .with_endpoint(&endpoint.url)
         .with_timeout(endpoint.timeout)
         .build()
-        .map_err(|error| Problem::Exporter(error.to_string()))?;
+        .map_err(|error| TelemetryConfigError::Exporter(error.to_string()))?;
     let reader = PeriodicReader::builder(exporter).build();
     Ok(SdkMeterProvider::builder().with_resource(resource).with_reader(reader).build())
 }
 
 /// Who sends: the program, this process of it, and its run. `OTEL_RESOURCE_ATTRIBUTES` goes over that,
 /// and `OTEL_SERVICE_NAME` over all.
-fn resource(config: &Config, run: &RunId, instance: String) -> Resource {
+fn resource(config: &TelemetryConfig, run: &RunId, instance: String) -> Resource {
     let own = Resource::builder_empty()
         .with_service_name(env!("CARGO_PKG_NAME"))
         .with_attributes([
@@ -170,12 +176,12 @@ fn resource(config: &Config, run: &RunId, instance: String) -> Resource {
 
 /// An exporter whose successes are counted.
 #[derive(Debug)]
-struct Counted {
+struct CountingExporter {
     exporter: opentelemetry_otlp::SpanExporter,
     arrived: Arc<AtomicU64>,
 }
 
-impl SpanExporter for Counted {
+impl SpanExporter for CountingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let count = batch.len() as u64;
         self.exporter.export(batch).await?;

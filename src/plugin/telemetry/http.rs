@@ -10,26 +10,29 @@ use tracing::subscriber::{NoSubscriber, with_default};
 use ureq::Agent;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
-use super::config::{Endpoint, Problem};
+use super::config::{CollectorEndpoint, TelemetryConfigError};
 
 /// Sends to one endpoint; says so the first time it does not work.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct CollectorClient {
     agent: Agent,
     shown: String,
     told: Arc<AtomicBool>,
 }
 
-impl Client {
+impl CollectorClient {
     /// To this endpoint. Of all clients that share `told`, one speaks.
     ///
     /// # Errors
-    /// [`Problem`] if the certificate cannot be used.
-    pub(super) fn new(endpoint: &Endpoint, told: Arc<AtomicBool>) -> Result<Self, Problem> {
+    /// [`TelemetryConfigError`] if the certificate cannot be used.
+    pub(super) fn new(
+        endpoint: &CollectorEndpoint,
+        told: Arc<AtomicBool>,
+    ) -> Result<Self, TelemetryConfigError> {
         let mut tls = TlsConfig::builder();
         if let Some(path) = &endpoint.certificate {
-            let roots =
-                roots(path).map_err(|why| Problem::Certificate { path: path.clone(), why })?;
+            let roots = roots(path)
+                .map_err(|why| TelemetryConfigError::Certificate { path: path.clone(), why })?;
             tls = tls.root_certs(roots);
         }
         let config = Agent::config_builder()
@@ -63,7 +66,7 @@ impl Client {
 }
 
 #[async_trait]
-impl HttpClient for Client {
+impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         match self.post(request) {
             Ok(answer) => {

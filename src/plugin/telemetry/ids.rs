@@ -10,9 +10,9 @@ use crate::domain::time::Timestamp;
 
 /// The ids of one run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ids(TraceId);
+pub(super) struct TraceIds(TraceId);
 
-impl Ids {
+impl TraceIds {
     /// Of the run of this name that began at this time.
     pub(super) fn of(run: &RunId, began: Timestamp) -> Self {
         let text = format!("{run} {}", began.0);
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn ids(run: &str, began: u64) -> Ids {
-        Ids::of(&RunId::parse(run).expect("a run id"), Timestamp(began))
+    fn ids(run: &str, began: u64) -> TraceIds {
+        TraceIds::of(&RunId::parse(run).expect("a run id"), Timestamp(began))
     }
 
     #[test]

@@ -1,35 +1,35 @@
 //! What is remembered of an agent between the records that tell of it.
 
-use super::ids::Ids;
-use super::span::{self, Draft, number};
-use super::turn::Turn;
+use super::ids::TraceIds;
+use super::span::{self, SpanDraft, number};
+use super::turn::TurnSpanInput;
 use crate::domain::agent::Agent;
 use crate::domain::event::{Event, Record};
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
-use crate::domain::turn::Cause;
-use crate::domain::usage::Usage;
+use crate::domain::turn::FailureCause;
+use crate::domain::usage::UsageByModel;
 
 /// What an agent's span will tell.
 #[derive(Debug)]
-pub(super) struct Life {
+pub(super) struct AgentSpanState {
     pub(super) began: Timestamp,
     pub(super) name: StateName,
     pub(super) session: SessionId,
     /// Whose step forked it, and which.
     pub(super) forked: Option<(AgentId, u64)>,
-    pub(super) usage: Usage,
+    pub(super) usage: UsageByModel,
     pub(super) cost: Usd,
     pub(super) steps: u64,
-    pub(super) step: Stay,
+    pub(super) step: StepSpanState,
     /// When and why it has ended, while its last turn is still to be paid for.
-    pub(super) ended: Option<(Timestamp, Cause)>,
+    pub(super) ended: Option<(Timestamp, FailureCause)>,
 }
 
 /// What the span of an agent's step will tell.
 #[derive(Debug)]
-pub(super) struct Stay {
+pub(super) struct StepSpanState {
     pub(super) number: u64,
     pub(super) state: StateName,
     pub(super) began: Timestamp,
@@ -39,24 +39,24 @@ pub(super) struct Stay {
     pub(super) cost: Usd,
 }
 
-impl Life {
+impl AgentSpanState {
     pub(super) fn of(agent: &Agent, forked: Option<(AgentId, u64)>) -> Self {
         Self {
             began: agent.since,
             name: agent.birth.state.clone(),
             session: agent.session.id.clone(),
             forked,
-            usage: Usage::default(),
+            usage: UsageByModel::default(),
             cost: Usd::ZERO,
             steps: 0,
-            step: Stay::of(agent),
+            step: StepSpanState::of(agent),
             ended: None,
         }
     }
 
     /// Counts a turn that a record tells the end of; gives when it began. That a turn failed is told
     /// without how long it took: then it is as long as it can have been.
-    pub(super) fn turn_over(&mut self, turn: Turn<'_>, record: &Record) -> Timestamp {
+    pub(super) fn turn_over(&mut self, turn: TurnSpanInput<'_>, record: &Record) -> Timestamp {
         self.usage += turn.usage;
         self.cost += turn.cost;
         self.step.cost += turn.cost;
@@ -74,9 +74,9 @@ impl Life {
     }
 
     /// The span of its step, which ends.
-    pub(super) fn step_span(&self, id: &AgentId, ids: Ids, at: Timestamp) -> Draft {
-        let Stay { number: step, state, began, turns, cost, .. } = &self.step;
-        Draft::new(format!("step {}", state.stem()), ids.step(id, *step), *began, at)
+    pub(super) fn step_span(&self, id: &AgentId, ids: TraceIds, at: Timestamp) -> SpanDraft {
+        let StepSpanState { number: step, state, began, turns, cost, .. } = &self.step;
+        SpanDraft::new(format!("step {}", state.stem()), ids.step(id, *step), *began, at)
             .within(&ids.agent(id))
             .with(span::AGENT_ID, id.to_string())
             .with(span::AGENT_NAME, self.name.stem().to_owned())
@@ -87,7 +87,7 @@ impl Life {
     }
 }
 
-impl Stay {
+impl StepSpanState {
     pub(super) fn of(agent: &Agent) -> Self {
         Self {
             number: agent.step,

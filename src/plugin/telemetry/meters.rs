@@ -8,8 +8,8 @@ use opentelemetry::metrics::{Counter, Gauge, Histogram, Meter};
 use super::span::{
     ERROR, MODEL, OPERATION, PROVIDER, STATE, TOKEN_TYPE, TOOL, TRANSITION, input_tokens,
 };
-use super::trace::Trace;
-use super::turn::{Turn, error_type, turn};
+use super::trace::RunTrace;
+use super::turn::{TurnSpanInput, error_type, turn};
 use crate::domain::event::{Event, Record};
 use crate::domain::money::Usd;
 
@@ -39,7 +39,7 @@ const SECOND_BOUNDARIES: [f64; 20] = [
 
 /// The instruments.
 #[derive(Debug)]
-pub(super) struct Meters {
+pub(super) struct MetricInstruments {
     tokens: Histogram<u64>,
     seconds: Histogram<f64>,
     cost: Counter<f64>,
@@ -49,7 +49,7 @@ pub(super) struct Meters {
     live: Gauge<u64>,
 }
 
-impl Meters {
+impl MetricInstruments {
     pub(super) fn new(meter: &Meter) -> Self {
         Self {
             tokens: meter
@@ -93,7 +93,7 @@ impl Meters {
     }
 
     /// Counts what a record tells.
-    pub(super) fn count(&self, record: &Record, trace: &Trace) {
+    pub(super) fn count(&self, record: &Record, trace: &RunTrace) {
         let state = state(&record.event);
         if let Some(turn) = turn(&record.event) {
             self.count_turn(turn, &state, trace.provider());
@@ -106,11 +106,11 @@ impl Meters {
     }
 
     /// Shows how many agents live.
-    pub(super) fn show(&self, trace: &Trace) {
+    pub(super) fn show(&self, trace: &RunTrace) {
         self.live.record(trace.living() as u64, &[]);
     }
 
-    fn count_turn(&self, turn: Turn<'_>, state: &[KeyValue], provider: &'static str) {
+    fn count_turn(&self, turn: TurnSpanInput<'_>, state: &[KeyValue], provider: &'static str) {
         let asked = [KeyValue::new(OPERATION, "chat"), KeyValue::new(PROVIDER, provider)];
         let error = turn.failed.map(|cause| KeyValue::new(ERROR, error_type(cause)));
         let of = |model: &str| KeyValue::new(MODEL, model.to_owned());

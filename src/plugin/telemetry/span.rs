@@ -13,8 +13,8 @@ use super::turn::error_type;
 use crate::domain::money::Usd;
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::time::Timestamp;
-use crate::domain::turn::Cause;
-use crate::domain::usage::{ModelUse, Usage};
+use crate::domain::turn::FailureCause;
+use crate::domain::usage::{ModelUse, UsageByModel};
 
 pub(super) const OPERATION: &str = "gen_ai.operation.name";
 pub(super) const PROVIDER: &str = "gen_ai.provider.name";
@@ -56,9 +56,9 @@ pub(super) fn number(value: u64) -> Value {
 }
 
 /// A span that is being put together.
-pub(super) struct Draft(SpanData);
+pub(super) struct SpanDraft(SpanData);
 
-impl Draft {
+impl SpanDraft {
     /// Of something that was so long.
     pub(super) fn new(name: String, id: SpanContext, from: Timestamp, to: Timestamp) -> Self {
         Self(SpanData {
@@ -111,14 +111,14 @@ impl Draft {
     }
 
     /// It failed so. The message is left out: it may hold what a model was told or said.
-    pub(super) fn failed(mut self, cause: Option<Cause>) -> Self {
+    pub(super) fn failed(mut self, cause: Option<FailureCause>) -> Self {
         let Some(cause) = cause else { return self };
         self.0.status = Status::error(cause.to_string());
         self.with(ERROR, error_type(cause))
     }
 
     /// It took this.
-    pub(super) fn took(self, usage: &Usage, cost: Usd) -> Self {
+    pub(super) fn took(self, usage: &UsageByModel, cost: Usd) -> Self {
         let draft = self.with(COST, cost.dollars());
         if usage.is_empty() {
             return draft;

@@ -5,27 +5,27 @@ mod judged;
 use opentelemetry::trace::{SpanId, SpanKind, Status};
 use opentelemetry_sdk::trace::SpanData;
 
-use super::trace::Trace;
+use super::trace::RunTrace;
 use crate::domain::apply::tests::scene::{Scene, agent_id, first, goto, result, tag};
 use crate::domain::event::{Event, Record, StepFinished, TurnRejected};
 use crate::domain::money::Usd;
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::time::Timestamp;
-use crate::domain::transition::{Tag, Transition};
-use crate::domain::turn::Cause;
-use crate::domain::usage::{ModelUse, Usage};
+use crate::domain::transition::{TagName, Transition};
+use crate::domain::turn::FailureCause;
+use crate::domain::usage::{ModelUse, UsageByModel};
 
 /// A scene whose records are told to a trace, and kept.
 struct Told {
     scene: Scene,
-    trace: Trace,
+    trace: RunTrace,
     records: Vec<Record>,
     spans: Vec<SpanData>,
 }
 
 impl Told {
     fn begin() -> Self {
-        let mut trace = Trace::default();
+        let mut trace = RunTrace::default();
         assert_eq!(trace.see(&first()), []);
         Self { scene: Scene::begin(), trace, records: vec![first()], spans: Vec::new() }
     }
@@ -68,7 +68,7 @@ fn millis(time: std::time::SystemTime) -> u128 {
 }
 
 /// What is used up by a step: its cost is a cent, as in every scene.
-pub(super) fn used() -> Usage {
+pub(super) fn used() -> UsageByModel {
     let cost_usd = Usd::from_dollars(0.01);
     let used = ModelUse {
         input_tokens: 3,
@@ -78,7 +78,7 @@ pub(super) fn used() -> Usage {
         cost_usd,
     };
     let chores = ModelUse { output_tokens: 900, cost_usd: Usd::ZERO, ..ModelUse::default() };
-    Usage::from_iter([("big".to_owned(), used), ("small".to_owned(), chores)])
+    UsageByModel::from_iter([("big".to_owned(), used), ("small".to_owned(), chores)])
 }
 
 fn attribute(span: &SpanData, key: &str) -> Option<String> {
@@ -96,7 +96,7 @@ fn assert_attributes(span: &SpanData, expected: &[(&str, &str)]) {
 }
 
 fn fork() -> Transition {
-    tag(Tag::Fork, "B.md", "W.md")
+    tag(TagName::Fork, "B.md", "W.md")
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_reply_that_is_refused_is_a_turn_without_its_text() {
         violation: "it says: secret".to_owned(),
         reminder: "no secret".to_owned(),
         cost_usd: Usd::ZERO,
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         duration_ms: 100,
         message: None,
@@ -252,7 +252,7 @@ fn an_agent_that_fails_ends_its_step_and_the_run_with_an_error() {
 fn an_end_before_any_turn_is_no_turn() {
     let mut told = Told::begin();
     let mut ends = told.scene.end_badly("main");
-    ends.cause = Cause::Workflow;
+    ends.cause = FailureCause::Workflow;
     told.happens(Event::AgentFailed(ends));
     let names = ["step A 1000..2000", "invoke_agent A 1000..2000", "invoke_workflow w 1000..2000"];
     assert_eq!(told.names(), names);
@@ -261,7 +261,7 @@ fn an_end_before_any_turn_is_no_turn() {
 #[test]
 fn agents_that_end_with_another_are_told_of_once_they_are_paid_for() {
     let mut told = Told::begin();
-    told.take("main", fork()).take("main", tag(Tag::Fork, "C.md", "V.md"));
+    told.take("main", fork()).take("main", tag(TagName::Fork, "C.md", "V.md"));
     let (turn, mut ends) = (told.scene.turn("main.1"), told.scene.end_badly("main"));
     ends.ends_run = true;
     told.happens(Event::AgentFailed(ends));
@@ -292,10 +292,10 @@ fn a_run_that_goes_on_elsewhere_sends_the_same_spans_and_none_twice() {
     whole.happens(Event::TurnFailed(failed));
     whole.take("main", goto("C.md")).take("main.1", result("")).take("main", result(""));
     for cut in 0..whole.records.len() {
-        let mut first = Trace::default();
+        let mut first = RunTrace::default();
         let mut sent: Vec<SpanData> =
             whole.records[..cut].iter().flat_map(|record| first.see(record)).collect();
-        let mut second = Trace::default();
+        let mut second = RunTrace::default();
         whole.records[..cut].iter().for_each(|record| second.recall(record));
         // What was seen before is told again by a run that nobody had begun with yet.
         let from = cut.saturating_sub(1);

@@ -9,40 +9,40 @@ use std::path::Path;
 
 use opentelemetry_sdk::trace::SpanData;
 
-use super::ids::Ids;
-use super::life::{Life, Stay};
-use super::span::{self, Draft, number};
-use super::turn::{Turn, turn};
+use super::ids::TraceIds;
+use super::life::{AgentSpanState, StepSpanState};
+use super::span::{self, SpanDraft, number};
+use super::turn::{TurnSpanInput, turn};
 use crate::domain::apply::{apply, begin};
-use crate::domain::event::{Event, Record, StepFinished, Stopped};
+use crate::domain::event::{Event, Record, StepFinished, StoppedChild};
 use crate::domain::fan_out::size;
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::run::{Ending, Run};
-use crate::domain::settings::Answerer;
+use crate::domain::run::{AgentEnding, Run};
+use crate::domain::settings::AnswererKind;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Transition;
-use crate::domain::turn::Cause;
-use crate::domain::usage::Usage;
+use crate::domain::turn::FailureCause;
+use crate::domain::usage::UsageByModel;
 
 /// A run, as its trace is made.
 #[derive(Debug, Default)]
-pub struct Trace(Option<Known>);
+pub struct RunTrace(Option<TracedRun>);
 
 /// What is known of a run that has begun.
 #[derive(Debug)]
-struct Known {
+struct TracedRun {
     run: Run,
-    ids: Ids,
+    ids: TraceIds,
     began: Timestamp,
     last: Timestamp,
-    usage: Usage,
-    agents: HashMap<AgentId, Life>,
+    usage: UsageByModel,
+    agents: HashMap<AgentId, AgentSpanState>,
     /// How many agents there have been.
     born: u64,
     told: bool,
 }
 
-impl Trace {
+impl RunTrace {
     /// Takes in what happened before: nothing is told of it.
     pub fn recall(&mut self, record: &Record) {
         let _ = self.see(record);
@@ -53,18 +53,18 @@ impl Trace {
         if let Some(known) = &mut self.0 {
             return known.see(record);
         }
-        self.0 = Known::begin(record);
+        self.0 = TracedRun::begin(record);
         Vec::new()
     }
 
     /// The spans that are left when nothing more happens.
     pub fn finish(&mut self) -> Vec<SpanData> {
-        self.0.as_mut().map(Known::finish).unwrap_or_default()
+        self.0.as_mut().map(TracedRun::finish).unwrap_or_default()
     }
 
     /// Who answers in this run, as the conventions name them.
     pub(super) fn provider(&self) -> &'static str {
-        self.0.as_ref().map_or("anthropic", Known::provider)
+        self.0.as_ref().map_or("anthropic", TracedRun::provider)
     }
 
     /// How many agents live.
@@ -74,15 +74,16 @@ impl Trace {
     }
 }
 
-impl Known {
+impl TracedRun {
     fn begin(record: &Record) -> Option<Self> {
         let (run, _) = begin(record).ok()?;
-        let agents = run.agents.values().map(|agent| (agent.id.clone(), Life::of(agent, None)));
+        let agents =
+            run.agents.values().map(|agent| (agent.id.clone(), AgentSpanState::of(agent, None)));
         Some(Self {
-            ids: Ids::of(&run.workflow_id, record.at),
+            ids: TraceIds::of(&run.workflow_id, record.at),
             began: record.at,
             last: record.at,
-            usage: Usage::default(),
+            usage: UsageByModel::default(),
             agents: agents.collect(),
             born: 1,
             told: false,
@@ -130,14 +131,14 @@ impl Known {
     fn turn_ended(
         &mut self,
         record: &Record,
-        turn: Turn<'_>,
+        turn: TurnSpanInput<'_>,
         session: Option<SessionId>,
     ) -> Option<SpanData> {
         self.usage += turn.usage;
         let provider = self.provider();
         let life = self.agents.get_mut(&turn.id.agent)?;
         let start = life.turn_over(turn, record);
-        let span = Draft::new("chat".to_owned(), self.ids.turn(record.seq), start, record.at)
+        let span = SpanDraft::new("chat".to_owned(), self.ids.turn(record.seq), start, record.at)
             .asked()
             .within(&self.ids.step(&turn.id.agent, turn.id.step))
             .with(span::OPERATION, "chat")
@@ -169,7 +170,7 @@ impl Known {
         let Some(agent) = self.run.agents.get(id) else {
             return self.bury_as(id, at, None, spans);
         };
-        life.step = Stay::of(agent);
+        life.step = StepSpanState::of(agent);
         if let Transition::Fork { .. } = step.transition {
             let born = u32::try_from(size(&step.born).max(1)).unwrap_or(u32::MAX);
             let first = agent.children.saturating_sub(born) + 1;
@@ -177,7 +178,7 @@ impl Known {
             for child in children.filter_map(|child| self.run.agents.get(&child)) {
                 let forked = (id.clone(), step.turn.step);
                 self.born += 1;
-                self.agents.insert(child.id.clone(), Life::of(child, Some(forked)));
+                self.agents.insert(child.id.clone(), AgentSpanState::of(child, Some(forked)));
             }
         }
     }
@@ -187,7 +188,7 @@ impl Known {
         &mut self,
         id: &AgentId,
         at: Timestamp,
-        cause: Option<Cause>,
+        cause: Option<FailureCause>,
         spans: &mut Vec<SpanData>,
     ) {
         if let Some(life) = self.agents.get(id) {
@@ -199,15 +200,15 @@ impl Known {
     /// All others ended with one. Their spans wait for what their last turns have cost.
     fn all_ended(&mut self, at: Timestamp) {
         for life in self.agents.values_mut() {
-            life.ended = Some((at, Cause::Interrupted));
+            life.ended = Some((at, FailureCause::Interrupted));
         }
     }
 
     /// Some ended because nobody needs them any more, in the same way.
-    fn stopped(&mut self, stopped: &[Stopped], at: Timestamp) {
-        for Stopped { agent, .. } in stopped {
+    fn stopped(&mut self, stopped: &[StoppedChild], at: Timestamp) {
+        for StoppedChild { agent, .. } in stopped {
             if let Some(life) = self.agents.get_mut(agent) {
-                life.ended = Some((at, Cause::Unneeded));
+                life.ended = Some((at, FailureCause::Unneeded));
             }
         }
     }
@@ -223,7 +224,7 @@ impl Known {
         &mut self,
         id: &AgentId,
         at: Timestamp,
-        cause: Option<Cause>,
+        cause: Option<FailureCause>,
         spans: &mut Vec<SpanData>,
     ) {
         if let Some(life) = self.agents.remove(id) {
@@ -234,13 +235,13 @@ impl Known {
     fn agent_span(
         &self,
         id: &AgentId,
-        life: &Life,
+        life: &AgentSpanState,
         at: Timestamp,
-        cause: Option<Cause>,
+        cause: Option<FailureCause>,
     ) -> SpanData {
         let name = life.name.stem().to_owned();
         let forked = life.forked.as_ref().map(|(parent, step)| self.ids.step(parent, *step));
-        Draft::new(format!("invoke_agent {name}"), self.ids.agent(id), life.began, at)
+        SpanDraft::new(format!("invoke_agent {name}"), self.ids.agent(id), life.began, at)
             .within(&self.ids.run())
             .caused_by(forked)
             .with(span::OPERATION, "invoke_agent")
@@ -260,19 +261,23 @@ impl Known {
             return None;
         }
         let failed = self.run.finished.iter().find_map(|agent| match agent.ending {
-            Ending::Error(_) => Some(agent.cause.unwrap_or(Cause::Crash)),
-            Ending::Result(_) => None,
+            AgentEnding::Error(_) => Some(agent.cause.unwrap_or(FailureCause::Crash)),
+            AgentEnding::Result(_) => None,
         });
         let folder = Path::new(&self.run.scope_dir).file_name().and_then(|name| name.to_str());
         let name = folder.unwrap_or("workflow").to_owned();
-        let span =
-            Draft::new(format!("invoke_workflow {name}"), self.ids.run(), self.began, self.last)
-                .with(span::OPERATION, "invoke_workflow")
-                .with(span::WORKFLOW, name)
-                .with(span::RUN, self.run.workflow_id.to_string())
-                .with("raymond.agents", number(self.born))
-                .took(&self.usage, self.run.total_cost_usd)
-                .failed(failed);
+        let span = SpanDraft::new(
+            format!("invoke_workflow {name}"),
+            self.ids.run(),
+            self.began,
+            self.last,
+        )
+        .with(span::OPERATION, "invoke_workflow")
+        .with(span::WORKFLOW, name)
+        .with(span::RUN, self.run.workflow_id.to_string())
+        .with("raymond.agents", number(self.born))
+        .took(&self.usage, self.run.total_cost_usd)
+        .failed(failed);
         Some(span.done())
     }
 
@@ -291,8 +296,8 @@ impl Known {
 
     fn provider(&self) -> &'static str {
         match self.run.settings.answerer {
-            Answerer::Claude => "anthropic",
-            Answerer::Scripted => "scripted",
+            AnswererKind::Claude => "anthropic",
+            AnswererKind::Scripted => "scripted",
         }
     }
 }

@@ -7,12 +7,12 @@ use crate::domain::id::StateName;
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::refusal::ToolRefusals;
-use crate::domain::turn::{Cause, TurnId};
-use crate::domain::usage::Usage;
+use crate::domain::turn::{FailureCause, TurnId};
+use crate::domain::usage::UsageByModel;
 
 /// A turn that is over.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Turn<'record> {
+pub(super) struct TurnSpanInput<'record> {
     /// Which it was.
     pub(super) id: &'record TurnId,
     /// How long the model took, in milliseconds; a turn that failed does not say.
@@ -20,22 +20,26 @@ pub(super) struct Turn<'record> {
     /// What it cost.
     pub(super) cost: Usd,
     /// What it took of each model.
-    pub(super) usage: &'record Usage,
+    pub(super) usage: &'record UsageByModel,
     /// The tools that were refused in it.
     pub(super) refused_tools: &'record ToolRefusals,
     /// The evaluator's prompt, if it was asked.
     pub(super) evaluator: Option<&'record StateName>,
     /// Why it came to nothing, if it did.
-    pub(super) failed: Option<Cause>,
+    pub(super) failed: Option<FailureCause>,
 }
 
 /// The turn that an event tells the end of. A failure before any turn could begin is not one.
-pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
+pub(super) fn turn(event: &Event) -> Option<TurnSpanInput<'_>> {
     let (id, cost, usage) = match event {
         Event::StepFinished(StepFinished { unasked: true, .. })
         | Event::AgentFailed(AgentFailed {
             cause:
-                Cause::Restarts | Cause::Workflow | Cause::Ending | Cause::Join | Cause::Uncertain,
+                FailureCause::Restarts
+                | FailureCause::Workflow
+                | FailureCause::Ending
+                | FailureCause::Join
+                | FailureCause::Uncertain,
             ..
         })
         | Event::WorkflowDefined(_)
@@ -76,16 +80,18 @@ pub(super) fn turn(event: &Event) -> Option<Turn<'_>> {
             (None, walked.paid.as_ref().map(|paid| paid.duration_ms), None)
         }
         Event::AgentResponded(answered) => (None, Some(answered.duration_ms), None),
-        Event::TurnRejected(rejected) => (None, Some(rejected.duration_ms), Some(Cause::Protocol)),
+        Event::TurnRejected(rejected) => {
+            (None, Some(rejected.duration_ms), Some(FailureCause::Protocol))
+        }
         Event::TurnFailed(TurnFailed { cause, .. })
         | Event::AgentFailed(AgentFailed { cause, .. }) => (None, None, Some(*cause)),
-        _ => (None, None, Some(Cause::Interrupted)),
+        _ => (None, None, Some(FailureCause::Interrupted)),
     };
     let refused_tools = cost_of(event)?.refused_tools;
-    Some(Turn { id, duration_ms, cost, usage, refused_tools, evaluator, failed })
+    Some(TurnSpanInput { id, duration_ms, cost, usage, refused_tools, evaluator, failed })
 }
 
-impl Turn<'_> {
+impl TurnSpanInput<'_> {
     /// The model that took the largest part of it. Claude Code asks small models for chores, so a
     /// turn often knows more than one.
     pub(super) fn model(&self) -> Option<&str> {
@@ -95,7 +101,7 @@ impl Turn<'_> {
 }
 
 /// The name of a kind of failure, as it stands in the journal.
-pub(super) fn error_type(cause: Cause) -> String {
+pub(super) fn error_type(cause: FailureCause) -> String {
     match serde_json::to_value(cause) {
         Ok(Value::String(name)) => name,
         _ => "_OTHER".to_owned(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Homes;
+use super::WorkingDirs;
 use crate::domain::id::AgentId;
 use crate::plain_file;
 
@@ -24,7 +24,7 @@ const IGNORED: &[u8] = b"*\n";
 
 /// A worktree as it is noted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark {
+pub struct WorktreeRecord {
     /// Whose it is.
     pub agent: AgentId,
     /// Its branch, of which there was none before.
@@ -35,13 +35,13 @@ pub struct Mark {
     pub prefix: String,
     /// How far it has come.
     #[serde(flatten)]
-    pub stage: Stage,
+    pub stage: WorktreeStage,
 }
 
 /// How far a worktree has come.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
-pub enum Stage {
+pub enum WorktreeStage {
     /// It is being made. What there is of it is raymond's, and nobody has worked in it.
     Begun,
     /// It is there.
@@ -56,7 +56,7 @@ pub enum Stage {
     },
 }
 
-impl Homes {
+impl WorkingDirs {
     /// The file of a mark.
     #[must_use]
     pub fn mark_file(&self, agent: &AgentId) -> PathBuf {
@@ -67,7 +67,7 @@ impl Homes {
     ///
     /// # Errors
     /// That the mark cannot be read.
-    pub fn mark(&self, agent: &AgentId) -> Result<Option<Mark>, String> {
+    pub fn mark(&self, agent: &AgentId) -> Result<Option<WorktreeRecord>, String> {
         let path = self.mark_file(agent);
         let unreadable = |why: String| {
             format!("cannot read {}, which tells of a worktree: {why}", path.display())
@@ -85,7 +85,7 @@ impl Homes {
     ///
     /// # Errors
     /// That the marks cannot be read.
-    pub fn marks(&self) -> Result<Vec<Mark>, String> {
+    pub fn marks(&self) -> Result<Vec<WorktreeRecord>, String> {
         let unreadable = |why: &dyn std::fmt::Display| {
             format!("cannot read {}, where the worktrees are: {why}", self.trees().display())
         };
@@ -100,12 +100,12 @@ impl Homes {
             if path.as_os_str().as_encoded_bytes().ends_with(ENDING.as_bytes()) {
                 let bytes =
                     plain_file::read(&path, MAX_LENGTH).map_err(|error| unreadable(&error))?;
-                let mark: Mark = serde_json::from_slice(&bytes)
+                let mark: WorktreeRecord = serde_json::from_slice(&bytes)
                     .map_err(|error| unreadable(&format!("{}: {error}", path.display())))?;
                 marks.push(mark);
             }
         }
-        marks.sort_by(|a: &Mark, b| order(&a.agent).cmp(order(&b.agent)));
+        marks.sort_by(|a: &WorktreeRecord, b| order(&a.agent).cmp(order(&b.agent)));
         Ok(marks)
     }
 
@@ -121,7 +121,7 @@ impl Homes {
     ///
     /// # Errors
     /// That it cannot be written.
-    pub fn note(&self, mark: &Mark) -> Result<(), String> {
+    pub fn note(&self, mark: &WorktreeRecord) -> Result<(), String> {
         let path = self.mark_file(&mark.agent);
         let bytes = serde_json::to_vec_pretty(mark).map_err(|error| error.to_string())?;
         let written = self.prepare().and_then(|()| replace(&path, &bytes));
@@ -185,9 +185,9 @@ mod tests {
     #[test]
     fn what_is_noted_is_read_back_in_the_order_of_the_agents() {
         let place = tempfile::tempdir().expect("a directory");
-        let homes = Homes::new("/x", place.path().join("ray/worktrees/r"));
+        let homes = WorkingDirs::new("/x", place.path().join("ray/worktrees/r"));
         assert_eq!(homes.marks(), Ok(Vec::new()));
-        let mark = |agent: &str, stage| Mark {
+        let mark = |agent: &str, stage| WorktreeRecord {
             agent: AgentId::parse(agent).expect("an id"),
             branch: format!("raymond/r/{agent}"),
             base: "1".repeat(40),
@@ -195,9 +195,9 @@ mod tests {
             stage,
         };
         let marks = [
-            mark("main", Stage::Ready),
-            mark("main.2", Stage::Begun),
-            mark("main.10", Stage::Going { kept: "2".repeat(40), found_by: None }),
+            mark("main", WorktreeStage::Ready),
+            mark("main.2", WorktreeStage::Begun),
+            mark("main.10", WorktreeStage::Going { kept: "2".repeat(40), found_by: None }),
         ];
         for mark in marks.iter().rev() {
             homes.note(mark).expect("noted");

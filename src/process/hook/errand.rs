@@ -10,8 +10,8 @@ use tokio::process::{Child, ChildStderr, ChildStdin, Command};
 use tokio::time::timeout;
 
 use crate::process::group;
-use crate::process::orphan::{Purpose, start_noted};
-use crate::process::verdict::Exit;
+use crate::process::orphan::{ProcessPurpose, start_noted};
+use crate::process::verdict::ProcessExit;
 
 /// How much of what a command complains of is kept.
 const COMPLAINT: usize = 400;
@@ -21,7 +21,7 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The command.
 #[derive(Debug, Clone)]
-pub struct Program {
+pub struct HookCommand {
     /// What is run.
     pub path: PathBuf,
     /// Its arguments.
@@ -29,19 +29,19 @@ pub struct Program {
     /// Its environment, but for what a call adds.
     pub environment: Vec<(OsString, OsString)>,
     /// How long it may take.
-    pub patience: Patience,
+    pub patience: HookTimeouts,
 }
 
 /// How long a command may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct HookTimeouts {
     /// Until it is asked to end.
     pub longest: Duration,
     /// And then until it is ended.
     pub grace: Duration,
 }
 
-impl Default for Patience {
+impl Default for HookTimeouts {
     fn default() -> Self {
         Self { longest: Duration::from_secs(10), grace: Duration::from_secs(1) }
     }
@@ -49,7 +49,7 @@ impl Default for Patience {
 
 /// What the command is run for, once.
 #[derive(Debug)]
-pub struct Call {
+pub struct HookCall {
     /// Its name, for people.
     pub name: &'static str,
     /// What it reads.
@@ -60,7 +60,7 @@ pub struct Call {
 
 /// What went wrong with a command, as what is said of it.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum HookFailure {
     /// There is no thread for it.
     #[error("is never run: {0}")]
     NoThread(std::io::Error),
@@ -71,7 +71,7 @@ pub enum Failure {
     #[error("{exit}{complaint}")]
     Failed {
         /// How it ended.
-        exit: Exit,
+        exit: ProcessExit,
         /// The end of what it said on its stderr.
         complaint: String,
     },
@@ -90,15 +90,15 @@ pub enum Failure {
 
 /// A command that runs.
 #[derive(Debug)]
-pub(super) struct Errand {
+pub(super) struct HookProcess {
     child: Child,
-    patience: Patience,
+    patience: HookTimeouts,
     input: String,
 }
 
-impl Program {
+impl HookCommand {
     /// Starts it.
-    pub(super) fn start(&self, call: Call) -> Result<Errand, Failure> {
+    pub(super) fn start(&self, call: HookCall) -> Result<HookProcess, HookFailure> {
         let mut command = Command::new(&self.path);
         command
             .args(&self.arguments)
@@ -109,20 +109,20 @@ impl Program {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .process_group(0);
-        let child = start_noted(Purpose::Beside, || command.spawn(), Child::id);
-        let child = child.map_err(Failure::NotStarted)?;
-        Ok(Errand { child, patience: self.patience, input: call.input })
+        let child = start_noted(ProcessPurpose::Beside, || command.spawn(), Child::id);
+        let child = child.map_err(HookFailure::NotStarted)?;
+        Ok(HookProcess { child, patience: self.patience, input: call.input })
     }
 }
 
-impl Errand {
+impl HookProcess {
     /// The id of its process group.
     pub(super) fn group(&self) -> Option<u32> {
         self.child.id()
     }
 
     /// Waits for its end, sees to it if need be, and leaves nothing of its group running.
-    pub(super) async fn end(mut self) -> Result<(), Failure> {
+    pub(super) async fn end(mut self) -> Result<(), HookFailure> {
         let group = self.child.id();
         let telling = tokio::spawn(tell(self.child.stdin.take(), self.input));
         let mut hearing = tokio::spawn(hear(self.child.stderr.take()));
@@ -136,17 +136,21 @@ impl Errand {
         hearing.abort();
         let complaint = complaint.ok().and_then(Result::ok).unwrap_or_default();
         match exit {
-            Some(Exit::Code(0)) => Ok(()),
-            Some(exit) => Err(Failure::Failed { exit, complaint }),
-            None => Err(Failure::TooLong { longest: self.patience.longest, complaint }),
+            Some(ProcessExit::Code(0)) => Ok(()),
+            Some(exit) => Err(HookFailure::Failed { exit, complaint }),
+            None => Err(HookFailure::TooLong { longest: self.patience.longest, complaint }),
         }
     }
 }
 
 /// How a command ended by itself; none, if it had to be ended.
-async fn wait(child: &mut Child, group: Option<u32>, patience: Patience) -> Option<Exit> {
+async fn wait(
+    child: &mut Child,
+    group: Option<u32>,
+    patience: HookTimeouts,
+) -> Option<ProcessExit> {
     if let Ok(ended) = timeout(patience.longest, child.wait()).await {
-        return Some(ended.map_or(Exit::Unseen, Exit::from));
+        return Some(ended.map_or(ProcessExit::Unseen, ProcessExit::from));
     }
     if let Some(group) = group {
         group::terminate(group);
@@ -183,8 +187,8 @@ async fn hear(stderr: Option<ChildStderr>) -> String {
 mod tests {
     use super::*;
 
-    fn shell(script: &str, patience: Patience) -> Program {
-        Program {
+    fn shell(script: &str, patience: HookTimeouts) -> HookCommand {
+        HookCommand {
             path: "/bin/sh".into(),
             arguments: vec!["-c".to_owned(), script.to_owned()],
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
@@ -192,9 +196,9 @@ mod tests {
         }
     }
 
-    async fn run(program: &Program, input: &str) -> Result<(), String> {
+    async fn run(program: &HookCommand, input: &str) -> Result<(), String> {
         let environment = vec![("RAYMOND_EVENT", "ended".to_owned())];
-        let call = Call { name: "ended", input: input.to_owned(), environment };
+        let call = HookCall { name: "ended", input: input.to_owned(), environment };
         let errand = program.start(call).map_err(|failure| failure.to_string())?;
         errand.end().await.map_err(|failure| failure.to_string())
     }
@@ -204,17 +208,17 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let out = place.path().join("out");
         let script = format!("read line; echo \"$RAYMOND_EVENT $line\" > {}", out.display());
-        run(&shell(&script, Patience::default()), "{}\n").await.expect("it ends well");
+        run(&shell(&script, HookTimeouts::default()), "{}\n").await.expect("it ends well");
         assert_eq!(std::fs::read_to_string(out).expect("written"), "ended {}\n");
     }
 
     #[tokio::test]
     async fn how_it_fails_is_said_with_its_own_last_words() {
-        let program = shell("echo no network >&2; exit 3", Patience::default());
+        let program = shell("echo no network >&2; exit 3", HookTimeouts::default());
         let failure = run(&program, "never read").await.expect_err("it fails");
         assert_eq!(failure, "exited with code 3: no network");
 
-        let missing = Program { path: "/nowhere/hook".into(), ..program };
+        let missing = HookCommand { path: "/nowhere/hook".into(), ..program };
         let failure = run(&missing, "").await.expect_err("it is not there");
         assert!(failure.starts_with("could not be started: No such file"), "{failure}");
     }
@@ -225,7 +229,7 @@ mod tests {
         let pid = place.path().join("pid");
         let script = format!("trap '' TERM; sleep 600 & echo $! > {}; wait; wait", pid.display());
         let brief = Duration::from_millis(300);
-        let program = shell(&script, Patience { longest: brief, grace: brief });
+        let program = shell(&script, HookTimeouts { longest: brief, grace: brief });
         let failure = run(&program, "").await.expect_err("it is ended");
         assert_eq!(failure, "had not ended after 300ms and was ended");
         assert_is_gone(&pid).await;
@@ -236,7 +240,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let pid = place.path().join("pid");
         let script = format!("sleep 600 & echo $! > {}", pid.display());
-        run(&shell(&script, Patience::default()), "").await.expect("it ends well");
+        run(&shell(&script, HookTimeouts::default()), "").await.expect("it ends well");
         assert_is_gone(&pid).await;
     }
 

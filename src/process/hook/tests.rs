@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use super::*;
 
-fn call(name: &'static str) -> Call {
-    Call { name, input: format!("{name}\n"), environment: Vec::new() }
+fn call(name: &'static str) -> HookCall {
+    HookCall { name, input: format!("{name}\n"), environment: Vec::new() }
 }
 
 /// A hook that runs a script, and what is told of its failures.
-fn hook(script: &str, patience: Patience) -> (Hook, mpsc::Receiver<String>) {
-    let program = Program {
+fn hook(script: &str, patience: HookTimeouts) -> (Hook, mpsc::Receiver<String>) {
+    let program = HookCommand {
         path: "/bin/sh".into(),
         arguments: vec!["-c".to_owned(), script.to_owned()],
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         patience,
     };
     let (tell, told) = mpsc::channel();
-    let tell: Tell = Box::new(move |call, failure| {
+    let tell: HookFailureHandler = Box::new(move |call, failure| {
         let _ = tell.send(format!("{} {failure}", call.unwrap_or("-")));
     });
     (Hook::new(program, tell), told)
@@ -48,7 +48,7 @@ fn patiently(mut holds: impl FnMut() -> bool) {
 #[tokio::test]
 async fn calls_are_answered_one_after_the_other_and_all_before_the_end() {
     let (_place, out, _) = place();
-    let (hook, told) = hook(&format!("cat >> {}", out.display()), Patience::default());
+    let (hook, told) = hook(&format!("cat >> {}", out.display()), HookTimeouts::default());
     for name in ["one", "two", "three"] {
         hook.call(call(name));
     }
@@ -59,7 +59,7 @@ async fn calls_are_answered_one_after_the_other_and_all_before_the_end() {
 
 #[tokio::test]
 async fn a_failure_is_told_with_the_call_it_befell_and_the_next_is_answered() {
-    let (hook, told) = hook("read call; test $call = two", Patience::default());
+    let (hook, told) = hook("read call; test $call = two", HookTimeouts::default());
     for name in ["one", "two"] {
         hook.call(call(name));
     }
@@ -75,7 +75,7 @@ async fn of_too_many_the_oldest_are_left_out() {
         out.display(),
         go.display()
     );
-    let (hook, told) = hook(&script, Patience::default());
+    let (hook, told) = hook(&script, HookTimeouts::default());
     hook.call(call("first"));
     patiently(|| !said(&out).is_empty());
     for _ in 0..WAITING {
@@ -100,7 +100,7 @@ async fn at_the_end_the_last_call_is_answered_however_slow_those_before_it_are()
     let script =
         format!("read call; echo $call >> {}; test $call = last || sleep 600", out.display());
     let brief = Duration::from_millis(500);
-    let (hook, told) = hook(&script, Patience { longest: brief, grace: brief });
+    let (hook, told) = hook(&script, HookTimeouts { longest: brief, grace: brief });
     hook.call(call("first"));
     patiently(|| !said(&out).is_empty());
     for _ in 0..9 {
@@ -117,7 +117,7 @@ async fn at_the_end_the_last_call_is_answered_however_slow_those_before_it_are()
 async fn one_that_is_abandoned_is_ended_at_once() {
     let (_place, out, _) = place();
     let (hook, _told) =
-        hook(&format!("echo $$ >> {}; sleep 600", out.display()), Patience::default());
+        hook(&format!("echo $$ >> {}; sleep 600", out.display()), HookTimeouts::default());
     hook.call(call("one"));
     hook.call(call("two"));
     patiently(|| said(&out).ends_with('\n'));

@@ -1,13 +1,13 @@
 //! Which process is taken, kept and retired, with processes that have ended already.
 
 use super::*;
-use crate::process::owned::Process;
+use crate::process::owned::WorkerProcess;
 use crate::process::transcript::ProcessFiles;
 
 /// A process that has ended already, in the place of one that waits.
-fn worker(pool: &Pool, name: &str) -> Worker {
+fn worker(pool: &WorkerPool, name: &str) -> Worker {
     let files = ProcessFiles::named(std::path::Path::new("nowhere"), name);
-    let worker = Worker::new(Process::Gone, files, 0);
+    let worker = Worker::new(WorkerProcess::Gone, files, 0);
     Worker { slot: pool.free_slot(), ..worker.expect("no stream is no error") }
 }
 
@@ -25,7 +25,7 @@ fn name(worker: Option<Worker>) -> Option<String> {
 
 #[test]
 fn a_process_is_taken_only_where_it_stands() {
-    let pool = Pool::new(4);
+    let pool = WorkerPool::new(4);
     pool.keep(worker(&pool, "a"), &agent(1), &session("s", "m1")).expect("kept");
     assert!(pool.take(&session("s", "m0")).is_none(), "another message was the last");
     assert!(pool.take(&session("t", "m1")).is_none(), "another session");
@@ -36,7 +36,7 @@ fn a_process_is_taken_only_where_it_stands() {
 
 #[test]
 fn the_longest_waiting_goes_first_but_after_those_started_ahead() {
-    let pool = Pool::new(4);
+    let pool = WorkerPool::new(4);
     for (number, name) in (1..).zip(["a", "b"]) {
         pool.keep(worker(&pool, name), &agent(number), &session(name, "m")).expect("kept");
     }
@@ -51,7 +51,7 @@ fn the_longest_waiting_goes_first_but_after_those_started_ahead() {
 
 #[test]
 fn what_an_agent_wants_no_more_is_given_back() {
-    let pool = Pool::new(4);
+    let pool = WorkerPool::new(4);
     for (number, name) in [(1, "a"), (1, "b"), (2, "c")] {
         pool.keep(worker(&pool, name), &agent(number), &session(name, "m")).expect("kept");
     }
@@ -63,7 +63,7 @@ fn what_an_agent_wants_no_more_is_given_back() {
 
 #[tokio::test]
 async fn who_needs_a_slot_has_a_process_retired_and_none_is_kept_meanwhile() {
-    let pool = Pool::new(2);
+    let pool = WorkerPool::new(2);
     let first = worker(&pool, "first");
     pool.keep(worker(&pool, "idle"), &agent(1), &session("s", "m")).expect("kept");
     let (retire, retired) = tokio::sync::oneshot::channel();

@@ -10,7 +10,7 @@
 
 use serde::Deserialize;
 
-use super::line::{Field, Line, get, text};
+use super::line::{RawField, StreamLine, get, text};
 use crate::domain::turn_options::BackgroundWork;
 
 /// The kind of a task that an agent is.
@@ -70,17 +70,17 @@ pub enum TurnRemainder {
 #[derive(Deserialize)]
 struct ReportedTask<'line> {
     #[serde(borrow, default)]
-    task_id: Field<'line>,
+    task_id: RawField<'line>,
     #[serde(borrow, default)]
-    task_type: Field<'line>,
+    task_type: RawField<'line>,
     #[serde(borrow, default)]
-    description: Field<'line>,
+    description: RawField<'line>,
     #[serde(borrow, default)]
-    ambient: Field<'line>,
+    ambient: RawField<'line>,
 }
 
 impl BackgroundTask {
-    fn read(id: Field<'_>, kind: Field<'_>, description: Field<'_>) -> Option<Self> {
+    fn read(id: RawField<'_>, kind: RawField<'_>, description: RawField<'_>) -> Option<Self> {
         Some(Self {
             id: text(id)?,
             is_agent: text(kind).as_deref() == Some(AGENT),
@@ -165,7 +165,7 @@ impl BackgroundTasks {
     }
 
     /// Takes a system event.
-    pub(super) fn system(&mut self, subtype: &str, event: &Line<'_>) {
+    pub(super) fn system(&mut self, subtype: &str, event: &StreamLine<'_>) {
         match subtype {
             "init" => self.due.turn_runs = true,
             "background_tasks_changed" => self.changed(event),
@@ -179,13 +179,13 @@ impl BackgroundTasks {
     }
 
     /// Takes the result of a turn.
-    pub(super) fn result(&mut self, event: &Line<'_>) {
+    pub(super) fn result(&mut self, event: &StreamLine<'_>) {
         self.due.turn_runs = false;
         self.due.notice_is_due = false;
         self.due.queued = get(event.queued_turn_count).unwrap_or(0);
     }
 
-    fn changed(&mut self, event: &Line<'_>) {
+    fn changed(&mut self, event: &StreamLine<'_>) {
         let Some(reported) = get::<Vec<ReportedTask<'_>>>(event.tasks) else { return };
         let is_waited_for = |task: &ReportedTask<'_>| !get(task.ambient).unwrap_or(false);
         let running: Vec<_> = reported
@@ -201,7 +201,7 @@ impl BackgroundTasks {
 
     /// Older versions do not say whether a task is in the background; then its end is awaited in
     /// any case, and that of a foreground task comes before the result.
-    fn started(&mut self, event: &Line<'_>) {
+    fn started(&mut self, event: &StreamLine<'_>) {
         let in_background: bool = get(event.is_backgrounded).unwrap_or(true);
         if self.reports_all || !in_background {
             return;
@@ -210,7 +210,7 @@ impl BackgroundTasks {
         self.running.extend(task);
     }
 
-    fn ended(&mut self, event: &Line<'_>) {
+    fn ended(&mut self, event: &StreamLine<'_>) {
         let Some(id) = text(event.task_id) else { return };
         self.running.retain(|task| task.id != id);
         self.due.notice_is_due = true;

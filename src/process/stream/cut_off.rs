@@ -1,7 +1,7 @@
 //! Turns that are cut off: what of their answer counts, and what is known of their cost. Pure.
 
 use super::background::TurnRemainder;
-use super::{AnswerState, Stream};
+use super::{AnswerState, StreamParser};
 
 /// The moment at which a turn was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct CostCompleteness {
     pub(super) has_lost_answer: bool,
 }
 
-impl Stream {
+impl StreamParser {
     /// Marks the turn as cut off. If it waits for background work, which is ended now, it has no
     /// answer, nor may one still come.
     pub fn cut_off(&mut self) {

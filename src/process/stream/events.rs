@@ -1,9 +1,9 @@
 //! The events of a stream, and what each changes in the picture of the turn. Pure.
 
-use super::line::{Line, Message, Origin, RateLimit, get, text};
+use super::line::{RateLimit, StreamLine, StreamMessage, StreamTurnOrigin, get, text};
 use super::{
-    AUTHENTICATION_FAILED, AnswerState, Rejected, SYNTHETIC, Stream, TurnResult, is_throttle,
-    partial, spent, whole,
+    AUTHENTICATION_FAILED, AnswerState, RateLimitRejection, SYNTHETIC, StreamParser, TurnResult,
+    is_throttle, partial, spent, whole,
 };
 use crate::domain::id::MessageId;
 use crate::process::message::{BASE_USAGE, FINAL_USAGE};
@@ -11,8 +11,8 @@ use crate::process::message::{BASE_USAGE, FINAL_USAGE};
 /// The reason for the end of a turn whose response was cut off.
 const CUT_OFF: &str = "aborted_streaming";
 
-impl Stream {
-    pub(super) fn event(&mut self, event: &Line<'_>) {
+impl StreamParser {
+    pub(super) fn event(&mut self, event: &StreamLine<'_>) {
         if event.kind == partial::KIND {
             return self.partial_message();
         }
@@ -29,7 +29,7 @@ impl Stream {
         }
     }
 
-    fn system(&mut self, event: &Line<'_>) {
+    fn system(&mut self, event: &StreamLine<'_>) {
         let subtype = text(event.subtype).unwrap_or_default();
         match subtype.as_str() {
             "init" => self.version = text(event.claude_code_version),
@@ -40,11 +40,11 @@ impl Stream {
         self.background.system(&subtype, event);
     }
 
-    fn assistant(&mut self, event: &Line<'_>) {
+    fn assistant(&mut self, event: &StreamLine<'_>) {
         let error = text(event.error);
         self.not_logged_in |= error.as_deref() == Some(AUTHENTICATION_FAILED);
         self.reported_error = error.or(self.reported_error.take());
-        let Some(message) = get::<Message<'_>>(event.message) else { return };
+        let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
         if text(message.model).as_deref() == Some(SYNTHETIC) {
             return;
         }
@@ -68,8 +68,8 @@ impl Stream {
     }
 }
 
-impl Stream {
-    fn api_retry(&mut self, event: &Line<'_>) {
+impl StreamParser {
+    fn api_retry(&mut self, event: &StreamLine<'_>) {
         let attempt: u32 = get(event.attempt).unwrap_or(1);
         self.activity = Some(format!("waiting for the API (attempt {attempt})"));
         self.retry_delay_ms = whole(get(event.retry_delay_ms).unwrap_or(0.0));
@@ -88,7 +88,7 @@ impl Stream {
     }
 
     /// Takes of an event nothing but what it says of the cost.
-    pub(super) fn costs_of(&mut self, event: &Line<'_>) {
+    pub(super) fn costs_of(&mut self, event: &StreamLine<'_>) {
         self.events += 1;
         match &*event.kind {
             "result" => {
@@ -102,7 +102,7 @@ impl Stream {
     }
 
     /// The total before the first turn is not its cost; any later one is.
-    fn control_response(&mut self, event: &Line<'_>) {
+    fn control_response(&mut self, event: &StreamLine<'_>) {
         match spent::of_usage_response(event) {
             Some((request, total)) if request == BASE_USAGE => self.meter.set_base(total),
             Some((request, total)) if request == FINAL_USAGE => {
@@ -115,14 +115,14 @@ impl Stream {
 
     /// A turn may have several results: when background work ends, the model is told, and answers
     /// again. The last one counts; if it says nothing, what was said before stands.
-    fn result(&mut self, event: &Line<'_>) {
+    fn result(&mut self, event: &StreamLine<'_>) {
         self.refused.result(event);
         self.results += 1;
         self.meter.read_total(spent::of_result(event));
         self.background.result(event);
         self.cost.lacks_a_response |= text(event.terminal_reason).as_deref() == Some(CUT_OFF)
             && event.model_usage_since_last_result.is_none();
-        let origin = get::<Origin<'_>>(event.origin).map(|origin| origin.kind);
+        let origin = get::<StreamTurnOrigin<'_>>(event.origin).map(|origin| origin.kind);
         let messages: Option<Vec<String>> = get(event.user_message_uuids);
         if self.answer == AnswerState::Final
             || !self.expected.is_answered_by(origin.as_deref(), messages.as_deref())
@@ -143,12 +143,12 @@ impl Stream {
         }
     }
 
-    fn user(&mut self, event: &Line<'_>) {
+    fn user(&mut self, event: &StreamLine<'_>) {
         let waits = self.expected.is_waiting();
         if !waits && self.open_tools.is_empty() {
             return;
         }
-        let Some(message) = get::<Message<'_>>(event.message) else { return };
+        let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
         if waits
             && get(event.is_replay).unwrap_or(false)
             && let Some(id) = text(event.uuid)
@@ -165,12 +165,12 @@ impl Stream {
 
     /// A refusal that names no limit of the account is one of the API's, for a moment; and an account
     /// that goes on with extra usage is not refused.
-    fn rate_limit(&mut self, event: &Line<'_>) {
+    fn rate_limit(&mut self, event: &StreamLine<'_>) {
         let Some(info) = get::<RateLimit<'_>>(event.rate_limit_info) else { return };
         let rejected = text(info.status).as_deref() == Some("rejected");
         let limited = info.resets_at.is_some() || info.kind.is_some();
         let goes_on = get(info.on_extra_usage).unwrap_or(false);
-        self.limit =
-            (rejected && limited && !goes_on).then(|| Rejected { resets_at: get(info.resets_at) });
+        self.limit = (rejected && limited && !goes_on)
+            .then(|| RateLimitRejection { resets_at: get(info.resets_at) });
     }
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::background::{BackgroundTasks, TurnRemainder};
-use super::line::{Content, Field, Line, Message, PartialEvent, get, text};
+use super::line::{ContentBlock, PartialEvent, RawField, StreamLine, StreamMessage, get, text};
 use super::refusals::reads_like_a_refusal;
 use super::{LONGEST_LINE, SYNTHETIC, partial};
 use crate::domain::turn_options::BackgroundWork;
@@ -37,7 +37,7 @@ const TELLING: [&str; 9] = [
 
 /// One thing of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum ConversationItem {
     /// The model wrote this.
     Text(String),
     /// It called this tool, with this.
@@ -50,7 +50,7 @@ pub enum Said {
 
 /// What has been seen of a turn.
 #[derive(Debug, Default)]
-pub struct Glimpse {
+pub struct TurnActivity {
     partial: Vec<u8>,
     keep: usize,
     /// What each message of the model has taken.
@@ -65,14 +65,14 @@ pub struct Glimpse {
     /// The tokens it has read and written so far; what comes from the cache again is not counted again.
     pub tokens: u64,
     /// The last things it said.
-    pub said: VecDeque<Said>,
+    pub said: VecDeque<ConversationItem>,
     /// Whether it has come to its end.
     pub ended: bool,
 }
 
 /// What a message has taken.
 #[derive(Deserialize)]
-struct Usage {
+struct MessageUsage {
     #[serde(default, rename = "input_tokens")]
     read: u64,
     #[serde(default, rename = "cache_creation_input_tokens")]
@@ -81,7 +81,7 @@ struct Usage {
     written: u64,
 }
 
-impl Glimpse {
+impl TurnActivity {
     /// Of a turn of which nothing has been seen, keeping so many of the last things said.
     #[must_use]
     pub fn keeping(keep: usize) -> Self {
@@ -118,7 +118,7 @@ impl Glimpse {
             return;
         }
         let text = String::from_utf8_lossy(line);
-        let Ok(event) = serde_json::from_str::<Line<'_>>(&text) else { return };
+        let Ok(event) = serde_json::from_str::<StreamLine<'_>>(&text) else { return };
         match &*event.kind {
             "assistant" => self.assistant(&event),
             "user" => self.user(&event),
@@ -132,7 +132,7 @@ impl Glimpse {
     }
 
     /// Shows a message while it is written; the whole of it follows later in a line of its own.
-    fn partial(&mut self, event: &Line<'_>) {
+    fn partial(&mut self, event: &StreamLine<'_>) {
         let Some(part) = get::<PartialEvent<'_>>(event.event) else { return };
         match &*part.kind {
             "content_block_start" => {
@@ -160,7 +160,7 @@ impl Glimpse {
     fn write(&mut self, piece: Option<String>) {
         let Some(piece) = piece.filter(|_| self.keep > 0) else { return };
         if self.is_writing
-            && let Some(Said::Text(text)) = self.said.back_mut()
+            && let Some(ConversationItem::Text(text)) = self.said.back_mut()
         {
             text.push_str(&piece);
             if text.len() > LONGEST {
@@ -169,12 +169,12 @@ impl Glimpse {
             }
             return;
         }
-        self.say(Said::Text, Some(piece), LONGEST);
+        self.say(ConversationItem::Text, Some(piece), LONGEST);
         self.is_writing = true;
     }
 
-    fn assistant(&mut self, event: &Line<'_>) {
-        let Some(message) = get::<Message<'_>>(event.message) else { return };
+    fn assistant(&mut self, event: &StreamLine<'_>) {
+        let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
         if text(message.model).as_deref() == Some(SYNTHETIC) {
             return;
         }
@@ -187,7 +187,7 @@ impl Glimpse {
                 "tool_use" => self.tool(content),
                 "text" => {
                     self.doing = Some("writing".to_owned());
-                    self.say(Said::Text, text(content.text), LONGEST);
+                    self.say(ConversationItem::Text, text(content.text), LONGEST);
                 }
                 "thinking" => self.doing = Some("thinking".to_owned()),
                 _ => {}
@@ -196,25 +196,25 @@ impl Glimpse {
     }
 
     /// A message comes in several lines, each of which tells what it has taken so far.
-    fn count(&mut self, message: &Message<'_>) {
-        let Some(usage) = get::<Usage>(message.usage) else { return };
+    fn count(&mut self, message: &StreamMessage<'_>) {
+        let Some(usage) = get::<MessageUsage>(message.usage) else { return };
         let taken = usage.read + usage.kept + usage.written;
         let known = self.taken.entry(text(message.id).unwrap_or_default()).or_default();
         self.tokens += taken.saturating_sub(*known);
         *known = taken.max(*known);
     }
 
-    fn tool(&mut self, content: &Content<'_>) {
+    fn tool(&mut self, content: &ContentBlock<'_>) {
         let name = text(content.name).unwrap_or_default();
         self.open_tools.extend(text(content.id));
         let about = about(content.input);
         let doing = if about.is_empty() { name } else { format!("{name}: {about}") };
-        self.say(Said::Tool, Some(doing.clone()), LONGEST_TOOL);
+        self.say(ConversationItem::Tool, Some(doing.clone()), LONGEST_TOOL);
         self.doing = Some(doing);
     }
 
-    fn user(&mut self, event: &Line<'_>) {
-        let Some(message) = get::<Message<'_>>(event.message) else { return };
+    fn user(&mut self, event: &StreamLine<'_>) {
+        let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
         for content in message.content {
             let Some(answered) = text(content.tool_use_id) else { continue };
             self.open_tools.retain(|tool| *tool != answered);
@@ -224,11 +224,11 @@ impl Glimpse {
                 let was = self.doing.take().unwrap_or_default();
                 self.doing = Some(format!("refused: {was}"));
             }
-            self.say(Said::Answer, answer(content.answer), LONGEST_TOOL);
+            self.say(ConversationItem::Answer, answer(content.answer), LONGEST_TOOL);
         }
     }
 
-    fn system(&mut self, event: &Line<'_>) {
+    fn system(&mut self, event: &StreamLine<'_>) {
         let subtype = text(event.subtype).unwrap_or_default();
         self.background.system(&subtype, event);
         if subtype == "api_retry" {
@@ -237,7 +237,7 @@ impl Glimpse {
         }
     }
 
-    fn result(&mut self, event: &Line<'_>) {
+    fn result(&mut self, event: &StreamLine<'_>) {
         self.background.result(event);
         if event.origin.is_some() && !self.has_answered {
             return;
@@ -252,10 +252,15 @@ impl Glimpse {
             None => "the turn is over".to_owned(),
         };
         self.doing = Some(waits.unwrap_or_else(|| "has answered".to_owned()));
-        self.say(Said::Note, Some(said), LONGEST);
+        self.say(ConversationItem::Note, Some(said), LONGEST);
     }
 
-    fn say(&mut self, kind: impl FnOnce(String) -> Said, text: Option<String>, longest: usize) {
+    fn say(
+        &mut self,
+        kind: impl FnOnce(String) -> ConversationItem,
+        text: Option<String>,
+        longest: usize,
+    ) {
         let Some(text) = text.filter(|_| self.keep > 0) else { return };
         self.is_writing = false;
         if self.said.len() == self.keep {
@@ -266,12 +271,12 @@ impl Glimpse {
 }
 
 /// Returns whether a line is of the agent itself, not of a sub-agent.
-fn is_main(event: &Line<'_>) -> bool {
+fn is_main(event: &StreamLine<'_>) -> bool {
     event.parent_tool_use_id.is_none_or(|parent| parent.get() == "null")
 }
 
 /// What a tool was called for, on one line.
-fn about(input: Field<'_>) -> String {
+fn about(input: RawField<'_>) -> String {
     let Some(Value::Object(input)) = get::<Value>(input) else { return String::new() };
     let telling = TELLING.iter().find_map(|key| input.get(*key)?.as_str());
     let text = match telling.or_else(|| input.values().find_map(Value::as_str)) {
@@ -282,11 +287,11 @@ fn about(input: Field<'_>) -> String {
 }
 
 /// What a tool gave: a text, or a list of them.
-fn answer(content: Field<'_>) -> Option<String> {
+fn answer(content: RawField<'_>) -> Option<String> {
     if let Some(said) = text(content) {
         return Some(said);
     }
-    let parts: Vec<Content<'_>> = get(content)?;
+    let parts: Vec<ContentBlock<'_>> = get(content)?;
     let texts: Vec<String> = parts.iter().filter_map(|part| text(part.text)).collect();
     Some(texts.join("\n")).filter(|text| !text.is_empty())
 }

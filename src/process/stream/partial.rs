@@ -13,7 +13,7 @@ pub(super) const KIND: &str = "stream_event";
 const PREFIX: &[u8] = b"{\"type\":\"stream_event\",";
 
 #[derive(Deserialize)]
-struct Kind<'line> {
+struct StreamLineKind<'line> {
     #[serde(rename = "type", borrow)]
     kind: std::borrow::Cow<'line, str>,
 }
@@ -28,12 +28,13 @@ pub(super) fn begins_as_partial(line: &[u8]) -> bool {
 pub fn is_partial(line: &[u8]) -> bool {
     begins_as_partial(line)
         || (memmem::find(line, KIND.as_bytes()).is_some()
-            && serde_json::from_slice::<Kind<'_>>(line).is_ok_and(|line| line.kind == KIND))
+            && serde_json::from_slice::<StreamLineKind<'_>>(line)
+                .is_ok_and(|line| line.kind == KIND))
 }
 
 /// The lengths of a region of a stream without the parts of messages, in bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Compacted {
+pub struct CompactedLengths {
     /// The lines that are kept.
     pub kept: u64,
     /// The lines that are dropped.
@@ -42,7 +43,7 @@ pub struct Compacted {
     pub read: u64,
 }
 
-impl Compacted {
+impl CompactedLengths {
     /// Counts the next line, with its line feed, and returns whether it is kept; `read` is the number of its
     /// bytes that had been read.
     pub fn push(&mut self, line: &[u8], read: u64) -> bool {
@@ -78,7 +79,7 @@ mod tests {
         let lines = ["{\"a\":1}\n", &format!("{DELTA}\n"), "{\"b\":2}\n", DELTA];
         let whole = lines.concat();
         for read in 0..=whole.len() {
-            let (mut compacted, mut at, mut kept) = (Compacted::default(), 0, String::new());
+            let (mut compacted, mut at, mut kept) = (CompactedLengths::default(), 0, String::new());
             for line in lines {
                 let read = read.saturating_sub(at).min(line.len()) as u64;
                 if compacted.push(line.as_bytes(), read) {

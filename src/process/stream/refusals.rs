@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::line::{Content, Field, Line, get, text};
+use super::line::{ContentBlock, RawField, StreamLine, get, text};
 use crate::domain::refusal::{NAMED_PER_TURN, ToolRefusal, ToolRefusals};
 
 /// The calls whose inputs and answers are remembered, and whose repetition is noticed.
@@ -38,12 +38,12 @@ struct ToolCall {
     tool: String,
     input: Value,
     why: String,
-    standing: Standing,
+    standing: RefusalStatus,
 }
 
 /// What is known of a call.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum RefusalStatus {
     #[default]
     Open,
     /// Its answer reads like a refusal.
@@ -54,13 +54,13 @@ enum Standing {
 
 /// One of the `permission_denials` of a result.
 #[derive(Deserialize)]
-struct Denial<'line> {
+struct PermissionDenial<'line> {
     #[serde(borrow, default, rename = "tool_name")]
-    name: Field<'line>,
+    name: RawField<'line>,
     #[serde(borrow, default, rename = "tool_use_id")]
-    id: Field<'line>,
+    id: RawField<'line>,
     #[serde(borrow, default, rename = "tool_input")]
-    input: Field<'line>,
+    input: RawField<'line>,
 }
 
 impl RefusedTools {
@@ -68,7 +68,7 @@ impl RefusedTools {
     #[must_use]
     pub fn refusals(&self) -> ToolRefusals {
         let mut refusals = self.certain.clone();
-        let presumed = self.calls.iter().filter(|call| call.standing == Standing::Presumed);
+        let presumed = self.calls.iter().filter(|call| call.standing == RefusalStatus::Presumed);
         for call in presumed.filter(|_| !self.has_result) {
             refusals.add(&call.refusal(), NAMED_PER_TURN);
         }
@@ -82,7 +82,7 @@ impl RefusedTools {
     }
 
     /// Takes in a tool's call.
-    pub(super) fn called(&mut self, content: &Content<'_>) {
+    pub(super) fn called(&mut self, content: &ContentBlock<'_>) {
         let Some(id) = text(content.id) else { return };
         let tool = text(content.name).unwrap_or_default();
         let call = self.call(id);
@@ -91,16 +91,16 @@ impl RefusedTools {
     }
 
     /// Takes in a tool's answer.
-    pub(super) fn answered(&mut self, content: &Content<'_>) {
+    pub(super) fn answered(&mut self, content: &ContentBlock<'_>) {
         let Some(id) = text(content.tool_use_id) else { return };
         if get::<bool>(content.is_error) != Some(true) {
             return;
         }
         let Some(why) = text(content.answer).map(beginning) else { return };
         let call = self.call(id);
-        let is_news = call.standing == Standing::Open && reads_like_a_refusal(&why);
+        let is_news = call.standing == RefusalStatus::Open && reads_like_a_refusal(&why);
         if is_news {
-            call.standing = Standing::Presumed;
+            call.standing = RefusalStatus::Presumed;
         }
         if call.why.is_empty() {
             call.why = why;
@@ -112,14 +112,15 @@ impl RefusedTools {
     }
 
     /// Takes in that the program tells of a refusal as it happens.
-    pub(super) fn denied(&mut self, event: &Line<'_>) {
+    pub(super) fn denied(&mut self, event: &StreamLine<'_>) {
         let Some(id) = text(event.tool_use_id) else { return };
         let (tool, why) = (text(event.tool_name), text(event.message).map(beginning));
         let call = self.call(id);
-        if call.standing == Standing::Refused {
+        if call.standing == RefusalStatus::Refused {
             return;
         }
-        let was_seen = std::mem::replace(&mut call.standing, Standing::Refused) != Standing::Open;
+        let was_seen =
+            std::mem::replace(&mut call.standing, RefusalStatus::Refused) != RefusalStatus::Open;
         call.tool = tool.unwrap_or_else(|| std::mem::take(&mut call.tool));
         call.why = why.unwrap_or_else(|| std::mem::take(&mut call.why));
         let refusal = call.refusal();
@@ -130,13 +131,15 @@ impl RefusedTools {
     }
 
     /// Takes in what a result names. Any of the turn's results counts, whoever asked for it.
-    pub(super) fn result(&mut self, event: &Line<'_>) {
+    pub(super) fn result(&mut self, event: &StreamLine<'_>) {
         self.has_result = true;
-        let denials: Vec<Denial<'_>> = get(event.permission_denials).unwrap_or_default();
+        let denials: Vec<PermissionDenial<'_>> = get(event.permission_denials).unwrap_or_default();
         for denial in denials {
             let Some(id) = text(denial.id) else { continue };
             let call = self.call(id);
-            if std::mem::replace(&mut call.standing, Standing::Refused) == Standing::Refused {
+            if std::mem::replace(&mut call.standing, RefusalStatus::Refused)
+                == RefusalStatus::Refused
+            {
                 continue;
             }
             call.tool = text(denial.name).unwrap_or_default();

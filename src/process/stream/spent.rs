@@ -6,28 +6,28 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::line::{ControlResponse, Field, Line, ModelUsage, UsageResponse, get, text};
+use super::line::{ControlResponse, ModelUsage, RawField, StreamLine, UsageResponse, get, text};
 use super::whole;
 use crate::domain::money::Usd;
-use crate::domain::usage::{ModelUse, Spent};
+use crate::domain::usage::{ModelUse, ProcessSpending};
 
 /// Returns the totals of a result; what it does not say, or says in another form, counts as nothing.
-pub(super) fn of_result(event: &Line<'_>) -> Spent {
+pub(super) fn of_result(event: &StreamLine<'_>) -> ProcessSpending {
     totals(event.total_cost_usd, event.model_usage)
 }
 
 /// Returns the totals of an answer to `get_usage`, with the id of the request.
-pub(super) fn of_usage_response(event: &Line<'_>) -> Option<(String, Spent)> {
+pub(super) fn of_usage_response(event: &StreamLine<'_>) -> Option<(String, ProcessSpending)> {
     let answer: ControlResponse<'_> = get(event.response)?;
     let UsageResponse { session } = get(answer.response)?;
     session.total_cost_usd?;
     Some((text(answer.request_id)?, totals(session.total_cost_usd, session.model_usage)))
 }
 
-fn totals(cost: Field<'_>, model_usage: Field<'_>) -> Spent {
+fn totals(cost: RawField<'_>, model_usage: RawField<'_>) -> ProcessSpending {
     let models: BTreeMap<String, &RawValue> = get(model_usage).unwrap_or_default();
     let used = |(model, used): (String, &RawValue)| Some((model, model_use(&get(Some(used))?)));
-    Spent { cost: dollars(cost), usage: models.into_iter().filter_map(used).collect() }
+    ProcessSpending { cost: dollars(cost), usage: models.into_iter().filter_map(used).collect() }
 }
 
 fn model_use(said: &ModelUsage<'_>) -> ModelUse {
@@ -40,20 +40,20 @@ fn model_use(said: &ModelUsage<'_>) -> ModelUse {
     }
 }
 
-fn tokens(field: Field<'_>) -> u64 {
+fn tokens(field: RawField<'_>) -> u64 {
     whole(get(field).unwrap_or(0.0))
 }
 
-fn dollars(field: Field<'_>) -> Usd {
+fn dollars(field: RawField<'_>) -> Usd {
     Usd::from_dollars(get(field).unwrap_or(0.0))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Stream;
+    use super::super::StreamParser;
     use super::*;
     use crate::domain::id::MessageId;
-    use crate::domain::usage::Usage;
+    use crate::domain::usage::UsageByModel;
 
     const LINE: &str = concat!(
         r#"{"type":"result","total_cost_usd":0.25,"modelUsage":{"claude-opus-4-8":{"inputTokens":2000,"#,
@@ -63,7 +63,7 @@ mod tests {
         "\n"
     );
 
-    fn opus(tokens: u64, dollars: f64) -> Spent {
+    fn opus(tokens: u64, dollars: f64) -> ProcessSpending {
         let cost = Usd::from_dollars(dollars);
         let used = ModelUse {
             input_tokens: tokens * 10,
@@ -72,13 +72,16 @@ mod tests {
             cache_write_tokens: tokens * 3,
             cost_usd: cost,
         };
-        Spent { cost, usage: Usage::from_iter([("claude-opus-4-8".to_owned(), used)]) }
+        ProcessSpending {
+            cost,
+            usage: UsageByModel::from_iter([("claude-opus-4-8".to_owned(), used)]),
+        }
     }
 
     #[test]
     fn a_turn_has_taken_what_its_process_has_taken_since() {
-        for before in [Spent::default(), opus(150, 0.125)] {
-            let mut stream = Stream::answer_to(MessageId::new("m"), before.clone());
+        for before in [ProcessSpending::default(), opus(150, 0.125)] {
+            let mut stream = StreamParser::answer_to(MessageId::new("m"), before.clone());
             stream.feed(LINE.as_bytes()).expect("a short line");
             assert_eq!(*stream.total(), opus(200, 0.25), "what is odd counts as nothing");
             assert_eq!(*stream.taken(), opus(200, 0.25).since(&before));
@@ -88,10 +91,10 @@ mod tests {
     #[test]
     fn a_result_that_tells_nothing_costs_no_turn() {
         for usage in ["null", "7", "[]", "{}"] {
-            let mut stream = Stream::default();
+            let mut stream = StreamParser::default();
             let line = format!("{{\"type\":\"result\",\"modelUsage\":{usage}}}\n");
             stream.feed(line.as_bytes()).expect("a short line");
-            assert_eq!(*stream.taken(), Spent::default());
+            assert_eq!(*stream.taken(), ProcessSpending::default());
         }
     }
 }

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"done <goto>A.md</goto>","total_cost_usd":0.05,"duration_ms":1200,"new_field":{}}"#;
 
-fn read(text: &str) -> Stream {
-    let mut stream = Stream::default();
+fn read(text: &str) -> StreamParser {
+    let mut stream = StreamParser::default();
     stream.feed(text.as_bytes()).expect("short lines");
     stream.end();
     stream
@@ -50,7 +50,7 @@ fn what_is_not_an_event_is_remembered_once() {
 
 #[test]
 fn bytes_that_are_not_text_are_replaced() {
-    let mut stream = Stream::default();
+    let mut stream = StreamParser::default();
     stream.feed(b"{\"type\":\"result\",\"result\":\"a\xffb\"}\n").expect("a short line");
     assert_eq!(stream.result.and_then(|result| result.text).as_deref(), Some("a\u{fffd}b"));
 }
@@ -74,14 +74,14 @@ fn half_a_character_or_a_field_of_another_type_costs_no_turn() {
 
 #[test]
 fn a_long_line_is_taken_and_a_too_long_one_is_named() {
-    let mut stream = Stream::default();
+    let mut stream = StreamParser::default();
     let padding = "x".repeat(LONGEST_LINE - 100);
     stream
         .feed(format!("{{\"type\":\"user\",\"padding\":\"{padding}\"}}\n{RESULT}").as_bytes())
         .expect("allowed");
     stream.end();
     assert!(stream.result.is_some());
-    let mut stream = Stream::default();
+    let mut stream = StreamParser::default();
     stream.feed(b"first\n").expect("allowed");
     let chunk = vec![b'x'; 1 << 20];
     let error = std::iter::repeat_n(&chunk, 17).find_map(|chunk| stream.feed(chunk).err());
@@ -102,7 +102,7 @@ fn line_too_long_is_told_once_and_the_cost_counts_wherever_it_stands() {
     let of_both = [long_other.as_str(), short_result.as_str()].concat();
     for (name, lines) in [("the result is too long", &long_result), ("another line is", &of_both)] {
         for chunk in [1 << 16, usize::MAX] {
-            let mut stream = Stream::default();
+            let mut stream = StreamParser::default();
             let text = init.to_owned() + lines;
             let told = text.as_bytes().chunks(chunk.min(text.len()));
             let errors = told.filter_map(|bytes| stream.feed(bytes).err()).count();
@@ -157,7 +157,7 @@ proptest! {
         let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
         cuts.extend([0, text.len()]);
         cuts.sort_unstable();
-        let mut stream = Stream::default();
+        let mut stream = StreamParser::default();
         for pair in cuts.windows(2) {
             stream.feed(&text.as_bytes()[pair[0]..pair[1]]).expect("short lines");
         }
@@ -168,7 +168,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
-        let mut stream = Stream::default();
+        let mut stream = StreamParser::default();
         stream.feed(&bytes).expect("short lines");
         stream.end();
     }

@@ -3,18 +3,18 @@
 use super::*;
 use crate::domain::money::Usd;
 
-fn stream(lines: &str) -> Stream {
-    let mut stream = Stream::default();
+fn stream(lines: &str) -> StreamParser {
+    let mut stream = StreamParser::default();
     stream.feed(lines.as_bytes()).expect("short lines");
     stream.end();
     stream
 }
 
-fn moment() -> Moment {
-    Moment { now: Timestamp(1_763_800_000_000), zone: TimeZone::UTC }
+fn moment() -> ZonedTime {
+    ZonedTime { now: Timestamp(1_763_800_000_000), zone: TimeZone::UTC }
 }
 
-fn failure(lines: &str, exit: Exit, stderr: &str) -> Failure {
+fn failure(lines: &str, exit: ProcessExit, stderr: &str) -> TurnFailure {
     match judge(&stream(lines), exit, moment, || stderr.to_owned()) {
         StepOutcome::Failed(failure) => failure,
         StepOutcome::Replied(reply) => panic!("{reply:?}"),
@@ -24,7 +24,9 @@ fn failure(lines: &str, exit: Exit, stderr: &str) -> Failure {
 #[test]
 fn an_answer_counts_whatever_the_exit() {
     let lines = r#"{"type":"result","subtype":"success","is_error":false,"result":"hi","total_cost_usd":0.01}"#;
-    for exit in [Exit::Code(0), Exit::Code(1), Exit::Signal(15), Exit::Unseen] {
+    for exit in
+        [ProcessExit::Code(0), ProcessExit::Code(1), ProcessExit::Signal(15), ProcessExit::Unseen]
+    {
         let StepOutcome::Replied(reply) = judge(&stream(lines), exit, moment, String::new) else {
             panic!("no reply")
         };
@@ -49,7 +51,7 @@ fn an_object_is_kept_as_it_was_given_and_its_absence_is_a_reply_too() {
         ),
     ];
     for (lines, structured) in table {
-        let outcome = judge(&stream(lines), Exit::Code(0), moment, String::new);
+        let outcome = judge(&stream(lines), ProcessExit::Code(0), moment, String::new);
         let StepOutcome::Replied(reply) = outcome else { panic!("{lines}: {outcome:?}") };
         assert_eq!(reply.structured.as_deref(), structured, "{lines}");
     }
@@ -60,67 +62,67 @@ fn errors_are_told_apart() {
     let table = [
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 bad"}"#,
-            Cause::Rejected,
+            FailureCause::Rejected,
             "repeating the request would not change that",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"API Error: 400 messages.3: `tool_use` ids were found without `tool_result` blocks"}"#,
-            Cause::Crash,
+            FailureCause::Crash,
             "`tool_use` ids",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":400,"result":"Prompt is too long"}"#,
-            Cause::Rejected,
+            FailureCause::Rejected,
             "shorten the prompt",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":402,"result":"API Error: 402 pay"}"#,
-            Cause::UsageLimit,
+            FailureCause::UsageLimit,
             "billing",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":404,"result":"There's an issue with the selected model (x)."}"#,
-            Cause::Rejected,
+            FailureCause::Rejected,
             "--model",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":413,"result":"Request too large"}"#,
-            Cause::Rejected,
+            FailureCause::Rejected,
             "read less",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":500,"result":"API Error: 500 oops"}"#,
-            Cause::Crash,
+            FailureCause::Crash,
             "oops",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":529,"result":"overloaded"}"#,
-            Cause::Throttle,
+            FailureCause::Throttle,
             "overloaded",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"result":"slow down"}"#,
-            Cause::Throttle,
+            FailureCause::Throttle,
             "slow down",
         ),
         (
             r#"{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login"}"#,
-            Cause::Authentication,
+            FailureCause::Authentication,
             "log in by running `claude` once",
         ),
         (
             r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}"#,
-            Cause::Rejected,
+            FailureCause::Rejected,
             "working directory",
         ),
         (
             r#"{"type":"result","subtype":"error_max_turns","is_error":true}"#,
-            Cause::Rejected,
+            FailureCause::Rejected,
             "error_max_turns",
         ),
     ];
     for (line, cause, words) in table {
-        let failure = failure(line, Exit::Code(1), "");
+        let failure = failure(line, ProcessExit::Code(1), "");
         assert_eq!(failure.cause, cause, "{line}");
         assert!(failure.message.contains(words), "{}", failure.message);
     }
@@ -148,20 +150,20 @@ fn a_usage_limit_is_known_by_its_event_first_and_then_by_its_text() {
         (refused(noon), at(1_763_812_800)),
     ];
     for (lines, resets) in table {
-        let failure = failure(&lines, Exit::Code(1), "");
-        assert_eq!((failure.cause, failure.resets), (Cause::UsageLimit, resets), "{lines}");
+        let failure = failure(&lines, ProcessExit::Code(1), "");
+        assert_eq!((failure.cause, failure.resets), (FailureCause::UsageLimit, resets), "{lines}");
     }
     for status in [400, 401, 500] {
         let refused = format!(
             "{{\"type\":\"result\",\"is_error\":true,\"api_error_status\":{status},\"result\":\"no\"}}"
         );
-        let cause = failure(&(event("") + &refused), Exit::Code(1), "").cause;
-        assert_ne!(cause, Cause::UsageLimit, "{status}");
+        let cause = failure(&(event("") + &refused), ProcessExit::Code(1), "").cause;
+        assert_ne!(cause, FailureCause::UsageLimit, "{status}");
     }
     let paid_extra = event(",\"isUsingOverage\":true") + &refused("slow down");
-    assert_eq!(failure(&paid_extra, Exit::Code(1), "").cause, Cause::Throttle);
+    assert_eq!(failure(&paid_extra, ProcessExit::Code(1), "").cause, FailureCause::Throttle);
     let answered = event("") + "{\"type\":\"result\",\"result\":\"all the same\"}";
-    let outcome = judge(&stream(&answered), Exit::Code(0), moment, String::new);
+    let outcome = judge(&stream(&answered), ProcessExit::Code(0), moment, String::new);
     assert!(matches!(outcome, StepOutcome::Replied(_)));
 }
 
@@ -169,52 +171,55 @@ fn a_usage_limit_is_known_by_its_event_first_and_then_by_its_text() {
 fn a_reported_kind_of_error_counts_without_a_status() {
     let result = r#"{"type":"result","is_error":true,"result":"no"}"#;
     for (kind, cause) in [
-        ("billing_error", Cause::UsageLimit),
-        ("model_not_found", Cause::Rejected),
-        ("invalid_request", Cause::Rejected),
-        ("server_error", Cause::Crash),
-        ("authentication_failed", Cause::Authentication),
+        ("billing_error", FailureCause::UsageLimit),
+        ("model_not_found", FailureCause::Rejected),
+        ("invalid_request", FailureCause::Rejected),
+        ("server_error", FailureCause::Crash),
+        ("authentication_failed", FailureCause::Authentication),
     ] {
         let lines = format!("{{\"type\":\"assistant\",\"error\":\"{kind}\"}}\n{result}");
-        assert_eq!(failure(&lines, Exit::Code(1), "").cause, cause, "{kind}");
+        assert_eq!(failure(&lines, ProcessExit::Code(1), "").cause, cause, "{kind}");
     }
 }
 
 #[test]
 fn refused_arguments_are_rejected_and_other_complaints_are_crashes() {
     for (stderr, cause) in [
-        ("error: unknown option '--bogus'\n", Cause::Rejected),
-        ("error: option '--permission-mode <mode>' argument 'x' is invalid.", Cause::Rejected),
-        ("Error: Settings file not found: /nope.json", Cause::Rejected),
-        ("Error processing --setting-sources: Invalid setting source: x.", Cause::Rejected),
-        ("Error: Invalid MCP configuration:\nMCP config file not found: x", Cause::Rejected),
-        ("Warning: old\nError: Invalid --agents configuration:", Cause::Rejected),
-        ("Error: Session ID x is already in use.", Cause::Crash),
-        ("error: out of memory", Cause::Crash),
+        ("error: unknown option '--bogus'\n", FailureCause::Rejected),
+        (
+            "error: option '--permission-mode <mode>' argument 'x' is invalid.",
+            FailureCause::Rejected,
+        ),
+        ("Error: Settings file not found: /nope.json", FailureCause::Rejected),
+        ("Error processing --setting-sources: Invalid setting source: x.", FailureCause::Rejected),
+        ("Error: Invalid MCP configuration:\nMCP config file not found: x", FailureCause::Rejected),
+        ("Warning: old\nError: Invalid --agents configuration:", FailureCause::Rejected),
+        ("Error: Session ID x is already in use.", FailureCause::Crash),
+        ("error: out of memory", FailureCause::Crash),
     ] {
-        let failed = failure("", Exit::Code(1), stderr);
+        let failed = failure("", ProcessExit::Code(1), stderr);
         assert_eq!(failed.cause, cause, "{stderr}");
-        assert_eq!(failed.message.contains("correct that option"), cause == Cause::Rejected);
+        assert_eq!(failed.message.contains("correct that option"), cause == FailureCause::Rejected);
     }
     let unknown = "error: unknown option '--bogus'";
-    assert_eq!(failure("", Exit::Signal(9), unknown).cause, Cause::Crash);
+    assert_eq!(failure("", ProcessExit::Signal(9), unknown).cause, FailureCause::Crash);
     let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
-    assert_eq!(failure(init, Exit::Code(1), unknown).cause, Cause::Crash);
+    assert_eq!(failure(init, ProcessExit::Code(1), unknown).cause, FailureCause::Crash);
 }
 
 #[test]
 fn an_end_without_an_answer_says_what_was_there() {
     let message = |lines, exit, stderr| failure(lines, exit, stderr).message;
     assert_eq!(
-        message("", Exit::Code(0), ""),
+        message("", ProcessExit::Code(0), ""),
         "Claude Code exited with code 0 and gave no result: it printed nothing"
     );
     assert_eq!(
-        message("core dumped\n", Exit::Code(3), "oh\n"),
+        message("core dumped\n", ProcessExit::Code(3), "oh\n"),
         "Claude Code exited with code 3 and gave no result: it printed `core dumped`, which is not stream-json; on stderr it said: oh"
     );
     let init = "{\"type\":\"system\",\"subtype\":\"init\"}\n";
-    assert!(message(init, Exit::Signal(9), "").contains("killed by signal 9 (SIGKILL"));
-    assert_eq!(failure(init, Exit::Signal(9), "").cause, Cause::Crash);
-    assert_eq!(failure(init, Exit::Unseen, "").cause, Cause::Lost);
+    assert!(message(init, ProcessExit::Signal(9), "").contains("killed by signal 9 (SIGKILL"));
+    assert_eq!(failure(init, ProcessExit::Signal(9), "").cause, FailureCause::Crash);
+    assert_eq!(failure(init, ProcessExit::Unseen, "").cause, FailureCause::Lost);
 }

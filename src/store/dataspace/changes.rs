@@ -25,25 +25,25 @@ const MAX_LOOK: u64 = 4 * 1024 * 1024;
 
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
+struct ChangeLogHeader {
     generation: String,
     from: u64,
 }
 
 /// A change: its number, and the label and the key of the fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Change(pub(super) u64, pub(super) String, pub(super) String);
+pub(super) struct ChangeLogEntry(pub(super) u64, pub(super) String, pub(super) String);
 
 /// The file in the hands of who holds the lock.
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(super) struct ChangeLog {
     file: File,
     length: u64,
     /// The number of the next change.
     pub(super) next: u64,
 }
 
-impl Changes {
+impl ChangeLog {
     /// Opens the file for writing, and mends it: what a writer left that died in a line is cut off, and a
     /// file that is not there or cannot be read begins anew behind `highest`.
     pub(super) fn open(
@@ -71,7 +71,8 @@ impl Changes {
     fn begin(path: &Path, next: u64) -> Result<Self, Error> {
         let random = || RandomState::new().build_hasher().finish();
         let generation = format!("{:016x}{:016x}", random(), random());
-        let line = line(&Head { generation, from: next }).map_err(Error::io("write", path))?;
+        let line =
+            line(&ChangeLogHeader { generation, from: next }).map_err(Error::io("write", path))?;
         files::replace(path, &line)?;
         let file = plain_file::open_with(path, files::private().read(true).append(true));
         let file = file.map_err(Error::io("open", path))?;
@@ -80,7 +81,7 @@ impl Changes {
 
     /// Says that a fact is about to change, durably; gives the number of the change.
     pub(super) fn note(&mut self, path: &Path, label: &str, key: &str) -> Result<u64, Error> {
-        let change = Change(self.next, label.to_owned(), key.to_owned());
+        let change = ChangeLogEntry(self.next, label.to_owned(), key.to_owned());
         let written = line(&change).and_then(|line| {
             self.file.write_all(&line)?;
             self.length += line.len() as u64;
@@ -108,9 +109,9 @@ fn end(file: &File) -> std::io::Result<Option<(u64, u64)>> {
     let last = &tail[before.map_or(0, |place| place + 1)..end];
     let is_head = before.is_none() && start == 0;
     let next = if is_head {
-        serde_json::from_slice(last).ok().map(|head: Head| head.from)
+        serde_json::from_slice(last).ok().map(|head: ChangeLogHeader| head.from)
     } else {
-        serde_json::from_slice(last).ok().map(|change: Change| change.0 + 1)
+        serde_json::from_slice(last).ok().map(|change: ChangeLogEntry| change.0 + 1)
     };
     Ok(next.map(|next| (start + end as u64 + 1, next)))
 }
@@ -132,9 +133,9 @@ fn read(file: &File, from: u64, to: u64) -> std::io::Result<Vec<u8>> {
 
 /// What a reader finds between two places of the file.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct ChangeLogRange {
     /// The changes.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<ChangeLogEntry>,
     /// Where the last whole line begins, and where it ends.
     pub(super) last: u64,
     /// See `last`.
@@ -143,12 +144,12 @@ pub(super) struct Lines {
 
 /// Reads the whole lines between two places; nothing, if one of them is not a change. A first line that
 /// begins the file is passed over.
-pub(super) fn lines(file: &File, from: u64, to: u64) -> std::io::Result<Option<Lines>> {
+pub(super) fn lines(file: &File, from: u64, to: u64) -> std::io::Result<Option<ChangeLogRange>> {
     if to.saturating_sub(from) > MAX_LOOK {
         return Ok(None);
     }
     let bytes = read(file, from, to)?;
-    let mut lines = Lines { changes: Vec::new(), last: from, end: from };
+    let mut lines = ChangeLogRange { changes: Vec::new(), last: from, end: from };
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let Some(text) = line.strip_suffix(b"\n") else { break };
         if lines.end > 0 {
@@ -170,18 +171,18 @@ mod tests {
 
     const ROOM: u64 = 200;
 
-    fn open(path: &Path) -> Changes {
-        Changes::open(path, ROOM, || Ok(7)).expect("opened")
+    fn open(path: &Path) -> ChangeLog {
+        ChangeLog::open(path, ROOM, || Ok(7)).expect("opened")
     }
 
-    fn all(path: &Path) -> Option<Vec<Change>> {
+    fn all(path: &Path) -> Option<Vec<ChangeLogEntry>> {
         let file = File::open(path).expect("opened");
         let length = file.metadata().expect("there").len();
         lines(&file, 0, length).expect("read").map(|lines| lines.changes)
     }
 
-    fn change(seq: u64) -> Change {
-        Change(seq, "l".into(), "k\n".into())
+    fn change(seq: u64) -> ChangeLogEntry {
+        ChangeLogEntry(seq, "l".into(), "k\n".into())
     }
 
     #[test]

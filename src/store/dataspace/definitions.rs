@@ -17,7 +17,7 @@ const DEFINITION: &str = "definition";
 
 /// A program as it was when it was defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Defined {
+pub struct DefinedProgram {
     /// Its name.
     pub name: String,
     /// What people are shown, if it says.
@@ -35,9 +35,9 @@ pub struct Defined {
 
 /// The programs that were defined.
 #[derive(Debug, Default)]
-pub struct Definitions {
+pub struct ProgramListing {
     /// By name.
-    pub defined: Vec<Defined>,
+    pub defined: Vec<DefinedProgram>,
     /// The files that are no definitions, and why.
     pub warnings: Vec<String>,
 }
@@ -47,7 +47,7 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Unfit`] if its name is too long, [`Error::Io`].
-    pub fn define(&self, defined: &Defined) -> Result<(), Error> {
+    pub fn define(&self, defined: &DefinedProgram) -> Result<(), Error> {
         let path = self.definition(&defined.name)?;
         files::make_dir(&self.definitions())?;
         let text = proof::close(defined, self.key.as_ref(), DEFINITION)
@@ -60,7 +60,7 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Io`], also for a file that is none.
-    pub fn defined(&self, name: &str) -> Result<Option<Defined>, Error> {
+    pub fn defined(&self, name: &str) -> Result<Option<DefinedProgram>, Error> {
         let path = self.definition(name)?;
         match plain_file::read(&path, MAX_LENGTH) {
             Ok(bytes) => proof::open(&bytes, self.key.as_ref(), DEFINITION)
@@ -76,12 +76,13 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn all_defined(&self) -> Result<Definitions, Error> {
-        let mut all = Definitions::default();
+    pub fn all_defined(&self) -> Result<ProgramListing, Error> {
+        let mut all = ProgramListing::default();
         for path in entries(&self.definitions())? {
             if path.extension().is_some_and(|ending| ending == "json") {
                 let read = plain_file::read(&path, MAX_LENGTH);
-                let defined = read.and_then(|bytes| Ok(serde_json::from_slice::<Defined>(&bytes)?));
+                let defined =
+                    read.and_then(|bytes| Ok(serde_json::from_slice::<DefinedProgram>(&bytes)?));
                 match defined {
                     Ok(defined) => all.defined.push(defined),
                     Err(error) => all.warnings.push(format!(

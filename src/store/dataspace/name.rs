@@ -13,7 +13,7 @@ const LARGEST: usize = 1024 * 1024;
 
 /// Why something cannot be a fact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum InvalidFact {
     /// Its label is not one.
     #[error("`{0}` is not a label: write a word without white space, such as plan/ready")]
     Label(String),
@@ -44,32 +44,32 @@ pub enum Unfit {
 }
 
 /// The name of the directory of a label.
-pub(super) fn of_label(label: &str) -> Result<String, Unfit> {
+pub(super) fn of_label(label: &str) -> Result<String, InvalidFact> {
     if label.is_empty() || label.contains(char::is_whitespace) {
-        return Err(Unfit::Label(label.to_owned()));
+        return Err(InvalidFact::Label(label.to_owned()));
     }
     short("label", label)
 }
 
 /// The name of the file of a key, without its ending.
-pub(super) fn of_key(key: &str) -> Result<String, Unfit> {
+pub(super) fn of_key(key: &str) -> Result<String, InvalidFact> {
     short("key", key)
 }
 
 /// Refuses a value that is too large.
-pub(super) fn check_value(label: &str, key: &str, value: &str) -> Result<(), Unfit> {
+pub(super) fn check_value(label: &str, key: &str, value: &str) -> Result<(), InvalidFact> {
     if value.len() <= LARGEST {
         return Ok(());
     }
-    Err(Unfit::Large { label: label.to_owned(), key: key.to_owned(), bytes: value.len() })
+    Err(InvalidFact::Large { label: label.to_owned(), key: key.to_owned(), bytes: value.len() })
 }
 
-fn short(what: &'static str, text: &str) -> Result<String, Unfit> {
+fn short(what: &'static str, text: &str) -> Result<String, InvalidFact> {
     let name = encode(text);
     if name.len() <= LONGEST {
         return Ok(name);
     }
-    Err(Unfit::Long { what, text: text.to_owned(), bytes: name.len() })
+    Err(InvalidFact::Long { what, text: text.to_owned(), bytes: name.len() })
 }
 
 fn encode(text: &str) -> String {
@@ -113,10 +113,10 @@ mod tests {
     #[test]
     fn what_is_unfit_is_told() {
         for label in ["", " ", "a b", "a\tb", "a\n"] {
-            assert_eq!(of_label(label), Err(Unfit::Label(label.to_owned())));
+            assert_eq!(of_label(label), Err(InvalidFact::Label(label.to_owned())));
         }
         assert!(of_key(&"k".repeat(200)).is_ok());
-        let told = |unfit: Result<String, Unfit>| unfit.expect_err("too long").to_string();
+        let told = |unfit: Result<String, InvalidFact>| unfit.expect_err("too long").to_string();
         let long = told(of_key(&"k".repeat(201)));
         assert!(long.contains("the key `kkk") && long.contains("201 bytes"), "{long}");
         let long = told(of_label(&"ü".repeat(40)));

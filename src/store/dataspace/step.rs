@@ -20,7 +20,7 @@ const MAX_MARK_LENGTH: u64 = 64 * 1024;
 
 /// A step of an agent: it may assert, retract or take one fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct DataspaceStep {
     /// The run.
     pub run: RunId,
     /// The agent.
@@ -29,7 +29,7 @@ pub struct Step {
     pub step: u64,
 }
 
-impl Step {
+impl DataspaceStep {
     /// The name of whose step it is. A run's id has no `~`, an agent's no `-`.
     fn whose(run: &RunId, agent: &AgentId) -> String {
         format!("{run}~{}", agent.file_name())
@@ -43,25 +43,31 @@ impl Step {
 /// What a step does to a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Deed {
+pub(super) enum FactOperation {
     Assert,
     Retract,
 }
 
 /// That a step changes a fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(super) struct IdempotencyKey {
     pub(super) step: u64,
-    pub(super) deed: Deed,
+    pub(super) deed: FactOperation,
     pub(super) label: String,
     pub(super) key: String,
     /// The number of the fact: that it was asserted with first, or that is removed.
     pub(super) seq: u64,
 }
 
-impl Mark {
+impl IdempotencyKey {
     /// Whether it is about the same deed of the same step.
-    pub(super) fn is_of(&self, step: &Step, deed: Deed, label: &str, key: &str) -> bool {
+    pub(super) fn is_of(
+        &self,
+        step: &DataspaceStep,
+        deed: FactOperation,
+        label: &str,
+        key: &str,
+    ) -> bool {
         self.step == step.step && self.deed == deed && self.label == label && self.key == key
     }
 }
@@ -71,22 +77,22 @@ impl Dataspace {
         self.path.join("done")
     }
 
-    pub(super) fn mark_of(&self, step: &Step) -> PathBuf {
-        self.marks().join(format!("{}.json", Step::whose(&step.run, &step.agent)))
+    pub(super) fn mark_of(&self, step: &DataspaceStep) -> PathBuf {
+        self.marks().join(format!("{}.json", DataspaceStep::whose(&step.run, &step.agent)))
     }
 
-    pub(super) fn claim_of(&self, step: &Step) -> PathBuf {
+    pub(super) fn claim_of(&self, step: &DataspaceStep) -> PathBuf {
         self.path.join("claims").join(step.name())
     }
 
     /// Where a fact waits until it is asserted; for somebody who is no program, there is one place.
-    pub(super) fn outgoing_of(&self, step: Option<&Step>) -> PathBuf {
-        let name = step.map_or_else(|| "signal.json".to_owned(), Step::name);
+    pub(super) fn outgoing_of(&self, step: Option<&DataspaceStep>) -> PathBuf {
+        let name = step.map_or_else(|| "signal.json".to_owned(), DataspaceStep::name);
         self.path.join("outgoing").join(name)
     }
 
     /// The mark of an agent; one that cannot be read is none, as it is written as a whole.
-    pub(super) fn mark(&self, step: &Step) -> Result<Option<Mark>, Error> {
+    pub(super) fn mark(&self, step: &DataspaceStep) -> Result<Option<IdempotencyKey>, Error> {
         let path = self.mark_of(step);
         match plain_file::read(&path, MAX_MARK_LENGTH) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -95,7 +101,11 @@ impl Dataspace {
         }
     }
 
-    pub(super) fn set_mark(&self, step: &Step, mark: &Mark) -> Result<(), Error> {
+    pub(super) fn set_mark(
+        &self,
+        step: &DataspaceStep,
+        mark: &IdempotencyKey,
+    ) -> Result<(), Error> {
         let path = self.mark_of(step);
         files::make_dir(&self.marks())?;
         let text = serde_json::to_vec(mark)
@@ -109,12 +119,12 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn settled(&self, before: &Step) -> Result<(), Error> {
+    pub fn settled(&self, before: &DataspaceStep) -> Result<(), Error> {
         let mark = self.mark(before)?;
         if mark.is_some_and(|mark| mark.step < before.step) {
             remove(&self.mark_of(before))?;
         }
-        let whose = format!("{}-", Step::whose(&before.run, &before.agent));
+        let whose = format!("{}-", DataspaceStep::whose(&before.run, &before.agent));
         let earlier = |name: &str| {
             let step = name.strip_prefix(&whose).and_then(|rest| rest.split('.').next());
             step.and_then(|step| step.parse().ok()).is_some_and(|step: u64| step < before.step)

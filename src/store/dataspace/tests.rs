@@ -8,10 +8,10 @@ mod watched;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Assertion, Dataspace, Statement, Step};
-use crate::domain::fact::{Fact, Facts};
+use super::{AssertionOutcome, Dataspace, DataspaceStep, FactStatement};
+use crate::domain::fact::{Fact, KnownFacts};
 use crate::domain::id::{AgentId, RunId};
-use crate::store::layout::Root;
+use crate::store::layout::RunsRoot;
 
 /// A dataspace that goes away with the test.
 struct Place {
@@ -35,19 +35,30 @@ impl Place {
     }
 
     #[track_caller]
-    fn assert(&self, label: &str, key: &str, value: &str, step: Option<&Step>) -> Assertion {
-        let what =
-            Statement { label, key, value, source: "test", at: crate::domain::time::Timestamp(1) };
+    fn assert(
+        &self,
+        label: &str,
+        key: &str,
+        value: &str,
+        step: Option<&DataspaceStep>,
+    ) -> AssertionOutcome {
+        let what = FactStatement {
+            label,
+            key,
+            value,
+            source: "test",
+            at: crate::domain::time::Timestamp(1),
+        };
         self.space.assert(what, step).expect("asserted")
     }
 
     #[track_caller]
-    fn retract(&self, label: &str, key: &str, step: Option<&Step>) -> bool {
+    fn retract(&self, label: &str, key: &str, step: Option<&DataspaceStep>) -> bool {
         self.space.retract(label, key, step).expect("retracted")
     }
 
     #[track_caller]
-    fn claim(&self, fact: &Fact, step: &Step) -> Option<Fact> {
+    fn claim(&self, fact: &Fact, step: &DataspaceStep) -> Option<Fact> {
         self.space.claim(&fact.label, &fact.key, fact.seq, step).expect("tried")
     }
 
@@ -80,16 +91,16 @@ impl Place {
 }
 
 fn at(path: &std::path::Path) -> Dataspace {
-    Dataspace::of(&Root::new(path))
+    Dataspace::of(&RunsRoot::new(path))
 }
 
-fn step(run: &str, step: u64) -> Step {
+fn step(run: &str, step: u64) -> DataspaceStep {
     let run = RunId::parse(run).expect("an id");
-    Step { run, agent: AgentId::main(), step }
+    DataspaceStep { run, agent: AgentId::main(), step }
 }
 
 /// Facts as a run would know them.
-fn facts<'a>(all: impl Iterator<Item = &'a Fact>) -> Facts {
+fn facts<'a>(all: impl Iterator<Item = &'a Fact>) -> KnownFacts {
     let mut labels = BTreeMap::<&str, BTreeMap<&str, _>>::new();
     for fact in all {
         labels.entry(&fact.label).or_default().insert(&fact.key, fact);
@@ -137,8 +148,13 @@ fn what_cannot_be_a_fact_is_refused_before_anything_is_made() {
     for (label, key, value) in
         [("", "k", "v"), ("a b", "k", "v"), ("a", &long, "v"), ("a", "k", &large)]
     {
-        let what =
-            Statement { label, key, value, source: "test", at: crate::domain::time::Timestamp(1) };
+        let what = FactStatement {
+            label,
+            key,
+            value,
+            source: "test",
+            at: crate::domain::time::Timestamp(1),
+        };
         place.space.assert(what, None).expect_err("unfit");
     }
     assert!(!place.space.path.exists());
@@ -153,7 +169,7 @@ fn a_step_asserts_once_whatever_becomes_of_the_fact() {
     assert!(!again.is_new && again.fact.is_some());
     assert!(place.retract("a", "k", None));
     let again = place.assert("a", "k", "1", Some(&own));
-    assert_eq!(again, Assertion { fact: None, is_new: false });
+    assert_eq!(again, AssertionOutcome { fact: None, is_new: false });
     place.assert("a", "k", "2", None);
     let again = place.assert("a", "k", "1", Some(&own));
     assert_eq!(again.fact.map(|fact| fact.value), Some("2".into()));

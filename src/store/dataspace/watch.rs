@@ -8,24 +8,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 
-use super::changes::{Change, lines};
-use super::{Dataspace, Found, is_absent, is_unusable};
-use crate::domain::fact::{Fact, FactChange, Facts};
+use super::changes::{ChangeLogEntry, lines};
+use super::{Dataspace, FactLookup, is_absent, is_unusable};
+use crate::domain::fact::{Fact, FactChange, KnownFacts};
 use crate::plain_file;
 use crate::store::Error;
 
 /// Someone who watches a dataspace.
 #[derive(Debug)]
-pub struct Watch {
+pub struct DataspaceWatcher {
     space: Dataspace,
     /// The labels whose facts were all looked at once.
     listed: BTreeSet<String>,
-    reading: Option<Reading>,
+    reading: Option<ChangeLogReader>,
 }
 
 /// The file of changes as far as it is read. It stays open, so no other file is taken for it.
 #[derive(Debug)]
-struct Reading {
+struct ChangeLogReader {
     file: File,
     /// The numbers by which the system knows it.
     id: (u64, u64),
@@ -39,7 +39,7 @@ struct Reading {
 
 /// What is new against what is known.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct News {
+pub struct FactChanges {
     /// What no longer holds, then what holds, in the order in which it was asserted.
     pub changes: Vec<FactChange>,
     /// What someone should know: files that are no facts.
@@ -47,14 +47,14 @@ pub struct News {
 }
 
 /// Which facts to look at.
-enum Due {
+enum DueFacts {
     /// Those of these changes.
-    Of(Vec<Change>),
+    Of(Vec<ChangeLogEntry>),
     /// All of them.
     All,
 }
 
-impl Watch {
+impl DataspaceWatcher {
     /// Begins to watch: the first look is at all facts.
     #[must_use]
     pub fn new(space: Dataspace) -> Self {
@@ -66,7 +66,11 @@ impl Watch {
     ///
     /// # Errors
     /// [`Error::Io`]. The next look is at everything again.
-    pub fn news(&mut self, labels: &BTreeSet<String>, known: &Facts) -> Result<News, Error> {
+    pub fn news(
+        &mut self,
+        labels: &BTreeSet<String>,
+        known: &KnownFacts,
+    ) -> Result<FactChanges, Error> {
         let news = self.look(labels, known);
         if news.is_err() {
             self.listed.clear();
@@ -75,23 +79,27 @@ impl Watch {
         news
     }
 
-    fn look(&mut self, labels: &BTreeSet<String>, known: &Facts) -> Result<News, Error> {
+    fn look(
+        &mut self,
+        labels: &BTreeSet<String>,
+        known: &KnownFacts,
+    ) -> Result<FactChanges, Error> {
         let changes = match self.advance()? {
-            Due::Of(changes) => changes,
-            Due::All => {
+            DueFacts::Of(changes) => changes,
+            DueFacts::All => {
                 self.listed.clear();
                 Vec::new()
             }
         };
-        let (mut now, mut news) = (Picture::new(), News::default());
-        for Change(_, label, key) in changes {
+        let (mut now, mut news) = (FactMap::new(), FactChanges::default());
+        for ChangeLogEntry(_, label, key) in changes {
             if !self.listed.contains(&label) || !labels.contains(&label) {
                 continue;
             }
             let found = match self.space.read(&self.space.fact(&label, &key)?)? {
-                Found::Fact(fact) => Some(fact),
-                Found::Nothing => None,
-                Found::Damaged(why) => {
+                FactLookup::Fact(fact) => Some(fact),
+                FactLookup::Nothing => None,
+                FactLookup::Damaged(why) => {
                     news.warnings.push(why);
                     None
                 }
@@ -119,18 +127,18 @@ impl Watch {
     }
 
     /// Reads what was written about changes since the last look.
-    fn advance(&mut self) -> Result<Due, Error> {
+    fn advance(&mut self) -> Result<DueFacts, Error> {
         let path = self.space.changes();
         let there = match path.symlink_metadata() {
             Ok(there) if there.is_file() => there,
             // The next writer makes it anew. Until then every fact is looked at.
             Ok(_) => {
                 self.reading = None;
-                return Ok(Due::All);
+                return Ok(DueFacts::All);
             }
             Err(error) if is_absent(&error) => {
                 let was_there = self.reading.take().is_some();
-                return Ok(if was_there { Due::All } else { Due::Of(Vec::new()) });
+                return Ok(if was_there { DueFacts::All } else { DueFacts::Of(Vec::new()) });
             }
             Err(error) => return Err(Error::io("read", &path)(error)),
         };
@@ -140,28 +148,29 @@ impl Watch {
             && !reading.is_due
             && reading.length == there.len()
         {
-            return Ok(Due::Of(Vec::new()));
+            return Ok(DueFacts::Of(Vec::new()));
         }
         if !same {
             let file = plain_file::open(&path).map_err(Error::io("open", &path))?;
             let id = id(&file.metadata().map_err(failed())?);
-            self.reading = Some(Reading { file, id, position: 0, length: 0, is_due: false });
+            self.reading =
+                Some(ChangeLogReader { file, id, position: 0, length: 0, is_due: false });
         }
         let is_quiet = self.is_quiet()?;
-        let Some(reading) = &mut self.reading else { return Ok(Due::All) };
+        let Some(reading) = &mut self.reading else { return Ok(DueFacts::All) };
         let found = reading.read(is_quiet).map_err(failed())?;
         Ok(match found {
-            Some(changes) if same => Due::Of(changes),
-            Some(_) => Due::All,
+            Some(changes) if same => DueFacts::Of(changes),
+            Some(_) => DueFacts::All,
             None => {
                 self.reading = None;
-                Due::All
+                DueFacts::All
             }
         })
     }
 
     /// Whether nobody writes, so that all changes that are told have been made.
-    fn is_quiet(&self) -> Result<Quiet, Error> {
+    fn is_quiet(&self) -> Result<ChangeLogLock, Error> {
         let path = self.space.lock();
         match plain_file::open(&path) {
             Ok(file) => Ok(file.try_lock_shared().ok().map(|()| file)),
@@ -172,18 +181,18 @@ impl Watch {
 }
 
 /// The lock, held for a moment; nothing, if somebody writes.
-type Quiet = Option<File>;
+type ChangeLogLock = Option<File>;
 
 /// Facts that were looked at.
-type Picture = BTreeMap<(String, String), Option<Fact>>;
+type FactMap = BTreeMap<(String, String), Option<Fact>>;
 
-impl Reading {
+impl ChangeLogReader {
     fn is_of(&self, there: &Metadata) -> bool {
         self.id == id(there) && there.len() >= self.position
     }
 
     /// The changes since the last look; nothing, if the file cannot be read as such.
-    fn read(&mut self, quiet: Quiet) -> std::io::Result<Option<Vec<Change>>> {
+    fn read(&mut self, quiet: ChangeLogLock) -> std::io::Result<Option<Vec<ChangeLogEntry>>> {
         self.length = self.file.metadata()?.len();
         let is_quiet = quiet.is_some();
         drop(quiet);
@@ -202,7 +211,7 @@ fn id(metadata: &Metadata) -> (u64, u64) {
 }
 
 /// What is new about the facts that were looked at.
-fn compare(now: Picture, known: &Facts) -> Vec<FactChange> {
+fn compare(now: FactMap, known: &KnownFacts) -> Vec<FactChange> {
     let change = |((label, key), fact)| match fact {
         Some(fact) => FactChange::Asserted(fact),
         None => FactChange::Retracted { label, key },

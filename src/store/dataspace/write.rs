@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::changes::Changes;
-use super::step::{Deed, Mark, Step};
-use super::{Dataspace, FACT, Found, name, proof};
+use super::changes::ChangeLog;
+use super::step::{DataspaceStep, FactOperation, IdempotencyKey};
+use super::{Dataspace, FACT, FactLookup, name, proof};
 use crate::domain::fact::Fact;
 use crate::domain::time::Timestamp;
 use crate::fault::point;
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// What came of an assertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Assertion {
+pub struct AssertionOutcome {
     /// The fact as it holds now; none, if what was asserted by this step before has been retracted or
     /// taken since.
     pub fact: Option<Fact>,
@@ -30,7 +30,7 @@ pub struct Assertion {
 
 /// What is asserted.
 #[derive(Debug, Clone, Copy)]
-pub struct Statement<'text> {
+pub struct FactStatement<'text> {
     /// What it is about.
     pub label: &'text str,
     /// Whom it concerns.
@@ -44,10 +44,10 @@ pub struct Statement<'text> {
 }
 
 /// The dataspace in the hands of its one writer.
-struct Writing<'space> {
+struct DataspaceWriter<'space> {
     space: &'space Dataspace,
     _lock: File,
-    changes: Changes,
+    changes: ChangeLog,
 }
 
 impl Dataspace {
@@ -56,19 +56,23 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Unfit`] for what cannot be a fact, [`Error::Io`].
-    pub fn assert(&self, what: Statement, step: Option<&Step>) -> Result<Assertion, Error> {
+    pub fn assert(
+        &self,
+        what: FactStatement,
+        step: Option<&DataspaceStep>,
+    ) -> Result<AssertionOutcome, Error> {
         let path = self.fact(what.label, what.key)?;
         name::check_value(what.label, what.key, what.value)?;
         let mut writing = self.write()?;
         let out = self.outgoing_of(step);
         let is_marked = match step {
-            Some(step) => self.marked(step, Deed::Assert, what.label, what.key)?.is_some(),
+            Some(step) => self.marked(step, FactOperation::Assert, what.label, what.key)?.is_some(),
             None => false,
         };
         let now = self.read(&path)?.whole();
         let holds = now.as_ref().is_some_and(|fact| fact.value == what.value);
         if holds || (is_marked && !out.exists()) {
-            return Ok(Assertion { fact: now, is_new: false });
+            return Ok(AssertionOutcome { fact: now, is_new: false });
         }
         let fact = Fact {
             label: what.label.to_owned(),
@@ -85,7 +89,7 @@ impl Dataspace {
         files::replace(&out, &text)?;
         point("dataspace.written");
         if let Some(step) = step.filter(|_| !is_marked) {
-            self.set_mark(step, &mark(step, Deed::Assert, &fact))?;
+            self.set_mark(step, &mark(step, FactOperation::Assert, &fact))?;
             point("dataspace.marked");
         }
         if let Some(folder) = path.parent() {
@@ -93,7 +97,7 @@ impl Dataspace {
         }
         writing.note(what.label, what.key)?;
         writing.rename(&out, &path)?;
-        Ok(Assertion { fact: Some(fact), is_new: true })
+        Ok(AssertionOutcome { fact: Some(fact), is_new: true })
     }
 
     /// Lets a fact hold no longer; tells whether it did. The same step that does it again gets the same
@@ -101,15 +105,20 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Unfit`] for what cannot be a fact, [`Error::Io`].
-    pub fn retract(&self, label: &str, key: &str, step: Option<&Step>) -> Result<bool, Error> {
+    pub fn retract(
+        &self,
+        label: &str,
+        key: &str,
+        step: Option<&DataspaceStep>,
+    ) -> Result<bool, Error> {
         let path = self.fact(label, key)?;
         if !self.path.is_dir() {
             return Ok(false);
         }
         let mut writing = self.write()?;
         let fact = match self.read(&path)? {
-            Found::Fact(fact) => Some(fact),
-            Found::Damaged(_) => Some(Fact {
+            FactLookup::Fact(fact) => Some(fact),
+            FactLookup::Damaged(_) => Some(Fact {
                 label: label.to_owned(),
                 key: key.to_owned(),
                 value: String::new(),
@@ -117,14 +126,14 @@ impl Dataspace {
                 source: String::new(),
                 at: Timestamp(0),
             }),
-            Found::Nothing => None,
+            FactLookup::Nothing => None,
         };
         if let Some(step) = step {
-            match (self.marked(step, Deed::Retract, label, key)?, &fact) {
+            match (self.marked(step, FactOperation::Retract, label, key)?, &fact) {
                 (Some(mark), Some(fact)) if mark.seq == fact.seq => {}
                 (Some(_), _) => return Ok(true),
                 (None, Some(fact)) => {
-                    self.set_mark(step, &mark(step, Deed::Retract, fact))?;
+                    self.set_mark(step, &mark(step, FactOperation::Retract, fact))?;
                     point("dataspace.marked");
                 }
                 (None, None) => {}
@@ -151,7 +160,7 @@ impl Dataspace {
         label: &str,
         key: &str,
         seq: u64,
-        step: &Step,
+        step: &DataspaceStep,
     ) -> Result<Option<Fact>, Error> {
         let path = self.fact(label, key)?;
         if let Some(fact) = self.claimed(step)? {
@@ -174,22 +183,22 @@ impl Dataspace {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn claimed(&self, step: &Step) -> Result<Option<Fact>, Error> {
+    pub fn claimed(&self, step: &DataspaceStep) -> Result<Option<Fact>, Error> {
         Ok(self.read(&self.claim_of(step))?.whole())
     }
 
     fn marked(
         &self,
-        step: &Step,
-        deed: Deed,
+        step: &DataspaceStep,
+        deed: FactOperation,
         label: &str,
         key: &str,
-    ) -> Result<Option<Mark>, Error> {
+    ) -> Result<Option<IdempotencyKey>, Error> {
         Ok(self.mark(step)?.filter(|mark| mark.is_of(step, deed, label, key)))
     }
 
     /// Waits until nobody else writes.
-    fn write(&self) -> Result<Writing<'_>, Error> {
+    fn write(&self) -> Result<DataspaceWriter<'_>, Error> {
         files::make_dir(&self.path)?;
         let path = self.lock();
         let lock = plain_file::open_with(&path, files::private().create(true).append(true));
@@ -199,8 +208,8 @@ impl Dataspace {
             let listing = self.facts()?;
             Ok(listing.facts.iter().map(|fact| fact.seq).max().unwrap_or(0))
         };
-        let changes = Changes::open(&self.changes(), self.room, highest)?;
-        Ok(Writing { space: self, _lock: lock, changes })
+        let changes = ChangeLog::open(&self.changes(), self.room, highest)?;
+        Ok(DataspaceWriter { space: self, _lock: lock, changes })
     }
 }
 
@@ -221,7 +230,7 @@ impl Dataspace {
     }
 }
 
-impl Writing<'_> {
+impl DataspaceWriter<'_> {
     fn note(&mut self, label: &str, key: &str) -> Result<(), Error> {
         self.changes.note(&self.space.changes(), label, key)?;
         point("dataspace.noted");
@@ -237,8 +246,14 @@ impl Writing<'_> {
     }
 }
 
-fn mark(step: &Step, deed: Deed, fact: &Fact) -> Mark {
-    Mark { step: step.step, deed, label: fact.label.clone(), key: fact.key.clone(), seq: fact.seq }
+fn mark(step: &DataspaceStep, deed: FactOperation, fact: &Fact) -> IdempotencyKey {
+    IdempotencyKey {
+        step: step.step,
+        deed,
+        label: fact.label.clone(),
+        key: fact.key.clone(),
+        seq: fact.seq,
+    }
 }
 
 fn sync_dir_of(path: &Path) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::apply::apply;
 use crate::domain::event::{Event, RunStarted};
 use crate::domain::id::{SessionId, StateName};
-use crate::domain::run::{Pause, STATE_VERSION, Status};
+use crate::domain::run::{PauseReason, RunStatus, STATE_VERSION};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
@@ -22,21 +22,21 @@ fn first() -> Record {
         session: SessionId::new("s"),
         definition: None,
         variables: Variables::new(),
-        terms: crate::domain::agent::Terms::default(),
+        terms: crate::domain::agent::AgentTerms::default(),
         settings: Settings::default(),
     };
     Record { seq: 1, at: Timestamp(1), event: Event::RunStarted(Box::new(started)) }
 }
 
 fn pause(seq: u64) -> Record {
-    let pause = Pause::Unavailable { message: format!("record {seq}") };
+    let pause = PauseReason::Unavailable { message: format!("record {seq}") };
     Record { seq, at: Timestamp(seq), event: Event::RunPaused { pause } }
 }
 
 /// A run of `records` records on disk, and its root.
-fn stored(records: u64) -> (tempfile::TempDir, Root) {
+fn stored(records: u64) -> (tempfile::TempDir, RunsRoot) {
     let place = tempfile::tempdir().expect("a directory");
-    let root = Root::new(place.path());
+    let root = RunsRoot::new(place.path());
     let (mut store, mut run) =
         RunStore::create(&root, &first(), NewRun::default()).expect("created");
     store.start_writer(|_| {}).expect("started");
@@ -49,12 +49,12 @@ fn stored(records: u64) -> (tempfile::TempDir, Root) {
 }
 
 /// Loses the note of what was acknowledged, which is not synced: a machine that dies may not have it.
-fn lose_note(root: &Root) {
+fn lose_note(root: &RunsRoot) {
     let _ = std::fs::remove_file(acknowledged::beside(&root.run(&id()).journal()));
 }
 
 /// Opens the run. A child that another test starts has the lock too, until it has become its program.
-fn patiently(root: &Root) -> Result<(RunStore, Recovered), Error> {
+fn patiently(root: &RunsRoot) -> Result<(RunStore, RecoveredRun), Error> {
     let start = std::time::Instant::now();
     loop {
         match RunStore::open(root, &id()) {
@@ -64,11 +64,11 @@ fn patiently(root: &Root) -> Result<(RunStore, Recovered), Error> {
     }
 }
 
-fn opened(root: &Root) -> (RunStore, Recovered) {
+fn opened(root: &RunsRoot) -> (RunStore, RecoveredRun) {
     patiently(root).expect("opened")
 }
 
-fn message(root: &Root) -> String {
+fn message(root: &RunsRoot) -> String {
     patiently(root).expect_err("refused").to_string()
 }
 
@@ -104,7 +104,7 @@ fn of_the_records_of_a_moment_all_are_there_or_none() {
 fn a_run_is_recovered_as_it_was() {
     let (_place, root) = stored(3);
     let (_store, recovered) = opened(&root);
-    assert_eq!((recovered.run.seq, recovered.run.status), (3, Status::Paused));
+    assert_eq!((recovered.run.seq, recovered.run.status), (3, RunStatus::Paused));
     assert!(recovered.warnings.is_empty());
 }
 
@@ -211,7 +211,7 @@ fn what_does_not_exist_is_named() {
 #[test]
 fn a_run_that_cannot_be_made_leaves_nothing() {
     let place = tempfile::tempdir().expect("a directory");
-    let root = Root::new(place.path());
+    let root = RunsRoot::new(place.path());
     // A link that leads nowhere stands in the way; it is met only at the last moment.
     let in_the_way = root.run(&id());
     std::fs::create_dir_all(root.runs()).expect("made");
@@ -227,7 +227,7 @@ fn a_run_that_cannot_be_made_leaves_nothing() {
 fn git_does_not_show_a_directory_that_is_called_as_usual() {
     let place = tempfile::tempdir().expect("a directory");
     for (name, hidden) in [(".raymond", true), ("mine", false)] {
-        let root = Root::new(place.path().join(name));
+        let root = RunsRoot::new(place.path().join(name));
         RunStore::create(&root, &first(), NewRun::default()).expect("created");
         let ignored = root.path().join(".gitignore");
         assert_eq!(std::fs::read(&ignored).ok(), hidden.then(|| b"*\n".to_vec()), "{name}");
@@ -242,7 +242,7 @@ fn git_does_not_show_a_directory_that_is_called_as_usual() {
 }
 
 /// The state of the run as it is read, or the error that says why it is not.
-fn read(root: &Root) -> Result<(Run, Vec<String>), Error> {
+fn read(root: &RunsRoot) -> Result<(Run, Vec<String>), Error> {
     crate::store::replay::replay(&root.run(&id())).map(|replayed| (replayed.run, replayed.warnings))
 }
 

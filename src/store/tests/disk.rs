@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::story::{Place, Story};
-use crate::store::writer::{Medium, Outcome, Target, Writer};
+use crate::store::writer::{JournalStorage, JournalTarget, JournalWriter, WriteOutcome};
 
 /// The system's numbers for a broken and for a full disk, `EIO` and `ENOSPC`.
 pub(super) const BROKEN: i32 = 5;
@@ -63,7 +63,7 @@ impl Shared {
     }
 }
 
-impl Medium for Shared {
+impl JournalStorage for Shared {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut disk = self.disk();
         let fault = disk.call();
@@ -105,13 +105,13 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
     let medium = Shared(Arc::new(Mutex::new(Disk::holding(written, fault))));
     let ((tell, told), (go_on, told_to)) = (channel(), channel());
     let (journal, state) = (place.dir.journal(), place.dir.state());
-    let target = Target {
+    let target = JournalTarget {
         medium: medium.clone(),
         journal,
         state,
         acknowledged: crate::store::acknowledged::AcknowledgedEnd::none(),
     };
-    let writer = Writer::start(target, move |outcome| {
+    let writer = JournalWriter::start(target, move |outcome| {
         let _ = tell.send(outcome);
         let _ = told_to.recv();
     })
@@ -148,13 +148,13 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
 }
 
 /// Takes one word of the writer; tells whether it lives.
-fn hear(told: &Receiver<Outcome>, acknowledged: &mut Vec<usize>) -> bool {
+fn hear(told: &Receiver<WriteOutcome>, acknowledged: &mut Vec<usize>) -> bool {
     match told.recv_timeout(GENEROUS).expect("a word") {
-        Outcome::Durable(seq) => {
+        WriteOutcome::Durable(seq) => {
             acknowledged.push(usize::try_from(seq).expect("small"));
             true
         }
-        Outcome::Failed => false,
+        WriteOutcome::Failed => false,
     }
 }
 

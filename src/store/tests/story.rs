@@ -5,14 +5,14 @@ use tempfile::TempDir;
 use crate::domain::apply::tests::plausible::{Journal, Push};
 use crate::domain::apply::tests::scene::{self, Scene, goto, result, tag};
 use crate::domain::apply::{apply, begin};
-use crate::domain::event::{Command, Event, Record};
+use crate::domain::event::{Event, Record, RunCommand};
 use crate::domain::id::RunId;
-use crate::domain::run::{Pause, Run};
+use crate::domain::run::{PauseReason, Run};
 use crate::domain::time::Timestamp;
-use crate::domain::transition::{Tag, Transition};
-use crate::store::layout::{Root, RunDir};
+use crate::domain::transition::{TagName, Transition};
+use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::record::encode;
-use crate::store::run_store::{NewRun, Recovered, RunStore};
+use crate::store::run_store::{NewRun, RecoveredRun, RunStore};
 use crate::store::snapshot::with_checksum;
 
 /// A run as it should be.
@@ -77,7 +77,7 @@ impl Story {
     /// A new run's directory, with the first record in it.
     pub(super) fn place(&self) -> Place {
         let temporary = tempfile::tempdir().expect("a directory");
-        let root = Root::new(temporary.path());
+        let root = RunsRoot::new(temporary.path());
         let (store, run) =
             RunStore::create(&root, &self.first, NewRun::default()).expect("created");
         let dir = store.dir().clone();
@@ -89,20 +89,20 @@ impl Story {
 fn next(scene: &Scene, told: usize) -> Event {
     let agent = scene.run.agents.keys().last().expect("a live agent").as_str();
     match told % 10 {
-        0 => Event::RunPaused { pause: Pause::Interrupted },
+        0 => Event::RunPaused { pause: PauseReason::Interrupted },
         1 => Event::RunResumed { settings: Box::new(scene.run.settings.clone()) },
         3 => Event::StepFinished(scene.step(agent, transition(told / 10))),
         6 => Event::TurnFailed(scene.failure(agent)),
-        _ => Event::CommandReceived { id: format!("c{told}"), command: Command::Stop },
+        _ => Event::CommandReceived { id: format!("c{told}"), command: RunCommand::Stop },
     }
 }
 
 fn transition(step: usize) -> Transition {
     match step % 6 {
-        0 => tag(Tag::Fork, "N.md", "W.md"),
-        1 => tag(Tag::Call, "R.md", "C.md"),
+        0 => tag(TagName::Fork, "N.md", "W.md"),
+        1 => tag(TagName::Call, "R.md", "C.md"),
         2 => result("returned"),
-        3 => tag(Tag::Reset, "", "D.md"),
+        3 => tag(TagName::Reset, "", "D.md"),
         4 => result("ended"),
         _ => goto("B.md"),
     }
@@ -111,13 +111,13 @@ fn transition(step: usize) -> Transition {
 /// A run's directory.
 pub(super) struct Place {
     _temporary: TempDir,
-    root: Root,
+    root: RunsRoot,
     id: RunId,
     pub(super) dir: RunDir,
 }
 
 impl Place {
-    pub(super) fn open(&self) -> Recovered {
+    pub(super) fn open(&self) -> RecoveredRun {
         RunStore::open(&self.root, &self.id).expect("recovered").1
     }
 }

@@ -2,13 +2,13 @@
 
 use super::trees::agent;
 use super::*;
-use crate::process::home::{Mark, Stage};
+use crate::process::home::{WorktreeRecord, WorktreeStage};
 
 /// A mark as it is before git begins.
-fn begun(ground: &Ground, id: &str) -> Mark {
+fn begun(ground: &Ground, id: &str) -> WorktreeRecord {
     let branch = format!("raymond/world/{id}");
     let (base, prefix) = (ground.head("root"), String::new());
-    Mark { agent: agent(id), branch, base, prefix, stage: Stage::Begun }
+    WorktreeRecord { agent: agent(id), branch, base, prefix, stage: WorktreeStage::Begun }
 }
 
 /// What a git left that was killed, and how it is made.

@@ -72,7 +72,10 @@ async fn what_converges_comes_to_the_same_when_it_is_done_again() {
         for (number, operation) in steps.iter().enumerate() {
             let stem = format!("main.{number}");
             let performed = ground.perform(&stem, operation.clone(), again).await;
-            assert!(matches!(performed, Performed::Done(Ok(_))), "{operation}: {performed:?}");
+            assert!(
+                matches!(performed, OperationOutcome::Done(Ok(_))),
+                "{operation}: {performed:?}"
+            );
         }
         ground.restart();
     }
@@ -89,7 +92,7 @@ async fn a_line_is_added_once_whatever_is_asked_again() {
     let add = json!({"type": "append_to_file", "path": "log/lines", "content": "one\n"});
     for again in [false, true, true] {
         let performed = ground.perform("main.1", add.clone(), again).await;
-        assert_eq!(performed, Performed::Done(Ok(Value::Null)));
+        assert_eq!(performed, OperationOutcome::Done(Ok(Value::Null)));
         ground.restart();
     }
     ground.perform("main.2", add, true).await;
@@ -108,7 +111,7 @@ async fn two_that_edit_the_configuration_at_once_both_have_their_way() {
     };
     let (a, b, c, d) = tokio::join!(add(0), add(1), add(2), add(3));
     for performed in [a, b, c, d] {
-        assert_eq!(performed, Performed::Done(Ok(Value::Null)));
+        assert_eq!(performed, OperationOutcome::Done(Ok(Value::Null)));
     }
     let config = ground.value(json!({"type": "read_config"})).await;
     assert_eq!(config["sources"].as_array().map(Vec::len), Some(4));
@@ -123,7 +126,7 @@ async fn after_its_end_nothing_is_done() {
         json!({"type": "write_file", "path": "a", "content": ""}),
         json!({"type": "bash_exec", "command": "true"}),
     ] {
-        assert_eq!(ground.perform("main.1", operation, false).await, Performed::Interrupted);
+        assert_eq!(ground.perform("main.1", operation, false).await, OperationOutcome::Interrupted);
     }
     assert!(!ground.root().join("a").exists());
 }

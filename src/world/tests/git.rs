@@ -69,7 +69,7 @@ async fn a_source_is_cloned_followed_and_pulled() {
     let why = ground.why(pull.clone()).await;
     assert!(why.starts_with("`git pull` exited with code 1"), "{why}");
     let pulled = ground.perform("main.2", pull, true).await;
-    assert_eq!(pulled, Performed::Done(Ok(Value::Null)), "the lock was that of a dead one");
+    assert_eq!(pulled, OperationOutcome::Done(Ok(Value::Null)), "the lock was that of a dead one");
     assert_eq!(ground.text(".source/a/file"), "three");
     assert_eq!(ground.value(updates).await, json!(false));
 }
@@ -81,7 +81,7 @@ async fn a_clone_is_whole_or_not_there_and_found_again() {
     ground.put(".source/.main.1.raymond-clone/half", "of a try that died");
     for again in [true, true] {
         let performed = ground.perform("main.1", clone(&url), again).await;
-        assert_eq!(performed, Performed::Done(Ok(Value::Null)));
+        assert_eq!(performed, OperationOutcome::Done(Ok(Value::Null)));
     }
     let other = format!("{url}/.");
     let why = ground.why(clone(&other)).await;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::domain::operation::Class;
+use crate::domain::operation::RecoveryClass;
 use crate::process::{leftover, program};
 use crate::proof::StepProofs;
-use crate::world::note::Note;
+use crate::world::note::OperationNotes;
 
 fn shell(command: &str) -> Value {
     json!({"type": "bash_exec", "command": command})
@@ -45,15 +45,15 @@ async fn a_command_that_has_ended_is_not_run_again() {
 #[tokio::test]
 async fn of_a_command_that_was_begun_nobody_knows() {
     let ground = Ground::new();
-    Note::of(&ground.base().join("steps"), &StepProofs::default(), "main.1")
+    OperationNotes::of(&ground.base().join("steps"), &StepProofs::default(), "main.1")
         .begin()
         .expect("noted");
     let lost = ground.perform("main.1", shell("echo run >> runs"), true).await;
-    let Performed::Lost(why) = lost else { panic!("{lost:?}") };
+    let OperationOutcome::Lost(why) = lost else { panic!("{lost:?}") };
     assert!(why.starts_with("WF502 the command `echo run >> runs` had begun when"), "{why}");
     assert!(!ground.root().join("runs").exists());
     let anew = ground.perform("main.1", shell("echo run >> runs"), false).await;
-    assert!(matches!(anew, Performed::Done(Ok(_))), "the policy has it done again");
+    assert!(matches!(anew, OperationOutcome::Done(Ok(_))), "the policy has it done again");
 }
 
 #[tokio::test]
@@ -73,17 +73,18 @@ async fn a_stop_ends_a_command_and_all_it_has_started() {
     let both = async { tokio::join!(running, stopping) };
     let (performed, ()) =
         tokio::time::timeout(Duration::from_mins(1), both).await.expect("it ends");
-    assert_eq!(performed, Performed::Interrupted);
-    let marker = Marker { run: RunId::parse("world").expect("an id"), dir: ground.base() };
+    assert_eq!(performed, OperationOutcome::Interrupted);
+    let marker =
+        EnvironmentMarker { run: RunId::parse("world").expect("an id"), dir: ground.base() };
     let left = async {
         while !leftover::find(&marker).is_empty() {
             tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_mins(1), left).await.expect("nothing is left");
-    let again = world_at(ground.kept.path(), Registry::default(), &[]);
+    let again = world_at(ground.kept.path(), OwnTypeRegistry::default(), &[]);
     let lost = again.perform("main.1", &command, true).await;
-    assert!(matches!(lost, Performed::Lost(_)), "{lost:?}");
+    assert!(matches!(lost, OperationOutcome::Lost(_)), "{lost:?}");
 }
 
 #[tokio::test]
@@ -115,32 +116,32 @@ async fn modules_are_found_without_running_them() {
 
 #[tokio::test]
 async fn types_of_ones_own_are_performed_and_their_panics_are_failures() {
-    let mut own = Registry::default();
+    let mut own = OwnTypeRegistry::default();
     own.add("greet", |parameters: serde_json::Map<String, Value>| async move {
         Ok(json!(format!("hello {}", parameters["whom"].as_str().unwrap_or("you"))))
     });
     own.add("panic", |_| async { panic!("nobody is there") });
     own.add("wait", |_| std::future::pending());
     let ground = Ground::with(own, &[]);
-    let call = |name: &str, class: Class| {
+    let call = |name: &str, class: RecoveryClass| {
         let class = serde_json::to_value(class).expect("a class");
         json!({"type": "own", "name": name, "parameters": {"whom": "all"}, "class": class})
     };
-    assert_eq!(ground.value(call("greet", Class::Uncertain)).await, json!("hello all"));
-    let known = ground.perform("main.1", call("panic", Class::Uncertain), true).await;
-    assert_eq!(known, Performed::Done(Ok(json!("hello all"))), "what was noted before");
-    let why = ground.why(call("panic", Class::Read)).await;
+    assert_eq!(ground.value(call("greet", RecoveryClass::Uncertain)).await, json!("hello all"));
+    let known = ground.perform("main.1", call("panic", RecoveryClass::Uncertain), true).await;
+    assert_eq!(known, OperationOutcome::Done(Ok(json!("hello all"))), "what was noted before");
+    let why = ground.why(call("panic", RecoveryClass::Read)).await;
     assert_eq!(why, "it panicked: nobody is there");
-    assert!(ground.why(call("none", Class::Read)).await.contains("has no type `none`"));
-    let waiting = serde_json::from_value(call("wait", Class::Read)).expect("an operation");
+    assert!(ground.why(call("none", RecoveryClass::Read)).await.contains("has no type `none`"));
+    let waiting = serde_json::from_value(call("wait", RecoveryClass::Read)).expect("an operation");
     let stopping = async { ground.world.stop() };
     let (performed, ()) = tokio::join!(ground.world.perform("main.2", &waiting, false), stopping);
-    assert_eq!(performed, Performed::Interrupted);
+    assert_eq!(performed, OperationOutcome::Interrupted);
 }
 
 #[tokio::test]
 async fn what_only_waited_for_others_was_never_begun() {
-    let mut own = Registry::default();
+    let mut own = OwnTypeRegistry::default();
     own.add("wait", |_| std::future::pending());
     let mut ground = Ground::with(own, &[]);
     let wait = json!({"type": "own", "name": "wait", "parameters": {}, "class": "read"});
@@ -157,18 +158,19 @@ async fn what_only_waited_for_others_was_never_begun() {
     }
     world.stop();
     for one in all {
-        assert_eq!(one.await, Performed::Interrupted);
+        assert_eq!(one.await, OperationOutcome::Interrupted);
     }
     ground.restart();
     let again = ground.perform("main.1", shell("echo run > ran"), true).await;
-    assert!(matches!(again, Performed::Done(Ok(_))), "{again:?}");
+    assert!(matches!(again, OperationOutcome::Done(Ok(_))), "{again:?}");
     assert_eq!(ground.text("ran"), "run\n");
 }
 
 #[tokio::test]
 async fn what_still_runs_of_a_try_before_is_ended_first() {
     let ground = Ground::new();
-    let marker = Marker { run: RunId::parse("world").expect("an id"), dir: ground.base() };
+    let marker =
+        EnvironmentMarker { run: RunId::parse("world").expect("an id"), dir: ground.base() };
     let mut left = std::process::Command::new("/bin/sleep")
         .arg("600")
         .env_clear()

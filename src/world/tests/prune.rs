@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::trees::agent;
 use super::*;
-use crate::domain::worktree::{Condition, Stay};
-use crate::process::home::{Mark, Stage};
-use crate::world::outcome::Looked;
-use crate::world::trees::{Removed, Sight};
+use crate::domain::worktree::{KeepReason, WorktreeStatus};
+use crate::process::home::{WorktreeRecord, WorktreeStage};
+use crate::world::outcome::InspectionOutcome;
+use crate::world::trees::{RemovedWorktree, WorktreeInspection};
 
 const MAIN_1: &str = "worktrees/world/main.1";
 
@@ -33,16 +33,16 @@ impl Ground {
         self.head(MAIN_1)
     }
 
-    async fn sight(&self) -> Sight {
+    async fn sight(&self) -> WorktreeInspection {
         match self.world.trees().await {
-            Looked::Done(Ok(mut trees)) => trees.remove(0).1.expect("it is seen"),
+            InspectionOutcome::Done(Ok(mut trees)) => trees.remove(0).1.expect("it is seen"),
             other => panic!("{other:?}"),
         }
     }
 
-    async fn removal(&self, all: bool) -> Result<Removed, Stay> {
+    async fn removal(&self, all: bool) -> Result<RemovedWorktree, KeepReason> {
         match self.world.remove_tree(&agent("main.1"), false, all).await {
-            Looked::Done(Ok(removed)) => removed,
+            InspectionOutcome::Done(Ok(removed)) => removed,
             other => panic!("{other:?}"),
         }
     }
@@ -59,29 +59,29 @@ impl Ground {
     }
 
     /// The mark of main.1.
-    fn mark(&self) -> Option<Mark> {
+    fn mark(&self) -> Option<WorktreeRecord> {
         self.homes().mark(&agent("main.1")).expect("it can be read")
     }
 }
 
 const BRANCH: &str = "raymond/world/main.1";
 
-fn gone(kept: Option<&str>, branch: Option<&str>) -> Removed {
-    Removed { kept: kept.map(str::to_owned), branch: branch.map(str::to_owned) }
+fn gone(kept: Option<&str>, branch: Option<&str>) -> RemovedWorktree {
+    RemovedWorktree { kept: kept.map(str::to_owned), branch: branch.map(str::to_owned) }
 }
 
 #[tokio::test]
 async fn a_clean_tree_goes_with_its_branch_when_another_has_its_commits() {
     let ground = Ground::grove().await;
     let there =
-        |ahead, unmerged| Condition::There { ahead, unmerged, uncommitted: 0, locked: None };
+        |ahead, unmerged| WorktreeStatus::There { ahead, unmerged, uncommitted: 0, locked: None };
     assert_eq!(ground.sight().await.condition, there(0, 0));
     ground.put_in_tree("mine", "x");
     let commit = ground.commit_in_tree();
     let sight = ground.sight().await;
     assert_eq!((sight.condition, sight.merged_into), (there(1, 1), None));
     assert_eq!(sight.head.as_ref(), Some(&commit));
-    assert_eq!(ground.removal(false).await, Err(Stay::Unmerged(1)));
+    assert_eq!(ground.removal(false).await, Err(KeepReason::Unmerged(1)));
     // Another branch than the one the user is at.
     ground.git("root", &["branch", "other", &commit]);
     let sight = ground.sight().await;
@@ -93,7 +93,7 @@ async fn a_clean_tree_goes_with_its_branch_when_another_has_its_commits() {
     assert!(!ground.tree("main.1").exists());
     ground.assert_sound(&[]);
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)), "it is gone already");
-    assert_eq!(ground.world.trees().await, Looked::Done(Ok(Vec::new())));
+    assert_eq!(ground.world.trees().await, InspectionOutcome::Done(Ok(Vec::new())));
 }
 
 #[tokio::test]
@@ -118,9 +118,11 @@ async fn what_is_not_committed_is_kept_before_a_tree_goes() {
     ground.git(MAIN_1, &["add", "twice"]);
     ground.put_in_tree("twice", "and changed");
     std::fs::remove_file(ground.tree("main.1").join("file")).expect("removed");
-    let Condition::There { uncommitted, .. } = ground.sight().await.condition else { panic!() };
+    let WorktreeStatus::There { uncommitted, .. } = ground.sight().await.condition else {
+        panic!()
+    };
     assert_eq!(uncommitted, 4);
-    assert_eq!(ground.removal(false).await, Err(Stay::Uncommitted(4)));
+    assert_eq!(ground.removal(false).await, Err(KeepReason::Uncommitted(4)));
     let head = ground.head(MAIN_1);
     let kept = "refs/raymond/kept/world/main.1";
     assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
@@ -165,11 +167,11 @@ async fn one_that_is_locked_or_lived_in_never_goes() {
     let tree = ground.tree("main.1").display().to_string();
     ground.git("root", &["worktree", "lock", "--reason", "on a stick", &tree]);
     for all in [false, true] {
-        assert_eq!(ground.removal(all).await, Err(Stay::Locked("on a stick".to_owned())));
+        assert_eq!(ground.removal(all).await, Err(KeepReason::Locked("on a stick".to_owned())));
     }
     ground.git("root", &["worktree", "unlock", &tree]);
     let live = ground.world.remove_tree(&agent("main.1"), true, true).await;
-    assert_eq!(live, Looked::Done(Ok(Err(Stay::Live))));
+    assert_eq!(live, InspectionOutcome::Done(Ok(Err(KeepReason::Live))));
     ground.assert_sound(&["main.1"]);
 }
 
@@ -180,7 +182,7 @@ async fn a_repository_in_a_tree_is_not_lost_with_it() {
     ground.git(MAIN_1, &["init", "-q", "nested"]);
     ground.git(&format!("{MAIN_1}/nested"), &["commit", "-q", "--allow-empty", "-m", "x"]);
     ground.put_in_tree("nested/y", "y");
-    let Err(Stay::Refused(why)) = ground.removal(true).await else { panic!("it is gone") };
+    let Err(KeepReason::Refused(why)) = ground.removal(true).await else { panic!("it is gone") };
     assert!(why.contains("there is a repository of its own in") && why.contains("nested"), "{why}");
     assert!(ground.tree("main.1").join("nested/y").exists());
     // Once its name is in a commit, git itself refuses.
@@ -188,12 +190,12 @@ async fn a_repository_in_a_tree_is_not_lost_with_it() {
     ground.git(MAIN_1, &["commit", "-q", "-m", "nested"]);
     ground.put_in_tree("more", "x");
     let head = ground.head(MAIN_1);
-    let Err(Stay::Refused(why)) = ground.removal(true).await else { panic!("it is gone") };
+    let Err(KeepReason::Refused(why)) = ground.removal(true).await else { panic!("it is gone") };
     assert!(why.contains("submodules") && why.contains("also kept as refs/raymond/kept"), "{why}");
     assert_eq!(ground.head(MAIN_1), head);
     assert_eq!(ground.git(MAIN_1, &["branch", "--show-current"]), BRANCH);
     assert_eq!(ground.git(MAIN_1, &["status", "--porcelain"]), "M nested\n?? more");
-    assert_eq!(ground.mark().map(|mark| mark.stage), Some(Stage::Ready));
+    assert_eq!(ground.mark().map(|mark| mark.stage), Some(WorktreeStage::Ready));
 }
 
 #[tokio::test]
@@ -208,7 +210,7 @@ async fn one_in_the_middle_of_a_merge_or_a_rebase_is_kept_whole() {
         .args(["-c", "user.name=a", "-c", "user.email=a@b", "merge", "-q", "main"])
         .output();
     assert!(!merging.expect("git runs").status.success(), "there is a conflict");
-    assert_eq!(ground.removal(false).await, Err(Stay::Uncommitted(1)));
+    assert_eq!(ground.removal(false).await, Err(KeepReason::Uncommitted(1)));
     let kept = "refs/raymond/kept/world/main.1";
     assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), Some(BRANCH))));
     assert!(ground.files(kept)["file"].contains("<<<<<<<"));
@@ -223,8 +225,8 @@ async fn one_that_somebody_removed_leaves_only_its_branch() {
     let commit = ground.commit_in_tree();
     let tree = ground.tree("main.1").display().to_string();
     ground.git("root", &["worktree", "remove", &tree]);
-    assert_eq!(ground.sight().await.condition, Condition::Gone { unmerged: 1 });
-    assert_eq!(ground.removal(false).await, Err(Stay::Unmerged(1)));
+    assert_eq!(ground.sight().await.condition, WorktreeStatus::Gone { unmerged: 1 });
+    assert_eq!(ground.removal(false).await, Err(KeepReason::Unmerged(1)));
     ground.git("root", &["merge", "-q", &commit]);
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
     assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
@@ -234,9 +236,9 @@ async fn one_that_somebody_removed_leaves_only_its_branch() {
 async fn one_that_was_never_finished_goes() {
     let ground = Ground::grove().await;
     let mark = ground.mark().expect("it is noted");
-    ground.homes().note(&Mark { stage: Stage::Begun, ..mark }).expect("noted");
+    ground.homes().note(&WorktreeRecord { stage: WorktreeStage::Begun, ..mark }).expect("noted");
     std::fs::remove_file(ground.tree("main.1").join("file")).expect("removed");
-    assert_eq!(ground.sight().await.condition, Condition::Begun);
+    assert_eq!(ground.sight().await.condition, WorktreeStatus::Begun);
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)));
     assert_eq!((ground.branches(), ground.mark()), (String::new(), None));
     ground.assert_sound(&[]);
@@ -253,8 +255,8 @@ async fn half_gone(files_gone: &[&str]) -> (Ground, String) {
     ground.git(MAIN_1, &["reset", "-q", "HEAD~1"]);
     let name = "refs/raymond/kept/world/main.1".to_owned();
     ground.git("root", &["update-ref", &name, &kept]);
-    let stage = Stage::Going { kept: kept.clone(), found_by: Some(name) };
-    ground.homes().note(&Mark { stage, ..before }).expect("noted");
+    let stage = WorktreeStage::Going { kept: kept.clone(), found_by: Some(name) };
+    ground.homes().note(&WorktreeRecord { stage, ..before }).expect("noted");
     for file in files_gone {
         let path = ground.tree("main.1").join(file);
         std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path)).expect("removed");
@@ -285,7 +287,7 @@ async fn a_removal_that_was_killed_comes_to_its_end() {
 async fn what_came_into_a_tree_that_was_to_go_is_not_lost() {
     let (ground, _) = half_gone(&["web"]).await;
     ground.put_in_tree("later", "y");
-    let Err(Stay::Uncommitted(_)) = ground.removal(false).await else { panic!("it is gone") };
+    let Err(KeepReason::Uncommitted(_)) = ground.removal(false).await else { panic!("it is gone") };
     let kept = "refs/raymond/kept/world/main.1-1";
     assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
     assert_eq!(ground.files(kept)["later"], "y");
@@ -298,7 +300,7 @@ async fn commits_that_are_on_no_branch_at_all_are_kept() {
     ground.git(MAIN_1, &["checkout", "-q", "--detach"]);
     ground.put_in_tree("mine", "x");
     let commit = ground.commit_in_tree();
-    assert_eq!(ground.removal(false).await, Err(Stay::Unmerged(1)));
+    assert_eq!(ground.removal(false).await, Err(KeepReason::Unmerged(1)));
     let kept = "refs/raymond/kept/world/main.1";
     assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), None)));
     assert_eq!(ground.git("root", &["rev-parse", kept]), commit);

@@ -5,22 +5,22 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use super::*;
-use crate::domain::home::Home;
+use crate::domain::home::WorkingDir;
 use crate::domain::id::{AgentId, Folder};
-use crate::process::home::Homes;
-use crate::world::outcome::Looked;
+use crate::process::home::WorkingDirs;
+use crate::world::outcome::InspectionOutcome;
 
 pub(super) fn agent(id: &str) -> AgentId {
     AgentId::parse(id).expect("an id")
 }
 
-pub(super) fn home(id: &str) -> Home {
-    Home { tree: Some(agent(id)), cwd: None }
+pub(super) fn home(id: &str) -> WorkingDir {
+    WorkingDir { tree: Some(agent(id)), cwd: None }
 }
 
 impl Ground {
-    pub(super) fn homes(&self) -> Homes {
-        Homes::new(self.root(), self.base().join("worktrees/world"))
+    pub(super) fn homes(&self) -> WorkingDirs {
+        WorkingDirs::new(self.root(), self.base().join("worktrees/world"))
     }
 
     pub(super) fn tree(&self, id: &str) -> PathBuf {
@@ -29,8 +29,8 @@ impl Ground {
 
     pub(super) async fn make(&self, id: &str, base: Option<&str>) -> Result<(), String> {
         match self.world.worktree(&agent(id), base).await {
-            Looked::Done(made) => made,
-            Looked::Interrupted => panic!("interrupted"),
+            InspectionOutcome::Done(made) => made,
+            InspectionOutcome::Interrupted => panic!("interrupted"),
         }
     }
 
@@ -110,7 +110,7 @@ async fn many_are_made_at_once() {
         made.spawn(async move { world.worktree(&id, None).await });
     }
     while let Some(made) = made.join_next().await {
-        assert_eq!(made.expect("it came to an end"), Looked::Done(Ok(())));
+        assert_eq!(made.expect("it came to an end"), InspectionOutcome::Done(Ok(())));
     }
     let mut ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     ids.sort_unstable();
@@ -131,16 +131,20 @@ async fn where_the_run_works_below_the_top_so_does_the_agent() {
         assert_eq!(world.root(), ground.homes().trees().join(at));
     }
     let world = ground.world.at(&home("main.1")).expect("a home");
-    assert_eq!(world.text("page", 10).await, Looked::Done(Ok("old\n".to_owned())));
-    let Looked::Done(Err(why)) = world.text("page", 3).await else { panic!("it is too long") };
+    assert_eq!(world.text("page", 10).await, InspectionOutcome::Done(Ok("old\n".to_owned())));
+    let InspectionOutcome::Done(Err(why)) = world.text("page", 3).await else {
+        panic!("it is too long")
+    };
     assert!(why.ends_with("it is larger than 3 bytes"), "{why}");
-    let Looked::Done(Err(why)) = world.text("../file", 10).await else { panic!("outside") };
+    let InspectionOutcome::Done(Err(why)) = world.text("../file", 10).await else {
+        panic!("outside")
+    };
     assert!(why.contains("leads out of the workspace"), "{why}");
 }
 
-fn world_in(ground: &Ground, below: &str, variables: &[(&str, &str)]) -> World {
-    let homes = Homes::new(ground.root().join(below), ground.homes().trees());
-    world_with(ground.kept.path(), homes, Registry::default(), variables)
+fn world_in(ground: &Ground, below: &str, variables: &[(&str, &str)]) -> WorkspaceExecutor {
+    let homes = WorkingDirs::new(ground.root().join(below), ground.homes().trees());
+    world_with(ground.kept.path(), homes, OwnTypeRegistry::default(), variables)
 }
 
 #[tokio::test]
@@ -153,7 +157,7 @@ async fn what_an_agent_does_in_its_worktree_stays_there() {
     let done = async |operation: Value| {
         let operation = serde_json::from_value(operation).expect("an operation");
         match world.perform("main.1.1", &operation, false).await {
-            Performed::Done(done) => done,
+            OperationOutcome::Done(done) => done,
             other => panic!("{other:?}"),
         }
     };
@@ -165,15 +169,15 @@ async fn what_an_agent_does_in_its_worktree_stays_there() {
     let (pwd, head) = said.trim_end().split_once('\n').expect("two lines");
     assert_eq!(Path::new(pwd), ground.tree("main.1"));
     assert_eq!(done(json!({"type": "get_sha", "repo_path": "."})).await, Ok(head.into()));
-    assert_eq!(world.head("main.1.2").await, Looked::Done(Ok(head.to_owned())));
+    assert_eq!(world.head("main.1.2").await, InspectionOutcome::Done(Ok(head.to_owned())));
     assert_eq!((ground.head("root"), ground.text("web/page")), (first, "old\n".to_owned()));
     for path in ["../main.1.json", "../../../root/file"] {
         let why = done(write(path)).await.expect_err("it is outside");
         assert!(why.contains("leads out of the workspace"), "{why}");
     }
-    let below = Home { cwd: Folder::parse("web").ok(), ..home("main.1") };
+    let below = WorkingDir { cwd: Folder::parse("web").ok(), ..home("main.1") };
     let world = ground.world.at(&below).expect("a home");
-    assert_eq!(world.text("page", 10).await, Looked::Done(Ok("mine".to_owned())));
+    assert_eq!(world.text("page", 10).await, InspectionOutcome::Done(Ok("mine".to_owned())));
 }
 
 #[tokio::test]
@@ -181,7 +185,7 @@ async fn what_cannot_be_made_is_named_with_what_to_do() {
     let ground = Ground::new();
     let why = ground.refused("main").await;
     assert!(why.contains("is in no git repository: make one with `git init`"), "{why}");
-    let none = Looked::Done(Err(why));
+    let none = InspectionOutcome::Done(Err(why));
     assert_eq!(ground.world.head("x").await, none);
     ground.git("root", &["init", "-q", "-b", "main"]);
     let why = ground.refused("main").await;
@@ -205,7 +209,7 @@ async fn what_cannot_be_made_is_named_with_what_to_do() {
     ground.assert_sound(&[]);
     ground.make("main", None).await.expect("now it can");
 
-    let without = Ground::with(Registry::default(), &[("PATH", "/nowhere")]);
+    let without = Ground::with(OwnTypeRegistry::default(), &[("PATH", "/nowhere")]);
     let why = without.refused("main").await;
     assert!(why.contains("there is no program `git` on the PATH: install it"), "{why}");
     let mut bare = Ground::new();
@@ -253,6 +257,6 @@ async fn no_hook_runs_and_no_branch_follows_another() {
 async fn a_world_that_is_stopped_makes_none() {
     let ground = Ground::repository();
     ground.world.stop();
-    assert_eq!(ground.world.worktree(&agent("main"), None).await, Looked::Interrupted);
-    assert_eq!(ground.world.head("x").await, Looked::Interrupted);
+    assert_eq!(ground.world.worktree(&agent("main"), None).await, InspectionOutcome::Interrupted);
+    assert_eq!(ground.world.head("x").await, InspectionOutcome::Interrupted);
 }

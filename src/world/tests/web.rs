@@ -138,7 +138,7 @@ async fn a_stop_ends_a_fetch_that_waits() {
         ground.world.stop();
     };
     let (performed, ()) = tokio::join!(ground.world.perform("main.1", &operation, false), stopping);
-    assert_eq!(performed, Performed::Interrupted);
+    assert_eq!(performed, OperationOutcome::Interrupted);
 }
 
 #[tokio::test]
@@ -146,7 +146,7 @@ async fn the_proxy_of_the_environment_is_asked() {
     let server = Server::new(1);
     let proxy = format!("http://{}", server.address);
     let ground =
-        Ground::with(Registry::default(), &[("HTTP_PROXY", &proxy), ("no_proxy", "b.test")]);
+        Ground::with(OwnTypeRegistry::default(), &[("HTTP_PROXY", &proxy), ("no_proxy", "b.test")]);
     let why = ground.why(fetch("http://a.test/x")).await;
     assert_eq!(why, "cannot fetch http://a.test/x: the server answered 404");
     assert!(server.asked()[0].starts_with("GET http://a.test/x HTTP/1.1"));

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::domain::instance::Fetched;
-use crate::world::outcome::Looked;
+use crate::domain::instance::ActivityResult;
+use crate::world::outcome::InspectionOutcome;
 
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
@@ -24,22 +24,24 @@ impl Ground {
         self.git("root", &["commit", "-q", "-m", "x"]);
     }
 
-    async fn bases(&self, directories: &[&str], branch: Option<&str>) -> Looked {
+    async fn bases(&self, directories: &[&str], branch: Option<&str>) -> InspectionOutcome {
         let directories: Vec<String> = directories.iter().map(|&one| one.to_owned()).collect();
         self.world.bases("main.1", &directories, branch, false).await
     }
 
     async fn commit_of(&self, directory: &str, branch: Option<&str>) -> Option<String> {
         match self.bases(&[directory], branch).await {
-            Looked::Done(Ok(Fetched::Bases(mut bases))) => bases.remove(directory).expect("asked"),
+            InspectionOutcome::Done(Ok(ActivityResult::Bases(mut bases))) => {
+                bases.remove(directory).expect("asked")
+            }
             other => panic!("{other:?}"),
         }
     }
 
     async fn changes(&self, directory: &str, base: &str) -> Result<String, String> {
         match self.world.changes("main.2", directory, base, true).await {
-            Looked::Done(Ok(Fetched::Changes(diff))) => Ok(diff),
-            Looked::Done(Err(why)) => Err(why),
+            InspectionOutcome::Done(Ok(ActivityResult::Changes(diff))) => Ok(diff),
+            InspectionOutcome::Done(Err(why)) => Err(why),
             other => panic!("{other:?}"),
         }
     }
@@ -85,13 +87,15 @@ async fn a_base_is_the_branchs_commit_or_that_of_head() {
     assert_eq!(ground.commit_of("web", Some("HEAD~1")).await.as_ref(), Some(&first));
     assert_eq!(ground.commit_of("web/yet/to/be", None).await.as_ref(), Some(&head));
     for none in ["gone", "--all", "^main", "main..old", "", "a b", "HEAD^{tree}"] {
-        let Looked::Done(Err(why)) = ground.bases(&[""], Some(none)).await else {
+        let InspectionOutcome::Done(Err(why)) = ground.bases(&[""], Some(none)).await else {
             panic!("{none:?} was taken")
         };
         let expected = format!("there is no branch and no commit `{none}`; --branch names");
         assert!(why.contains(&expected), "{why}");
     }
-    let Looked::Done(Err(why)) = ground.bases(&["../x"], None).await else { panic!("refused") };
+    let InspectionOutcome::Done(Err(why)) = ground.bases(&["../x"], None).await else {
+        panic!("refused")
+    };
     assert!(why.contains("leads out of the workspace"), "{why}");
 }
 
@@ -115,7 +119,7 @@ async fn where_nothing_is_committed_all_is_new_and_where_is_no_repository_there_
     ground.git("root", &["init", "-q", "--bare", "bare"]);
     assert_eq!(ground.commit_of("bare", None).await, None);
 
-    let without = Ground::with(Registry::default(), &[("PATH", "/nowhere")]);
+    let without = Ground::with(OwnTypeRegistry::default(), &[("PATH", "/nowhere")]);
     assert_eq!(without.commit_of("", None).await, None);
 }
 
@@ -251,6 +255,9 @@ async fn what_cannot_be_looked_at_is_named() {
 async fn a_world_that_is_stopped_looks_at_nothing() {
     let ground = Ground::repository();
     ground.world.stop();
-    assert_eq!(ground.bases(&[""], None).await, Looked::Interrupted);
-    assert_eq!(ground.world.changes("x", "", EMPTY_TREE, false).await, Looked::Interrupted);
+    assert_eq!(ground.bases(&[""], None).await, InspectionOutcome::Interrupted);
+    assert_eq!(
+        ground.world.changes("x", "", EMPTY_TREE, false).await,
+        InspectionOutcome::Interrupted
+    );
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::well;
 use crate::domain::worktree::keeping;
-use crate::process::home::Mark;
-use crate::process::verdict::Exit;
-use crate::world::git::{Git, link};
-use crate::world::outcome::Trouble;
+use crate::process::home::WorktreeRecord;
+use crate::process::verdict::ProcessExit;
+use crate::world::git::{GitRunner, link};
+use crate::world::outcome::OperationError;
 use crate::world::shared::blocking;
 
 /// How much is kept of what git says.
@@ -43,9 +43,9 @@ const WHO: [(&str, &str); 4] = [
 ];
 
 /// A worktree whose content is kept.
-pub(super) struct Keeping<'keep> {
-    pub(super) git: Git<'keep>,
-    pub(super) mark: &'keep Mark,
+pub(super) struct WorktreeKeeper<'keep> {
+    pub(super) git: GitRunner<'keep>,
+    pub(super) mark: &'keep WorktreeRecord,
     /// The commit it is at.
     pub(super) head: &'keep str,
     /// Whether no branch has that commit.
@@ -54,14 +54,14 @@ pub(super) struct Keeping<'keep> {
 
 /// What keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct KeptCommit {
     /// The commit that has all of it.
     pub(super) commit: String,
     /// The ref it is found by, if it was made for that.
     pub(super) found_by: Option<String>,
 }
 
-impl Keeping<'_> {
+impl WorktreeKeeper<'_> {
     fn tree(&self) -> PathBuf {
         self.git.shared.place.homes.tree(&self.mark.agent)
     }
@@ -74,7 +74,7 @@ impl Keeping<'_> {
     }
 
     /// Keeps what is there.
-    pub(super) async fn keep(&self) -> Result<Kept, Trouble> {
+    pub(super) async fn keep(&self) -> Result<KeptCommit, OperationError> {
         let held = self.ask(&["rev-parse", &format!("{}^{{tree}}", self.head)]).await?;
         let (staged, all) = self.trees().await?;
         let staged = staged.filter(|staged| *staged != held && *staged != all);
@@ -82,7 +82,7 @@ impl Keeping<'_> {
             let commit = self.head.to_owned();
             let found_by =
                 if self.is_alone { Some(self.name(&commit, &all, &[]).await?) } else { None };
-            return Ok(Kept { commit, found_by });
+            return Ok(KeptCommit { commit, found_by });
         }
         self.refuse_repositories(&held, &all).await?;
         let branch = &self.mark.branch;
@@ -94,24 +94,24 @@ impl Keeping<'_> {
         let message = format!("What was not committed in the worktree of {branch}");
         let commit = self.commit(&all, &parents, &message).await?;
         let found_by = Some(self.name(&commit, &all, &parents).await?);
-        Ok(Kept { commit, found_by })
+        Ok(KeptCommit { commit, found_by })
     }
 
     /// Whether all that is there is in a commit, too.
-    pub(super) async fn is_within(&self, commit: &str) -> Result<bool, Trouble> {
+    pub(super) async fn is_within(&self, commit: &str) -> Result<bool, OperationError> {
         let (_, all) = self.trees().await?;
         let words = ["diff-tree", "-r", "--quiet", "--no-renames", "--diff-filter=d", commit, &all];
-        Ok(self.ended(&words).await?.exit == Exit::Code(0))
+        Ok(self.ended(&words).await?.exit == ProcessExit::Code(0))
     }
 
     /// The tree of what is staged, if nothing is in conflict, and that of all files.
-    async fn trees(&self) -> Result<(Option<String>, String), Trouble> {
+    async fn trees(&self) -> Result<(Option<String>, String), OperationError> {
         let (index, own) = (link(&self.tree()).map(|known| known.join("index")), self.index());
         let copied = blocking(self.git.shared, move |_| copy(index.as_deref(), &own)).await?;
         copied.map_err(|error| format!("cannot copy its index: {error}"))?;
         let trees = async {
             let staged = self.ended(&["write-tree"]).await?;
-            let staged = (staged.exit == Exit::Code(0)).then(|| staged.stdout.text());
+            let staged = (staged.exit == ProcessExit::Code(0)).then(|| staged.stdout.text());
             self.ask(&["add", "--all", "--sparse"]).await?;
             let all = self.ask(&["write-tree"]).await?;
             Ok((staged.map(|tree| tree.trim_end().to_owned()), all))
@@ -122,7 +122,7 @@ impl Keeping<'_> {
     }
 
     /// A repository in the worktree would be kept as the name of a commit, and not what is in it.
-    async fn refuse_repositories(&self, held: &str, all: &str) -> Result<(), Trouble> {
+    async fn refuse_repositories(&self, held: &str, all: &str) -> Result<(), OperationError> {
         let words = ["diff-tree", "-r", "--no-renames", "--diff-filter=d", "-z", held, all];
         let said = well(&words, self.ended(&words).await?)?.stdout.text();
         let mut fields = said.split('\0');
@@ -139,14 +139,24 @@ impl Keeping<'_> {
         Ok(())
     }
 
-    async fn commit(&self, tree: &str, parents: &[String], what: &str) -> Result<String, Trouble> {
+    async fn commit(
+        &self,
+        tree: &str,
+        parents: &[String],
+        what: &str,
+    ) -> Result<String, OperationError> {
         let mut words = vec!["commit-tree", tree, "-m", what];
         words.extend(parents.iter().flat_map(|parent| ["-p", parent]));
         self.ask(&words).await
     }
 
     /// Names a commit by a ref that was not there, unless one names the same content; and sees that it is there.
-    async fn name(&self, commit: &str, tree: &str, parents: &[String]) -> Result<String, Trouble> {
+    async fn name(
+        &self,
+        commit: &str,
+        tree: &str,
+        parents: &[String],
+    ) -> Result<String, OperationError> {
         let run = &self.git.shared.place.marker.run;
         let mut number = 0;
         let name = loop {
@@ -170,12 +180,15 @@ impl Keeping<'_> {
         Err(format!("git has not kept {commit} as {name}").into())
     }
 
-    async fn ask(&self, words: &[&str]) -> Result<String, Trouble> {
+    async fn ask(&self, words: &[&str]) -> Result<String, OperationError> {
         let said = well(words, self.ended(words).await?)?;
         Ok(said.stdout.text().trim_end().to_owned())
     }
 
-    async fn ended(&self, words: &[&str]) -> Result<crate::process::program::Ended, Trouble> {
+    async fn ended(
+        &self,
+        words: &[&str],
+    ) -> Result<crate::process::program::ProcessOutput, OperationError> {
         let own = [("GIT_INDEX_FILE".into(), self.index().into_os_string())];
         let who = WHO.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         // Never in a repository above, should the worktree have lost its link.

@@ -3,27 +3,27 @@
 
 use std::path::{Path, PathBuf};
 
-use super::repository::Repository;
-use crate::domain::worktree::Condition;
-use crate::process::home::{Homes, Mark, Stage};
-use crate::world::git::{Git, link};
-use crate::world::outcome::Trouble;
+use super::repository::GitRepository;
+use crate::domain::worktree::WorktreeStatus;
+use crate::process::home::{WorkingDirs, WorktreeRecord, WorktreeStage};
+use crate::world::git::{GitRunner, link};
+use crate::world::outcome::OperationError;
 
 /// How much is read of what git tells of the files of a tree.
 const STATUS: usize = 64 * 1024 * 1024;
 
 /// A worktree that is looked at.
-pub(super) struct Looking<'look> {
-    pub(super) git: Git<'look>,
-    pub(super) repository: &'look Repository,
-    pub(super) mark: &'look Mark,
+pub(super) struct WorktreeInspector<'look> {
+    pub(super) git: GitRunner<'look>,
+    pub(super) repository: &'look GitRepository,
+    pub(super) mark: &'look WorktreeRecord,
 }
 
 /// What was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sight {
+pub struct WorktreeInspection {
     /// What state it is in.
-    pub condition: Condition,
+    pub condition: WorktreeStatus,
     /// The commit it is at, or its branch is.
     pub head: Option<String>,
     /// The ref that has all its commits, if another than its own branch has.
@@ -32,8 +32,8 @@ pub struct Sight {
     pub is_alone: bool,
 }
 
-impl Looking<'_> {
-    fn homes(&self) -> &Homes {
+impl WorktreeInspector<'_> {
+    fn homes(&self) -> &WorkingDirs {
         &self.git.shared.place.homes
     }
 
@@ -41,25 +41,25 @@ impl Looking<'_> {
         self.homes().tree(&self.mark.agent)
     }
 
-    pub(super) async fn look(&self) -> Result<Sight, Trouble> {
+    pub(super) async fn look(&self) -> Result<WorktreeInspection, OperationError> {
         let condition = match self.mark.stage {
-            Stage::Begun => Condition::Begun,
-            Stage::Going { .. } => Condition::Going,
-            Stage::Ready => return self.look_at_one_that_was_made().await,
+            WorktreeStage::Begun => WorktreeStatus::Begun,
+            WorktreeStage::Going { .. } => WorktreeStatus::Going,
+            WorktreeStage::Ready => return self.look_at_one_that_was_made().await,
         };
         let head = self.tip().await?;
-        Ok(Sight { condition, head, merged_into: None, is_alone: false })
+        Ok(WorktreeInspection { condition, head, merged_into: None, is_alone: false })
     }
 
-    async fn look_at_one_that_was_made(&self) -> Result<Sight, Trouble> {
+    async fn look_at_one_that_was_made(&self) -> Result<WorktreeInspection, OperationError> {
         let tip = self.tip().await?;
         let tree = self.tree();
         if !tree.join(".git").is_file() {
             let commits: Vec<&String> = tip.iter().collect();
             let merged_into = self.merged_into(&commits).await?;
             let unmerged = self.unmerged(&commits, merged_into.is_some()).await?;
-            let condition = Condition::Gone { unmerged };
-            return Ok(Sight { condition, head: tip, merged_into, is_alone: false });
+            let condition = WorktreeStatus::Gone { unmerged };
+            return Ok(WorktreeInspection { condition, head: tip, merged_into, is_alone: false });
         }
         if link(&tree).is_some_and(|known| !known.is_dir()) {
             let tree = tree.display();
@@ -68,12 +68,12 @@ impl Looking<'_> {
             )
             .into());
         }
-        let repository = Repository::of(self.git, &tree).await?;
+        let repository = GitRepository::of(self.git, &tree).await?;
         let head = repository.head(self.git).await?;
         let mut commits = vec![&head];
         commits.extend(tip.iter().filter(|&tip| *tip != head));
         let merged_into = self.merged_into(&commits).await?;
-        let condition = Condition::There {
+        let condition = WorktreeStatus::There {
             ahead: self.count(&[&format!("{}..{head}", self.mark.base)]).await?,
             unmerged: self.unmerged(&commits, merged_into.is_some()).await?,
             uncommitted: self.uncommitted(&tree).await?,
@@ -84,16 +84,16 @@ impl Looking<'_> {
             None => false,
         };
         let is_alone = !has_own && self.merged_into(&[&head]).await?.is_none();
-        Ok(Sight { condition, head: Some(head), merged_into, is_alone })
+        Ok(WorktreeInspection { condition, head: Some(head), merged_into, is_alone })
     }
 
     /// The commit its branch is at.
-    pub(super) async fn tip(&self) -> Result<Option<String>, Trouble> {
+    pub(super) async fn tip(&self) -> Result<Option<String>, OperationError> {
         self.git.commit(&self.repository.at, &self.own()).await
     }
 
     /// Another branch that has all commits of its branch.
-    pub(super) async fn branch_is_in(&self) -> Result<Option<String>, Trouble> {
+    pub(super) async fn branch_is_in(&self) -> Result<Option<String>, OperationError> {
         let tip = self.tip().await?;
         self.merged_into(&tip.iter().collect::<Vec<_>>()).await
     }
@@ -103,7 +103,7 @@ impl Looking<'_> {
     }
 
     /// A branch that has all these commits, or that where the run works has them.
-    async fn merged_into(&self, commits: &[&String]) -> Result<Option<String>, Trouble> {
+    async fn merged_into(&self, commits: &[&String]) -> Result<Option<String>, OperationError> {
         let mut words = vec!["for-each-ref".to_owned(), "--format=%(refname)".to_owned()];
         if commits.is_empty() {
             return Ok(None);
@@ -125,7 +125,7 @@ impl Looking<'_> {
         Ok(None)
     }
 
-    async fn are_in(&self, commits: &[&String], name: &str) -> Result<bool, Trouble> {
+    async fn are_in(&self, commits: &[&String], name: &str) -> Result<bool, OperationError> {
         for commit in commits {
             if !self.is_in(commit, name).await? {
                 return Ok(false);
@@ -134,13 +134,13 @@ impl Looking<'_> {
         Ok(true)
     }
 
-    async fn is_in(&self, commit: &str, name: &str) -> Result<bool, Trouble> {
+    async fn is_in(&self, commit: &str, name: &str) -> Result<bool, OperationError> {
         let missing = format!("{name}..{commit}");
         Ok(self.count(&["--max-count=1", &missing]).await? == 0)
     }
 
     /// How many of these commits, and those before them, are on no other branch.
-    async fn unmerged(&self, commits: &[&String], merged: bool) -> Result<u64, Trouble> {
+    async fn unmerged(&self, commits: &[&String], merged: bool) -> Result<u64, OperationError> {
         if merged || commits.is_empty() {
             return Ok(0);
         }
@@ -150,7 +150,7 @@ impl Looking<'_> {
         Ok(self.count(&words).await?.max(1))
     }
 
-    async fn count(&self, words: &[&str]) -> Result<u64, Trouble> {
+    async fn count(&self, words: &[&str]) -> Result<u64, OperationError> {
         let words = [&["rev-list", "--count"], words].concat();
         let said = self.git.ask(&self.repository.at, &words).await?;
         let unreadable = |error| format!("git counts {said:?} commits: {error}");
@@ -158,7 +158,7 @@ impl Looking<'_> {
     }
 
     /// How many files are not as the last commit has them; those that git ignores do not count.
-    async fn uncommitted(&self, tree: &Path) -> Result<usize, Trouble> {
+    async fn uncommitted(&self, tree: &Path) -> Result<usize, OperationError> {
         let words = [
             "--no-optional-locks",
             "status",

@@ -7,14 +7,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::reason;
-use super::repository::Repository;
+use super::repository::GitRepository;
 use crate::domain::id::AgentId;
 use crate::domain::worktree::branch;
 use crate::fault::point;
-use crate::process::home::{Homes, Mark, Stage};
+use crate::process::home::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use crate::process::leftover;
-use crate::world::git::{Git, is_object};
-use crate::world::outcome::Trouble;
+use crate::world::git::{GitRunner, is_object};
+use crate::world::outcome::OperationError;
 use crate::world::shared::blocking;
 
 /// What is set for it, whatever the configurations say.
@@ -28,23 +28,23 @@ const SETTINGS: [&str; 6] = [
 ];
 
 /// A worktree that is to be there.
-pub(super) struct Making<'making> {
-    pub(super) git: Git<'making>,
+pub(super) struct WorktreeCreator<'making> {
+    pub(super) git: GitRunner<'making>,
     pub(super) agent: &'making AgentId,
     pub(super) base: Option<&'making str>,
 }
 
-impl Making<'_> {
-    fn homes(&self) -> &Homes {
+impl WorktreeCreator<'_> {
+    fn homes(&self) -> &WorkingDirs {
         &self.git.shared.place.homes
     }
 
     /// Makes it, unless it is there.
-    pub(super) async fn make(&self) -> Result<(), Trouble> {
+    pub(super) async fn make(&self) -> Result<(), OperationError> {
         let _turn = self.git.shared.turn(&self.homes().mark_file(self.agent)).await?;
         match self.homes().mark(self.agent)? {
-            Some(mark) if mark.stage == Stage::Ready => Ok(self.homes().is_there(&mark)?),
-            Some(mark) if mark.stage == Stage::Begun => self.take_up(mark).await,
+            Some(mark) if mark.stage == WorktreeStage::Ready => Ok(self.homes().is_there(&mark)?),
+            Some(mark) if mark.stage == WorktreeStage::Begun => self.take_up(mark).await,
             Some(_) => {
                 Err("it is being removed: `raymond worktrees --prune` ends that".to_owned().into())
             }
@@ -52,10 +52,10 @@ impl Making<'_> {
         }
     }
 
-    async fn begin(&self) -> Result<(), Trouble> {
+    async fn begin(&self) -> Result<(), OperationError> {
         let (git, homes) = (self.git, self.homes());
         let branch = branch(&git.shared.place.marker.run, self.agent)?;
-        let repository = Repository::of(git, homes.root()).await?;
+        let repository = GitRepository::of(git, homes.root()).await?;
         let base = self.found_base(&repository).await?;
         let _turn = git.shared.turn(&repository.common).await?;
         if let Some(commit) = git.commit(&repository.at, &format!("refs/heads/{branch}")).await? {
@@ -70,17 +70,23 @@ impl Making<'_> {
             return Err("there is something else of that name: move it away".to_owned().into());
         }
         let prefix = repository.prefix.clone();
-        let mark = Mark { agent: self.agent.clone(), branch, base, prefix, stage: Stage::Begun };
+        let mark = WorktreeRecord {
+            agent: self.agent.clone(),
+            branch,
+            base,
+            prefix,
+            stage: WorktreeStage::Begun,
+        };
         homes.note(&mark)?;
         point("worktree.noted");
         self.add(&repository, mark, "-b").await
     }
 
     /// Makes one again that was begun before; nobody has worked in it.
-    async fn take_up(&self, mark: Mark) -> Result<(), Trouble> {
+    async fn take_up(&self, mark: WorktreeRecord) -> Result<(), OperationError> {
         let git = self.git;
         leftover::sweep(&git.shared.place.marker, |process| process == git.stem).await;
-        let repository = Repository::of(git, self.homes().root()).await?;
+        let repository = GitRepository::of(git, self.homes().root()).await?;
         let _turn = git.shared.turn(&repository.common).await?;
         let branch = format!("refs/heads/{}", mark.branch);
         let is_moved = git.commit(&repository.at, &branch).await?.is_some_and(|at| at != mark.base);
@@ -96,7 +102,7 @@ impl Making<'_> {
     }
 
     /// Where its branch begins.
-    async fn found_base(&self, repository: &Repository) -> Result<String, Trouble> {
+    async fn found_base(&self, repository: &GitRepository) -> Result<String, OperationError> {
         if let Some(base) = self.base {
             let found =
                 if is_object(base) { self.git.commit(&repository.at, base).await? } else { None };
@@ -107,16 +113,21 @@ impl Making<'_> {
         for ancestor in self.agent.lineage().skip(1) {
             let ancestor = AgentId::parse(ancestor).map_err(|error| error.to_string())?;
             let mark = self.homes().mark(&ancestor)?;
-            if mark.is_some_and(|mark| mark.stage == Stage::Ready) {
+            if mark.is_some_and(|mark| mark.stage == WorktreeStage::Ready) {
                 let tree = self.homes().tree(&ancestor);
-                return Repository::of(self.git, &tree).await?.head(self.git).await;
+                return GitRepository::of(self.git, &tree).await?.head(self.git).await;
             }
         }
         repository.head(self.git).await
     }
 
     /// Has git make it. What git could not finish is removed again.
-    async fn add(&self, repository: &Repository, mark: Mark, new: &str) -> Result<(), Trouble> {
+    async fn add(
+        &self,
+        repository: &GitRepository,
+        mark: WorktreeRecord,
+        new: &str,
+    ) -> Result<(), OperationError> {
         let (git, tree) = (self.git, self.homes().tree(self.agent));
         let home = tree.join(&mark.prefix);
         let fresh = tree.clone();
@@ -137,7 +148,7 @@ impl Making<'_> {
         let mut words: Vec<OsString> = words.map(OsString::from).collect();
         words.extend([tree.clone().into(), mark.base.clone().into()]);
         let added = git.ask(&repository.at, &words).await;
-        if let Err(Trouble::Failed(why)) = added {
+        if let Err(OperationError::Failed(why)) = added {
             self.undo(repository, &mark).await?;
             return Err(why.into());
         }
@@ -148,11 +159,15 @@ impl Making<'_> {
         let words = ["worktree".as_ref(), "unlock".as_ref(), tree.as_os_str()];
         git.ask(&repository.at, &words).await?;
         point("worktree.unlocked");
-        Ok(self.homes().note(&Mark { stage: Stage::Ready, ..mark })?)
+        Ok(self.homes().note(&WorktreeRecord { stage: WorktreeStage::Ready, ..mark })?)
     }
 
     /// Leaves nothing of a worktree that cannot be made.
-    async fn undo(&self, repository: &Repository, mark: &Mark) -> Result<(), Trouble> {
+    async fn undo(
+        &self,
+        repository: &GitRepository,
+        mark: &WorktreeRecord,
+    ) -> Result<(), OperationError> {
         self.clear(repository).await?;
         let branch = format!("refs/heads/{}", mark.branch);
         if self.git.commit(&repository.at, &branch).await?.as_ref() == Some(&mark.base) {
@@ -163,7 +178,7 @@ impl Making<'_> {
     }
 
     /// Removes what is half made.
-    async fn clear(&self, repository: &Repository) -> Result<(), Trouble> {
+    async fn clear(&self, repository: &GitRepository) -> Result<(), OperationError> {
         let (common, tree) = (repository.common.clone(), self.homes().tree(self.agent));
         let reason = reason(&tree);
         let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;

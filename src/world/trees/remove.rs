@@ -6,22 +6,22 @@
 
 use std::path::PathBuf;
 
-use super::keep::{Keeping, Kept};
-use super::look::{Looking, Sight, lock};
+use super::keep::{KeptCommit, WorktreeKeeper};
+use super::look::{WorktreeInspection, WorktreeInspector, lock};
 use super::make::clear;
 use super::reason;
-use super::repository::Repository;
-use crate::domain::worktree::{Stay, may_go};
+use super::repository::GitRepository;
+use crate::domain::worktree::{KeepReason, may_go};
 use crate::fault::point;
-use crate::process::home::{Homes, Mark, Stage};
-use crate::world::git::Git;
-use crate::world::outcome::Trouble;
+use crate::process::home::{WorkingDirs, WorktreeRecord, WorktreeStage};
+use crate::world::git::GitRunner;
+use crate::world::outcome::OperationError;
 use crate::world::shared::blocking;
 
 /// A worktree that may be removed.
-pub(super) struct Removing<'remove> {
-    pub(super) git: Git<'remove>,
-    pub(super) repository: &'remove Repository,
+pub(super) struct WorktreeRemover<'remove> {
+    pub(super) git: GitRunner<'remove>,
+    pub(super) repository: &'remove GitRepository,
     /// Whether somebody works in it.
     pub(super) live: bool,
     /// Whether it may go also where something has to be kept.
@@ -30,51 +30,54 @@ pub(super) struct Removing<'remove> {
 
 /// A worktree that is not there any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedWorktree {
     /// The ref that keeps what was in no commit.
     pub kept: Option<String>,
     /// Its branch, if that is still there.
     pub branch: Option<String>,
 }
 
-impl Removing<'_> {
-    fn homes(&self) -> &Homes {
+impl WorktreeRemover<'_> {
+    fn homes(&self) -> &WorkingDirs {
         &self.git.shared.place.homes
     }
 
     /// Removes it, if it may go.
-    pub(super) async fn remove(&self, mark: Mark) -> Result<Result<Removed, Stay>, Trouble> {
-        let look = Looking { git: self.git, repository: self.repository, mark: &mark };
+    pub(super) async fn remove(
+        &self,
+        mark: WorktreeRecord,
+    ) -> Result<Result<RemovedWorktree, KeepReason>, OperationError> {
+        let look = WorktreeInspector { git: self.git, repository: self.repository, mark: &mark };
         let sight = look.look().await?;
         if let Err(stay) = may_go(&sight.condition, self.live, self.all) {
             return Ok(Err(stay));
         }
         let removed = match &mark.stage {
-            Stage::Begun => self.unmake(&mark).await,
-            Stage::Going { kept, found_by } => {
-                let kept = Kept { commit: kept.clone(), found_by: found_by.clone() };
+            WorktreeStage::Begun => self.unmake(&mark).await,
+            WorktreeStage::Going { kept, found_by } => {
+                let kept = KeptCommit { commit: kept.clone(), found_by: found_by.clone() };
                 if !self.go_on(&mark, &kept).await? {
-                    let mark = Mark { stage: Stage::Ready, ..mark };
+                    let mark = WorktreeRecord { stage: WorktreeStage::Ready, ..mark };
                     self.homes().note(&mark)?;
                     return Box::pin(self.remove(mark)).await;
                 }
                 Ok(kept.found_by)
             }
-            Stage::Ready => self.go(&mark, &sight).await,
+            WorktreeStage::Ready => self.go(&mark, &sight).await,
         };
         let kept = match removed {
             Ok(kept) => kept,
-            Err(Trouble::Failed(why)) => return Ok(Err(Stay::Refused(why))),
+            Err(OperationError::Failed(why)) => return Ok(Err(KeepReason::Refused(why))),
             Err(trouble) => return Err(trouble),
         };
         let gone = self.remove_branch(&look).await?;
         point("worktree.branch");
         self.homes().forget(&mark.agent)?;
-        Ok(Ok(Removed { kept, branch: (!gone).then_some(mark.branch) }))
+        Ok(Ok(RemovedWorktree { kept, branch: (!gone).then_some(mark.branch) }))
     }
 
     /// Removes what is half made.
-    async fn unmake(&self, mark: &Mark) -> Result<Option<String>, Trouble> {
+    async fn unmake(&self, mark: &WorktreeRecord) -> Result<Option<String>, OperationError> {
         let (common, tree) = (self.repository.common.clone(), self.homes().tree(&mark.agent));
         let reason = reason(&tree);
         let cleared = blocking(self.git.shared, move |_| clear(&common, &tree, &reason)).await?;
@@ -83,20 +86,26 @@ impl Removing<'_> {
     }
 
     /// Removes one that is there, once all of it is kept; the ref that keeps it.
-    async fn go(&self, mark: &Mark, sight: &Sight) -> Result<Option<String>, Trouble> {
+    async fn go(
+        &self,
+        mark: &WorktreeRecord,
+        sight: &WorktreeInspection,
+    ) -> Result<Option<String>, OperationError> {
         let tree = self.homes().tree(&mark.agent);
         let Some(head) = sight.head.as_deref().filter(|_| tree.join(".git").is_file()) else {
             return Ok(None);
         };
         let is_alone = sight.is_alone;
-        let kept = Keeping { git: self.git, mark, head, is_alone }.keep().await?;
+        let kept = WorktreeKeeper { git: self.git, mark, head, is_alone }.keep().await?;
         point("worktree.kept");
         let (commit, found_by) = (kept.commit.clone(), kept.found_by.clone());
-        self.homes()
-            .note(&Mark { stage: Stage::Going { kept: commit, found_by }, ..mark.clone() })?;
+        self.homes().note(&WorktreeRecord {
+            stage: WorktreeStage::Going { kept: commit, found_by },
+            ..mark.clone()
+        })?;
         point("worktree.going");
         let gone = self.put_away(mark, &kept).await;
-        if let Err(Trouble::Failed(why)) = gone {
+        if let Err(OperationError::Failed(why)) = gone {
             self.put_back(mark, head).await?;
             let kept = kept
                 .found_by
@@ -108,10 +117,14 @@ impl Removing<'_> {
     }
 
     /// Has git remove a worktree whose files are all in a commit.
-    async fn put_away(&self, mark: &Mark, kept: &Kept) -> Result<(), Trouble> {
+    async fn put_away(
+        &self,
+        mark: &WorktreeRecord,
+        kept: &KeptCommit,
+    ) -> Result<(), OperationError> {
         let tree = self.homes().tree(&mark.agent);
         if let Some(why) = lock(&tree) {
-            return Err(Stay::Locked(why).to_string().into());
+            return Err(KeepReason::Locked(why).to_string().into());
         }
         if kept.found_by.is_some() {
             self.at(&tree, &["update-ref", "--no-deref", "HEAD", &kept.commit]).await?;
@@ -126,7 +139,7 @@ impl Removing<'_> {
     }
 
     /// Leaves one that git does not remove as it was.
-    async fn put_back(&self, mark: &Mark, head: &str) -> Result<(), Trouble> {
+    async fn put_back(&self, mark: &WorktreeRecord, head: &str) -> Result<(), OperationError> {
         let tree = self.homes().tree(&mark.agent);
         let branch = format!("refs/heads/{}", mark.branch);
         if tree.join(".git").is_file() {
@@ -138,11 +151,15 @@ impl Removing<'_> {
             }
             self.at(&tree, &["reset", "--quiet"]).await?;
         }
-        Ok(self.homes().note(&Mark { stage: Stage::Ready, ..mark.clone() })?)
+        Ok(self.homes().note(&WorktreeRecord { stage: WorktreeStage::Ready, ..mark.clone() })?)
     }
 
     /// Goes on with a removal that came to no end; false, if something is there that is not kept.
-    async fn go_on(&self, mark: &Mark, kept: &Kept) -> Result<bool, Trouble> {
+    async fn go_on(
+        &self,
+        mark: &WorktreeRecord,
+        kept: &KeptCommit,
+    ) -> Result<bool, OperationError> {
         let tree = self.homes().tree(&mark.agent);
         let left = std::fs::read_dir(&tree).map_or(0, Iterator::count);
         let known = self.known(mark)?;
@@ -164,20 +181,20 @@ impl Removing<'_> {
         self.at(&tree, &["reset", "--quiet"]).await?;
         // What was removed already comes back, and what is there is left alone, of which git complains.
         let restored = self.at(&tree, &["checkout-index", "--all", "--quiet"]).await;
-        if let Err(trouble @ Trouble::Interrupted) = restored {
+        if let Err(trouble @ OperationError::Interrupted) = restored {
             return Err(trouble);
         }
         let head = &kept.commit;
-        let keeping = Keeping { git: self.git, mark, head, is_alone: false };
+        let keeping = WorktreeKeeper { git: self.git, mark, head, is_alone: false };
         if !keeping.is_within(&kept.commit).await? {
             return Ok(false);
         }
-        self.put_away(mark, &Kept { found_by: None, ..kept.clone() }).await?;
+        self.put_away(mark, &KeptCommit { found_by: None, ..kept.clone() }).await?;
         Ok(true)
     }
 
     /// What git keeps of the worktree, if it does.
-    fn known(&self, mark: &Mark) -> Result<Option<PathBuf>, String> {
+    fn known(&self, mark: &WorktreeRecord) -> Result<Option<PathBuf>, String> {
         let link = self.homes().tree(&mark.agent).join(".git");
         let all = self.repository.common.join("worktrees");
         let Ok(entries) = std::fs::read_dir(&all) else { return Ok(None) };
@@ -193,7 +210,7 @@ impl Removing<'_> {
     }
 
     /// Has git delete the branch, which it does only if another has its commits; whether it is gone.
-    async fn remove_branch(&self, look: &Looking<'_>) -> Result<bool, Trouble> {
+    async fn remove_branch(&self, look: &WorktreeInspector<'_>) -> Result<bool, OperationError> {
         let (branch, at) = (&look.mark.branch, &self.repository.at);
         if look.tip().await?.is_none() {
             return Ok(true);
@@ -208,12 +225,12 @@ impl Removing<'_> {
         words.extend(["branch", "--quiet", "-d", branch].map(str::to_owned));
         match self.git.ask(at, &words).await {
             Ok(_) => Ok(true),
-            Err(Trouble::Failed(_)) => Ok(false),
+            Err(OperationError::Failed(_)) => Ok(false),
             Err(trouble) => Err(trouble),
         }
     }
 
-    async fn at(&self, tree: &std::path::Path, words: &[&str]) -> Result<(), Trouble> {
+    async fn at(&self, tree: &std::path::Path, words: &[&str]) -> Result<(), OperationError> {
         self.git.run(tree, words).await.map(drop)
     }
 }

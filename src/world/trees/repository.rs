@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::process::verdict::Exit;
-use crate::world::git::{Git, refusal};
-use crate::world::outcome::Trouble;
+use crate::process::verdict::ProcessExit;
+use crate::world::git::{GitRunner, refusal};
+use crate::world::outcome::OperationError;
 
 /// What is asked of git; an answer a line.
 const QUESTIONS: [&str; 6] = [
@@ -18,7 +18,7 @@ const QUESTIONS: [&str; 6] = [
 
 /// A repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Repository {
+pub(super) struct GitRepository {
     /// The directory it was found from.
     pub(super) at: PathBuf,
     /// What all its worktrees share.
@@ -27,11 +27,11 @@ pub(super) struct Repository {
     pub(super) prefix: String,
 }
 
-impl Repository {
+impl GitRepository {
     /// The one that a directory is in.
-    pub(super) async fn of(git: Git<'_>, at: &Path) -> Result<Self, Trouble> {
+    pub(super) async fn of(git: GitRunner<'_>, at: &Path) -> Result<Self, OperationError> {
         let (shown, ended) = (at.display(), git.look(at, &QUESTIONS).await?);
-        if ended.exit != Exit::Code(0) {
+        if ended.exit != ProcessExit::Code(0) {
             return Err(if ended.stderr.text().contains("not a git repository") {
                 format!(
                     "{shown} is in no git repository: make one with `git init`, or run elsewhere with --cwd"
@@ -57,7 +57,7 @@ impl Repository {
     }
 
     /// The commit it is at.
-    pub(super) async fn head(&self, git: Git<'_>) -> Result<String, Trouble> {
+    pub(super) async fn head(&self, git: GitRunner<'_>) -> Result<String, OperationError> {
         let none = || {
             let at = self.at.display();
             format!(

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use raymond::domain::id::AgentId;
-use raymond::domain::run::Ending;
-use raymond::{Class, Runtime};
+use raymond::domain::run::AgentEnding;
+use raymond::{RecoveryClass, Runtime};
 use serde_json::{Value, json};
 
 use crate::support::Test;
@@ -33,7 +33,7 @@ fn a_graph_asks_what_its_program_answers() {
 
     let outcome = example::run(&order(), &dir, &warehouse).expect("a run");
     let [main] = outcome.run.finished.as_slice() else { panic!("{:?}", outcome.run) };
-    let Ending::Error(error) = &main.ending else { panic!("{main:?}") };
+    let AgentEnding::Error(error) = &main.ending else { panic!("{main:?}") };
     assert!(error.contains("There are not 2 of lamp"), "{error}");
     assert_eq!(warehouse.lock().expect("whole").orders, 1);
 }
@@ -56,7 +56,7 @@ fn a_name_is_taken_once() {
         Runtime::builder().workflow(order()).dir(test.dir()).user_state(test.root().join("state"))
     };
     let never = |_| async { Ok(json!(null)) };
-    let known = builder().consequence("set_flag", &[], &[], Class::Read, never);
+    let known = builder().consequence("set_flag", &[], &[], RecoveryClass::Read, never);
     let twice = builder().precondition("in_stock", &[], &[], never).precondition(
         "in_stock",
         &[],
@@ -77,7 +77,7 @@ fn a_parameter_that_is_missing_is_found_before_it_runs() {
     let never = |_| async { Ok(json!(null)) };
     let error = builder
         .precondition("in_stock", &["item", "shelf"], &["count"], never)
-        .consequence("reserve", &["item"], &[], Class::Uncertain, never)
+        .consequence("reserve", &["item"], &[], RecoveryClass::Uncertain, never)
         .run_here()
         .expect_err("it does not fit");
     let error = error.to_string();

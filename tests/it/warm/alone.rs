@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use raymond::domain::home::Home;
+use raymond::domain::home::WorkingDir;
 use raymond::domain::id::{AgentId, RunId, SessionId, StateName};
 use raymond::domain::session::Session;
 use raymond::domain::settings::{MaxProcs, Settings};
-use raymond::domain::supervision::Supervision;
+use raymond::domain::supervision::SupervisionPolicy;
 use raymond::domain::transition::Variables;
-use raymond::domain::turn::{Reply, STEP_VERSION, StepInput, StepOutcome, TurnId};
+use raymond::domain::turn::{STEP_VERSION, StepInput, StepOutcome, TurnId, TurnReply};
 use raymond::domain::turn_options::TurnOptions;
-use raymond::process::claude::Claude;
-use raymond::process::command::Marker;
-use raymond::process::home::Homes;
+use raymond::process::claude::ClaudeRunner;
+use raymond::process::command::EnvironmentMarker;
+use raymond::process::home::WorkingDirs;
 
 use super::three;
 use crate::support::{Test, when};
@@ -35,16 +35,16 @@ fn claude(test: &Test) -> PathBuf {
     path
 }
 
-fn room(test: &Test, steps: &Path) -> Claude {
+fn room(test: &Test, steps: &Path) -> ClaudeRunner {
     std::fs::create_dir_all(steps).expect("a folder");
     let settings = Settings {
         max_procs: MaxProcs::Count(1),
         cwd: test.flow().display().to_string(),
         ..Settings::default()
     };
-    let marker = Marker { run: RunId::parse("t").expect("an id"), dir: test.dir() };
-    let homes = Homes::new(test.flow(), test.dir().join("worktrees/t"));
-    Claude::new(claude(test), settings, homes, steps.to_owned(), marker)
+    let marker = EnvironmentMarker { run: RunId::parse("t").expect("an id"), dir: test.dir() };
+    let homes = WorkingDirs::new(test.flow(), test.dir().join("worktrees/t"));
+    ClaudeRunner::new(claude(test), settings, homes, steps.to_owned(), marker)
 }
 
 fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
@@ -53,7 +53,7 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
         turn: TurnId { agent: AgentId::main(), step, turn: 0 },
         state: StateName::parse("START.md").expect("a name"),
         folder: None,
-        home: Home::default(),
+        home: WorkingDir::default(),
         reads_results: false,
         output: None,
         visit: 0,
@@ -61,14 +61,14 @@ fn turn(step: u64, session: Session, prompt: &str) -> StepInput {
         model: None,
         options: TurnOptions::default(),
         most: None,
-        limits: Supervision::default().limits(),
+        limits: SupervisionPolicy::default().limits(),
         prompt: prompt.to_owned(),
         values: Variables::new(),
     }
 }
 
 #[track_caller]
-fn replied(outcome: StepOutcome) -> Reply {
+fn replied(outcome: StepOutcome) -> TurnReply {
     match outcome {
         StepOutcome::Replied(reply) => reply,
         StepOutcome::Failed(failure) => panic!("{failure:?}"),
@@ -84,7 +84,7 @@ async fn until(holds: impl Fn() -> bool) {
 /// Three turns with room for one process; the second is left in its middle and followed again.
 async fn left_and_taken_up(test: &Test) {
     let claude = room(test, &test.root().join("steps"));
-    let quiet = |_: raymond::process::notice::Notice<'_>| {};
+    let quiet = |_: raymond::process::notice::TurnNotice<'_>| {};
     let session = Session::fresh(SessionId::new("one"));
     let first = replied(claude.run(&turn(1, session.clone(), "start"), quiet).await);
 

@@ -3,33 +3,33 @@
 use super::*;
 use crate::cli::top::text::{cells, headline, what};
 use crate::domain::apply::tests::scene::{Scene, agent_id, result, tag};
-use crate::domain::budget::Share;
+use crate::domain::budget::BudgetShare;
 use crate::domain::event::{AgentParked, Event, TurnFailed};
-use crate::domain::join::Need;
+use crate::domain::join::JoinCondition;
 use crate::domain::money::Usd;
-use crate::domain::run::Pause;
-use crate::domain::supervision::Supervision;
-use crate::domain::transition::Tag;
-use crate::domain::tree::fold::{Of, Row};
+use crate::domain::run::PauseReason;
+use crate::domain::supervision::SupervisionPolicy;
+use crate::domain::transition::TagName;
+use crate::domain::tree::fold::{RowSubject, TreeRow};
 
 const MINUTE: u64 = 60_000;
 
 /// A run with an agent that waits in WORK.md beside one in NEXT.md.
 fn scene() -> Scene {
     let mut scene = Scene::begin();
-    scene.take("main", tag(Tag::Fork, "NEXT.md", "WORK.md"));
+    scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
     scene
 }
 
 /// What one agent does, and how that is put.
-fn told(known: Known<'_>, id: &str) -> (Doing, String) {
+fn told(known: MonitoredRun<'_>, id: &str) -> (TopAgentStatus, String) {
     let entries = entries(known);
     let entry = entries.iter().find(|entry| entry.id.as_str() == id).expect("it is there");
     (entry.doing, what(known, entry))
 }
 
-fn seen(doing: &str, at_work: bool, progressed: Timestamp) -> HashMap<AgentId, Seen> {
-    let seen = Seen { doing: Some(doing.to_owned()), tokens: 7, at_work, progressed };
+fn seen(doing: &str, at_work: bool, progressed: Timestamp) -> HashMap<AgentId, MonitoredTurn> {
+    let seen = MonitoredTurn { doing: Some(doing.to_owned()), tokens: 7, at_work, progressed };
     [(agent_id("main.1"), seen)].into()
 }
 
@@ -40,14 +40,14 @@ fn a_turn_that_runs_is_stuck_when_it_is_silent_for_half_of_what_it_may() {
     let after = |minutes: u64, at_work: bool| {
         let seen = seen("Bash: make", at_work, begun);
         let now = begun.plus(minutes * MINUTE);
-        told(Known { run: &scene.run, held: true, seen: &seen, now }, "main.1")
+        told(MonitoredRun { run: &scene.run, held: true, seen: &seen, now }, "main.1")
     };
-    let limits = Supervision::default().limits();
+    let limits = SupervisionPolicy::default().limits();
     assert_eq!((limits.idle_timeout_ms, limits.timeout_ms), (10 * MINUTE, 30 * MINUTE));
-    assert_eq!(after(4, false), (Doing::Running, "Bash: make".into()));
-    assert_eq!(after(6, false), (Doing::Silent, "silent since: Bash: make".into()));
-    assert_eq!(after(14, true).0, Doing::Running, "a tool takes as long as it takes");
-    assert_eq!(after(16, true).0, Doing::Silent);
+    assert_eq!(after(4, false), (TopAgentStatus::Running, "Bash: make".into()));
+    assert_eq!(after(6, false), (TopAgentStatus::Silent, "silent since: Bash: make".into()));
+    assert_eq!(after(14, true).0, TopAgentStatus::Running, "a tool takes as long as it takes");
+    assert_eq!(after(16, true).0, TopAgentStatus::Silent);
 }
 
 #[test]
@@ -55,17 +55,17 @@ fn why_an_agent_waits_is_told() {
     let mut scene = scene();
     let now = Timestamp(10 * MINUTE);
     let none = HashMap::new();
-    let why = |run: &Run, held: bool| told(Known { run, held, seen: &none, now }, "main.1");
+    let why = |run: &Run, held: bool| told(MonitoredRun { run, held, seen: &none, now }, "main.1");
     assert_eq!(why(&scene.run, true).1, "waits for a permit");
     assert_eq!(why(&scene.run, false).1, "waits for a raymond");
 
     scene.run.limited_until = Some(now.plus(MINUTE));
     let (doing, text) = why(&scene.run, true);
-    assert_eq!(doing, Doing::Waiting(Why::UsageLimit(now.plus(MINUTE))));
+    assert_eq!(doing, TopAgentStatus::Waiting(TopWaitReason::UsageLimit(now.plus(MINUTE))));
     assert!(text.starts_with("waits for the usage limit until Jan 1"), "{text}");
     scene.run.limited_until = None;
 
-    scene.run.settings.answerer = Answerer::Scripted;
+    scene.run.settings.answerer = AnswererKind::Scripted;
     assert_eq!(why(&scene.run, true).1, "a script answers it");
 
     let not_before = Some(now.plus(5000));
@@ -76,10 +76,13 @@ fn why_an_agent_waits_is_told() {
     let (turn, state) = (scene.turn("main.1"), scene.agent("main.1").current_state.clone());
     let because = "it crashed".to_owned();
     scene.happens(Event::AgentParked(AgentParked { turn, state, because }));
-    assert_eq!(why(&scene.run, true), (Doing::Someone, "waits for someone: it crashed".into()));
+    assert_eq!(
+        why(&scene.run, true),
+        (TopAgentStatus::Someone, "waits for someone: it crashed".into())
+    );
 
-    (scene.run.status, scene.run.pause) = (Status::Paused, Some(Pause::Stopped));
-    let known = Known { run: &scene.run, held: false, seen: &none, now };
+    (scene.run.status, scene.run.pause) = (RunStatus::Paused, Some(PauseReason::Stopped));
+    let known = MonitoredRun { run: &scene.run, held: false, seen: &none, now };
     assert_eq!(told(known, "main").1, "waits: the run is paused");
 }
 
@@ -87,19 +90,21 @@ fn why_an_agent_waits_is_told() {
 fn who_waits_for_what_it_has_forked_tells_for_how_many() {
     let mut scene = scene();
     (0..2).for_each(|_| {
-        scene.take("main", tag(Tag::Fork, "NEXT.md", "WORK.md"));
+        scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
     });
-    scene.joins("main", Need::All);
+    scene.joins("main", JoinCondition::All);
     scene.take("main.1", result("done"));
     let none = HashMap::new();
-    let why =
-        |run: &Run, id: &str| told(Known { run, held: true, seen: &none, now: Timestamp(0) }, id);
-    let waits = (Doing::Waiting(Why::Agents), "waits for 2 more of 3 agents".to_owned());
+    let why = |run: &Run, id: &str| {
+        told(MonitoredRun { run, held: true, seen: &none, now: Timestamp(0) }, id)
+    };
+    let waits =
+        (TopAgentStatus::Waiting(TopWaitReason::Agents), "waits for 2 more of 3 agents".to_owned());
     assert_eq!(why(&scene.run, "main"), waits);
 
-    scene.run.finished[0].ending = Ending::Error("main goes on without it".to_owned());
-    scene.run.finished[0].cause = Some(Cause::Unneeded);
-    let told = (Doing::Unneeded, "no longer needed: main goes on without it".to_owned());
+    scene.run.finished[0].ending = AgentEnding::Error("main goes on without it".to_owned());
+    scene.run.finished[0].cause = Some(FailureCause::Unneeded);
+    let told = (TopAgentStatus::Unneeded, "no longer needed: main goes on without it".to_owned());
     assert_eq!(why(&scene.run, "main.1"), told);
 }
 
@@ -110,7 +115,7 @@ fn who_was_forked_with_others_starts_in_a_moment() {
     let later = |agent: &Agent| Agent { not_before: Some(Timestamp(63_000)), ..agent.clone() };
     scene.run.agents = agents.values().map(later).collect();
     let none = HashMap::new();
-    let known = Known { run: &scene.run, held: true, seen: &none, now: Timestamp(MINUTE) };
+    let known = MonitoredRun { run: &scene.run, held: true, seen: &none, now: Timestamp(MINUTE) };
     assert_eq!(told(known, "main.1").1, "starts in 0:03");
     assert_eq!(told(known, "main").1, "is run again in 0:03", "it has had a turn");
 }
@@ -119,8 +124,8 @@ fn who_was_forked_with_others_starts_in_a_moment() {
 fn nobody_is_said_to_run_without_a_raymond() {
     let scene = scene();
     let seen = seen("Bash", true, Timestamp(0));
-    let known = Known { run: &scene.run, held: false, seen: &seen, now: Timestamp(MINUTE) };
-    assert_eq!(told(known, "main.1").0, Doing::Left);
+    let known = MonitoredRun { run: &scene.run, held: false, seen: &seen, now: Timestamp(MINUTE) };
+    assert_eq!(told(known, "main.1").0, TopAgentStatus::Left);
     assert!(headline(known, &entries(known)).starts_with("r  interrupted  0 running, 2 waiting"));
 }
 
@@ -129,7 +134,7 @@ fn the_headline_counts_and_tells_what_is_spent_of_the_budget() {
     let mut scene = scene();
     scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
     let seen = seen("Bash", true, Timestamp(0));
-    let known = Known { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
+    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
     assert_eq!(
         headline(known, &entries(known)),
         "r  running  1 running, 1 waiting  $0.01 of $5.00 spent"
@@ -141,17 +146,21 @@ fn money_that_is_reserved_is_waited_for_and_a_share_is_shown() {
     let mut scene = scene();
     scene.run.settings.budget_usd = Some(Usd::from_dollars(5.0));
     let seen = seen("Bash", true, Timestamp(0));
-    let known = Known { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
+    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now: Timestamp(MINUTE) };
     let (doing, text) = told(known, "main");
-    assert_eq!(doing, Doing::Waiting(Why::Budget), "of two states nobody knows one goes first");
+    assert_eq!(
+        doing,
+        TopAgentStatus::Waiting(TopWaitReason::Budget),
+        "of two states nobody knows one goes first"
+    );
     assert_eq!(text, "waits for money that running turns have reserved");
 
     let (limit_usd, spent_usd) = (Usd::from_dollars(2.0), Usd::from_dollars(0.5));
-    scene.run.shares.insert(agent_id("main.1"), Share { limit_usd, spent_usd, live: 1 });
+    scene.run.shares.insert(agent_id("main.1"), BudgetShare { limit_usd, spent_usd, live: 1 });
     let now = Timestamp(MINUTE);
-    let known = Known { run: &scene.run, held: true, seen: &seen, now };
+    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now };
     let entries = entries(known);
     let place = entries.iter().position(|entry| entry.id.as_str() == "main.1").expect("there");
-    let row = cells(known, &entries, &Row { depth: 0, of: Of::One(place), cut: false });
+    let row = cells(known, &entries, &TreeRow { depth: 0, of: RowSubject::One(place), cut: false });
     assert_eq!((&*row.spent, &*row.tokens), ("$0.50 of $2.00", "7"));
 }

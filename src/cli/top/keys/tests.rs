@@ -1,26 +1,26 @@
 //! Keys, and what is on the screen after them.
 
 use super::*;
-use crate::cli::top::agents::{Doing, Why};
+use crate::cli::top::agents::{TopAgentStatus, TopWaitReason};
 use crate::cli::top::rows::rows;
 use crate::cli::top::rows::tests::{entry, shown};
 
 /// Twenty agents that wait in each of three states, one that runs, and `main`; three rows at a time.
 struct Scene {
-    screen: Screen,
-    entries: Vec<Entry>,
-    rows: Vec<Row>,
+    screen: TopScreen,
+    entries: Vec<AgentEntry>,
+    rows: Vec<TreeRow>,
 }
 
 impl Scene {
     fn new() -> Self {
-        let waits = Doing::Waiting(Why::Permit);
+        let waits = TopAgentStatus::Waiting(TopWaitReason::Permit);
         let mut entries = vec![entry("main", "PLAN.md", waits)];
         for (number, state) in ["A.md", "B.md", "C.md"].iter().cycle().take(60).enumerate() {
             entries.push(entry(&format!("main.{}", number + 1), state, waits));
         }
-        entries.push(entry("main.61", "D.md", Doing::Running));
-        let mut screen = Screen::telling(None);
+        entries.push(entry("main.61", "D.md", TopAgentStatus::Running));
+        let mut screen = TopScreen::telling(None);
         screen.room = 3;
         let mut scene = Self { screen, entries, rows: Vec::new() };
         scene.settle();
@@ -32,14 +32,14 @@ impl Scene {
         self.screen.settle(&self.entries, &self.rows);
     }
 
-    fn press(&mut self, key: KeyCode) -> Option<Order> {
+    fn press(&mut self, key: KeyCode) -> Option<KeyCommand> {
         let key = KeyEvent::new(key, KeyModifiers::NONE);
         let order = press(&mut self.screen, key, &self.entries, &self.rows);
         self.settle();
         order
     }
 
-    fn type_in(&mut self, keys: &str) -> Option<Order> {
+    fn type_in(&mut self, keys: &str) -> Option<KeyCommand> {
         keys.chars().fold(None, |_, key| self.press(KeyCode::Char(key)))
     }
 
@@ -54,7 +54,7 @@ fn what_is_chosen_stays_chosen_when_others_come_and_go() {
     assert_eq!(scene.chosen(), "0 main");
     scene.type_in("jj");
     assert_eq!(scene.chosen(), "1 main.1*20");
-    scene.entries.push(entry("main.70", "D.md", Doing::Silent));
+    scene.entries.push(entry("main.70", "D.md", TopAgentStatus::Silent));
     scene.settle();
     assert_eq!((&*scene.chosen(), scene.screen.at, scene.screen.first), ("1 main.1*20", 3, 1));
     scene.type_in("k");
@@ -63,7 +63,7 @@ fn what_is_chosen_stays_chosen_when_others_come_and_go() {
     scene.settle();
     assert_eq!(scene.chosen(), "1 main.1*20", "what stands in its place");
     scene.type_in("g");
-    scene.entries.insert(0, entry("main.9.1", "D.md", Doing::Silent));
+    scene.entries.insert(0, entry("main.9.1", "D.md", TopAgentStatus::Silent));
     scene.settle();
     assert_eq!((&*scene.chosen(), scene.screen.first), ("0 main", 0));
 }
@@ -93,12 +93,12 @@ fn a_row_of_many_is_opened_and_closed_and_an_agent_tells_what_it_said() {
     assert_eq!(scene.rows.len(), 5);
     scene.type_in("k");
     scene.press(KeyCode::Enter);
-    let View::Messages { agent, back: 0 } = &scene.screen.view else { panic!("messages") };
+    let ScreenView::Messages { agent, back: 0 } = &scene.screen.view else { panic!("messages") };
     assert_eq!(agent.as_str(), "main.61");
     scene.type_in("kk");
-    assert!(matches!(scene.screen.view, View::Messages { back: 2, .. }));
+    assert!(matches!(scene.screen.view, ScreenView::Messages { back: 2, .. }));
     assert_eq!(scene.type_in("q"), None, "it leads back, not out");
-    assert_eq!(scene.screen.view, View::Agents);
+    assert_eq!(scene.screen.view, ScreenView::Agents);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_filter_is_typed_and_dropped() {
     assert!(!scene.screen.filter.is_set() && scene.rows.len() == 5);
     scene.type_in("/q");
     scene.press(KeyCode::Esc);
-    assert_eq!((&scene.screen.view, scene.screen.filter.is_set()), (&View::Agents, false));
+    assert_eq!((&scene.screen.view, scene.screen.filter.is_set()), (&ScreenView::Agents, false));
 }
 
 #[test]
@@ -149,11 +149,11 @@ fn only_a_yes_stops_the_run_and_only_q_and_control_c_leave() {
     let mut scene = Scene::new();
     assert_eq!(scene.type_in("s"), None);
     assert_eq!(scene.type_in("q"), None, "that is no yes");
-    assert_eq!(scene.type_in("py"), Some(Order::Stop));
+    assert_eq!(scene.type_in("py"), Some(KeyCommand::Stop));
     assert_eq!(scene.type_in("?"), None);
     assert_eq!(scene.type_in("q"), None);
-    assert_eq!(scene.type_in("q"), Some(Order::Leave));
+    assert_eq!(scene.type_in("q"), Some(KeyCommand::Leave));
     let control = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
     scene.type_in("/");
-    assert_eq!(press(&mut scene.screen, control, &[], &[]), Some(Order::Leave));
+    assert_eq!(press(&mut scene.screen, control, &[], &[]), Some(KeyCommand::Leave));
 }

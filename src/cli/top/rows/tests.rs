@@ -1,16 +1,16 @@
 //! The tree and the list, small and with ten thousand agents.
 
 use super::*;
-use crate::cli::top::agents::{Doing, Known, Why};
+use crate::cli::top::agents::{MonitoredRun, TopAgentStatus, TopWaitReason};
 use crate::cli::top::text::cells;
 use crate::domain::apply::tests::scene::{Scene, agent_id, state};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 
 /// An agent that is, or has ended, in the state it began in.
-pub(in crate::cli::top) fn entry(id: &str, name: &str, doing: Doing) -> Entry {
-    let over = matches!(doing, Doing::Ended | Doing::Failed);
-    Entry {
+pub(in crate::cli::top) fn entry(id: &str, name: &str, doing: TopAgentStatus) -> AgentEntry {
+    let over = matches!(doing, TopAgentStatus::Ended | TopAgentStatus::Failed);
+    AgentEntry {
         id: agent_id(id),
         began: Some(state(name)),
         state: (!over).then(|| state(name)),
@@ -21,13 +21,13 @@ pub(in crate::cli::top) fn entry(id: &str, name: &str, doing: Doing) -> Entry {
     }
 }
 
-const PERMIT: Doing = Doing::Waiting(Why::Permit);
+const PERMIT: TopAgentStatus = TopAgentStatus::Waiting(TopWaitReason::Permit);
 
 /// Each row as `depth id`, or `depth id*count` for many.
-pub(in crate::cli::top) fn shown(entries: &[Entry], rows: &[Row]) -> Vec<String> {
-    let text = |row: &Row| {
+pub(in crate::cli::top) fn shown(entries: &[AgentEntry], rows: &[TreeRow]) -> Vec<String> {
+    let text = |row: &TreeRow| {
         let members = row.of.members();
-        let many = if let Of::Many { .. } = row.of {
+        let many = if let RowSubject::Many { .. } = row.of {
             format!("*{}", members.len())
         } else {
             String::new()
@@ -37,12 +37,12 @@ pub(in crate::cli::top) fn shown(entries: &[Entry], rows: &[Row]) -> Vec<String>
     rows.iter().map(text).collect()
 }
 
-fn tree(entries: &[Entry]) -> Vec<String> {
-    shown(entries, &rows(entries, &Filter::default(), &Opened::default()))
+fn tree(entries: &[AgentEntry]) -> Vec<String> {
+    shown(entries, &rows(entries, &AgentFilter::default(), &ExpandedFamilies::default()))
 }
 
 /// Those of one family that do what `doing` says of their numbers, and `main`.
-fn family(size: u32, doing: impl Fn(u32) -> Doing) -> Vec<Entry> {
+fn family(size: u32, doing: impl Fn(u32) -> TopAgentStatus) -> Vec<AgentEntry> {
     let main = entry("main", "PLAN.md", PERMIT);
     let workers =
         (1..=size).map(|number| entry(&format!("main.{number}"), "WORK.md", doing(number)));
@@ -55,9 +55,9 @@ fn the_stuck_and_the_busy_come_first_with_their_parents() {
         entry("main", "A.md", PERMIT),
         entry("main.1", "B.md", PERMIT),
         entry("main.2", "B.md", PERMIT),
-        entry("main.2.1", "C.md", Doing::Running),
-        entry("main.3", "B.md", Doing::Ended),
-        entry("main.3.1", "C.md", Doing::Silent),
+        entry("main.2.1", "C.md", TopAgentStatus::Running),
+        entry("main.3", "B.md", TopAgentStatus::Ended),
+        entry("main.3.1", "C.md", TopAgentStatus::Silent),
         entry("main.10", "B.md", PERMIT),
     ];
     let expected =
@@ -72,20 +72,20 @@ fn a_family_is_one_row_until_it_is_opened() {
     entries.push(entry("main.20", "C.md", PERMIT));
     assert_eq!(tree(&entries), ["0 main", "1 main.1*15", "2 main.3.1", "1 main.20"]);
 
-    let mut opened = Opened::default();
-    let all = rows(&entries, &Filter::default(), &opened);
+    let mut opened = ExpandedFamilies::default();
+    let all = rows(&entries, &AgentFilter::default(), &opened);
     opened.families.extend(all.into_iter().find_map(|row| match row.of {
-        Of::Many { family, .. } => Some(family),
-        Of::One(_) => None,
+        RowSubject::Many { family, .. } => Some(family),
+        RowSubject::One(_) => None,
     }));
-    let now = rows(&entries, &Filter::default(), &opened);
+    let now = rows(&entries, &AgentFilter::default(), &opened);
     assert_eq!(
         shown(&entries, &now)[1..6],
         ["1 main.1*15", "2 main.1", "2 main.2", "2 main.3", "3 main.3.1"]
     );
-    assert!(matches!(now[1].of, Of::Many { open: true, .. }));
+    assert!(matches!(now[1].of, RowSubject::Many { open: true, .. }));
     opened.all = true;
-    let each = rows(&entries, &Filter::default(), &opened);
+    let each = rows(&entries, &AgentFilter::default(), &opened);
     assert_eq!(shown(&entries, &each)[..4], ["0 main", "1 main.1", "1 main.2", "1 main.3"]);
 }
 
@@ -93,16 +93,16 @@ fn a_family_is_one_row_until_it_is_opened() {
 fn what_is_said_of_a_family() {
     let scene = Scene::begin();
     let seen = std::collections::HashMap::new();
-    let known = Known { run: &scene.run, held: true, seen: &seen, now: Timestamp(0) };
-    let said = |entries: &[Entry]| {
-        let rows = rows(entries, &Filter::default(), &Opened::default());
+    let known = MonitoredRun { run: &scene.run, held: true, seen: &seen, now: Timestamp(0) };
+    let said = |entries: &[AgentEntry]| {
+        let rows = rows(entries, &AgentFilter::default(), &ExpandedFamilies::default());
         let cells = cells(known, entries, &rows[1]);
         format!("{} | {} | {} | {}", cells.name, cells.state, cells.spent, cells.what)
     };
     let mixed = |number| match number {
-        1..=640 => Doing::Ended,
-        641..=643 => Doing::Failed,
-        644..=659 => Doing::Running,
+        1..=640 => TopAgentStatus::Ended,
+        641..=643 => TopAgentStatus::Failed,
+        644..=659 => TopAgentStatus::Running,
         _ => PERMIT,
     };
     let mut entries = family(1000, mixed);
@@ -114,15 +114,15 @@ fn what_is_said_of_a_family() {
     let waiting = "  ▸ 20 agents | WORK.md | $0.20 | wait for a permit";
     assert_eq!(said(&family(20, |_| PERMIT)), waiting);
     let over = "  ▸ 20 agents | WORK.md | $0.20 | have ended well";
-    assert_eq!(said(&family(20, |_| Doing::Ended)), over);
+    assert_eq!(said(&family(20, |_| TopAgentStatus::Ended)), over);
 }
 
 #[test]
 fn of_those_that_run_the_first_are_shown_and_a_list_has_all() {
-    let all = family(20, |_| Doing::Running);
+    let all = family(20, |_| TopAgentStatus::Running);
     assert_eq!(tree(&all).len(), 2 + MANY);
-    let filter = Filter { kind: Some(Kind::Running), ..Filter::default() };
-    assert_eq!(rows(&all, &filter, &Opened::default()).len(), 20);
+    let filter = AgentFilter { kind: Some(StatusFilter::Running), ..AgentFilter::default() };
+    assert_eq!(rows(&all, &filter, &ExpandedFamilies::default()).len(), 20);
 }
 
 #[test]
@@ -131,27 +131,27 @@ fn a_filter_gives_a_list_by_number() {
         entry("main", "PLAN.md", PERMIT),
         entry("main.10", "Work.md", PERMIT),
         entry("main.2", "Work.md", PERMIT),
-        entry("main.2.1", "Work.md", Doing::Running),
-        entry("main.3", "Work.md", Doing::Failed),
+        entry("main.2.1", "Work.md", TopAgentStatus::Running),
+        entry("main.3", "Work.md", TopAgentStatus::Failed),
     ];
     let list = |text: &str, kind| {
-        let filter = Filter { text: text.to_owned(), kind };
-        shown(&entries, &rows(&entries, &filter, &Opened::default()))
+        let filter = AgentFilter { text: text.to_owned(), kind };
+        shown(&entries, &rows(&entries, &filter, &ExpandedFamilies::default()))
     };
     assert_eq!(list("work", None), ["0 main.2.1", "0 main.2", "0 main.10"]);
     assert_eq!(list("main.2", None), ["0 main.2.1", "0 main.2"]);
-    assert_eq!(list("", Some(Kind::Waiting)), ["0 main", "0 main.2", "0 main.10"]);
-    assert_eq!(list("", Some(Kind::Failed)), ["0 main.3"]);
-    assert_eq!(list("plan", Some(Kind::Running)), [""; 0]);
+    assert_eq!(list("", Some(StatusFilter::Waiting)), ["0 main", "0 main.2", "0 main.10"]);
+    assert_eq!(list("", Some(StatusFilter::Failed)), ["0 main.3"]);
+    assert_eq!(list("plan", Some(StatusFilter::Running)), [""; 0]);
 }
 
 #[test]
 fn ten_thousand_are_a_handful_of_rows() {
     let entries = family(9999, |number| match number {
-        5000..5010 => Doing::Running,
-        7777 => Doing::Silent,
-        8000 => Doing::Failed,
-        1..3000 => Doing::Ended,
+        5000..5010 => TopAgentStatus::Running,
+        7777 => TopAgentStatus::Silent,
+        8000 => TopAgentStatus::Failed,
+        1..3000 => TopAgentStatus::Ended,
         _ => PERMIT,
     });
     let rows = tree(&entries);

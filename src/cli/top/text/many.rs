@@ -3,20 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::{Cells, Tone, counted, indented, tone};
-use crate::cli::top::agents::{Doing, Entry, Why};
+use super::{TableCells, TextTone, counted, indented, tone};
+use crate::cli::top::agents::{AgentEntry, TopAgentStatus, TopWaitReason};
 use crate::domain::id::StateName;
 use crate::domain::money::Usd;
 
 /// The row of a family.
-pub(super) fn cells(members: &[&Entry], open: bool, depth: usize) -> Cells {
+pub(super) fn cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableCells {
     let mark = if open { '▾' } else { '▸' };
     let spent = members.iter().fold(Usd::ZERO, |sum, entry| sum.saturating_add(entry.spent));
-    Cells {
+    TableCells {
         name: format!("{}{mark} {} agents", indented(depth), members.len()),
         state: states(members),
         what: what_many(members),
-        tone: members.first().map_or(Tone::Plain, |first| tone(first.doing)),
+        tone: members.first().map_or(TextTone::Plain, |first| tone(first.doing)),
         spent: spent.to_string(),
         quiet: String::new(),
         tokens: String::new(),
@@ -24,7 +24,7 @@ pub(super) fn cells(members: &[&Entry], open: bool, depth: usize) -> Cells {
 }
 
 /// The state that most of those are in that live, or that in which all began.
-fn states(members: &[&Entry]) -> String {
+fn states(members: &[&AgentEntry]) -> String {
     let mut counts: HashMap<&StateName, usize> = HashMap::new();
     for state in members.iter().filter_map(|entry| entry.state.as_ref()) {
         *counts.entry(state).or_default() += 1;
@@ -39,7 +39,7 @@ fn states(members: &[&Entry]) -> String {
 }
 
 /// What all of them do, or how many do what.
-fn what_many(members: &[&Entry]) -> String {
+fn what_many(members: &[&AgentEntry]) -> String {
     let Some(first) = members.first() else { return String::new() };
     if members.iter().all(|entry| entry.doing.class() == first.doing.class()) {
         return all_of(first.doing).to_owned();
@@ -50,23 +50,25 @@ fn what_many(members: &[&Entry]) -> String {
     counts.join(" · ")
 }
 
-fn all_of(doing: Doing) -> &'static str {
+fn all_of(doing: TopAgentStatus) -> &'static str {
     match doing {
-        Doing::Silent | Doing::Running => "run",
-        Doing::Someone => "wait for someone",
-        Doing::Left => "were at work when their raymond ended",
-        Doing::Waiting(Why::Permit) => "wait for a permit",
-        Doing::Waiting(Why::Agents) => "wait for other agents",
-        Doing::Waiting(Why::Script) => "a script answers them",
-        Doing::Waiting(Why::Budget) => "wait for money that running turns have reserved",
-        Doing::Waiting(Why::PlugIn(_)) => "held by a plug-in",
-        Doing::Waiting(Why::Backoff(_)) => "are run again",
-        Doing::Waiting(Why::Stagger(_)) => "start in a moment",
-        Doing::Waiting(Why::UsageLimit(_)) => "wait for the usage limit",
-        Doing::Waiting(Why::Paused) => "wait: the run is paused",
-        Doing::Waiting(Why::Nobody) => "wait for a raymond",
-        Doing::Failed => "have failed",
-        Doing::Ended => "have ended well",
-        Doing::Unneeded => "were stopped",
+        TopAgentStatus::Silent | TopAgentStatus::Running => "run",
+        TopAgentStatus::Someone => "wait for someone",
+        TopAgentStatus::Left => "were at work when their raymond ended",
+        TopAgentStatus::Waiting(TopWaitReason::Permit) => "wait for a permit",
+        TopAgentStatus::Waiting(TopWaitReason::Agents) => "wait for other agents",
+        TopAgentStatus::Waiting(TopWaitReason::Script) => "a script answers them",
+        TopAgentStatus::Waiting(TopWaitReason::Budget) => {
+            "wait for money that running turns have reserved"
+        }
+        TopAgentStatus::Waiting(TopWaitReason::PlugIn(_)) => "held by a plug-in",
+        TopAgentStatus::Waiting(TopWaitReason::Backoff(_)) => "are run again",
+        TopAgentStatus::Waiting(TopWaitReason::Stagger(_)) => "start in a moment",
+        TopAgentStatus::Waiting(TopWaitReason::UsageLimit(_)) => "wait for the usage limit",
+        TopAgentStatus::Waiting(TopWaitReason::Paused) => "wait: the run is paused",
+        TopAgentStatus::Waiting(TopWaitReason::Nobody) => "wait for a raymond",
+        TopAgentStatus::Failed => "have failed",
+        TopAgentStatus::Ended => "have ended well",
+        TopAgentStatus::Unneeded => "were stopped",
     }
 }

@@ -9,7 +9,7 @@ use super::*;
 use crate::domain::event::AgentFailed;
 use crate::domain::fan_out::size;
 use crate::domain::refusal::ToolRefusals;
-use crate::domain::usage::Usage;
+use crate::domain::usage::UsageByModel;
 
 /// What all turns have cost is what the agents' turns have cost.
 fn cost_of_agents(run: &Run) -> Usd {
@@ -20,7 +20,7 @@ fn cost_of_agents(run: &Run) -> Usd {
 }
 
 /// How agents have ended, whoever was told of it since.
-fn ends(run: &Run) -> Vec<(&AgentId, &Ending, Usd)> {
+fn ends(run: &Run) -> Vec<(&AgentId, &AgentEnding, Usd)> {
     run.finished.iter().map(|ended| (&ended.id, &ended.ending, ended.cost_usd)).collect()
 }
 
@@ -34,7 +34,7 @@ fn changed(before: &Run, after: &Run) -> BTreeSet<AgentId> {
 fn may_change(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     let mut named: BTreeSet<AgentId> = event.agent().cloned().into_iter().collect();
     if let Event::StepFinished(step) = event
-        && step.transition.tag() == Tag::Fork
+        && step.transition.tag() == TagName::Fork
     {
         let parent = &before.agents[&step.turn.agent];
         let born = u32::try_from(size(&step.born).max(1)).expect("a few");
@@ -106,7 +106,7 @@ fn check_accepted(before: &Run, record: &Record, after: &Run) -> Result<(), Test
 }
 
 fn is_over(run: &Run) -> bool {
-    matches!(run.status, Status::Completed | Status::Failed)
+    matches!(run.status, RunStatus::Completed | RunStatus::Failed)
 }
 
 /// Events about agents that may or may not live, at turns that may or may not be due.
@@ -133,7 +133,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 unasked: false,
                 evaluator: None,
                 cost_usd,
-                usage: Usage::default(),
+                usage: UsageByModel::default(),
                 refused_tools: ToolRefusals::default(),
                 duration_ms: 0,
                 session_id: SessionId::new("s"),
@@ -149,7 +149,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                 violation: text.clone(),
                 reminder: text,
                 cost_usd,
-                usage: Usage::default(),
+                usage: UsageByModel::default(),
                 refused_tools: ToolRefusals::default(),
                 duration_ms: 0,
                 message,
@@ -157,11 +157,11 @@ fn any_event() -> impl Strategy<Value = Event> {
             3 => Event::TurnFailed(TurnFailed {
                 turn,
                 state,
-                cause: Cause::Crash,
+                cause: FailureCause::Crash,
                 message: text,
                 cost_usd,
                 estimated: false,
-                usage: Usage::default(),
+                usage: UsageByModel::default(),
                 refused_tools: ToolRefusals::default(),
                 session,
                 not_before: at,
@@ -170,11 +170,11 @@ fn any_event() -> impl Strategy<Value = Event> {
             _ => Event::AgentFailed(AgentFailed {
                 turn,
                 state,
-                cause: Cause::Crash,
+                cause: FailureCause::Crash,
                 error: text,
                 cost_usd,
                 estimated: false,
-                usage: Usage::default(),
+                usage: UsageByModel::default(),
                 refused_tools: ToolRefusals::default(),
                 ends_run: cents % 2 == 0,
             }),

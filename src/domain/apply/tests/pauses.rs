@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::domain::model::ModelName;
-use crate::domain::run::Pause;
+use crate::domain::run::PauseReason;
 use crate::domain::settings::{MaxProcs, Settings};
 
-fn pause(scene: &mut Scene, pause: Pause) -> Vec<Effect> {
+fn pause(scene: &mut Scene, pause: PauseReason) -> Vec<Effect> {
     scene.happens(Event::RunPaused { pause })
 }
 
@@ -16,28 +16,28 @@ fn resume(scene: &mut Scene, settings: Settings) -> Vec<Effect> {
 #[test]
 fn a_pause_holds_the_run_and_keeps_its_first_reason() {
     let mut scene = Scene::begin();
-    let unavailable = Pause::Unavailable { message: "gone".to_owned() };
+    let unavailable = PauseReason::Unavailable { message: "gone".to_owned() };
     assert_eq!(pause(&mut scene, unavailable.clone()), [Effect::Hold]);
-    assert_eq!(pause(&mut scene, Pause::Stopped), [Effect::Hold]);
-    assert_eq!((scene.run.status, &scene.run.pause), (Status::Paused, &Some(unavailable)));
+    assert_eq!(pause(&mut scene, PauseReason::Stopped), [Effect::Hold]);
+    assert_eq!((scene.run.status, &scene.run.pause), (RunStatus::Paused, &Some(unavailable)));
 }
 
 #[test]
 fn a_turn_that_still_ends_while_the_run_is_paused_counts() {
     let mut scene = Scene::begin();
-    pause(&mut scene, Pause::Interrupted);
+    pause(&mut scene, PauseReason::Interrupted);
     scene.take("main", goto("B.md"));
-    assert_eq!(scene.run.status, Status::Paused);
+    assert_eq!(scene.run.status, RunStatus::Paused);
     scene.take("main", result("done"));
-    assert_eq!((scene.run.status, &scene.run.pause), (Status::Completed, &None));
+    assert_eq!((scene.run.status, &scene.run.pause), (RunStatus::Completed, &None));
 }
 
 #[test]
 fn a_resumed_run_lets_every_agent_go_on_under_the_new_settings() {
     let mut scene = Scene::begin();
-    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+    scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
     let agents = scene.run.agents.clone();
-    pause(&mut scene, Pause::Stopped);
+    pause(&mut scene, PauseReason::Stopped);
     let settings = Settings {
         model: Some(ModelName::HAIKU),
         max_procs: MaxProcs::Count(3),
@@ -45,13 +45,13 @@ fn a_resumed_run_lets_every_agent_go_on_under_the_new_settings() {
     };
     let effects = resume(&mut scene, settings.clone());
     assert_eq!(effects, [proceed("main"), proceed("main.1")]);
-    assert_eq!((scene.run.status, &scene.run.pause), (Status::Running, &None));
+    assert_eq!((scene.run.status, &scene.run.pause), (RunStatus::Running, &None));
     assert_eq!((&scene.run.settings, &scene.run.agents), (&settings, &agents));
 }
 
 #[test]
 fn a_run_that_is_over_stays_over() {
-    for (ends_well, status) in [(true, Status::Completed), (false, Status::Failed)] {
+    for (ends_well, status) in [(true, RunStatus::Completed), (false, RunStatus::Failed)] {
         let mut scene = Scene::begin();
         if ends_well {
             scene.take("main", result("done"));
@@ -59,7 +59,7 @@ fn a_run_that_is_over_stays_over() {
             scene.happens(Event::AgentFailed(scene.end_badly("main")));
         }
         assert_eq!(scene.run.status, status);
-        pause(&mut scene, Pause::Stopped);
+        pause(&mut scene, PauseReason::Stopped);
         assert_eq!((scene.run.status, &scene.run.pause), (status, &None));
         assert_eq!(resume(&mut scene, Settings::default()), [Effect::End]);
         assert_eq!(scene.run.status, status);
@@ -70,11 +70,11 @@ fn a_run_that_is_over_stays_over() {
 fn one_agent_that_failed_makes_the_run_failed_whoever_ends_last() {
     for child_fails in [true, false] {
         let mut scene = Scene::begin();
-        scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+        scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
         let (bad, good) = if child_fails { ("main.1", "main") } else { ("main", "main.1") };
         scene.happens(Event::AgentFailed(scene.end_badly(bad)));
         scene.take(good, result("done"));
-        assert_eq!(scene.run.status, Status::Failed);
+        assert_eq!(scene.run.status, RunStatus::Failed);
     }
 }
 
@@ -82,7 +82,7 @@ fn one_agent_that_failed_makes_the_run_failed_whoever_ends_last() {
 fn a_command_to_stop_is_owed_and_changes_nothing_itself() {
     let mut scene = Scene::begin();
     let before = scene.run.clone();
-    let event = Event::CommandReceived { id: "1".to_owned(), command: Command::Stop };
+    let event = Event::CommandReceived { id: "1".to_owned(), command: RunCommand::Stop };
     assert_eq!(scene.happens(event), [Effect::Stop]);
     assert_eq!(scene.run, Run { seq: 2, ..before });
 }

@@ -10,28 +10,28 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
 use super::scene;
-use crate::domain::agent::{Agent, Terms};
+use crate::domain::agent::{Agent, AgentTerms};
 use crate::domain::apply::{apply, begin};
-use crate::domain::consult::{Opinion, Scope, Verdict};
-use crate::domain::decide::{Chosen, Judgement, Report, decide};
-use crate::domain::event::{Command, Event, Record};
+use crate::domain::consult::{ConsultVerdict, PluginVerdict, StopScope};
+use crate::domain::decide::{NondeterministicInputs, TurnJudgement, TurnReport, decide};
+use crate::domain::event::{Event, Record, RunCommand};
 use crate::domain::id::{MessageId, SessionId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::policy::{Accepted, Policy};
+use crate::domain::policy::{AcceptedTransition, TransitionPolicy};
 use crate::domain::refusal::{NAMED_PER_TURN, ToolRefusal, ToolRefusals};
-use crate::domain::run::{Pause, Run, Status};
+use crate::domain::run::{PauseReason, Run, RunStatus};
 use crate::domain::settings::Settings;
-use crate::domain::supervision::{Exhausted, Overrides, Restart};
+use crate::domain::supervision::{OnExhausted, RestartPolicy, SupervisionOverrides};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{Transition, Variables};
-use crate::domain::turn::{Cause, Failure};
-use crate::domain::usage::{ModelUse, Usage};
+use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::domain::usage::{ModelUse, UsageByModel};
 
 /// Something that may happen next.
 #[derive(Debug, Clone)]
 pub(crate) enum Push {
     /// An agent reports.
-    Report { agent: Index, judgement: Judgement, cents: u32, marked: bool, chance: f64 },
+    Report { agent: Index, judgement: TurnJudgement, cents: u32, marked: bool, chance: f64 },
     /// The last report comes again.
     Again,
     /// The run is paused, or goes on if it is.
@@ -74,23 +74,23 @@ pub(crate) fn transitions() -> impl Strategy<Value = Transition> {
     ]
 }
 
-fn judgements() -> impl Strategy<Value = Judgement> {
+fn judgements() -> impl Strategy<Value = TurnJudgement> {
     let accepted = (transitions(), any::<bool>()).prop_map(|(transition, implicit)| {
-        Judgement::Accepted(Accepted { transition, implicit, overruled: None })
+        TurnJudgement::Accepted(AcceptedTransition { transition, implicit, overruled: None })
     });
     let proposed =
         (transitions(), states(), texts()).prop_map(|(transition, evaluator, output)| {
-            let accepted = Accepted { transition, implicit: false, overruled: None };
-            Judgement::Proposed { accepted, output, evaluator }
+            let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
+            TurnJudgement::Proposed { accepted, output, evaluator }
         });
     let violated = (texts(), proptest::option::weighted(0.9, texts()))
-        .prop_map(|(violation, reminder)| Judgement::Violated { violation, reminder });
-    let failed = (select(&Cause::ALL[..]), texts()).prop_map(|(cause, message)| {
+        .prop_map(|(violation, reminder)| TurnJudgement::Violated { violation, reminder });
+    let failed = (select(&FailureCause::ALL[..]), texts()).prop_map(|(cause, message)| {
         let unsettled = message.len() % 2 == 1;
-        Judgement::Failed(Failure { unsettled, ..Failure::new(cause, message) })
+        TurnJudgement::Failed(TurnFailure { unsettled, ..TurnFailure::new(cause, message) })
     });
-    let unstarted = Just(Judgement::NotStarted);
-    let arrived = forks::joins().prop_map(|join| Judgement::Arrived(Box::new(join)));
+    let unstarted = Just(TurnJudgement::NotStarted);
+    let arrived = forks::joins().prop_map(|join| TurnJudgement::Arrived(Box::new(join)));
     prop_oneof![8 => accepted, 2 => violated, 2 => failed, 1 => proposed, 1 => unstarted, 1 => arrived]
 }
 
@@ -114,19 +114,19 @@ fn push() -> impl Strategy<Value = Push> {
 }
 
 /// How a child is supervised: one way or another, by the cents its birth costs.
-fn differing(cents: u32) -> Overrides {
-    let named = |restart, on_exhausted| Overrides {
+fn differing(cents: u32) -> SupervisionOverrides {
+    let named = |restart, on_exhausted| SupervisionOverrides {
         restart: Some(restart),
         on_exhausted: Some(on_exhausted),
         max_restarts: Some(1),
-        ..Overrides::default()
+        ..SupervisionOverrides::default()
     };
     match cents % 5 {
-        0 => named(Restart::Permanent, Exhausted::FailAgent),
-        1 => named(Restart::Permanent, Exhausted::Wait),
-        2 => named(Restart::Transient, Exhausted::FailRun),
-        3 => named(Restart::Temporary, Exhausted::Wait),
-        _ => Overrides::default(),
+        0 => named(RestartPolicy::Permanent, OnExhausted::FailAgent),
+        1 => named(RestartPolicy::Permanent, OnExhausted::Wait),
+        2 => named(RestartPolicy::Transient, OnExhausted::FailRun),
+        3 => named(RestartPolicy::Temporary, OnExhausted::Wait),
+        _ => SupervisionOverrides::default(),
     }
 }
 
@@ -142,20 +142,20 @@ pub(crate) struct Journal {
     pub(crate) run: Run,
     /// All records, with the run as it was before each but the first.
     pub(crate) records: Vec<(Option<Run>, Record)>,
-    last: Option<Report>,
+    last: Option<TurnReport>,
 }
 
 /// What a plug-in says to it: mostly nothing.
-fn opinions(chance: u32, seq: u64) -> Vec<Opinion> {
+fn opinions(chance: u32, seq: u64) -> Vec<PluginVerdict> {
     let reason = "because".to_owned();
     let verdict = match chance % 11 {
-        1 => Verdict::Hold { until: Timestamp(seq * 1000 + 500), reason },
-        2 => Verdict::Override { transition: scene::goto("B.md"), reason },
-        3 => Verdict::Stop { reason, scope: Scope::Agent },
-        4 => Verdict::Stop { reason, scope: Scope::Run },
-        _ => Verdict::Proceed,
+        1 => ConsultVerdict::Hold { until: Timestamp(seq * 1000 + 500), reason },
+        2 => ConsultVerdict::Override { transition: scene::goto("B.md"), reason },
+        3 => ConsultVerdict::Stop { reason, scope: StopScope::Agent },
+        4 => ConsultVerdict::Stop { reason, scope: StopScope::Run },
+        _ => ConsultVerdict::Proceed,
     };
-    vec![Opinion { by: "guard".to_owned(), verdict }]
+    vec![PluginVerdict { by: "guard".to_owned(), verdict }]
 }
 
 impl Journal {
@@ -205,7 +205,7 @@ impl Journal {
             Push::Facts { dice } => self.facts(*dice),
             Push::Command => {
                 let id = format!("c{}", self.run.seq);
-                self.record(Event::CommandReceived { id, command: Command::Stop });
+                self.record(Event::CommandReceived { id, command: RunCommand::Stop });
             }
         }
     }
@@ -216,18 +216,27 @@ impl Journal {
         (!live.is_empty()).then(|| live[agent.index(live.len())].clone())
     }
 
-    fn report(&self, agent: Index, judgement: &Judgement, cents: u32, marked: bool) -> Report {
+    fn report(
+        &self,
+        agent: Index,
+        judgement: &TurnJudgement,
+        cents: u32,
+        marked: bool,
+    ) -> TurnReport {
         let turn = self.agent(agent).expect("one lives").turn_id();
         let message = marked.then(|| MessageId::new(&format!("m{}", self.run.seq + 1)));
-        let started = *judgement != Judgement::NotStarted;
+        let started = *judgement != TurnJudgement::NotStarted;
         let cost = Usd::from_dollars(if started { f64::from(cents) / 100.0 } else { 0.0 });
         let judgement = judgement.clone();
         let budget_usd = cents.is_multiple_of(3).then_some(cost);
-        let child =
-            Terms { supervision: differing(cents), budget_usd, worktree: cents.is_multiple_of(5) };
+        let child = AgentTerms {
+            supervision: differing(cents),
+            budget_usd,
+            worktree: cents.is_multiple_of(5),
+        };
         let used = ModelUse { cost_usd: cost, ..ModelUse::default() };
-        let usage = Usage::from_iter([("opus".to_owned(), used)]);
-        Report {
+        let usage = UsageByModel::from_iter([("opus".to_owned(), used)]);
+        TurnReport {
             turn,
             cost,
             usage,
@@ -238,15 +247,18 @@ impl Journal {
             child,
             births: self.births(cents),
             stagger_ms: cents.is_multiple_of(2).then_some(u64::from(cents)),
-            allowed: Policy::default(),
+            allowed: TransitionPolicy::default(),
             opinions: opinions(cents, self.run.seq),
         }
     }
 
-    fn settle(&mut self, report: &Report, chance: f64) {
+    fn settle(&mut self, report: &TurnReport, chance: f64) {
         let session = SessionId::new(&format!("s{}", self.run.seq + 1));
-        let events =
-            decide(&self.run, report, Chosen { now: self.now(), session, ready: None, chance });
+        let events = decide(
+            &self.run,
+            report,
+            NondeterministicInputs { now: self.now(), session, ready: None, chance },
+        );
         for event in events {
             self.record(event);
         }
@@ -255,8 +267,8 @@ impl Journal {
 
     fn toggle(&mut self, budget: Option<u32>) {
         let budget_usd = budget.map(|cents| Usd::from_dollars(f64::from(cents) / 100.0));
-        self.record(if self.run.status == Status::Running {
-            Event::RunPaused { pause: Pause::Interrupted }
+        self.record(if self.run.status == RunStatus::Running {
+            Event::RunPaused { pause: PauseReason::Interrupted }
         } else {
             let settings = Settings { budget_usd, ..self.run.settings.clone() };
             Event::RunResumed { settings: Box::new(settings) }

@@ -3,16 +3,16 @@
 use super::*;
 use crate::domain::event::AgentFailed;
 use crate::domain::refusal::ToolRefusals;
-use crate::domain::run::Pause;
-use crate::domain::usage::Usage;
+use crate::domain::run::PauseReason;
+use crate::domain::usage::UsageByModel;
 
 /// A run in the middle of things: a pending return, a child, a child that has ended.
 fn busy() -> Scene {
     let mut scene = Scene::begin();
-    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
-    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+    scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
+    scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
     scene.take("main.2", result("gone"));
-    scene.take("main", tag(Tag::Call, "R.md", "B.md"));
+    scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     scene
 }
 
@@ -24,7 +24,7 @@ fn about(scene: &Scene, turn: &TurnId) -> [Event; 4] {
         violation: "no tag".to_owned(),
         reminder: "end with a tag".to_owned(),
         cost_usd: Usd::from_dollars(CENT),
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         message: None,
@@ -40,7 +40,7 @@ fn about(scene: &Scene, turn: &TurnId) -> [Event; 4] {
     ]
 }
 
-fn refused(scene: &mut Scene, event: &Event) -> Refused {
+fn refused(scene: &mut Scene, event: &Event) -> ApplyError {
     let before = scene.run.clone();
     let refused = scene.offer(event.clone()).expect_err("an event that cannot happen");
     assert_eq!(scene.run, before, "{event:?} was refused and left a trace");
@@ -55,7 +55,7 @@ fn an_answer_for_another_turn_than_the_one_that_is_due() {
     for (step, turn) in [(4, 1), (3, 0), (5, 0), (0, 0), (u64::MAX, u32::MAX)] {
         let offered = TurnId { agent: AgentId::main(), step, turn };
         for event in about(&scene, &offered) {
-            let stale = Refused::Stale { offered: offered.clone(), due: due.clone() };
+            let stale = ApplyError::Stale { offered: offered.clone(), due: due.clone() };
             assert_eq!(refused(&mut scene, &event), stale);
         }
     }
@@ -69,7 +69,10 @@ fn an_answer_that_was_taken_already() {
         let turn = scene.turn("main.1");
         let event = about(&scene, &turn)[pick].clone();
         scene.happens(event.clone());
-        assert!(matches!(refused(&mut scene, &event), Refused::Stale { .. } | Refused::NoAgent(_)));
+        assert!(matches!(
+            refused(&mut scene, &event),
+            ApplyError::Stale { .. } | ApplyError::NoAgent(_)
+        ));
     }
 }
 
@@ -79,7 +82,7 @@ fn an_agent_that_never_lived_or_has_ended() {
     for name in ["main.2", "main.3", "main.1.1", "main.01"] {
         let agent = agent_id(name);
         for event in about(&scene, &TurnId { agent: agent.clone(), step: 1, turn: 0 }) {
-            assert_eq!(refused(&mut scene, &event), Refused::NoAgent(agent.clone()));
+            assert_eq!(refused(&mut scene, &event), ApplyError::NoAgent(agent.clone()));
         }
     }
 }
@@ -87,10 +90,14 @@ fn an_agent_that_never_lived_or_has_ended() {
 #[test]
 fn a_transition_that_opens_a_session_nobody_chose() {
     let mut scene = busy();
-    for kind in [Tag::Reset, Tag::Call, Tag::Function, Tag::Fork] {
+    for kind in [TagName::Reset, TagName::Call, TagName::Function, TagName::Fork] {
         let mut step = scene.step("main", tag(kind, "N.md", "W.md"));
         step.opens = None;
-        assert_eq!(refused(&mut scene, &Event::StepFinished(step)), Refused::NoSession, "{kind}");
+        assert_eq!(
+            refused(&mut scene, &Event::StepFinished(step)),
+            ApplyError::NoSession,
+            "{kind}"
+        );
     }
 }
 
@@ -112,7 +119,7 @@ fn a_record_that_is_not_the_next() {
     for found in [0, 1, last - 1, last, last + 2, u64::MAX] {
         let event = Event::StepFinished(scene.step("main", goto("B.md")));
         let record = Record { seq: found, at: Timestamp(9000), event };
-        assert_eq!(apply(&mut scene.run, &record), Err(Refused::OutOfOrder { last, found }));
+        assert_eq!(apply(&mut scene.run, &record), Err(ApplyError::OutOfOrder { last, found }));
         assert_eq!(scene.run, before);
     }
 }
@@ -121,18 +128,19 @@ fn a_record_that_is_not_the_next() {
 fn a_second_start() {
     let mut scene = busy();
     let start = scene::first().event;
-    assert_eq!(refused(&mut scene, &start), Refused::Start);
+    assert_eq!(refused(&mut scene, &start), ApplyError::Start);
 }
 
 #[test]
 fn a_beginning_that_is_none() {
-    let other = Record { event: Event::RunPaused { pause: Pause::Stopped }, ..scene::first() };
-    assert_eq!(begin(&other), Err(Refused::Start));
+    let other =
+        Record { event: Event::RunPaused { pause: PauseReason::Stopped }, ..scene::first() };
+    assert_eq!(begin(&other), Err(ApplyError::Start));
     let late = Record { seq: 2, ..scene::first() };
-    assert_eq!(begin(&late), Err(Refused::OutOfOrder { last: 0, found: 2 }));
+    assert_eq!(begin(&late), Err(ApplyError::OutOfOrder { last: 0, found: 2 }));
     let mut newer = scene::first();
     if let Event::RunStarted(started) = &mut newer.event {
         started.version = STATE_VERSION + 1;
     }
-    assert_eq!(begin(&newer), Err(Refused::Version(STATE_VERSION + 1)));
+    assert_eq!(begin(&newer), Err(ApplyError::Version(STATE_VERSION + 1)));
 }

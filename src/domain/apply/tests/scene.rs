@@ -4,22 +4,22 @@
 //! and costs a cent, so that a test can tell from a value which record it came from.
 
 use crate::domain::agent::Agent;
-use crate::domain::agent::Terms;
-use crate::domain::apply::{Refused, apply, begin};
+use crate::domain::agent::AgentTerms;
+use crate::domain::apply::{ApplyError, apply, begin};
 use crate::domain::effect::Effect;
 use crate::domain::event::{
     AgentFailed, Event, JoinBegun, Record, RunStarted, StepFinished, TurnFailed,
 };
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};
-use crate::domain::join::{Join, Need, Otherwise, Rest};
+use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use crate::domain::money::Usd;
 use crate::domain::refusal::ToolRefusals;
 use crate::domain::run::{Run, STATE_VERSION};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
-use crate::domain::transition::{Tag, Transition, Variables};
-use crate::domain::turn::{Cause, TurnId};
-use crate::domain::usage::Usage;
+use crate::domain::transition::{TagName, Transition, Variables};
+use crate::domain::turn::{FailureCause, TurnId};
+use crate::domain::usage::UsageByModel;
 
 /// What every turn of a scene costs.
 pub(crate) const CENT: f64 = 0.01;
@@ -45,17 +45,17 @@ pub(crate) fn variables(pairs: &[(&str, &str)]) -> Variables {
 }
 
 /// A transition from its pieces; of two attributes the one the tag needs is `continuation`.
-pub(crate) fn tag(tag: Tag, continuation: &str, body: &str) -> Transition {
+pub(crate) fn tag(tag: TagName, continuation: &str, body: &str) -> Transition {
     let needed = tag.required_attribute().map(|name| (name.to_owned(), continuation.to_owned()));
     Transition::from_parts(tag, needed, body).expect("a transition")
 }
 
 pub(crate) fn goto(target: &str) -> Transition {
-    tag(Tag::Goto, "", target)
+    tag(TagName::Goto, "", target)
 }
 
 pub(crate) fn result(payload: &str) -> Transition {
-    tag(Tag::Result, "", payload)
+    tag(TagName::Result, "", payload)
 }
 
 /// The record that starts a run.
@@ -68,7 +68,7 @@ pub(crate) fn first() -> Record {
         session: session(1),
         definition: None,
         variables: Variables::new(),
-        terms: Terms::default(),
+        terms: AgentTerms::default(),
         settings: Settings::default(),
     };
     Record { seq: 1, at: Timestamp(1000), event: Event::RunStarted(Box::new(started)) }
@@ -91,7 +91,7 @@ impl Scene {
         self.run.seq + 1
     }
 
-    pub(crate) fn offer(&mut self, event: Event) -> Result<Vec<Effect>, Refused> {
+    pub(crate) fn offer(&mut self, event: Event) -> Result<Vec<Effect>, ApplyError> {
         let seq = self.next();
         apply(&mut self.run, &Record { seq, at: Timestamp(seq * 1000), event })
     }
@@ -111,7 +111,7 @@ impl Scene {
     /// What is recorded when an agent takes a transition now.
     pub(crate) fn step(&self, id: &str, transition: Transition) -> StepFinished {
         let agent = self.agent(id);
-        let opens = !matches!(transition.tag(), Tag::Goto | Tag::Result);
+        let opens = !matches!(transition.tag(), TagName::Goto | TagName::Result);
         StepFinished {
             turn: agent.turn_id(),
             state: agent.current_state.clone(),
@@ -121,7 +121,7 @@ impl Scene {
             unasked: false,
             evaluator: None,
             cost_usd: Usd::from_dollars(CENT),
-            usage: Usage::default(),
+            usage: UsageByModel::default(),
             refused_tools: ToolRefusals::default(),
             duration_ms: 0,
             session_id: agent.session.id.clone(),
@@ -139,13 +139,13 @@ impl Scene {
     }
 
     /// An agent waits for so many of those it has forked, for a minute.
-    pub(crate) fn joins(&mut self, id: &str, need: Need) -> Vec<Effect> {
+    pub(crate) fn joins(&mut self, id: &str, need: JoinCondition) -> Vec<Effect> {
         let join = Join {
             need,
             timeout_ms: Some(60_000),
-            on_timeout: Otherwise::Fail,
-            on_failure: Otherwise::Fail,
-            rest: Rest::Leave,
+            on_timeout: JoinFallback::Fail,
+            on_failure: JoinFallback::Fail,
+            rest: UnjoinedPolicy::Leave,
         };
         let state = self.agent(id).current_state.clone();
         self.happens(Event::JoinBegun(Box::new(JoinBegun { turn: self.turn(id), state, join })))
@@ -156,11 +156,11 @@ impl Scene {
         TurnFailed {
             turn: self.turn(id),
             state: self.agent(id).current_state.clone(),
-            cause: Cause::Crash,
+            cause: FailureCause::Crash,
             message: "crashed".to_owned(),
             cost_usd: Usd::from_dollars(CENT),
             estimated: false,
-            usage: Usage::default(),
+            usage: UsageByModel::default(),
             refused_tools: ToolRefusals::default(),
             session: Some(session(self.next())),
             not_before: Some(Timestamp(self.next() * 1000 + 500)),
@@ -173,11 +173,11 @@ impl Scene {
         AgentFailed {
             turn: self.turn(id),
             state: self.agent(id).current_state.clone(),
-            cause: Cause::Output,
+            cause: FailureCause::Output,
             error: "unusable".to_owned(),
             cost_usd: Usd::from_dollars(CENT),
             estimated: false,
-            usage: Usage::default(),
+            usage: UsageByModel::default(),
             refused_tools: ToolRefusals::default(),
             ends_run: false,
         }

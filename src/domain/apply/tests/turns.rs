@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::event::TransitionProposed;
 use crate::domain::refusal::ToolRefusals;
-use crate::domain::usage::Usage;
+use crate::domain::usage::UsageByModel;
 
 #[test]
 fn the_last_message_flows_into_frames_and_branches() {
@@ -12,7 +12,7 @@ fn the_last_message_flows_into_frames_and_branches() {
     rejected.message = Some(message(2));
     scene.happens(Event::TurnRejected(rejected));
     assert_eq!(scene.agent("main").session, Session::resumed(session(1), Some(message(2))));
-    let mut unmarked = scene.step("main", tag(Tag::Call, "R.md", "B.md"));
+    let mut unmarked = scene.step("main", tag(TagName::Call, "R.md", "B.md"));
     unmarked.message = None;
     scene.happens(Event::StepFinished(unmarked));
     let main = scene.agent("main");
@@ -27,7 +27,7 @@ fn rejection(scene: &Scene) -> TurnRejected {
         violation: "no tag".to_owned(),
         reminder: "end with a tag".to_owned(),
         cost_usd: Usd::from_dollars(CENT),
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         message: None,
@@ -73,7 +73,7 @@ fn a_turn_that_is_gone_on_with_keeps_its_name_and_its_session() {
     let mut scene = Scene::begin();
     let (turn, before) = (scene.turn("main"), scene.agent("main").session.clone());
     let mut failure = scene.failure("main");
-    (failure.cause, failure.session) = (Cause::Panic, None);
+    (failure.cause, failure.session) = (FailureCause::Panic, None);
     assert_eq!(scene.happens(Event::TurnFailed(failure)), [proceed("main")]);
     assert_eq!((scene.turn("main"), &scene.agent("main").session), (turn, &before));
     assert_eq!(scene.agent("main").restarts, [Timestamp(2000)]);
@@ -113,18 +113,18 @@ fn restarts_are_counted_and_forgotten_after_the_period() {
 #[test]
 fn an_agent_that_fails_leaves_its_siblings_alone() {
     let mut scene = Scene::begin();
-    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+    scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
     let sibling = scene.agent("main").clone();
     let failed = Event::AgentFailed(scene.end_badly("main.1"));
     assert_eq!(scene.happens(failed), [retire_effect("main.1")]);
     let parent = scene.agent("main");
     assert_eq!(parent.forks.tally(0).failed, 1);
     assert_eq!(*parent, Agent { forks: parent.forks.clone(), ..sibling });
-    assert_eq!(scene.run.status, Status::Running);
-    assert_eq!(scene.run.finished[0].cause, Some(Cause::Output));
-    assert_eq!(scene.run.finished[0].ending, Ending::Error("unusable".into()));
+    assert_eq!(scene.run.status, RunStatus::Running);
+    assert_eq!(scene.run.finished[0].cause, Some(FailureCause::Output));
+    assert_eq!(scene.run.finished[0].ending, AgentEnding::Error("unusable".into()));
     assert_eq!(scene.take("main", result("")), [retire_effect("main"), Effect::End]);
-    assert_eq!(scene.run.status, Status::Failed);
+    assert_eq!(scene.run.status, RunStatus::Failed);
 }
 
 #[test]
@@ -144,18 +144,18 @@ fn the_purse_knows_the_sum_and_the_costliest_turn_of_each_state() {
 #[test]
 fn who_is_moved_on_before_a_first_turn_leaves_no_session_that_is_not_there() {
     let mut scene = Scene::begin();
-    for called in [Tag::Call, Tag::Function] {
+    for called in [TagName::Call, TagName::Function] {
         let mut step = scene.step("main", tag(called, "R.md", "B.md"));
         (step.unasked, step.message) = (true, None);
         scene.happens(Event::StepFinished(step));
         assert_eq!(
             scene.agent("main").session.origin,
-            Origin::Fresh,
+            SessionOrigin::Fresh,
             "there is no history to copy"
         );
     }
     scene.take("main", result("done"));
-    assert_eq!(scene.agent("main").session.origin, Origin::Fresh, "nor one to go on with");
+    assert_eq!(scene.agent("main").session.origin, SessionOrigin::Fresh, "nor one to go on with");
     scene.take("main", result("done"));
     assert_eq!(scene.agent("main").session, Session::fresh(session(1)));
 }
@@ -170,7 +170,7 @@ fn proposal(scene: &Scene) -> Event {
         output: "<goto>A.md</goto>".to_owned(),
         evaluator: state("CHECK.md"),
         cost_usd: step.cost_usd,
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         duration_ms: 0,
         session_id: step.session_id,

@@ -1,35 +1,35 @@
 //! What plug-ins say, what it leads to, and what no money leads to.
 
 use super::*;
-use crate::domain::budget::{Share, Whose};
-use crate::domain::consult::{Scope, Verdict};
-use crate::domain::evaluation::Overruled;
+use crate::domain::budget::{BudgetScope, BudgetShare};
+use crate::domain::consult::{ConsultVerdict, StopScope};
+use crate::domain::evaluation::OverruledTransition;
 use crate::domain::id::AgentId;
 
-fn opinion(verdict: Verdict) -> Vec<Opinion> {
-    vec![Opinion { by: "guard".to_owned(), verdict }]
+fn opinion(verdict: ConsultVerdict) -> Vec<PluginVerdict> {
+    vec![PluginVerdict { by: "guard".to_owned(), verdict }]
 }
 
-fn hold(until: u64) -> Verdict {
-    Verdict::Hold { until: Timestamp(until), reason: "later".to_owned() }
+fn hold(until: u64) -> ConsultVerdict {
+    ConsultVerdict::Hold { until: Timestamp(until), reason: "later".to_owned() }
 }
 
-fn stop(scope: Scope) -> Verdict {
-    Verdict::Stop { reason: "no more".to_owned(), scope }
+fn stop(scope: StopScope) -> ConsultVerdict {
+    ConsultVerdict::Stop { reason: "no more".to_owned(), scope }
 }
 
-fn instead(transition: Transition) -> Verdict {
-    Verdict::Override { transition, reason: "better".to_owned() }
+fn instead(transition: Transition) -> ConsultVerdict {
+    ConsultVerdict::Override { transition, reason: "better".to_owned() }
 }
 
 /// What follows when `main` reports this and the plug-in `guard` says that.
-fn events(scene: &Scene, judgement: Judgement, verdict: Verdict) -> Vec<Event> {
-    let report = Report { opinions: opinion(verdict), ..report(scene, judgement) };
+fn events(scene: &Scene, judgement: TurnJudgement, verdict: ConsultVerdict) -> Vec<Event> {
+    let report = TurnReport { opinions: opinion(verdict), ..report(scene, judgement) };
     decide(&scene.run, &report, chosen())
 }
 
 fn paused(event: &Event) -> bool {
-    let pause = Pause::Plugin { plugin: "guard".to_owned(), because: "no more".to_owned() };
+    let pause = PauseReason::Plugin { plugin: "guard".to_owned(), because: "no more".to_owned() };
     *event == Event::RunPaused { pause }
 }
 
@@ -48,13 +48,14 @@ fn a_transition_is_overruled_and_both_are_recorded() {
 #[test]
 fn what_was_asked_for_first_stays_on_record() {
     let scene = Scene::begin();
-    let mut evaluated = Accepted { transition: goto("B.md"), implicit: false, overruled: None };
-    evaluated.overruled = Some(Box::new(Overruled {
+    let mut evaluated =
+        AcceptedTransition { transition: goto("B.md"), implicit: false, overruled: None };
+    evaluated.overruled = Some(Box::new(OverruledTransition {
         asked: Some(goto("A.md")),
         by: "the evaluator".to_owned(),
         reason: String::new(),
     }));
-    let said = events(&scene, Judgement::Accepted(evaluated), instead(goto("C.md")));
+    let said = events(&scene, TurnJudgement::Accepted(evaluated), instead(goto("C.md")));
     let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
     let overruled = step.overruled.as_ref().expect("overruled");
     assert_eq!(overruled.asked, Some(goto("A.md")));
@@ -63,8 +64,8 @@ fn what_was_asked_for_first_stays_on_record() {
 #[test]
 fn a_step_may_be_taken_without_a_turn() {
     let mut scene = Scene::begin();
-    let unstarted = Report { cost: Usd::ZERO, ..report(&scene, Judgement::NotStarted) };
-    let report = Report { opinions: opinion(instead(goto("C.md"))), ..unstarted };
+    let unstarted = TurnReport { cost: Usd::ZERO, ..report(&scene, TurnJudgement::NotStarted) };
+    let report = TurnReport { opinions: opinion(instead(goto("C.md"))), ..unstarted };
     let said = decide(&scene.run, &report, chosen());
     let [Event::StepFinished(step), Event::TurnHeld(held)] = said.as_slice() else {
         panic!("{said:?}")
@@ -82,7 +83,7 @@ fn a_step_may_be_taken_without_a_turn() {
 #[test]
 fn a_turn_is_held_back_for_a_second_at_the_least() {
     let mut scene = Scene::begin();
-    let said = events(&scene, Judgement::NotStarted, hold(0));
+    let said = events(&scene, TurnJudgement::NotStarted, hold(0));
     let [Event::TurnHeld(held)] = said.as_slice() else { panic!("{said:?}") };
     assert_eq!((held.until, held.turn.clone()), (NOW.plus(1000), scene.turn("main")));
     let due = scene.turn("main");
@@ -111,12 +112,12 @@ fn after_a_transition_the_next_turn_is_held_back_if_there_is_one() {
 fn an_agent_is_stopped_with_its_cost_and_a_reason() {
     let scene = Scene::begin();
     for (judgement, what) in [
-        (Judgement::NotStarted, "did not let its turn start"),
+        (TurnJudgement::NotStarted, "did not let its turn start"),
         (accepted(goto("B.md")), "did not let it take its transition"),
     ] {
-        let said = events(&scene, judgement, stop(Scope::Agent));
+        let said = events(&scene, judgement, stop(StopScope::Agent));
         let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
-        assert_eq!(failed.cause, Cause::Stopped);
+        assert_eq!(failed.cause, FailureCause::Stopped);
         assert_eq!(failed.error, format!("in A.md: the plug-in guard {what}: no more"));
         assert_eq!(failed.cost_usd, Usd::from_dollars(0.25));
     }
@@ -125,59 +126,63 @@ fn an_agent_is_stopped_with_its_cost_and_a_reason() {
 #[test]
 fn a_run_is_stopped_but_what_was_paid_for_counts() {
     let mut scene = Scene::begin();
-    let said = events(&scene, Judgement::NotStarted, stop(Scope::Run));
+    let said = events(&scene, TurnJudgement::NotStarted, stop(StopScope::Run));
     assert!(said.len() == 1 && paused(&said[0]), "{said:?}");
-    let said = events(&scene, accepted(goto("B.md")), stop(Scope::Run));
+    let said = events(&scene, accepted(goto("B.md")), stop(StopScope::Run));
     assert!(matches!(said[0], Event::StepFinished(_)) && paused(&said[1]), "{said:?}");
-    let said = events(&scene, accepted(result("x")), stop(Scope::Run));
+    let said = events(&scene, accepted(result("x")), stop(StopScope::Run));
     assert_eq!(said.len(), 1, "there is nothing left to stop: {said:?}");
-    scene.take("main", tag(Tag::Fork, "A.md", "W.md"));
-    let said = events(&scene, accepted(result("x")), stop(Scope::Run));
+    scene.take("main", tag(TagName::Fork, "A.md", "W.md"));
+    let said = events(&scene, accepted(result("x")), stop(StopScope::Run));
     assert_eq!(said.len(), 2, "the child lives: {said:?}");
 }
 
 #[test]
 fn nobody_against_it_changes_nothing() {
     let scene = Scene::begin();
-    let said = events(&scene, accepted(goto("B.md")), Verdict::Proceed);
+    let said = events(&scene, accepted(goto("B.md")), ConsultVerdict::Proceed);
     assert_eq!(said, [one(&scene, accepted(goto("B.md")))]);
 }
 
 #[test]
 fn an_agent_without_money_is_told_whose_it_was() {
     let mut scene = Scene::begin();
-    let mut fork = scene.step("main", tag(Tag::Fork, "A.md", "W.md"));
+    let mut fork = scene.step("main", tag(TagName::Fork, "A.md", "W.md"));
     fork.terms.budget_usd = Some(Usd::from_dollars(0.5));
     scene.happens(Event::StepFinished(fork));
-    scene.take("main.1", tag(Tag::Fork, "W.md", "V.md"));
-    let share =
-        Share { limit_usd: Usd::from_dollars(0.5), spent_usd: Usd::from_dollars(CENT), live: 2 };
+    scene.take("main.1", tag(TagName::Fork, "W.md", "V.md"));
+    let share = BudgetShare {
+        limit_usd: Usd::from_dollars(0.5),
+        spent_usd: Usd::from_dollars(CENT),
+        live: 2,
+    };
     assert_eq!(scene.run.shares.get(&agent_id("main.1")), Some(&share));
-    let told = |agent: &str, whose: Whose| {
+    let told = |agent: &str, whose: BudgetScope| {
         let agent = scene.agent(agent);
-        let said = out_of_money(&scene.run, agent, &whose, Terms::default(), chosen());
+        let said = out_of_money(&scene.run, agent, &whose, AgentTerms::default(), chosen());
         let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
         (failed.cause, failed.error.clone())
     };
-    let own = |agent: &str| Whose::Share(agent_id(agent) as AgentId);
+    let own = |agent: &str| BudgetScope::Share(agent_id(agent) as AgentId);
     let used = "of $0.50 is used up: $0.01 spent (`budget` in W.md)";
     assert_eq!(
         told("main.1", own("main.1")),
-        (Cause::Budget, format!("in W.md: its budget {used}"))
+        (FailureCause::Budget, format!("in W.md: its budget {used}"))
     );
     assert_eq!(
         told("main.1.1", own("main.1")).1,
         format!("in V.md: the budget of main.1, for it and all it forks, {used}")
     );
-    assert!(told("main", Whose::Run).1.starts_with("in A.md: the run's budget of"));
+    assert!(told("main", BudgetScope::Run).1.starts_with("in A.md: the run's budget of"));
 }
 
 #[test]
 fn a_killed_turn_counts_as_the_dearest_of_its_kind() {
     let mut scene = Scene::begin();
     scene.take("main", goto("A.md"));
-    let failure = Failure { unsettled: true, ..Failure::new(Cause::Timeout, "too long") };
-    let mut report = report(&scene, Judgement::Failed(failure));
+    let failure =
+        TurnFailure { unsettled: true, ..TurnFailure::new(FailureCause::Timeout, "too long") };
+    let mut report = report(&scene, TurnJudgement::Failed(failure));
     report.cost = Usd::ZERO;
     let said = decide(&scene.run, &report, chosen());
     let [Event::TurnFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
@@ -192,8 +197,8 @@ fn a_killed_turn_counts_as_the_dearest_of_its_kind() {
 fn a_proposal_is_looked_at_in_a_session_of_its_own_and_ends_the_step() {
     let mut scene = Scene::begin();
     let evaluator = state("CHECK.md");
-    let proposed = Judgement::Proposed {
-        accepted: Accepted { transition: goto("B.md"), implicit: false, overruled: None },
+    let proposed = TurnJudgement::Proposed {
+        accepted: AcceptedTransition { transition: goto("B.md"), implicit: false, overruled: None },
         output: "the reply".to_owned(),
         evaluator: evaluator.clone(),
     };
@@ -203,7 +208,7 @@ fn a_proposal_is_looked_at_in_a_session_of_its_own_and_ends_the_step() {
     assert_eq!(main.turn_session(), &Session::fresh(session(77)));
     assert_eq!(main.session.checkpoint, Some(message(9)), "its own session is where it was");
 
-    let failed = turn_failed(&scene, Cause::Crash);
+    let failed = turn_failed(&scene, FailureCause::Crash);
     assert_eq!(failed.state, evaluator, "a crash is the evaluator's");
     scene.happens(Event::TurnFailed(failed));
     assert_eq!(scene.agent("main").session, main.session);
@@ -224,18 +229,22 @@ fn a_proposal_is_looked_at_in_a_session_of_its_own_and_ends_the_step() {
 #[test]
 fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
     let mut scene = Scene::begin();
-    let proposed = Judgement::Proposed {
-        accepted: Accepted { transition: result("paid"), implicit: false, overruled: None },
+    let proposed = TurnJudgement::Proposed {
+        accepted: AcceptedTransition {
+            transition: result("paid"),
+            implicit: false,
+            overruled: None,
+        },
         output: String::new(),
         evaluator: state("CHECK.md"),
     };
     scene.happens(one(&scene, proposed));
     let main = scene.agent("main").clone();
-    let said = out_of_money(&scene.run, &main, &Whose::Run, Terms::default(), chosen());
+    let said = out_of_money(&scene.run, &main, &BudgetScope::Run, AgentTerms::default(), chosen());
     let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
     assert!(step.unasked && step.overruled.is_none() && step.cost_usd == Usd::ZERO);
     scene.happens(said[0].clone());
-    assert_eq!(scene.run.status, Status::Completed);
+    assert_eq!(scene.run.status, RunStatus::Completed);
     let known: Vec<&str> = scene.run.turn_costs_usd.keys().map(StateName::as_str).collect();
     assert_eq!(known, ["A.md"], "a turn that was not asked teaches nothing");
 }
@@ -243,13 +252,14 @@ fn what_was_paid_for_is_taken_without_a_second_look_when_no_money_is_left() {
 #[test]
 fn what_an_agent_asked_for_stays_on_record_when_its_evaluator_is_not_asked() {
     let mut scene = Scene::begin();
-    let accepted = Accepted { transition: goto("B.md"), implicit: false, overruled: None };
+    let accepted =
+        AcceptedTransition { transition: goto("B.md"), implicit: false, overruled: None };
     let (output, evaluator) = (String::new(), state("CHECK.md"));
-    let proposed = report(&scene, Judgement::Proposed { accepted, output, evaluator });
+    let proposed = report(&scene, TurnJudgement::Proposed { accepted, output, evaluator });
     for event in decide(&scene.run, &proposed, chosen()) {
         scene.happens(event);
     }
-    let said = events(&scene, Judgement::NotStarted, instead(goto("C.md")));
+    let said = events(&scene, TurnJudgement::NotStarted, instead(goto("C.md")));
     let [Event::StepFinished(step), Event::TurnHeld(_)] = said.as_slice() else {
         panic!("{said:?}")
     };

@@ -1,31 +1,31 @@
 //! Forks and joins by table: who is born, when there is no room, what a wait comes to.
 
 use super::*;
-use crate::domain::event::{Joined, StepFinished};
-use crate::domain::fan_out::Newborn;
-use crate::domain::join::{Need, Otherwise, Rest, Tally, Verdict};
+use crate::domain::event::{JoinFinished, StepFinished};
+use crate::domain::fan_out::ChildSpec;
+use crate::domain::join::{JoinCondition, JoinFallback, JoinOutcome, JoinTally, UnjoinedPolicy};
 
 fn fork() -> Transition {
-    tag(Tag::Fork, "N.md", "W.md")
+    tag(TagName::Fork, "N.md", "W.md")
 }
 
-fn brood(many: u32) -> Brood {
-    let newborn = |number: u32| Newborn {
+fn brood(many: u32) -> ForkGroup {
+    let newborn = |number: u32| ChildSpec {
         session: SessionId::new(&format!("b{number}")),
         cwd: None,
         variables: [("item".to_owned(), number.to_string())].into(),
     };
-    Brood {
+    ForkGroup {
         state: state("W.md"),
-        terms: Terms::default(),
+        terms: AgentTerms::default(),
         base: None,
         not_before: None,
         agents: (1..=many).map(newborn).collect(),
     }
 }
 
-fn fan_out(scene: &Scene, broods: Vec<Brood>, stagger_ms: Option<u64>) -> Vec<Event> {
-    let report = Report { births: broods, stagger_ms, ..report(scene, accepted(fork())) };
+fn fan_out(scene: &Scene, broods: Vec<ForkGroup>, stagger_ms: Option<u64>) -> Vec<Event> {
+    let report = TurnReport { births: broods, stagger_ms, ..report(scene, accepted(fork())) };
     decide(&scene.run, &report, chosen())
 }
 
@@ -37,19 +37,19 @@ fn forked(many: u32) -> Scene {
     scene
 }
 
-fn join(need: Need) -> Join {
-    let otherwise = Otherwise::Fail;
+fn join(need: JoinCondition) -> Join {
+    let otherwise = JoinFallback::Fail;
     Join {
         need,
         timeout_ms: None,
         on_timeout: otherwise.clone(),
         on_failure: otherwise,
-        rest: Rest::Leave,
+        rest: UnjoinedPolicy::Leave,
     }
 }
 
 fn arrive(scene: &mut Scene, join: Join) {
-    let report = report(scene, Judgement::Arrived(Box::new(join)));
+    let report = report(scene, TurnJudgement::Arrived(Box::new(join)));
     let [event] = decide(&scene.run, &report, chosen()).try_into().expect("one record");
     scene.happens(event);
 }
@@ -59,7 +59,7 @@ fn concluded(scene: &Scene, now: Timestamp) -> Vec<Event> {
 }
 
 /// What is recorded of a join that has come to its end, and the error of an agent that fails by it.
-fn over(scene: &Scene) -> (Joined, Option<String>) {
+fn over(scene: &Scene) -> (JoinFinished, Option<String>) {
     let mut events = concluded(scene, NOW).into_iter();
     let Some(Event::Joined(joined)) = events.next() else { panic!("it is still open") };
     let error = events.next().map(|event| match event {
@@ -92,7 +92,7 @@ fn all_are_born_of_one_record_and_the_first_starts_ahead() {
     assert_eq!((waits("main.1"), waits("main.2")), (None, Some(NOW.plus(3000))));
     assert_eq!(scene.agent("main.3").session.id, SessionId::new("b3"));
     assert_eq!(scene.agent("main.2").variables["item"], "2");
-    assert_eq!(scene.agent("main").forks.tally(0), Tally { count: 3, done: 0, failed: 0 });
+    assert_eq!(scene.agent("main").forks.tally(0), JoinTally { count: 3, done: 0, failed: 0 });
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn a_fork_without_room_is_a_reply_to_repair() {
     let mut scene = Scene::begin();
     scene.run.settings.forking.max_agents = 3;
     assert!(matches!(fan_out(&scene, vec![brood(2)], None)[0], Event::StepFinished(_)));
-    let allowed = Policy { allowed: vec![fork()], ..Policy::default() };
-    let report = Report { births: vec![brood(3)], allowed, ..report(&scene, accepted(fork())) };
+    let allowed = TransitionPolicy { allowed: vec![fork()], ..TransitionPolicy::default() };
+    let report = TurnReport { births: vec![brood(3)], allowed, ..report(&scene, accepted(fork())) };
     let events = decide(&scene.run, &report, chosen());
     let [Event::TurnRejected(rejected)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(
@@ -110,20 +110,20 @@ fn a_fork_without_room_is_a_reply_to_repair() {
     );
     assert!(rejected.reminder.contains("--max-agents"));
     scene.run.settings.forking.max_agents = 1;
-    let paused = Event::RunPaused { pause: Pause::Agents { live: 1, more: 1, limit: 1 } };
+    let paused = Event::RunPaused { pause: PauseReason::Agents { live: 1, more: 1, limit: 1 } };
     assert_eq!(one(&scene, accepted(fork())), paused, "nobody can be reminded");
 }
 
 #[test]
 fn it_is_waited_for_all_and_what_came_of_them_is_listed() {
     let mut scene = forked(2);
-    arrive(&mut scene, join(Need::All));
+    arrive(&mut scene, join(JoinCondition::All));
     assert!(scene.agent("main").waits());
     scene.take("main.2", result("two"));
     assert_eq!(concluded(&scene, NOW), []);
     scene.take("main.1", result("one"));
     let (joined, error) = over(&scene);
-    assert_eq!((joined.verdict, error), (Verdict::Met, None));
+    assert_eq!((joined.verdict, error), (JoinOutcome::Met, None));
     scene.happens(Event::Joined(Box::new(joined)));
     let expected = serde_json::json!([
         { "id": "main.1", "state": "W.md", "status": "result", "result": "one", "variables": { "item": "1" } },
@@ -138,12 +138,12 @@ fn it_is_waited_for_all_and_what_came_of_them_is_listed() {
 #[test]
 fn a_join_is_missed_as_soon_as_it_cannot_be_met() {
     let mut scene = forked(3);
-    arrive(&mut scene, join(Need::Count(2)));
+    arrive(&mut scene, join(JoinCondition::Count(2)));
     scene.happens(Event::AgentFailed(scene.end_badly("main.1")));
     assert_eq!(concluded(&scene, NOW), []);
     scene.happens(Event::AgentFailed(scene.end_badly("main.3")));
     let (joined, error) = over(&scene);
-    assert_eq!(joined.verdict, Verdict::Missed);
+    assert_eq!(joined.verdict, JoinOutcome::Missed);
     assert_eq!(
         error.as_deref(),
         Some(
@@ -155,26 +155,27 @@ fn a_join_is_missed_as_soon_as_it_cannot_be_met() {
 #[test]
 fn failures_can_be_kept_or_lead_elsewhere() {
     let mut scene = forked(2);
-    let keep = Join { on_failure: Otherwise::Keep, ..join(Need::All) };
+    let keep = Join { on_failure: JoinFallback::Keep, ..join(JoinCondition::All) };
     arrive(&mut scene, keep);
     scene.happens(Event::AgentFailed(scene.end_badly("main.1")));
     assert_eq!(concluded(&scene, NOW), [], "the other still lives");
     scene.take("main.2", result("two"));
     let (joined, error) = over(&scene);
-    assert_eq!((joined.verdict, error), (Verdict::Met, None));
+    assert_eq!((joined.verdict, error), (JoinOutcome::Met, None));
     scene.happens(Event::Joined(Box::new(joined)));
     assert_eq!(results(&scene)[0]["error"], "unusable");
     scene.take("main", result("done"));
-    assert_eq!(scene.run.status, Status::Completed, "who waited was told of the failure");
+    assert_eq!(scene.run.status, RunStatus::Completed, "who waited was told of the failure");
 
     let mut scene = forked(2);
-    let elsewhere = Join { on_failure: Otherwise::State(state("F.md")), ..join(Need::All) };
+    let elsewhere =
+        Join { on_failure: JoinFallback::State(state("F.md")), ..join(JoinCondition::All) };
     arrive(&mut scene, elsewhere);
     scene.happens(Event::AgentFailed(scene.end_badly("main.1")));
     let (joined, error) = over(&scene);
     assert_eq!(
         (joined.verdict, joined.enters.clone(), error),
-        (Verdict::Missed, Some(state("F.md")), None)
+        (JoinOutcome::Missed, Some(state("F.md")), None)
     );
     scene.happens(Event::Joined(Box::new(joined)));
     assert_eq!(scene.agent("main").current_state, state("F.md"));
@@ -185,7 +186,7 @@ fn failures_can_be_kept_or_lead_elsewhere() {
 fn the_rest_is_stopped_with_all_it_has_forked() {
     let mut scene = forked(3);
     scene.take("main.2", fork());
-    arrive(&mut scene, Join { rest: Rest::Stop, ..join(Need::Any) });
+    arrive(&mut scene, Join { rest: UnjoinedPolicy::Stop, ..join(JoinCondition::Any) });
     scene.take("main.1", result("one"));
     let (joined, _) = over(&scene);
     let stopped: Vec<_> =
@@ -199,21 +200,21 @@ fn the_rest_is_stopped_with_all_it_has_forked() {
     let owed = scene.run.finished.iter().filter(|ended| ended.owes.is_some());
     assert_eq!(owed.map(|ended| ended.id.as_str()).collect::<Vec<_>>(), ["main.3"]);
     scene.take("main", result("done"));
-    assert_eq!(scene.run.status, Status::Completed);
+    assert_eq!(scene.run.status, RunStatus::Completed);
 }
 
 #[test]
 fn it_is_not_waited_longer_than_the_state_says() {
     let mut scene = forked(2);
     let begun = Timestamp(scene.next() * 1000);
-    arrive(&mut scene, Join { timeout_ms: Some(5000), ..join(Need::All) });
+    arrive(&mut scene, Join { timeout_ms: Some(5000), ..join(JoinCondition::All) });
     scene.take("main.1", result("one"));
     assert_eq!(concluded(&scene, begun.plus(4999)), []);
     let events = concluded(&scene, begun.plus(5000));
     let [Event::Joined(joined), Event::AgentFailed(failed)] = events.as_slice() else {
         panic!("{events:?}")
     };
-    assert_eq!(joined.verdict, Verdict::Late);
+    assert_eq!(joined.verdict, JoinOutcome::Late);
     assert_eq!(
         failed.error,
         "in N.md: 1 of the 2 agents it waited for had ended well after 5s (join: all); on_timeout: keep goes on with those"
@@ -223,9 +224,9 @@ fn it_is_not_waited_longer_than_the_state_says() {
 #[test]
 fn a_subroutine_waits_for_its_own_and_leaves_the_others_to_its_caller() {
     let mut scene = forked(2);
-    scene.take("main", tag(Tag::Call, "AFTER.md", "SUB.md"));
+    scene.take("main", tag(TagName::Call, "AFTER.md", "SUB.md"));
     scene.take("main", fork());
-    arrive(&mut scene, join(Need::All));
+    arrive(&mut scene, join(JoinCondition::All));
     scene.take("main.3", result("the subroutine's"));
     let (joined, _) = over(&scene);
     assert_eq!(joined.tally.count, 1);
@@ -239,23 +240,23 @@ fn a_subroutine_waits_for_its_own_and_leaves_the_others_to_its_caller() {
 fn nobody_is_waited_for_twice() {
     let mut scene = forked(1);
     scene.take("main.1", result("one"));
-    arrive(&mut scene, join(Need::All));
-    let again = report(&scene, Judgement::Arrived(Box::new(join(Need::All))));
+    arrive(&mut scene, join(JoinCondition::All));
+    let again = report(&scene, TurnJudgement::Arrived(Box::new(join(JoinCondition::All))));
     assert_eq!(decide(&scene.run, &again, chosen()), []);
     let (joined, _) = over(&scene);
     scene.happens(Event::Joined(Box::new(joined.clone())));
     assert!(scene.offer(Event::Joined(Box::new(joined))).is_err());
     assert_eq!(decide(&scene.run, &again, chosen()), []);
     scene.take("main", goto("N.md"));
-    arrive(&mut scene, join(Need::All));
-    assert_eq!(over(&scene).0.tally, Tally::default());
+    arrive(&mut scene, join(JoinCondition::All));
+    assert_eq!(over(&scene).0.tally, JoinTally::default());
 }
 
 #[test]
 fn a_join_for_more_than_there_are_says_so() {
     for (forks, said) in [(0, "forked none"), (2, "forked only 2")] {
         let mut scene = if forks == 0 { Scene::begin() } else { forked(forks) };
-        arrive(&mut scene, join(Need::Count(7)));
+        arrive(&mut scene, join(JoinCondition::Count(7)));
         let (_, error) = over(&scene);
         let error = error.expect("it fails");
         assert!(error.contains(said) && error.contains("waits for 7"), "{error}");

@@ -6,24 +6,25 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::*;
-use crate::domain::event::{Due, Entered};
-use crate::domain::graph::Cursor;
+use crate::domain::event::{GraphEntry, NextAction};
+use crate::domain::graph::NodeCursor;
 use crate::domain::id::AgentId;
-use crate::domain::question::{Answer, Choice, Given};
-use crate::domain::transition::Patience;
-use crate::domain::walk::{Then, Walk};
+use crate::domain::question::{Answer, AnswerCommand, QuestionOption};
+use crate::domain::transition::AskTimeout;
+use crate::domain::walk::{GraphAdvance, GraphNext};
 
 fn ask(next: &str, late: Option<(u64, &str)>) -> Transition {
     Transition::Ask {
         question: "Sure?".into(),
         next: state(next),
-        patience: late.map(|(timeout_ms, next)| Patience { timeout_ms, timeout_next: state(next) }),
+        patience: late
+            .map(|(timeout_ms, next)| AskTimeout { timeout_ms, timeout_next: state(next) }),
         variables: crate::domain::transition::Variables::new(),
     }
 }
 
 fn choice(node: &str) -> Question {
-    let option = |id: &str, label: &str| Choice {
+    let option = |id: &str, label: &str| QuestionOption {
         id: id.into(),
         label: label.into(),
         description: String::new(),
@@ -37,36 +38,36 @@ fn choice(node: &str) -> Question {
     }
 }
 
-fn walk(then: Then) -> Walk {
-    let entered = Entered {
+fn walk(then: GraphNext) -> GraphAdvance {
+    let entered = GraphEntry {
         workflow_name: "g".into(),
         workflow_version: "1".into(),
         program: "sha256:0".into(),
         fields: Map::new(),
     };
-    Walk {
+    GraphAdvance {
         entered: Some(Box::new(entered)),
         migrated: None,
         visits: Vec::new(),
         changes: Vec::new(),
         shown: Vec::new(),
         node: Arc::from("kind"),
-        cursor: Cursor::default(),
+        cursor: NodeCursor::default(),
         then,
     }
 }
 
 /// What follows when `main` reports a walk.
-fn walked(scene: &Scene, then: Then) -> Vec<Event> {
-    let judgement = Judgement::Walked(Box::new(walk(then)));
-    let report = Report { judgement, ..Report::empty(scene.turn("main")) };
+fn walked(scene: &Scene, then: GraphNext) -> Vec<Event> {
+    let judgement = TurnJudgement::Walked(Box::new(walk(then)));
+    let report = TurnReport { judgement, ..TurnReport::empty(scene.turn("main")) };
     decide(&scene.run, &report, chosen())
 }
 
 /// A run whose agent `main` waits for an answer.
 fn asking(node: &str) -> Scene {
     let mut scene = Scene::begin();
-    for event in walked(&scene, Then::Question(Box::new(choice(node)))) {
+    for event in walked(&scene, GraphNext::Question(Box::new(choice(node)))) {
         scene.happens(event);
     }
     assert!(scene.agent("main").asked.is_some());
@@ -84,7 +85,7 @@ fn given(events: &[Event]) -> Vec<(String, Option<u32>)> {
 #[test]
 fn the_first_valid_answer_wins() {
     let mut scene = asking("kind");
-    let take = |scene: &Scene, text| answer(&scene.run, &Given::to("kind", text));
+    let take = |scene: &Scene, text| answer(&scene.run, &AnswerCommand::to("kind", text));
     let invalid = take(&scene, "svn").expect_err("no option");
     assert_eq!(invalid.to_string(), "WF504 `svn` is not an answer to kind: use one of git, web");
     let first = take(&scene, "1").expect("the first option");
@@ -100,10 +101,10 @@ fn the_first_valid_answer_wins() {
 fn an_answer_goes_to_the_question_it_was_given_to() {
     let mut scene = asking("kind");
     let asked = scene.agent("main").step;
-    let of = |step, agent: &str| Given {
+    let of = |step, agent: &str| AnswerCommand {
         agent: Some(agent_id(agent)),
         step: Some(step),
-        ..Given::to("kind", "git")
+        ..AnswerCommand::to("kind", "git")
     };
     assert!(answer(&scene.run, &of(asked, "main")).is_ok());
     let error = answer(&scene.run, &of(asked - 1, "main")).expect_err("an earlier question");
@@ -114,7 +115,7 @@ fn an_answer_goes_to_the_question_it_was_given_to() {
         "no question waits under the name kind; those that wait are main/kind"
     );
     scene.run.agents.insert(Agent { id: agent_id("main.1"), ..scene.agent("main").clone() });
-    let error = answer(&scene.run, &Given::to("kind", "git")).expect_err("which one?");
+    let error = answer(&scene.run, &AnswerCommand::to("kind", "git")).expect_err("which one?");
     assert_eq!(
         error.to_string(),
         "several agents ask kind: name one, as main/kind=… or main.1/kind=…"
@@ -128,7 +129,7 @@ fn answers_given_ahead_are_used_up_one_by_one() {
     scene.run.settings.answers.insert("kind".into(), answers);
     let mut asked = Vec::new();
     for _ in 0..3 {
-        let events = walked(&scene, Then::Question(Box::new(choice("kind"))));
+        let events = walked(&scene, GraphNext::Question(Box::new(choice("kind"))));
         asked.push(given(&events));
         for event in events {
             scene.happens(event);
@@ -151,7 +152,7 @@ fn an_ask_waits_in_the_state_that_gets_the_answer() {
     let effects = scene.take("main", ask("B.md", None));
     assert_eq!(effects, [Effect::Ask(AgentId::main())]);
     assert_eq!(scene.agent("main").current_state, state("B.md"));
-    let event = answer(&scene.run, &Given::to("B.md", "Yes, do.")).expect("free text");
+    let event = answer(&scene.run, &AnswerCommand::to("B.md", "Yes, do.")).expect("free text");
     scene.happens(event);
     let agent = scene.agent("main");
     assert_eq!((agent.variables["answer"].as_str(), agent.asked.is_none()), ("Yes, do.", true));
@@ -178,19 +179,21 @@ fn who_is_not_answered_in_time_goes_on_elsewhere() {
     let agent = scene.agent("main");
     assert_eq!((&agent.current_state, agent.asked.is_none()), (&state("LATE.md"), true));
     assert_eq!(late(&scene, 1000), None, "once");
-    assert!(answer(&scene.run, &Given::to("B.md", "yes")).is_err());
+    assert!(answer(&scene.run, &AnswerCommand::to("B.md", "yes")).is_err());
 }
 
 #[test]
 fn an_error_fails_only_who_has_no_caller() {
-    let end =
-        |error: Option<&str>| Then::End { payload: "{}".into(), error: error.map(str::to_owned) };
+    let end = |error: Option<&str>| GraphNext::End {
+        payload: "{}".into(),
+        error: error.map(str::to_owned),
+    };
     let failed =
         |events: &[Event]| events.iter().any(|event| matches!(event, Event::AgentFailed(_)));
     let mut scene = Scene::begin();
     assert!(failed(&walked(&scene, end(Some("no")))));
     assert!(!failed(&walked(&scene, end(None))));
-    scene.take("main", tag(Tag::Function, "BACK.md", "g.yaml"));
+    scene.take("main", tag(TagName::Function, "BACK.md", "g.yaml"));
     let events = walked(&scene, end(Some("no")));
     assert!(!failed(&events));
     for event in events {
@@ -206,10 +209,11 @@ fn an_error_fails_only_who_has_no_caller() {
 #[test]
 fn the_records_of_an_answer_keep_what_was_given() {
     let scene = asking("kind");
-    let event = answer(&scene.run, &Given::to("kind", " GIT Repository ")).expect("a label");
+    let event =
+        answer(&scene.run, &AnswerCommand::to("kind", " GIT Repository ")).expect("a label");
     let Event::QuestionAnswered(answered) = event else { panic!("{event:?}") };
     let raw = " GIT Repository ".to_owned();
     assert_eq!(answered.answer, Answer { id: "git".into(), raw });
-    let walked = walked(&scene, Then::Walk);
-    assert!(matches!(&walked[0], Event::GraphWalked(walked) if walked.due == Due::Walk));
+    let walked = walked(&scene, GraphNext::Walk);
+    assert!(matches!(&walked[0], Event::GraphWalked(walked) if walked.due == NextAction::Walk));
 }

@@ -16,11 +16,14 @@ fn at_limit(on_limit: OnLimit) -> Scene {
     scene
 }
 
-fn limited(resets: Option<Timestamp>) -> Judgement {
-    Judgement::Failed(Failure { resets, ..Failure::new(Cause::UsageLimit, "no more") })
+fn limited(resets: Option<Timestamp>) -> TurnJudgement {
+    TurnJudgement::Failed(TurnFailure {
+        resets,
+        ..TurnFailure::new(FailureCause::UsageLimit, "no more")
+    })
 }
 
-fn happen(scene: &mut Scene, agent: &str, judgement: Judgement) -> Vec<Effect> {
+fn happen(scene: &mut Scene, agent: &str, judgement: TurnJudgement) -> Vec<Effect> {
     let events = decide(&scene.run, &report_of(scene, agent, judgement), chosen());
     events.into_iter().flat_map(|event| scene.happens(event)).collect()
 }
@@ -36,7 +39,7 @@ fn a_usage_limit_holds_back_the_whole_run_and_costs_no_restart() {
         assert_eq!(*reached, Event::LimitReached { until, message: "no more".to_owned() });
         let effects: Vec<Effect> = events.into_iter().flat_map(|e| scene.happens(e)).collect();
         assert_eq!(effects, [Effect::Proceed(agent_id("main")), Effect::AwaitLimit]);
-        assert_eq!((scene.run.status, scene.run.limited(NOW)), (Status::Running, Some(until)));
+        assert_eq!((scene.run.status, scene.run.limited(NOW)), (RunStatus::Running, Some(until)));
         assert_eq!(scene.run.limited(until), None);
         assert!(scene.agent("main").restarts.is_empty());
     }
@@ -53,7 +56,7 @@ fn a_reset_that_is_past_still_means_a_moment_of_patience() {
 #[test]
 fn siblings_at_the_same_limit_say_nothing_new() {
     let mut scene = at_limit(OnLimit::Wait);
-    scene.take("main", tag(Tag::Fork, "N.md", "W.md"));
+    scene.take("main", tag(TagName::Fork, "N.md", "W.md"));
     happen(&mut scene, "main", limited(Some(RESETS)));
     let later = limited(Some(RESETS.plus(1)));
     let events = decide(&scene.run, &report_of(&scene, "main.1", later), chosen());
@@ -68,7 +71,8 @@ fn a_limit_that_is_over_can_be_reached_again() {
     happen(&mut scene, "main", limited(Some(RESETS)));
     let now = GOES_ON;
     let judgement = limited(Some(now.plus(20_000)));
-    let events = decide(&scene.run, &report(&scene, judgement), Chosen { now, ..chosen() });
+    let events =
+        decide(&scene.run, &report(&scene, judgement), NondeterministicInputs { now, ..chosen() });
     let [_, Event::LimitReached { until, .. }] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(*until, now.plus(21_000));
 }
@@ -77,7 +81,7 @@ fn a_limit_that_is_over_can_be_reached_again() {
 fn a_usage_limit_can_pause_the_run() {
     let mut scene = at_limit(OnLimit::Pause);
     let events = decide(&scene.run, &report(&scene, limited(Some(RESETS))), chosen());
-    let pause = Pause::UsageLimit { resets: Some(RESETS), message: "no more".to_owned() };
+    let pause = PauseReason::UsageLimit { resets: Some(RESETS), message: "no more".to_owned() };
     let [Event::TurnFailed(failed), paused] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((failed.counts, &failed.session), (false, &Some(session(77))));
     assert_eq!(*paused, Event::RunPaused { pause: pause.clone() });
@@ -89,12 +93,16 @@ fn a_usage_limit_can_pause_the_run() {
 
 #[test]
 fn a_usage_limit_can_fail_the_agent_that_meets_it() {
-    for (_, restart) in Restart::ALL {
+    for (_, restart) in RestartPolicy::ALL {
         let mut scene = at_limit(OnLimit::Fail);
         scene.run.settings.supervision.restart = restart;
-        scene.run.settings.supervision.on_exhausted = Exhausted::Wait;
+        scene.run.settings.supervision.on_exhausted = OnExhausted::Wait;
         let failure = agent_failed(&scene, limited(Some(RESETS)));
-        assert_eq!((failure.cause, failure.ends_run), (Cause::UsageLimit, false), "{restart:?}");
+        assert_eq!(
+            (failure.cause, failure.ends_run),
+            (FailureCause::UsageLimit, false),
+            "{restart:?}"
+        );
         assert_eq!(failure.error, "in A.md: no more");
     }
 }
@@ -105,7 +113,7 @@ fn going_on_after_a_pause_tries_at_once_and_after_a_death_waits_on() {
         let mut scene = at_limit(OnLimit::Wait);
         happen(&mut scene, "main", limited(Some(RESETS)));
         if paused {
-            scene.happens(Event::RunPaused { pause: Pause::Stopped });
+            scene.happens(Event::RunPaused { pause: PauseReason::Stopped });
             assert_eq!(scene.run.limited_until, Some(GOES_ON), "shown while it is paused");
         }
         let settings = Box::<Settings>::new(scene.run.settings.clone());
@@ -121,7 +129,7 @@ fn a_throttled_turn_waits_longer_each_time_and_costs_no_restart() {
     let mut scene = at_limit(OnLimit::Wait);
     let waits: Vec<u64> = (0..12)
         .map(|_| {
-            let failed = turn_failed(&scene, Cause::Throttle);
+            let failed = turn_failed(&scene, FailureCause::Throttle);
             let wait = failed.not_before.expect("a wait").since(NOW);
             assert!(!failed.counts);
             scene.happens(Event::TurnFailed(failed));
@@ -136,24 +144,25 @@ fn a_throttled_turn_waits_longer_each_time_and_costs_no_restart() {
 fn a_turn_that_went_well_makes_the_next_throttle_the_first_again() {
     let mut scene = at_limit(OnLimit::Wait);
     for _ in 0..3 {
-        scene.happens(one(&scene, failed_by(Cause::Throttle)));
+        scene.happens(one(&scene, failed_by(FailureCause::Throttle)));
     }
     scene.happens(one(&scene, accepted(goto("B.md"))));
-    assert_eq!(turn_failed(&scene, Cause::Throttle).not_before, Some(NOW.plus(1000)));
-    scene.happens(one(&scene, failed_by(Cause::Throttle)));
-    scene.happens(one(&scene, failed_by(Cause::Interrupted)));
-    assert_eq!(turn_failed(&scene, Cause::Throttle).not_before, Some(NOW.plus(1000)));
+    assert_eq!(turn_failed(&scene, FailureCause::Throttle).not_before, Some(NOW.plus(1000)));
+    scene.happens(one(&scene, failed_by(FailureCause::Throttle)));
+    scene.happens(one(&scene, failed_by(FailureCause::Interrupted)));
+    assert_eq!(turn_failed(&scene, FailureCause::Throttle).not_before, Some(NOW.plus(1000)));
 }
 
 #[test]
 fn a_throttle_waits_as_the_agent_it_meets_is_supervised() {
     let mut scene = at_limit(OnLimit::Wait);
-    let own = Overrides { backoff_min_ms: Some(9000), ..Overrides::default() };
-    let mut fork = scene.step("main", tag(Tag::Fork, "N.md", "W.md"));
+    let own =
+        SupervisionOverrides { backoff_min_ms: Some(9000), ..SupervisionOverrides::default() };
+    let mut fork = scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
     fork.terms.supervision = own;
     scene.happens(Event::StepFinished(fork));
     for (agent, wait) in [("main", 1000), ("main.1", 9000)] {
-        let report = report_of(&scene, agent, failed_by(Cause::Throttle));
+        let report = report_of(&scene, agent, failed_by(FailureCause::Throttle));
         let events = decide(&scene.run, &report, chosen());
         let [Event::TurnFailed(failed)] = events.as_slice() else { panic!("{events:?}") };
         assert_eq!(failed.not_before, Some(NOW.plus(wait)), "{agent}");

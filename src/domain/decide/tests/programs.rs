@@ -4,23 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::*;
-use crate::domain::conduct::{Conduct, Deed, Then};
+use crate::domain::conduct::{ProgramAdvance, ProgramCommand, ProgramNext};
 use crate::domain::effect::Effect;
 use crate::domain::event::AgentResponded;
 use crate::domain::fact::{Fact, FactChange};
-use crate::domain::graph::{Contract, Task};
+use crate::domain::graph::{OutputFormat, PromptTask};
 use crate::domain::id::AgentId;
-use crate::domain::instance::{Answered, Definition, Stand, Wait, Work};
-use crate::domain::run::{Ending, Status};
-use crate::domain::session::Origin;
+use crate::domain::instance::{
+    ProgramPosition, ProgramSource, ProgramWait, RequestBody, RequestStatus,
+};
+use crate::domain::run::{AgentEnding, RunStatus};
+use crate::domain::session::SessionOrigin;
 use crate::domain::transition::Variables;
 use crate::domain::turn_options::TurnOptions;
 
 const FILE: &str = "review.lisp";
 
-fn beginning() -> Beginning {
-    Beginning {
-        definition: Definition {
+fn beginning() -> ProgramStart {
+    ProgramStart {
+        definition: ProgramSource {
             file: state(FILE),
             folder: None,
             name: "review".into(),
@@ -49,40 +51,46 @@ fn all(scene: &mut Scene, events: Vec<Event>) -> Vec<Effect> {
     events.into_iter().flat_map(|event| scene.happens(event)).collect()
 }
 
-fn conduct(deeds: Vec<Deed>, then: Then) -> Conduct {
-    let wait = (then == Then::Wait).then(|| Wait {
+fn conduct(deeds: Vec<ProgramCommand>, then: ProgramNext) -> ProgramAdvance {
+    let wait = (then == ProgramNext::Wait).then(|| ProgramWait {
         awaiting: "(signal plan/ready)".into(),
         since: Timestamp(0),
         until: None,
         outside: true,
     });
-    let stand = Stand { current: Arc::from("start"), wait, ..Stand::default() };
-    Conduct { deeds, bound: BTreeMap::new(), bases: None, stand, then }
+    let stand = ProgramPosition { current: Arc::from("start"), wait, ..ProgramPosition::default() };
+    ProgramAdvance { deeds, bound: BTreeMap::new(), bases: None, stand, then }
 }
 
-fn request(handle: &str, name: &str) -> Deed {
-    let task = Task {
+fn request(handle: &str, name: &str) -> ProgramCommand {
+    let task = PromptTask {
         prompt: format!("{name}?"),
         model: None,
         options: TurnOptions::default(),
         output: None,
-        contract: Contract::Reply,
+        contract: OutputFormat::Reply,
         name: state(&format!("{FILE}#{handle}")),
     };
-    let work = Work::Prompt(Box::new(task));
-    Deed::Request { role: handle.into(), handle: handle.into(), cwd: None, name: name.into(), work }
+    let work = RequestBody::Prompt(Box::new(task));
+    ProgramCommand::Request {
+        role: handle.into(),
+        handle: handle.into(),
+        cwd: None,
+        name: name.into(),
+        work,
+    }
 }
 
 /// `main` does this.
-fn goes_on(scene: &mut Scene, deeds: Vec<Deed>, then: Then) -> Vec<Effect> {
+fn goes_on(scene: &mut Scene, deeds: Vec<ProgramCommand>, then: ProgramNext) -> Vec<Effect> {
     let sessions = (0..deeds.len()).map(|n| SessionId::new(&format!("role{n}"))).collect();
     let conduct = conduct(deeds, then);
     let events = conducted(&scene.run, scene.agent("main"), &conduct, sessions, chosen(scene));
     all(scene, events)
 }
 
-fn chosen(scene: &Scene) -> Chosen {
-    Chosen {
+fn chosen(scene: &Scene) -> NondeterministicInputs {
+    NondeterministicInputs {
         now: Timestamp(scene.next() * 1000),
         session: session(scene.next()),
         ready: None,
@@ -92,18 +100,18 @@ fn chosen(scene: &Scene) -> Chosen {
 
 /// A role's turn ends with this reply.
 fn answers(scene: &mut Scene, role: &str, text: &str) -> Vec<Effect> {
-    let report = Report {
+    let report = TurnReport {
         cost: Usd::from_dollars(0.25),
         message: Some(MessageId::new(&format!("m-{text}"))),
-        judgement: Judgement::Accepted(Accepted::plain_result(text)),
-        ..Report::empty(scene.turn(role))
+        judgement: TurnJudgement::Accepted(AcceptedTransition::plain_result(text)),
+        ..TurnReport::empty(scene.turn(role))
     };
     let events = decide(&scene.run, &report, chosen(scene));
     assert!(matches!(events[..], [Event::AgentResponded(_)]), "{events:?}");
     all(scene, events)
 }
 
-fn status(scene: &Scene, name: &str) -> Answered {
+fn status(scene: &Scene, name: &str) -> RequestStatus {
     let instance = scene.agent("main").program.as_ref().expect("an instance");
     instance.requests[name].status.clone()
 }
@@ -120,7 +128,7 @@ fn proceeds(effects: &[Effect]) -> Vec<&str> {
 fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
     let mut scene = begin();
     let deeds = vec![request("a", "first"), request("b", "other"), request("a", "second")];
-    let effects = goes_on(&mut scene, deeds, Then::Wait);
+    let effects = goes_on(&mut scene, deeds, ProgramNext::Wait);
     assert_eq!(proceeds(&effects), ["main.1", "main.2", "main"]);
     let asked = scene.agent("main.1").task.as_ref().expect("a task").prompt.clone();
     assert_eq!(
@@ -129,13 +137,13 @@ fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
     );
     let effects = answers(&mut scene, "main.1", "one");
     assert_eq!(proceeds(&effects), ["main", "main.1"]);
-    assert_eq!(status(&scene, "first"), Answered::Answer("one".into()));
-    assert_eq!(status(&scene, "second"), Answered::Pending);
+    assert_eq!(status(&scene, "first"), RequestStatus::Answer("one".into()));
+    assert_eq!(status(&scene, "second"), RequestStatus::Pending);
     let role = scene.agent("main.1");
     assert_eq!(role.task.as_ref().expect("the next").prompt, "second?");
     assert_eq!(
         (role.session.id.to_string(), &role.session.origin),
-        ("role0".into(), &Origin::Resumed)
+        ("role0".into(), &SessionOrigin::Resumed)
     );
     assert_eq!(role.cost_usd, Usd::from_dollars(0.25));
     answers(&mut scene, "main.1", "two");
@@ -157,11 +165,11 @@ fn a_role_is_one_agent_and_is_asked_one_thing_after_the_other_in_one_session() {
 #[test]
 fn the_latest_request_of_a_name_counts() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "ask"), request("a", "ask")], Then::Wait);
+    goes_on(&mut scene, vec![request("a", "ask"), request("a", "ask")], ProgramNext::Wait);
     answers(&mut scene, "main.1", "early");
-    assert_eq!(status(&scene, "ask"), Answered::Pending);
+    assert_eq!(status(&scene, "ask"), RequestStatus::Pending);
     answers(&mut scene, "main.1", "late");
-    assert_eq!(status(&scene, "ask"), Answered::Answer("late".into()));
+    assert_eq!(status(&scene, "ask"), RequestStatus::Answer("late".into()));
     let own = scene.agent("main").program.as_ref().expect("an instance");
     assert_eq!(&*own.answers["a"], "late");
 }
@@ -169,35 +177,35 @@ fn the_latest_request_of_a_name_counts() {
 #[test]
 fn an_instance_that_stands_where_it_stood_leaves_no_record() {
     let mut scene = begin();
-    goes_on(&mut scene, Vec::new(), Then::Wait);
-    let still = conduct(Vec::new(), Then::Wait);
+    goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
+    let still = conduct(Vec::new(), ProgramNext::Wait);
     assert_eq!(conducted(&scene.run, scene.agent("main"), &still, Vec::new(), chosen(&scene)), []);
 }
 
 #[test]
 fn a_role_that_fails_fails_what_it_was_asked_and_its_program_is_told() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "first"), request("a", "second")], Then::Wait);
+    goes_on(&mut scene, vec![request("a", "first"), request("a", "second")], ProgramNext::Wait);
     let effects = scene.happens(Event::AgentFailed(scene.end_badly("main.1")));
     assert!(proceeds(&effects).contains(&"main"), "{effects:?}");
     for name in ["first", "second"] {
-        assert_eq!(status(&scene, name), Answered::Failed("unusable".into()));
+        assert_eq!(status(&scene, name), RequestStatus::Failed("unusable".into()));
     }
-    let effects = goes_on(&mut scene, vec![request("a", "first")], Then::Wait);
+    let effects = goes_on(&mut scene, vec![request("a", "first")], ProgramNext::Wait);
     assert_eq!(proceeds(&effects), ["main.2", "main"], "another agent is asked then");
     answers(&mut scene, "main.2", "well");
-    goes_on(&mut scene, Vec::new(), Then::End { payload: "done".into(), error: None });
+    goes_on(&mut scene, Vec::new(), ProgramNext::End { payload: "done".into(), error: None });
     let dismissed = dismissed(scene.agent("main.2")).expect("it is over");
     scene.happens(dismissed);
-    assert_eq!(scene.run.status, Status::Completed, "the failure was the program's matter");
+    assert_eq!(scene.run.status, RunStatus::Completed, "the failure was the program's matter");
 }
 
 #[test]
 fn roles_end_when_their_program_has_and_they_are_done() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "one"), request("b", "two")], Then::Wait);
+    goes_on(&mut scene, vec![request("a", "one"), request("b", "two")], ProgramNext::Wait);
     answers(&mut scene, "main.1", "well");
-    let end = Then::End { payload: "done".into(), error: None };
+    let end = ProgramNext::End { payload: "done".into(), error: None };
     let effects = goes_on(&mut scene, Vec::new(), end);
     assert!(proceeds(&effects).contains(&"main.1"));
     assert!(!scene.run.agents.contains_key(&agent_id("main")));
@@ -208,26 +216,26 @@ fn roles_end_when_their_program_has_and_they_are_done() {
     let over = dismissed(scene.agent("main.2")).expect("it is over now");
     let effects = scene.happens(over);
     assert_eq!(effects.last(), Some(&Effect::End));
-    let ends: Vec<&Ending> = scene.run.finished.iter().map(|ended| &ended.ending).collect();
+    let ends: Vec<&AgentEnding> = scene.run.finished.iter().map(|ended| &ended.ending).collect();
     let expected = ["done", "answered 1 request as a", "answered 1 request as b"]
-        .map(|text| Ending::Result(text.to_owned()));
+        .map(|text| AgentEnding::Result(text.to_owned()));
     assert_eq!(ends, expected.iter().collect::<Vec<_>>());
-    assert_eq!(scene.run.status, Status::Completed);
+    assert_eq!(scene.run.status, RunStatus::Completed);
 }
 
 #[test]
 fn a_program_that_fails_asks_nothing_further_and_fails_its_agent() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "one"), request("a", "two")], Then::Wait);
-    let end = Then::End { payload: "{}".into(), error: Some("review.lisp:3:5: why".into()) };
+    goes_on(&mut scene, vec![request("a", "one"), request("a", "two")], ProgramNext::Wait);
+    let end = ProgramNext::End { payload: "{}".into(), error: Some("review.lisp:3:5: why".into()) };
     goes_on(&mut scene, Vec::new(), end);
     let ended = scene.run.finished.first().expect("main");
-    let expected = Ending::Error("in review.lisp: review.lisp:3:5: why".into());
-    assert_eq!((&ended.ending, ended.cause), (&expected, Some(Cause::Ending)));
+    let expected = AgentEnding::Error("in review.lisp: review.lisp:3:5: why".into());
+    assert_eq!((&ended.ending, ended.cause), (&expected, Some(FailureCause::Ending)));
     answers(&mut scene, "main.1", "late");
     let over = dismissed(scene.agent("main.1")).expect("the second was never asked");
     scene.happens(over);
-    assert_eq!(scene.run.status, Status::Failed);
+    assert_eq!(scene.run.status, RunStatus::Failed);
 }
 
 #[test]
@@ -235,14 +243,14 @@ fn a_prompt_that_called_a_program_is_told_how_it_ended() {
     for error in [None, Some("why".to_owned())] {
         let mut scene = Scene::begin();
         let call = crate::domain::apply::tests::scene::tag(
-            crate::domain::transition::Tag::Call,
+            crate::domain::transition::TagName::Call,
             "NEXT.md",
             FILE,
         );
         scene.take("main", call);
         let events = begun(&scene.run, scene.agent("main"), beginning());
         all(&mut scene, events);
-        let end = Then::End { payload: "outcome".into(), error };
+        let end = ProgramNext::End { payload: "outcome".into(), error };
         goes_on(&mut scene, Vec::new(), end);
         let main = scene.agent("main");
         assert_eq!((main.current_state.as_str(), main.program.is_some()), ("NEXT.md", false));
@@ -253,7 +261,7 @@ fn a_prompt_that_called_a_program_is_told_how_it_ended() {
 #[test]
 fn a_fact_wakes_those_who_look_at_its_label() {
     let mut scene = begin();
-    goes_on(&mut scene, Vec::new(), Then::Wait);
+    goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
     let fact = |label: &str| {
         let (key, value, source) = ("r".into(), String::new(), "someone".into());
         FactChange::Asserted(Fact {
@@ -274,25 +282,31 @@ fn a_fact_wakes_those_who_look_at_its_label() {
 #[test]
 fn a_run_whose_programs_wait_for_signals_says_so() {
     let mut scene = begin();
-    goes_on(&mut scene, Vec::new(), Then::Wait);
+    goes_on(&mut scene, Vec::new(), ProgramNext::Wait);
     let pause = scene.run.waiting().expect("all wait");
     assert_eq!(pause.to_string(), "it waits for (signal plan/ready)");
-    goes_on(&mut scene, vec![request("a", "one")], Then::Wait);
+    goes_on(&mut scene, vec![request("a", "one")], ProgramNext::Wait);
     assert_eq!(scene.run.waiting(), None, "a role is at work");
 }
 
 #[test]
 fn what_a_role_does_in_a_folder_another_agent_does() {
     let mut scene = begin();
-    let work = Work::Folder { folder: None, start: state("START.md"), input: "go".into() };
-    let deed =
-        Deed::Request { role: "a".into(), handle: "a".into(), cwd: None, name: "run".into(), work };
-    goes_on(&mut scene, vec![deed], Then::Wait);
+    let work = RequestBody::Folder { folder: None, start: state("START.md"), input: "go".into() };
+    let deed = ProgramCommand::Request {
+        role: "a".into(),
+        handle: "a".into(),
+        cwd: None,
+        name: "run".into(),
+        work,
+    };
+    goes_on(&mut scene, vec![deed], ProgramNext::Wait);
     assert_eq!(heard_out(scene.agent("main.1")), None);
-    let begun = delegated(scene.agent("main.1"), Terms::default(), session(77)).expect("begun");
+    let begun =
+        delegated(scene.agent("main.1"), AgentTerms::default(), session(77)).expect("begun");
     let effects = scene.happens(begun);
     assert_eq!(proceeds(&effects), ["main.1.1"]);
-    assert_eq!(delegated(scene.agent("main.1"), Terms::default(), session(78)), None, "once");
+    assert_eq!(delegated(scene.agent("main.1"), AgentTerms::default(), session(78)), None, "once");
     let child = scene.agent("main.1.1");
     assert_eq!(
         (child.current_state.as_str(), child.variables["input"].as_str()),
@@ -304,7 +318,7 @@ fn what_a_role_does_in_a_folder_another_agent_does() {
     let AgentResponded { unasked, cost_usd, .. } = **event;
     assert_eq!((unasked, cost_usd), (true, Usd::ZERO));
     scene.happens(heard);
-    assert_eq!(status(&scene, "run"), Answered::Answer("made".into()));
+    assert_eq!(status(&scene, "run"), RequestStatus::Answer("made".into()));
     let idle: Vec<AgentId> =
         scene.run.agents.values().filter(|one| one.waits()).map(|one| one.id.clone()).collect();
     assert!(idle.contains(&agent_id("main.1")), "{idle:?}");
@@ -313,10 +327,13 @@ fn what_a_role_does_in_a_folder_another_agent_does() {
 #[test]
 fn a_role_takes_no_transition() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "one")], Then::Wait);
-    let accepted = Accepted { transition: goto("A.md"), implicit: false, overruled: None };
-    let report =
-        Report { judgement: Judgement::Accepted(accepted), ..Report::empty(scene.turn("main.1")) };
+    goes_on(&mut scene, vec![request("a", "one")], ProgramNext::Wait);
+    let accepted =
+        AcceptedTransition { transition: goto("A.md"), implicit: false, overruled: None };
+    let report = TurnReport {
+        judgement: TurnJudgement::Accepted(accepted),
+        ..TurnReport::empty(scene.turn("main.1"))
+    };
     let events = decide(&scene.run, &report, chosen(&scene));
     let [Event::AgentFailed(failed)] = &events[..] else { panic!("{events:?}") };
     assert!(

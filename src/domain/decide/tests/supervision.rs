@@ -2,43 +2,48 @@
 
 use super::*;
 use crate::domain::apply::tests::scene::{CENT, variables};
-use crate::domain::run::Ending;
-use crate::domain::supervision::Ratio;
+use crate::domain::run::AgentEnding;
+use crate::domain::supervision::FixedPoint;
 
-const CAUSES: [Cause; 4] = [Cause::Crash, Cause::Timeout, Cause::Stall, Cause::Panic];
+const CAUSES: [FailureCause; 4] =
+    [FailureCause::Crash, FailureCause::Timeout, FailureCause::Stall, FailureCause::Panic];
 
 /// A run under this policy, without jitter.
-fn under(change: impl FnOnce(&mut Supervision)) -> Scene {
+fn under(change: impl FnOnce(&mut SupervisionPolicy)) -> Scene {
     let mut scene = Scene::begin();
     let supervision = &mut scene.run.settings.supervision;
-    supervision.backoff_jitter = Ratio::thousandths(0);
+    supervision.backoff_jitter = FixedPoint::thousandths(0);
     change(supervision);
     scene
 }
 
-fn permanent(max_restarts: u32, on_exhausted: Exhausted) -> Scene {
+fn permanent(max_restarts: u32, on_exhausted: OnExhausted) -> Scene {
     under(|own| {
-        own.restart = Restart::Permanent;
+        own.restart = RestartPolicy::Permanent;
         own.max_restarts = max_restarts;
         own.on_exhausted = on_exhausted;
     })
 }
 
 /// What follows when this agent reports this now, as the next record would have it.
-fn decided(scene: &Scene, agent: &str, judgement: Judgement) -> Vec<Event> {
+fn decided(scene: &Scene, agent: &str, judgement: TurnJudgement) -> Vec<Event> {
     let now = Timestamp(scene.next() * 1000);
-    decide(&scene.run, &report_of(scene, agent, judgement), Chosen { now, ..chosen() })
+    decide(
+        &scene.run,
+        &report_of(scene, agent, judgement),
+        NondeterministicInputs { now, ..chosen() },
+    )
 }
 
 /// The same, and it happens.
-fn happen(scene: &mut Scene, agent: &str, judgement: Judgement) -> Vec<Effect> {
+fn happen(scene: &mut Scene, agent: &str, judgement: TurnJudgement) -> Vec<Effect> {
     let events = decided(scene, agent, judgement);
     events.into_iter().flat_map(|event| scene.happens(event)).collect()
 }
 
 /// A run of a parent and a child, the child born in `W.md` with these differences.
-fn family(scene: &mut Scene, differing: Overrides) {
-    let fork = tag(Tag::Fork, "N.md", "W.md");
+fn family(scene: &mut Scene, differing: SupervisionOverrides) {
+    let fork = tag(TagName::Fork, "N.md", "W.md");
     let mut step = scene.step("main", fork);
     step.terms.supervision = differing;
     scene.happens(Event::StepFinished(step));
@@ -46,7 +51,7 @@ fn family(scene: &mut Scene, differing: Overrides) {
 
 #[test]
 fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
-    let mut scene = permanent(3, Exhausted::FailAgent);
+    let mut scene = permanent(3, OnExhausted::FailAgent);
     let fork = Transition::Fork {
         target: state("W.md"),
         next: state("N.md"),
@@ -61,7 +66,7 @@ fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
     let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(finished.opens, Some(session(77)));
     let not_before = Timestamp(4000 + 1000);
-    assert_eq!(finished.reborn, Some(Reborn { not_before }));
+    assert_eq!(finished.reborn, Some(PermanentRestart { not_before }));
 
     let effects = scene.happens(events[0].clone());
     assert_eq!(effects, [Effect::Proceed(agent_id("main.1"))]);
@@ -76,8 +81,8 @@ fn a_permanent_agent_is_reborn_where_and_as_it_was_born() {
 
 #[test]
 fn a_result_that_has_a_caller_is_no_end_and_no_rebirth() {
-    let mut scene = permanent(0, Exhausted::FailAgent);
-    scene.take("main", tag(Tag::Call, "R.md", "B.md"));
+    let mut scene = permanent(0, OnExhausted::FailAgent);
+    scene.take("main", tag(TagName::Call, "R.md", "B.md"));
     let events = decided(&scene, "main", accepted(result("answer")));
     let [Event::StepFinished(finished)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((&finished.opens, &finished.reborn), (&None, &None));
@@ -85,29 +90,29 @@ fn a_result_that_has_a_caller_is_no_end_and_no_rebirth() {
 
 #[test]
 fn only_the_permanent_come_back_from_a_result() {
-    for restart in [Restart::Transient, Restart::Temporary] {
+    for restart in [RestartPolicy::Transient, RestartPolicy::Temporary] {
         let mut scene = under(|own| own.restart = restart);
         let effects = happen(&mut scene, "main", accepted(result("done")));
         assert_eq!(effects, [Effect::Retire(agent_id("main")), Effect::End], "{restart:?}");
-        assert_eq!(scene.run.status, Status::Completed);
+        assert_eq!(scene.run.status, RunStatus::Completed);
     }
 }
 
 #[test]
 fn results_and_failures_share_the_restarts_of_a_permanent_agent() {
-    let mut scene = permanent(3, Exhausted::FailAgent);
+    let mut scene = permanent(3, OnExhausted::FailAgent);
     happen(&mut scene, "main", accepted(result("once")));
-    happen(&mut scene, "main", failed_by(Cause::Crash));
+    happen(&mut scene, "main", failed_by(FailureCause::Crash));
     happen(&mut scene, "main", accepted(result("twice")));
     assert_eq!(scene.agent("main").restarts.len(), 3);
-    let events = decided(&scene, "main", failed_by(Cause::Crash));
+    let events = decided(&scene, "main", failed_by(FailureCause::Crash));
     assert!(matches!(events.as_slice(), [Event::AgentFailed(_)]), "{events:?}");
 }
 
 /// The last result is kept as a step; what follows from the policy is a second event.
 #[test]
 fn a_permanent_agent_without_restarts_left_ends_after_its_last_result() {
-    for (then, ends_run) in [(Exhausted::FailAgent, false), (Exhausted::FailRun, true)] {
+    for (then, ends_run) in [(OnExhausted::FailAgent, false), (OnExhausted::FailRun, true)] {
         let mut scene = permanent(1, then);
         happen(&mut scene, "main", accepted(result("once")));
         let turn = scene.turn("main");
@@ -115,10 +120,10 @@ fn a_permanent_agent_without_restarts_left_ends_after_its_last_result() {
         let [Event::StepFinished(finished), Event::AgentFailed(failed)] = events.as_slice() else {
             panic!("{events:?}")
         };
-        assert_eq!((&finished.turn, finished.transition.tag()), (&turn, Tag::Result));
+        assert_eq!((&finished.turn, finished.transition.tag()), (&turn, TagName::Result));
         assert_eq!((finished.cost_usd, failed.cost_usd), (Usd::from_dollars(0.25), Usd::ZERO));
         assert_eq!(failed.turn, TurnId { step: 3, turn: 0, ..turn });
-        assert_eq!((failed.cause, failed.ends_run), (Cause::Restarts, ends_run));
+        assert_eq!((failed.cause, failed.ends_run), (FailureCause::Restarts, ends_run));
         assert_eq!(
             failed.error,
             "in A.md: it ended once more, and is permanent (restarted once within 10m; max_restarts allows more)"
@@ -126,14 +131,14 @@ fn a_permanent_agent_without_restarts_left_ends_after_its_last_result() {
         let effects: Vec<Effect> = events.into_iter().flat_map(|e| scene.happens(e)).collect();
         assert!(effects.contains(&Effect::Retire(agent_id("main"))), "{effects:?}");
         assert!(effects.contains(&Effect::End), "{effects:?}");
-        assert_eq!(scene.run.status, Status::Failed);
+        assert_eq!(scene.run.status, RunStatus::Failed);
         assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(0.5));
     }
 }
 
 #[test]
 fn a_permanent_agent_without_restarts_left_can_wait_for_someone() {
-    let mut scene = permanent(0, Exhausted::Wait);
+    let mut scene = permanent(0, OnExhausted::Wait);
     let events = decided(&scene, "main", accepted(result("done")));
     let [Event::StepFinished(_), Event::AgentParked(parked)] = events.as_slice() else {
         panic!("{events:?}")
@@ -143,25 +148,25 @@ fn a_permanent_agent_without_restarts_left_can_wait_for_someone() {
     for event in events {
         scene.happens(event);
     }
-    assert!(matches!(scene.run.waiting(), Some(Pause::Parked { agents: 1, .. })));
+    assert!(matches!(scene.run.waiting(), Some(PauseReason::Parked { agents: 1, .. })));
     assert_eq!(scene.agent("main").not_before, None);
 }
 
 #[test]
 fn a_temporary_agent_ends_with_its_first_failure() {
     for cause in CAUSES {
-        let mut scene = under(|own| own.restart = Restart::Temporary);
+        let mut scene = under(|own| own.restart = RestartPolicy::Temporary);
         let failure = agent_failed(&scene, failed_by(cause));
         assert_eq!((failure.cause, failure.error.as_str()), (cause, "in A.md: it said no"));
-        happen(&mut scene, "main", failed_by(Cause::Interrupted));
-        happen(&mut scene, "main", failed_by(Cause::Lost));
+        happen(&mut scene, "main", failed_by(FailureCause::Interrupted));
+        happen(&mut scene, "main", failed_by(FailureCause::Lost));
         assert_eq!(scene.agent("main").turn, 2, "what is nobody's failure is run again");
     }
 }
 
 #[test]
 fn the_last_restart_of_a_failing_agent_is_followed_by_what_its_policy_says() {
-    for (then, ends_run) in [(Exhausted::FailAgent, false), (Exhausted::FailRun, true)] {
+    for (then, ends_run) in [(OnExhausted::FailAgent, false), (OnExhausted::FailRun, true)] {
         for cause in CAUSES {
             let scene = under(|own| (own.max_restarts, own.on_exhausted) = (0, then));
             let failure = agent_failed(&scene, failed_by(cause));
@@ -175,14 +180,14 @@ fn the_last_restart_of_a_failing_agent_is_followed_by_what_its_policy_says() {
 #[test]
 fn an_agent_that_is_to_wait_fails_its_turn_and_is_parked_at_the_next() {
     for cause in CAUSES {
-        let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (0, Exhausted::Wait));
+        let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (0, OnExhausted::Wait));
         let turn = scene.turn("main");
         let events = decided(&scene, "main", failed_by(cause));
         let [Event::TurnFailed(failed), Event::AgentParked(parked)] = events.as_slice() else {
             panic!("{cause}: {events:?}")
         };
         assert_eq!((failed.counts, failed.not_before, &failed.turn), (false, None, &turn));
-        let same = cause == Cause::Panic;
+        let same = cause == FailureCause::Panic;
         let due = TurnId { turn: turn.turn + u32::from(!same), ..turn };
         assert_eq!(parked.turn, due, "{cause}");
         let effects: Vec<Effect> = events.into_iter().flat_map(|e| scene.happens(e)).collect();
@@ -195,15 +200,15 @@ fn an_agent_that_is_to_wait_fails_its_turn_and_is_parked_at_the_next() {
 
 #[test]
 fn a_run_that_goes_on_lets_the_parked_begin_anew() {
-    let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (1, Exhausted::Wait));
-    family(&mut scene, Overrides::default());
+    let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (1, OnExhausted::Wait));
+    family(&mut scene, SupervisionOverrides::default());
     for _ in 0..2 {
-        happen(&mut scene, "main.1", failed_by(Cause::Crash));
+        happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
     }
     assert!(scene.agent("main.1").parked.is_some());
     assert_eq!(scene.run.waiting(), None, "main still works");
-    happen(&mut scene, "main", failed_by(Cause::Crash));
-    happen(&mut scene, "main", failed_by(Cause::Crash));
+    happen(&mut scene, "main", failed_by(FailureCause::Crash));
+    happen(&mut scene, "main", failed_by(FailureCause::Crash));
     let pause = scene.run.waiting().expect("all wait");
     assert!(pause.to_string().starts_with("2 agents wait for someone: in N.md"), "{pause}");
 
@@ -216,40 +221,45 @@ fn a_run_that_goes_on_lets_the_parked_begin_anew() {
         assert_eq!((&agent.parked, agent.restarts.len()), (&None, 0), "{id}");
     }
     assert_eq!(scene.run.waiting(), None);
-    happen(&mut scene, "main.1", failed_by(Cause::Crash));
+    happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
     assert_eq!(scene.agent("main.1").parked, None, "it has its restarts again");
 }
 
 #[test]
 fn a_child_is_restarted_by_the_policy_of_its_birth() {
-    let own = Overrides {
+    let own = SupervisionOverrides {
         max_restarts: Some(1),
         backoff_min_ms: Some(7000),
-        on_exhausted: Some(Exhausted::FailRun),
-        ..Overrides::default()
+        on_exhausted: Some(OnExhausted::FailRun),
+        ..SupervisionOverrides::default()
     };
     let mut scene = under(|run| run.max_restarts = 5);
     family(&mut scene, own);
     scene.take("main.1", goto("X.md"));
-    let events = decided(&scene, "main.1", failed_by(Cause::Crash));
+    let events = decided(&scene, "main.1", failed_by(FailureCause::Crash));
     let [Event::TurnFailed(failed)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!(failed.not_before, Some(Timestamp(4000 + 7000)));
-    happen(&mut scene, "main.1", failed_by(Cause::Crash));
+    happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
 
-    let effects = happen(&mut scene, "main.1", failed_by(Cause::Crash));
+    let effects = happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
     assert_eq!(effects.last(), Some(&Effect::Abort));
-    assert_eq!(scene.run.status, Status::Failed);
-    let Ending::Error(error) = &scene.run.finished[1].ending else { panic!("main ended well") };
+    assert_eq!(scene.run.status, RunStatus::Failed);
+    let AgentEnding::Error(error) = &scene.run.finished[1].ending else {
+        panic!("main ended well")
+    };
     assert!(error.starts_with("ended in N.md because main.1 failed"), "{error}");
 }
 
 #[test]
 fn a_parent_is_not_restarted_by_the_policy_of_its_child() {
     let mut scene = under(|run| run.max_restarts = 1);
-    family(&mut scene, Overrides { max_restarts: Some(0), ..Overrides::default() });
-    let events = decided(&scene, "main", failed_by(Cause::Crash));
+    family(
+        &mut scene,
+        SupervisionOverrides { max_restarts: Some(0), ..SupervisionOverrides::default() },
+    );
+    let events = decided(&scene, "main", failed_by(FailureCause::Crash));
     assert!(matches!(events.as_slice(), [Event::TurnFailed(_)]), "{events:?}");
-    let events = decided(&scene, "main.1", failed_by(Cause::Crash));
+    let events = decided(&scene, "main.1", failed_by(FailureCause::Crash));
     assert!(matches!(events.as_slice(), [Event::AgentFailed(_)]), "{events:?}");
 }
 
@@ -257,17 +267,21 @@ fn a_parent_is_not_restarted_by_the_policy_of_its_child() {
 #[test]
 fn a_child_counts_its_restarts_within_its_own_period() {
     let mut scene = under(|run| run.period_ms = 3_600_000);
-    let own = Overrides { period_ms: Some(1500), max_restarts: Some(2), ..Overrides::default() };
+    let own = SupervisionOverrides {
+        period_ms: Some(1500),
+        max_restarts: Some(2),
+        ..SupervisionOverrides::default()
+    };
     family(&mut scene, own);
     for _ in 0..10 {
-        happen(&mut scene, "main.1", failed_by(Cause::Crash));
+        happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
     }
     assert_eq!(scene.agent("main.1").restarts.len(), 2);
 }
 
 #[test]
 fn a_permanent_agent_forgets_the_restarts_that_no_longer_count() {
-    let mut scene = permanent(2, Exhausted::FailAgent);
+    let mut scene = permanent(2, OnExhausted::FailAgent);
     scene.run.settings.supervision.period_ms = 1500;
     for _ in 0..10 {
         happen(&mut scene, "main", accepted(result("done")));
@@ -280,10 +294,13 @@ fn a_turn_that_is_ended_with_the_run_is_paid_for_once() {
     let mut scene = under(|run| run.max_restarts = 0);
     family(
         &mut scene,
-        Overrides { on_exhausted: Some(Exhausted::FailRun), ..Overrides::default() },
+        SupervisionOverrides {
+            on_exhausted: Some(OnExhausted::FailRun),
+            ..SupervisionOverrides::default()
+        },
     );
-    let late = report_of(&scene, "main", failed_by(Cause::Interrupted));
-    happen(&mut scene, "main.1", failed_by(Cause::Crash));
+    let late = report_of(&scene, "main", failed_by(FailureCause::Interrupted));
+    happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
     let before = scene.run.total_cost_usd;
     let events = decide(&scene.run, &late, chosen());
     let counted = Event::CostCounted {

@@ -2,12 +2,12 @@
 
 use super::*;
 use crate::domain::ledger::cost_of;
-use crate::domain::turn::Reply;
+use crate::domain::turn::TurnReply;
 use crate::domain::turn_options::OnDenied;
 
 /// What the records say was taken.
-fn taken(events: &[Event]) -> Usage {
-    let mut sum = Usage::default();
+fn taken(events: &[Event]) -> UsageByModel {
+    let mut sum = UsageByModel::default();
     for event in events {
         match event {
             Event::StepFinished(StepFinished { usage, .. })
@@ -29,7 +29,7 @@ fn it_is_recorded_once_whatever_came_of_the_turn() {
         violated(Some("end with a tag")),
         violated(None),
     ];
-    for verdict in Cause::ALL.map(failed_by).into_iter().chain(verdicts) {
+    for verdict in FailureCause::ALL.map(failed_by).into_iter().chain(verdicts) {
         let report = report(&scene, verdict);
         let events = decide(&scene.run, &report, chosen());
         assert_eq!(taken(&events), report.usage, "{events:?}");
@@ -38,8 +38,12 @@ fn it_is_recorded_once_whatever_came_of_the_turn() {
         assert_eq!(refused, [&refused_tools()], "{events:?}");
     }
     let refused_tools = refused_tools();
-    let failure = Failure { usage: usage(0.5), refused_tools, ..Failure::new(Cause::Crash, "") };
-    let report = Report::failed(scene.turn("main"), failure);
+    let failure = TurnFailure {
+        usage: usage(0.5),
+        refused_tools,
+        ..TurnFailure::new(FailureCause::Crash, "")
+    };
+    let report = TurnReport::failed(scene.turn("main"), failure);
     assert_eq!((report.usage, report.refused_tools.count()), (usage(0.5), 2));
 }
 
@@ -74,23 +78,23 @@ fn the_run_remembers_the_refused_tools_of_all_turns() {
 
 #[test]
 fn a_reply_with_refused_tools_is_a_failure_where_the_state_says_so() {
-    let reply = Reply {
+    let reply = TurnReply {
         cost: Usd::from_dollars(0.5),
         usage: usage(0.5),
         refused_tools: refused_tools(),
-        ..Reply::default()
+        ..TurnReply::default()
     };
-    let of = |reply: &Reply, on_denied| Failure::of_refused_tools(reply, on_denied);
+    let of = |reply: &TurnReply, on_denied| TurnFailure::of_refused_tools(reply, on_denied);
     assert_eq!(of(&reply, OnDenied::Continue), None);
-    assert_eq!(of(&Reply::default(), OnDenied::Fail), None, "nothing was refused");
+    assert_eq!(of(&TurnReply::default(), OnDenied::Fail), None, "nothing was refused");
     let failure = of(&reply, OnDenied::Fail).expect("a failure");
-    assert_eq!((failure.cause, failure.cost), (Cause::ToolRefused, reply.cost));
+    assert_eq!((failure.cause, failure.cost), (FailureCause::ToolRefused, reply.cost));
     assert_eq!((&failure.usage, &failure.refused_tools), (&reply.usage, &reply.refused_tools));
     assert!(failure.message.contains("Bash `curl a`"), "{}", failure.message);
     assert!(failure.message.contains("--allowedTools 'Bash(curl:*)'"), "{}", failure.message);
     let scene = Scene::begin();
-    let report = Report::failed(scene.turn("main"), failure);
+    let report = TurnReport::failed(scene.turn("main"), failure);
     let events = decide(&scene.run, &report, chosen());
     let [Event::AgentFailed(failed)] = &*events else { panic!("{events:?}") };
-    assert_eq!((failed.cause, failed.cost_usd), (Cause::ToolRefused, reply.cost));
+    assert_eq!((failed.cause, failed.cost_usd), (FailureCause::ToolRefused, reply.cost));
 }

@@ -26,17 +26,17 @@ impl List {
         self
     }
 
-    fn rows(&self, opened: &HashSet<Family>) -> Vec<Row> {
-        let branches = Branches::of(self.0.iter().map(|one| &one.0));
-        let folding = Folding { many: MANY, deepest: usize::MAX, opened: Some(opened) };
+    fn rows(&self, opened: &HashSet<FamilyKey>) -> Vec<TreeRow> {
+        let branches = AgentHierarchy::of(self.0.iter().map(|one| &one.0));
+        let folding = FoldOptions { many: MANY, deepest: usize::MAX, opened: Some(opened) };
         rows(&branches, self, folding)
     }
 
     /// The rows as text: the depth, the first id, and how many there are.
-    fn shown(&self, opened: &HashSet<Family>) -> Vec<String> {
-        let text = |row: &Row| {
+    fn shown(&self, opened: &HashSet<FamilyKey>) -> Vec<String> {
+        let text = |row: &TreeRow| {
             let members = row.of.members();
-            let many = if let Of::Many { .. } = row.of { "×" } else { "" };
+            let many = if let RowSubject::Many { .. } = row.of { "×" } else { "" };
             let count = if many.is_empty() { String::new() } else { members.len().to_string() };
             format!("{} {}{many}{count}", row.depth, self.0[members[0]].0)
         };
@@ -44,7 +44,7 @@ impl List {
     }
 }
 
-impl Look for List {
+impl FoldSource for List {
     fn id(&self, place: usize) -> &AgentId {
         &self.0[place].0
     }
@@ -104,11 +104,11 @@ fn what_members_have_forked_is_below_those_that_stand_out_or_below_all() {
 fn a_family_stays_itself_when_its_members_change_and_is_opened_one_by_one() {
     let list = List::default().one("main", "A.md").children("main", 1..=15, "W.md");
     let list = list.children("main.7", 1..=14, "X.md");
-    let families = |list: &List| -> Vec<Family> {
+    let families = |list: &List| -> Vec<FamilyKey> {
         let rows = list.rows(&HashSet::new()).into_iter();
         rows.filter_map(|row| match row.of {
-            Of::Many { family, .. } => Some(family),
-            Of::One(_) => None,
+            RowSubject::Many { family, .. } => Some(family),
+            RowSubject::One(_) => None,
         })
         .collect()
     };
@@ -116,7 +116,7 @@ fn a_family_stays_itself_when_its_members_change_and_is_opened_one_by_one() {
     assert_eq!(before.len(), 2);
     let list = list.with("main.2", 0).children("main", 16..=17, "W.md");
     assert_eq!(families(&list), before);
-    let opened: HashSet<Family> = before.into_iter().take(1).collect();
+    let opened: HashSet<FamilyKey> = before.into_iter().take(1).collect();
     let rows = list.shown(&opened);
     assert_eq!(rows[..3], ["0 main", "1 main.2×17", "2 main.2"]);
     assert_eq!(rows[8..11], ["2 main.7", "3 main.7.1×14", "2 main.8"], "below its own parent");

@@ -1,6 +1,6 @@
 //! Which layer each node is in, and in which order those of a layer stand.
 
-use super::{Item, Layers, Plan};
+use super::{LayerItem, LayeredGraph, LayoutInput};
 
 /// How often the layers are gone through, down and up again; large ones less often.
 const SWEEPS: usize = 24;
@@ -8,7 +8,7 @@ const MANY: usize = 4000;
 
 /// Which edges lead back to where they come from, so that without them there is no circle. A loop
 /// does not count.
-pub(super) fn leading_back(plan: &Plan) -> Vec<bool> {
+pub(super) fn leading_back(plan: &LayoutInput) -> Vec<bool> {
     let mut leaving = vec![Vec::new(); plan.nodes.len()];
     for (index, edge) in plan.edges.iter().enumerate() {
         if edge.from != edge.to {
@@ -44,7 +44,7 @@ pub(super) fn leading_back(plan: &Plan) -> Vec<bool> {
 }
 
 /// The layer of each node: two below the lowest that leads to it.
-pub(super) fn levels(plan: &Plan, upwards: &[bool]) -> Vec<usize> {
+pub(super) fn levels(plan: &LayoutInput, upwards: &[bool]) -> Vec<usize> {
     let mut below = vec![Vec::new(); plan.nodes.len()];
     let mut waits_for = vec![0; plan.nodes.len()];
     for (edge, &upwards) in plan.edges.iter().zip(upwards) {
@@ -70,7 +70,7 @@ pub(super) fn levels(plan: &Plan, upwards: &[bool]) -> Vec<usize> {
 }
 
 /// Puts each layer in an order in which few edges cross.
-pub(super) fn arrange(layers: &mut Layers) {
+pub(super) fn arrange(layers: &mut LayeredGraph) {
     let sweeps = if layers.items.len() > MANY { 4 } else { SWEEPS };
     let mut best = (crossings(layers), layers.rows.clone());
     for sweep in 0..sweeps {
@@ -93,9 +93,9 @@ pub(super) fn arrange(layers: &mut Layers) {
 }
 
 /// Sorts a layer by where its neighbours above, or below, stand on average. Who has none stays.
-fn sort_row(layers: &mut Layers, level: usize, by_above: bool, ranks: &mut [usize]) {
+fn sort_row(layers: &mut LayeredGraph, level: usize, by_above: bool, ranks: &mut [usize]) {
     let mean = |item: usize| {
-        let Item { above, below, .. } = &layers.items[item];
+        let LayerItem { above, below, .. } = &layers.items[item];
         let neighbours = if by_above { above } else { below };
         if neighbours.is_empty() {
             return as_f64(ranks[item]);
@@ -113,7 +113,7 @@ fn sort_row(layers: &mut Layers, level: usize, by_above: bool, ranks: &mut [usiz
 }
 
 /// How often edges cross.
-pub(super) fn crossings(layers: &Layers) -> usize {
+pub(super) fn crossings(layers: &LayeredGraph) -> usize {
     let ranks = layers.ranks();
     layers
         .rows

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::order::as_f64;
-use super::{Layers, Layout, Path, Plan, Route};
+use super::{DrawingLayout, EdgePath, EdgeRoute, LayeredGraph, LayoutInput};
 
 /// How far a loop reaches beside its node.
 pub(super) const LOOP: f64 = 30.0;
@@ -14,13 +14,18 @@ const PORTS_APART: f64 = 16.0;
 
 /// Where an edge ends at a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Side {
+enum NodeSide {
     Top,
     Bottom,
 }
 
 /// The layout, from the x of each item and the top and bottom of each layer.
-pub(super) fn routes(plan: &Plan, layers: &Layers, x: &[f64], y: &[(f64, f64)]) -> Layout {
+pub(super) fn routes(
+    plan: &LayoutInput,
+    layers: &LayeredGraph,
+    x: &[f64],
+    y: &[(f64, f64)],
+) -> DrawingLayout {
     let mut level = vec![0; layers.items.len()];
     for (index, layer) in layers.rows.iter().enumerate() {
         for &item in layer {
@@ -33,42 +38,46 @@ pub(super) fn routes(plan: &Plan, layers: &Layers, x: &[f64], y: &[(f64, f64)]) 
     };
     let nodes: Vec<(f64, f64)> = (0..plan.nodes.len()).map(middle).collect();
     let ports = ports(plan, layers, x);
-    let route = |(index, path): (usize, &Path)| {
+    let route = |(index, path): (usize, &EdgePath)| {
         let edge = &plan.edges[index];
         if edge.from == edge.to {
             return around(nodes[edge.from], plan.nodes[edge.from]);
         }
-        let end = |node: usize, side: Side| {
+        let end = |node: usize, side: NodeSide| {
             let (_, height) = plan.nodes[node];
-            let half = if side == Side::Top { -height / 2.0 } else { height / 2.0 };
+            let half = if side == NodeSide::Top { -height / 2.0 } else { height / 2.0 };
             (x[node] + ports[&(node, side, index)], nodes[node].1 + half)
         };
         let (high, low) = (path.items[0], path.items[path.items.len() - 1]);
-        let mut points = vec![end(high, Side::Bottom)];
+        let mut points = vec![end(high, NodeSide::Bottom)];
         for &item in &path.items[1..path.items.len() - 1] {
             let (top, bottom) = y[level[item]];
             points.extend([(x[item], top), (x[item], bottom)]);
         }
-        points.push(end(low, Side::Top));
+        points.push(end(low, NodeSide::Top));
         if path.upwards {
             points.reverse();
         }
         let label = (points[1].0 + TO_LABEL, f64::midpoint(points[1].1, points[2].1));
-        Route { points, label }
+        EdgeRoute { points, label }
     };
-    let edges: Vec<Route> = layers.paths.iter().enumerate().map(route).collect();
+    let edges: Vec<EdgeRoute> = layers.paths.iter().enumerate().map(route).collect();
     let width = layers.items.iter().zip(x).map(|(item, x)| x + item.right).fold(0.0, f64::max);
     let height = y.last().map_or(0.0, |(_, bottom)| *bottom);
-    Layout { width, height, nodes, edges }
+    DrawingLayout { width, height, nodes, edges }
 }
 
 /// How far from the middle of a node each edge ends there: in the order of where they come from.
-fn ports(plan: &Plan, layers: &Layers, x: &[f64]) -> BTreeMap<(usize, Side, usize), f64> {
-    let mut at: BTreeMap<(usize, Side), Vec<(f64, usize)>> = BTreeMap::new();
+fn ports(
+    plan: &LayoutInput,
+    layers: &LayeredGraph,
+    x: &[f64],
+) -> BTreeMap<(usize, NodeSide, usize), f64> {
+    let mut at: BTreeMap<(usize, NodeSide), Vec<(f64, usize)>> = BTreeMap::new();
     for (index, path) in layers.paths.iter().enumerate() {
         if let [high, first, .., last, low] | [high, first @ last, low] = path.items[..] {
-            at.entry((high, Side::Bottom)).or_default().push((x[first], index));
-            at.entry((low, Side::Top)).or_default().push((x[last], index));
+            at.entry((high, NodeSide::Bottom)).or_default().push((x[first], index));
+            at.entry((low, NodeSide::Top)).or_default().push((x[last], index));
         }
     }
     let mut ports = BTreeMap::new();
@@ -85,10 +94,10 @@ fn ports(plan: &Plan, layers: &Layers, x: &[f64]) -> BTreeMap<(usize, Side, usiz
 }
 
 /// A loop, at the right of its node.
-fn around((x, y): (f64, f64), (width, height): (f64, f64)) -> Route {
+fn around((x, y): (f64, f64), (width, height): (f64, f64)) -> EdgeRoute {
     let (right, rise) = (x + width / 2.0, height / 4.0);
     let out = right + LOOP - TO_LABEL;
-    Route {
+    EdgeRoute {
         points: vec![(right, y - rise), (out, y - rise), (out, y + rise), (right, y + rise)],
         label: (out, y),
     }

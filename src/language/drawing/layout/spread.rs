@@ -4,7 +4,7 @@
 //! least squares, and far enough apart, are found by pooling those that want to pass each other.
 
 use super::order::as_f64;
-use super::{Item, Layers, Path};
+use super::{EdgePath, LayerItem, LayeredGraph};
 
 /// How far items of a layer are apart at least.
 const APART: f64 = 18.0;
@@ -14,12 +14,12 @@ const ROUNDS: usize = 24;
 const AT_LAST: usize = 12;
 
 /// The x of each item; the leftmost reaches to 0.
-pub(super) fn places(layers: &Layers) -> Vec<f64> {
+pub(super) fn places(layers: &LayeredGraph) -> Vec<f64> {
     let mut x = vec![0.0; layers.items.len()];
     for layer in &layers.rows {
         let mut left = 0.0;
         for &item in layer {
-            let Item { left: to_left, right, .. } = layers.items[item];
+            let LayerItem { left: to_left, right, .. } = layers.items[item];
             x[item] = left + to_left;
             left = x[item] + right + APART;
         }
@@ -41,24 +41,24 @@ pub(super) fn places(layers: &Layers) -> Vec<f64> {
 }
 
 /// Items that stand as close as they may, and want to be at `sum / weight`.
-struct Pool {
+struct ItemCluster {
     sum: f64,
     weight: f64,
     count: usize,
 }
 
 /// Finds the places of a layer, in a round.
-fn settle(layers: &Layers, layer: &[usize], round: (usize, &[f64]), x: &mut [f64]) {
+fn settle(layers: &LayeredGraph, layer: &[usize], round: (usize, &[f64]), x: &mut [f64]) {
     let mut offset = 0.0;
     let mut offsets = Vec::with_capacity(layer.len());
-    let mut pools: Vec<Pool> = Vec::new();
+    let mut pools: Vec<ItemCluster> = Vec::new();
     for (rank, &item) in layer.iter().enumerate() {
         if let Some(before) = rank.checked_sub(1) {
             offset += layers.items[layer[before]].right + APART + layers.items[item].left;
         }
         offsets.push(offset);
         let (wanted, weight) = wanted(layers, item, round, x);
-        let mut pool = Pool { sum: (wanted - offset) * weight, weight, count: 1 };
+        let mut pool = ItemCluster { sum: (wanted - offset) * weight, weight, count: 1 };
         while let Some(before) =
             pools.pop_if(|before| before.sum / before.weight >= pool.sum / pool.weight)
         {
@@ -69,7 +69,7 @@ fn settle(layers: &Layers, layer: &[usize], round: (usize, &[f64]), x: &mut [f64
         pools.push(pool);
     }
     let mut rest = layer.iter().zip(offsets);
-    for Pool { sum, weight, count } in pools {
+    for ItemCluster { sum, weight, count } in pools {
         for (&item, offset) in rest.by_ref().take(count) {
             x[item] = sum / weight + offset;
         }
@@ -79,12 +79,12 @@ fn settle(layers: &Layers, layer: &[usize], round: (usize, &[f64]), x: &mut [f64
 /// Where an item would like to stand, and how much. At last an edge that passes layers would like to be
 /// straight above all.
 fn wanted(
-    layers: &Layers,
+    layers: &LayeredGraph,
     item: usize,
     (round, middles): (usize, &[f64]),
     x: &[f64],
 ) -> (f64, f64) {
-    let Item { above, below, edge, .. } = &layers.items[item];
+    let LayerItem { above, below, edge, .. } = &layers.items[item];
     if let Some(edge) = edge.filter(|_| is_last(round)) {
         return (middles[edge], 8.0);
     }
@@ -107,8 +107,8 @@ fn is_last(round: usize) -> bool {
 }
 
 /// The x in the middle of where each edge passes layers.
-fn middles(layers: &Layers, x: &[f64]) -> Vec<f64> {
-    let middle = |path: &Path| {
+fn middles(layers: &LayeredGraph, x: &[f64]) -> Vec<f64> {
+    let middle = |path: &EdgePath| {
         let passed = path.items.get(1..path.items.len() - 1).unwrap_or_default();
         let sum: f64 = passed.iter().map(|&item| x[item]).sum();
         sum / as_f64(passed.len().max(1))

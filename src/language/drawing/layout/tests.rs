@@ -6,22 +6,22 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn plan(nodes: usize, edges: &[(usize, usize)]) -> Plan {
-    let link = |&(from, to): &(usize, usize)| Link { from, to, label: (40.0, 14.0) };
-    Plan { nodes: vec![(80.0, 30.0); nodes], edges: edges.iter().map(link).collect() }
+fn plan(nodes: usize, edges: &[(usize, usize)]) -> LayoutInput {
+    let link = |&(from, to): &(usize, usize)| LayoutEdge { from, to, label: (40.0, 14.0) };
+    LayoutInput { nodes: vec![(80.0, 30.0); nodes], edges: edges.iter().map(link).collect() }
 }
 
 /// How often edges of these layers cross.
-fn crossings_of(plan: &Plan) -> usize {
+fn crossings_of(plan: &LayoutInput) -> usize {
     let upwards = order::leading_back(plan);
     let levels = order::levels(plan, &upwards);
-    let mut layers = Layers::of(plan, &upwards, &levels);
+    let mut layers = LayeredGraph::of(plan, &upwards, &levels);
     order::arrange(&mut layers);
     order::crossings(&layers)
 }
 
 /// The nodes, by their layers.
-fn by_height(layout: &Layout) -> BTreeMap<u64, Vec<usize>> {
+fn by_height(layout: &DrawingLayout) -> BTreeMap<u64, Vec<usize>> {
     let mut rows: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for (node, &(_, y)) in layout.nodes.iter().enumerate() {
         rows.entry(y.to_bits()).or_default().push(node);
@@ -60,7 +60,7 @@ fn edges_that_need_not_cross_do_not() {
 fn loops_and_nothing_are_laid_out() {
     let looped = layout(&plan(1, &[(0, 0), (0, 0)]));
     assert!(looped.width >= 80.0 + 30.0 + 40.0, "{}", looped.width);
-    assert_eq!(layout(&Plan::default()).nodes, []);
+    assert_eq!(layout(&LayoutInput::default()).nodes, []);
 }
 
 proptest! {

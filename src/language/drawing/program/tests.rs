@@ -9,7 +9,7 @@ use crate::language::program::read::read;
 /// The example of the language's own description.
 const SEED: &str = include_str!("../../program/tests/planner-worker-review.lisp");
 
-fn drawn(text: &str) -> Drawing {
+fn drawn(text: &str) -> WorkflowDrawing {
     let source = BTreeMap::from([("TRY.md".to_owned(), "x".to_owned())]);
     let reading = read("p.lisp", text, &source);
     let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::picture::{Node, NodeKind};
+use super::super::picture::{DrawingNode, NodeKind};
 use super::escaped;
 
 /// The height of a line in a node, and how wide one of its columns is.
@@ -25,12 +25,12 @@ pub(super) fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
-fn lines(node: &Node) -> Vec<String> {
+fn lines(node: &DrawingNode) -> Vec<String> {
     node.label.lines().take(MOST_LINES).map(|line| shortened(line, LONGEST_LINE)).collect()
 }
 
 /// How wide and how high a node is.
-pub(super) fn size(node: &Node) -> (f64, f64) {
+pub(super) fn size(node: &DrawingNode) -> (f64, f64) {
     let lines = lines(node);
     let count: f64 = lines.iter().map(|_| 1.0).sum();
     let widest = lines.iter().map(|line| columns(line)).fold(1.0, f64::max);
@@ -48,7 +48,7 @@ pub(super) fn size(node: &Node) -> (f64, f64) {
 /// Draws a node around its middle.
 pub(super) fn draw(
     text: &mut String,
-    node: &Node,
+    node: &DrawingNode,
     (width, height): (f64, f64),
     (x, y): (f64, f64),
 ) {

@@ -2,29 +2,29 @@
 
 use serde_json::Value;
 
-use super::{Arguments, Method};
+use super::{BuiltinMethod, MethodArguments};
 use crate::language::expression::call::position;
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
 use crate::language::expression::value;
 
 pub(super) fn apply(
-    method: Method,
+    method: BuiltinMethod,
     list: &[Value],
-    arguments: Arguments<'_>,
+    arguments: MethodArguments<'_>,
     fuel: &mut Fuel,
 ) -> Result<Value, Error> {
     let sought = arguments.get(0).unwrap_or(&Value::Null);
     match method {
-        Method::Concat => concat(list, arguments, fuel),
-        Method::Includes => Ok(Value::Bool(position(list, sought, fuel)?.is_some())),
-        Method::IndexOf => {
+        BuiltinMethod::Concat => concat(list, arguments, fuel),
+        BuiltinMethod::Includes => Ok(Value::Bool(position(list, sought, fuel)?.is_some())),
+        BuiltinMethod::IndexOf => {
             let place = position(list, sought, fuel)?;
             Ok(place.map_or(Value::from(-1), value::count))
         }
-        Method::Join => join(list, arguments, fuel),
-        Method::Pop => fuel.copy(list.last().unwrap_or(&Value::Null)),
-        Method::Slice => {
+        BuiltinMethod::Join => join(list, arguments, fuel),
+        BuiltinMethod::Pop => fuel.copy(list.last().unwrap_or(&Value::Null)),
+        BuiltinMethod::Slice => {
             let (start, end) = arguments.range(list.len())?;
             copy(&list[start..end], fuel).map(Value::Array)
         }
@@ -38,7 +38,7 @@ fn copy(list: &[Value], fuel: &mut Fuel) -> Result<Vec<Value>, Error> {
 }
 
 /// The list with what is given at its end: of lists their elements, everything else as it is.
-fn concat(list: &[Value], arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
+fn concat(list: &[Value], arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
     let mut joined = copy(list, fuel)?;
     for place in 0..arguments.given.len() {
         match arguments.get(place) {
@@ -54,7 +54,7 @@ fn concat(list: &[Value], arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<V
 }
 
 /// The elements as one text. As in JavaScript, null is nothing.
-fn join(list: &[Value], arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
+fn join(list: &[Value], arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
     let between = if arguments.given.is_empty() { "," } else { arguments.text(0)? };
     let mut text = String::new();
     for (place, element) in list.iter().enumerate() {

@@ -2,14 +2,14 @@
 
 use regex::Captures;
 
-use super::Arguments;
+use super::MethodArguments;
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
 
 /// The text with what is found replaced: all of it, or the first.
 pub(super) fn replace(
     text: &str,
-    arguments: Arguments<'_>,
+    arguments: MethodArguments<'_>,
     all: bool,
     fuel: &mut Fuel,
 ) -> Result<String, Error> {

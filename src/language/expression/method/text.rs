@@ -3,49 +3,49 @@
 use serde_json::Value;
 
 use super::replacement::replace;
-use super::{Arguments, Method};
-use crate::language::expression::ast::Pattern;
+use super::{BuiltinMethod, MethodArguments};
+use crate::language::expression::ast::RegexPattern;
 use crate::language::expression::flaw::Error;
 use crate::language::expression::fuel::Fuel;
 use crate::language::expression::value;
 
 pub(super) fn apply(
-    method: Method,
+    method: BuiltinMethod,
     text: &str,
-    arguments: Arguments<'_>,
+    arguments: MethodArguments<'_>,
     fuel: &mut Fuel,
 ) -> Result<Value, Error> {
     fuel.read(text.len())?;
     let made = match method {
-        Method::EndsWith => return Ok(Value::Bool(text.ends_with(arguments.text(0)?))),
-        Method::Includes => return Ok(Value::Bool(text.contains(arguments.text(0)?))),
-        Method::StartsWith => return Ok(Value::Bool(text.starts_with(arguments.text(0)?))),
-        Method::IndexOf => {
+        BuiltinMethod::EndsWith => return Ok(Value::Bool(text.ends_with(arguments.text(0)?))),
+        BuiltinMethod::Includes => return Ok(Value::Bool(text.contains(arguments.text(0)?))),
+        BuiltinMethod::StartsWith => return Ok(Value::Bool(text.starts_with(arguments.text(0)?))),
+        BuiltinMethod::IndexOf => {
             let place = text.find(arguments.text(0)?).map(|at| text[..at].chars().count());
             return Ok(place.map_or(Value::from(-1), value::count));
         }
-        Method::Match => {
+        BuiltinMethod::Match => {
             return arguments
                 .pattern()
                 .map_or(Ok(Value::Null), |pattern| found(text, pattern, fuel));
         }
-        Method::Split => return split(text, arguments, fuel),
-        Method::CharAt => {
+        BuiltinMethod::Split => return split(text, arguments, fuel),
+        BuiltinMethod::CharAt => {
             let at = usize::try_from(arguments.whole(0, 0)?).ok();
             at.and_then(|at| text.chars().nth(at)).map(String::from).unwrap_or_default()
         }
-        Method::Concat => concat(text, arguments, fuel)?,
-        Method::Replace | Method::ReplaceAll => {
-            replace(text, arguments, method == Method::ReplaceAll, fuel)?
+        BuiltinMethod::Concat => concat(text, arguments, fuel)?,
+        BuiltinMethod::Replace | BuiltinMethod::ReplaceAll => {
+            replace(text, arguments, method == BuiltinMethod::ReplaceAll, fuel)?
         }
-        Method::Slice => {
+        BuiltinMethod::Slice => {
             let (start, end) = arguments.range(text.chars().count())?;
             part(text, start, end).to_owned()
         }
-        Method::Substring => substring(text, arguments)?.to_owned(),
-        Method::ToLowerCase => text.to_lowercase(),
-        Method::ToUpperCase => text.to_uppercase(),
-        Method::Trim => text.trim().to_owned(),
+        BuiltinMethod::Substring => substring(text, arguments)?.to_owned(),
+        BuiltinMethod::ToLowerCase => text.to_lowercase(),
+        BuiltinMethod::ToUpperCase => text.to_uppercase(),
+        BuiltinMethod::Trim => text.trim().to_owned(),
         _ => return Err(arguments.refuse("a function", None)),
     };
     fuel.text(made.len())?;
@@ -61,7 +61,7 @@ fn part(text: &str, start: usize, end: usize) -> &str {
 }
 
 /// Like a slice, but what is negative is 0, and what is in the wrong order is turned round.
-fn substring<'text>(text: &'text str, arguments: Arguments<'_>) -> Result<&'text str, Error> {
+fn substring<'text>(text: &'text str, arguments: MethodArguments<'_>) -> Result<&'text str, Error> {
     let length = text.chars().count();
     let place = |at: i128| usize::try_from(at.clamp(0, length as i128)).unwrap_or(0);
     let (one, other) = (arguments.whole(0, 0)?, arguments.whole(1, length as i128)?);
@@ -69,7 +69,7 @@ fn substring<'text>(text: &'text str, arguments: Arguments<'_>) -> Result<&'text
     Ok(part(text, one.min(other), one.max(other)))
 }
 
-fn concat(text: &str, arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<String, Error> {
+fn concat(text: &str, arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<String, Error> {
     let mut joined = text.to_owned();
     for place in 0..arguments.given.len() {
         if let Some(more) = arguments.get(place) {
@@ -80,7 +80,7 @@ fn concat(text: &str, arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Strin
     Ok(joined)
 }
 
-fn split(text: &str, arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
+fn split(text: &str, arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
     let limit = usize::try_from(arguments.whole(1, i128::from(u32::MAX))?).unwrap_or(usize::MAX);
     let most = limit.min(fuel.list + 1);
     let parts = match arguments.pattern() {
@@ -112,7 +112,7 @@ fn split(text: &str, arguments: Arguments<'_>, fuel: &mut Fuel) -> Result<Value,
 }
 
 /// All matches if the pattern says so, or else the first and its groups; null if there is none.
-fn found(text: &str, pattern: &Pattern, fuel: &mut Fuel) -> Result<Value, Error> {
+fn found(text: &str, pattern: &RegexPattern, fuel: &mut Fuel) -> Result<Value, Error> {
     let mut all = Vec::new();
     if pattern.all {
         for found in pattern.regex.find_iter(text) {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::{Error, Expression, Fuel, Template};
+use super::super::{Error, Expression, Fuel, ValueTemplate};
 use super::{Names, evaluate, scope};
 
 /// What an expression may need no more than: the stack of a thread that has little.
@@ -37,7 +37,7 @@ fn a_text_that_nests_too_deep_is_a_flaw() {
             assert_eq!(flaw.message, "the expression nests more than 64 deep; compute it in steps");
             assert!(Expression::parse(&nested(500, open, "", "")).is_err(), "{open}");
             let value = json!(format!("${{{}}}", nested(500, open, "a", close)));
-            assert!(Template::parse(&value).is_err(), "{open}");
+            assert!(ValueTemplate::parse(&value).is_err(), "{open}");
             let deepest = Expression::parse(&nested(64, open, "a", close));
             let deepest = deepest.unwrap_or_else(|flaw| panic!("{open}: {flaw:?}"));
             let _ = deepest.evaluate(&Names(json!({"l": [1], "a": "a"})), &mut Fuel::default());
@@ -105,11 +105,11 @@ fn an_evaluation_that_takes_or_makes_too_much_is_stopped() {
 #[test]
 fn a_text_that_is_filled_is_no_longer_than_it_may_be() {
     let scope = Names(json!({"x": "a".repeat(600_000), "l": [[[0]]]}));
-    let twice = Template::parse(&json!("${x}${x}")).expect("a template");
+    let twice = ValueTemplate::parse(&json!("${x}${x}")).expect("a template");
     let error = twice.fill(&scope, &mut Fuel::default()).expect_err("too long");
     assert_eq!(error.to_string(), "WF403 the text is longer than 1048576 bytes");
     let deep = (0..63).fold(json!("${l}"), |inside, _| json!([inside]));
-    let error = Template::parse(&deep).expect("a template").fill(&scope, &mut Fuel::default());
+    let error = ValueTemplate::parse(&deep).expect("a template").fill(&scope, &mut Fuel::default());
     let why = "the value nests more than 64 lists and maps in one another";
     assert_eq!(error, Err(Error::Evaluation(why.to_owned())));
 }
@@ -189,7 +189,7 @@ proptest! {
         if let Err(flaw) = Expression::parse(&text) {
             prop_assert!(text.is_char_boundary(flaw.offset) && !flaw.message.is_empty());
         }
-        let _ = Template::parse(&json!(text));
+        let _ = ValueTemplate::parse(&json!(text));
     }
 
     #[test]
@@ -206,14 +206,14 @@ proptest! {
             }
             Err(flaw) => prop_assert!(text.is_char_boundary(flaw.offset), "{flaw:?}"),
         }
-        if let Err((flaw, within)) = Template::parse(&json!(format!("a ${{{text}}} b"))) {
+        if let Err((flaw, within)) = ValueTemplate::parse(&json!(format!("a ${{{text}}} b"))) {
             prop_assert!(within.is_char_boundary(flaw.offset), "{flaw:?}");
         }
     }
 
     #[test]
     fn a_text_without_references_stays(text in "[^$]*") {
-        let template = Template::parse(&json!(text)).expect("no flaw");
+        let template = ValueTemplate::parse(&json!(text)).expect("no flaw");
         prop_assert_eq!(template.as_constant(), Some(&json!(text)));
     }
 }

@@ -1,10 +1,10 @@
 //! Texts that are no expression: the code, the place, and what a person reads.
 
-use super::super::{Expression, Flaw};
+use super::super::{Expression, SyntaxError};
 
 fn assert_flaws(code: &str, table: &[(&str, usize, &str)]) {
     for (text, offset, message) in table {
-        let Flaw { offset: at, code: found, message: said } =
+        let SyntaxError { offset: at, code: found, message: said } =
             Expression::parse(text).expect_err(text);
         assert_eq!((found, at, said.as_str()), (code, *offset, *message), "{text}");
     }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Error, Fuel, Template};
+use super::super::{Error, Fuel, ValueTemplate};
 use super::scope;
 
 fn fill(value: &Value) -> Result<Value, Error> {
-    let template = Template::parse(value).unwrap_or_else(|flaw| panic!("{value}: {flaw:?}"));
+    let template = ValueTemplate::parse(value).unwrap_or_else(|flaw| panic!("{value}: {flaw:?}"));
     template.fill(&scope(), &mut Fuel::default())
 }
 
@@ -64,10 +64,10 @@ fn lists_and_maps_are_filled_and_their_keys_are_not() {
 #[test]
 fn what_has_nothing_to_fill_is_constant() {
     let constant = json!({"a": ["x", 1, null], "b": {"c": "$${n}"}});
-    let template = Template::parse(&constant).expect("a template");
+    let template = ValueTemplate::parse(&constant).expect("a template");
     let value = json!({"a": ["x", 1, null], "b": {"c": "${n}"}});
     assert_eq!(template.as_constant(), Some(&value));
-    assert!(Template::parse(&json!(["${n}"])).expect("a template").as_constant().is_none());
+    assert!(ValueTemplate::parse(&json!(["${n}"])).expect("a template").as_constant().is_none());
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn a_flaw_is_in_its_text() {
         ("${lenn(n)}", 2, "WF311", "there is no function lenn; did you mean len?".to_owned()),
     ];
     for (text, offset, code, message) in table {
-        let (flaw, within) = Template::parse(&json!({"k": [text]})).expect_err(text);
+        let (flaw, within) = ValueTemplate::parse(&json!({"k": [text]})).expect_err(text);
         assert_eq!((flaw.offset, flaw.code, flaw.message), (offset, code, message), "{text}");
         assert_eq!(within, text);
     }
@@ -113,9 +113,9 @@ fn a_flaw_is_in_its_text() {
 fn what_is_read_is_known_with_whether_it_has_to_be_there() {
     let value =
         json!({"a": "${n} ${x ?? 1} ${y.z}", "b": ["${x}", "${list[0].id}", "${l.length}"]});
-    let reads = Template::parse(&value).expect("a template").reads();
+    let reads = ValueTemplate::parse(&value).expect("a template").reads();
     let reads: Vec<_> = reads.iter().map(|read| (read.path.as_str(), read.optional)).collect();
     assert_eq!(reads, [("l", false), ("list", false), ("n", false), ("x", false), ("y.z", false)]);
-    let optional = Template::parse(&json!("${x ?? y}")).expect("a template").reads();
+    let optional = ValueTemplate::parse(&json!("${x ?? y}")).expect("a template").reads();
     assert!(optional.len() == 2 && optional.iter().all(|read| read.optional));
 }

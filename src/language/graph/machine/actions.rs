@@ -7,58 +7,58 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::super::table::table;
-use super::{ACTION, Action, Machine, Need, Progress};
-use crate::domain::graph::{Change, Each, Heard, Level};
+use super::{ACTION, ActionProgress, GraphAction, GraphInterpreter, GraphYield};
+use crate::domain::graph::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
 use crate::domain::operation::Operation;
-use crate::domain::walk::Then;
-use crate::language::expression::{Template, truth};
-use crate::language::graph::program::{Act, Store, Work};
+use crate::domain::walk::GraphNext;
+use crate::language::expression::{ValueTemplate, truth};
+use crate::language::graph::program::{ActionKind, OperationTemplate, StorePath};
 
 /// What became of one action.
-enum Acted {
+enum ActionOutcome {
     Done,
-    Loop(Each),
-    Needs(Need),
+    Loop(LoopItems),
+    Needs(GraphYield),
 }
 
-impl<'graph> Machine<'graph> {
-    pub(super) fn actions(&mut self, root: &'graph [Action]) -> Progress {
+impl<'graph> GraphInterpreter<'graph> {
+    pub(super) fn actions(&mut self, root: &'graph [GraphAction]) -> ActionProgress {
         if self.state.cursor.levels.is_empty() {
-            self.state.cursor.levels.push(Level::default());
+            self.state.cursor.levels.push(LoopFrame::default());
         }
         loop {
             if self.is_long() && self.heard.is_none() && self.state.cursor.partial.is_none() {
-                return Progress::Needs(Need::Record(Then::Walk));
+                return ActionProgress::Needs(GraphYield::Record(GraphNext::Walk));
             }
             self.computed += ACTION;
             let list = self.inner(root);
             let Some(level) = self.state.cursor.levels.last_mut() else {
-                return Progress::Over(Ok(()));
+                return ActionProgress::Over(Ok(()));
             };
             let Some(action) = list.get(level.action) else {
                 if self.step_out() {
                     continue;
                 }
-                return Progress::Over(Ok(()));
+                return ActionProgress::Over(Ok(()));
             };
             match self.act(action) {
-                Ok(Acted::Done) => self.step_on(),
-                Ok(Acted::Loop(each)) if each.items.is_empty() => self.step_on(),
-                Ok(Acted::Loop(each)) => {
-                    self.state.cursor.levels.push(Level { action: 0, each: Some(each) });
+                Ok(ActionOutcome::Done) => self.step_on(),
+                Ok(ActionOutcome::Loop(each)) if each.items.is_empty() => self.step_on(),
+                Ok(ActionOutcome::Loop(each)) => {
+                    self.state.cursor.levels.push(LoopFrame { action: 0, each: Some(each) });
                 }
-                Ok(Acted::Needs(need)) => return Progress::Needs(need),
-                Err(why) => return Progress::Over(Err(format!("{}: {why}", action.kind))),
+                Ok(ActionOutcome::Needs(need)) => return ActionProgress::Needs(need),
+                Err(why) => return ActionProgress::Over(Err(format!("{}: {why}", action.kind))),
             }
         }
     }
 
     /// The list that is being gone through: the node's own, or a loop's in it.
-    fn inner(&self, root: &'graph [Action]) -> &'graph [Action] {
+    fn inner(&self, root: &'graph [GraphAction]) -> &'graph [GraphAction] {
         let levels = &self.state.cursor.levels;
         let outer = &levels[..levels.len().saturating_sub(1)];
         outer.iter().fold(root, |list, level| match list.get(level.action).map(|one| &one.act) {
-            Some(Act::ForEach { actions, .. }) => actions,
+            Some(ActionKind::ForEach { actions, .. }) => actions,
             _ => &[],
         })
     }
@@ -83,70 +83,80 @@ impl<'graph> Machine<'graph> {
         true
     }
 
-    fn act(&mut self, action: &'graph Action) -> Result<Acted, String> {
+    fn act(&mut self, action: &'graph GraphAction) -> Result<ActionOutcome, String> {
         let change = match &action.act {
-            Act::SetFlag { flag, value } => {
+            ActionKind::SetFlag { flag, value } => {
                 let value = self.fill(value)?;
-                Change::Set(self.flag(flag)?, truth(&value).into())
+                GraphStateChange::Set(self.flag(flag)?, truth(&value).into())
             }
-            Act::SetState { field, value } => {
+            ActionKind::SetState { field, value } => {
                 let value = self.fill(value)?;
-                Change::Set(self.path(field)?, value)
+                GraphStateChange::Set(self.path(field)?, value)
             }
-            Act::AppendState { field, value } => {
+            ActionKind::AppendState { field, value } => {
                 let value = self.fill(value)?;
-                Change::Push(self.path(field)?, value)
+                GraphStateChange::Push(self.path(field)?, value)
             }
-            Act::ClearState { field } => Change::Set(self.path(field)?, Value::Null),
-            Act::MergeState { field, value } => self.merged(field, value)?,
-            Act::Evaluate { expression, set_flag } => {
+            ActionKind::ClearState { field } => {
+                GraphStateChange::Set(self.path(field)?, Value::Null)
+            }
+            ActionKind::MergeState { field, value } => self.merged(field, value)?,
+            ActionKind::Evaluate { expression, set_flag } => {
                 let value = self.evaluate(expression)?;
-                Change::Set(self.flag(set_flag)?, truth(&value).into())
+                GraphStateChange::Set(self.flag(set_flag)?, truth(&value).into())
             }
-            Act::Compute { expression, store } => {
+            ActionKind::Compute { expression, store } => {
                 let value = self.evaluate(expression)?;
-                Change::Set(self.path(store)?, value)
+                GraphStateChange::Set(self.path(store)?, value)
             }
-            Act::CreateCheckpoint { name } => Change::Checkpoint(self.text(name)?),
-            Act::RollbackCheckpoint { name } => Change::Rollback(self.text(name)?),
-            Act::SetTimestamp { store } => {
+            ActionKind::CreateCheckpoint { name } => GraphStateChange::Checkpoint(self.text(name)?),
+            ActionKind::RollbackCheckpoint { name } => GraphStateChange::Rollback(self.text(name)?),
+            ActionKind::SetTimestamp { store } => {
                 let path = self.text(store)?;
-                Change::Set(computed(&path)?, self.now.to_string().into())
+                GraphStateChange::Set(computed(&path)?, self.now.to_string().into())
             }
-            Act::ComputeHash { from, store } => {
+            ActionKind::ComputeHash { from, store } => {
                 let hashed = hash(&self.field(from)?);
-                Change::Set(self.path(store)?, hashed.into())
+                GraphStateChange::Set(self.path(store)?, hashed.into())
             }
-            Act::DisplayMessage { message } => {
+            ActionKind::DisplayMessage { message } => {
                 let text = self.text(message)?;
                 self.shown.push(text);
-                return Ok(Acted::Done);
+                return Ok(ActionOutcome::Done);
             }
-            Act::DisplayTable { title, headers, rows } => {
+            ActionKind::DisplayTable { title, headers, rows } => {
                 let title = title.as_ref().map(|title| self.text(title)).transpose()?;
                 let (headers, rows) = (self.fill(headers)?, self.fill(rows)?);
                 self.shown.push(table(title.as_deref(), &headers, &rows)?);
-                return Ok(Acted::Done);
+                return Ok(ActionOutcome::Done);
             }
-            Act::ForEach { items, name, .. } => {
+            ActionKind::ForEach { items, name, .. } => {
                 let Value::Array(items) = self.fill(items)? else {
                     return Err("WF403 `items` is not a list".to_owned());
                 };
-                return Ok(Acted::Loop(Each { name: name.clone(), items: Arc::new(items), at: 0 }));
+                return Ok(ActionOutcome::Loop(LoopItems {
+                    name: name.clone(),
+                    items: Arc::new(items),
+                    at: 0,
+                }));
             }
-            Act::Reference { reference, store } => {
+            ActionKind::Reference { reference, store } => {
                 return self.turn(store.as_ref(), |this| this.task_of(reference));
             }
-            Act::Spawn(spawn) => return self.spawned(spawn),
-            Act::World { work, store, prompt } => {
+            ActionKind::Spawn(spawn) => return self.spawned(spawn),
+            ActionKind::World { work, store, prompt } => {
                 return self.world(work, store.as_ref(), prompt.as_ref());
             }
         };
         self.change(change)?;
-        Ok(Acted::Done)
+        Ok(ActionOutcome::Done)
     }
 
-    fn merged(&mut self, field: &Template, value: &Template) -> Result<Change, String> {
+    fn merged(
+        &mut self,
+        field: &ValueTemplate,
+        value: &ValueTemplate,
+    ) -> Result<GraphStateChange, String> {
         let path = self.path(field)?;
         let mut map = match self.at(&path.join(".")) {
             Value::Null => Map::new(),
@@ -157,29 +167,29 @@ impl<'graph> Machine<'graph> {
             return Err("`value` is not a map".to_owned());
         };
         map.extend(more);
-        Ok(Change::Set(path, map.into()))
+        Ok(GraphStateChange::Set(path, map.into()))
     }
 
     /// What was waited for, if it came.
     fn take_heard(&mut self) -> Option<Result<Value, String>> {
         self.heard.take().map(|heard| match heard {
-            Heard::Done(value) => Ok(value),
-            Heard::Failed(why) => Err(why),
-            Heard::Answered(_) => Err("an answer came where none was asked for".to_owned()),
+            WaitResult::Done(value) => Ok(value),
+            WaitResult::Failed(why) => Err(why),
+            WaitResult::Answered(_) => Err("an answer came where none was asked for".to_owned()),
         })
     }
 
     fn world(
         &mut self,
-        work: &Work,
-        store: Option<&Store>,
-        prompt: Option<&Template>,
-    ) -> Result<Acted, String> {
+        work: &OperationTemplate,
+        store: Option<&StorePath>,
+        prompt: Option<&ValueTemplate>,
+    ) -> Result<ActionOutcome, String> {
         if let (Some(page), Some(prompt)) = (self.state.cursor.partial.clone(), prompt) {
             return self.digested(page, prompt, store);
         }
         let Some(came) = self.take_heard() else {
-            return Ok(Acted::Needs(Need::Operation(self.operation(work)?)));
+            return Ok(ActionOutcome::Needs(GraphYield::Operation(self.operation(work)?)));
         };
         let value = came?;
         match prompt {
@@ -195,56 +205,61 @@ impl<'graph> Machine<'graph> {
     fn digested(
         &mut self,
         mut page: Value,
-        prompt: &Template,
-        store: Option<&Store>,
-    ) -> Result<Acted, String> {
+        prompt: &ValueTemplate,
+        store: Option<&StorePath>,
+    ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
             let task = self.task_about(&page, prompt)?;
-            return Ok(Acted::Needs(Need::Record(Then::Task(Box::new(task)))));
+            return Ok(ActionOutcome::Needs(GraphYield::Record(GraphNext::Task(Box::new(task)))));
         };
         page["content"] = came?;
         self.stored(store, page)
     }
 
-    fn stored(&mut self, store: Option<&Store>, value: Value) -> Result<Acted, String> {
-        if let Some(Store { path, full }) = store {
+    fn stored(&mut self, store: Option<&StorePath>, value: Value) -> Result<ActionOutcome, String> {
+        if let Some(StorePath { path, full }) = store {
             let path = self.text(path)?;
             let path = if *full { split(&path)? } else { computed(&path)? };
-            self.change(Change::Set(path, value))?;
+            self.change(GraphStateChange::Set(path, value))?;
         }
-        Ok(Acted::Done)
+        Ok(ActionOutcome::Done)
     }
 
     /// What a Claude turn gave is merged into `computed`, or stored.
     fn turn(
         &mut self,
-        store: Option<&Template>,
-        task: impl FnOnce(&mut Self) -> Result<crate::domain::graph::Task, String>,
-    ) -> Result<Acted, String> {
+        store: Option<&ValueTemplate>,
+        task: impl FnOnce(&mut Self) -> Result<crate::domain::graph::PromptTask, String>,
+    ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
-            return Ok(Acted::Needs(Need::Record(Then::Task(Box::new(task(self)?)))));
+            return Ok(ActionOutcome::Needs(GraphYield::Record(GraphNext::Task(Box::new(task(
+                self,
+            )?)))));
         };
         let outputs = came?;
         match store {
             Some(store) => {
                 let path = self.text(store)?;
-                self.change(Change::Set(computed(&path)?, outputs))?;
+                self.change(GraphStateChange::Set(computed(&path)?, outputs))?;
             }
             None => self.merge_outputs(outputs)?,
         }
-        Ok(Acted::Done)
+        Ok(ActionOutcome::Done)
     }
 
-    fn spawned(&mut self, spawn: &super::super::program::Spawn) -> Result<Acted, String> {
+    fn spawned(
+        &mut self,
+        spawn: &super::super::program::AgentSpawn,
+    ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
-            return Ok(Acted::Needs(Need::Record(self.birth(spawn)?)));
+            return Ok(ActionOutcome::Needs(GraphYield::Record(self.birth(spawn)?)));
         };
         let value = as_data(came?);
         if let Some(store) = &spawn.store {
             let path = self.text(store)?;
-            self.change(Change::Set(computed(&path)?, value))?;
+            self.change(GraphStateChange::Set(computed(&path)?, value))?;
         }
-        Ok(Acted::Done)
+        Ok(ActionOutcome::Done)
     }
 
     /// The outputs of a turn become fields of `computed`.
@@ -253,13 +268,13 @@ impl<'graph> Machine<'graph> {
             return Err("its outputs are not a map".to_owned());
         };
         for (key, value) in outputs {
-            self.change(Change::Set(vec!["computed".to_owned(), key], value))?;
+            self.change(GraphStateChange::Set(vec!["computed".to_owned(), key], value))?;
         }
         Ok(())
     }
 
     /// The operation of some work, with its parameters filled in.
-    pub(super) fn operation(&mut self, work: &Work) -> Result<Operation, String> {
+    pub(super) fn operation(&mut self, work: &OperationTemplate) -> Result<Operation, String> {
         let Value::Object(mut parameters) = self.fill(&work.parameters)? else {
             return Err("its parameters are not a map".to_owned());
         };
@@ -279,12 +294,12 @@ impl<'graph> Machine<'graph> {
         serde_json::from_value(Value::Object(parameters)).map_err(|error| error.to_string())
     }
 
-    fn flag(&mut self, flag: &Template) -> Result<Vec<String>, String> {
+    fn flag(&mut self, flag: &ValueTemplate) -> Result<Vec<String>, String> {
         let flag = self.text(flag)?;
         split(&format!("flags.{}", flag.strip_prefix("flags.").unwrap_or(&flag)))
     }
 
-    fn path(&mut self, path: &Template) -> Result<Vec<String>, String> {
+    fn path(&mut self, path: &ValueTemplate) -> Result<Vec<String>, String> {
         split(&self.text(path)?)
     }
 }

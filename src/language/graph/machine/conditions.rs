@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::Machine;
+use super::GraphInterpreter;
 use crate::domain::operation::Operation;
-use crate::language::expression::{Expression, Fuel, Template, truth};
-use crate::language::graph::program::{Compare, Condition, Test};
+use crate::language::expression::{Expression, Fuel, ValueTemplate, truth};
+use crate::language::graph::program::{ConditionTest, GraphCondition, NumberComparison};
 
 /// How conditions came out.
-pub(super) enum Held {
+pub(super) enum ConditionOutcome {
     Yes,
     /// One does not hold: what people are told.
     No(String),
@@ -17,36 +17,43 @@ pub(super) enum Held {
 }
 
 /// Why a condition has no answer yet, or none at all.
-enum Stuck {
+enum ConditionError {
     Needs(Operation),
     Wrong(String),
 }
 
-impl From<String> for Stuck {
+impl From<String> for ConditionError {
     fn from(why: String) -> Self {
         Self::Wrong(why)
     }
 }
 
-impl Machine<'_> {
+impl GraphInterpreter<'_> {
     /// Whether all hold; the first that does not is told.
-    pub(super) fn first_false(&mut self, conditions: &[Condition]) -> Result<Held, String> {
+    pub(super) fn first_false(
+        &mut self,
+        conditions: &[GraphCondition],
+    ) -> Result<ConditionOutcome, String> {
         let mut asked = 0;
         for condition in conditions {
             match self.holds(condition, &mut asked) {
                 Ok(true) => {}
-                Ok(false) => return Ok(Held::No(self.message(condition))),
-                Err(Stuck::Needs(operation)) => return Ok(Held::Needs(operation)),
-                Err(Stuck::Wrong(why)) => return Err(format!("{}: {why}", condition.kind)),
+                Ok(false) => return Ok(ConditionOutcome::No(self.message(condition))),
+                Err(ConditionError::Needs(operation)) => {
+                    return Ok(ConditionOutcome::Needs(operation));
+                }
+                Err(ConditionError::Wrong(why)) => {
+                    return Err(format!("{}: {why}", condition.kind));
+                }
             }
         }
-        Ok(Held::Yes)
+        Ok(ConditionOutcome::Yes)
     }
 
     /// What is said of each that does not hold; or what has to be asked first.
     pub(super) fn all_failures(
         &mut self,
-        conditions: &[Condition],
+        conditions: &[GraphCondition],
     ) -> Result<Vec<String>, Operation> {
         let mut asked = 0;
         let mut failures = Vec::new();
@@ -54,15 +61,17 @@ impl Machine<'_> {
             match self.holds(condition, &mut asked) {
                 Ok(true) => {}
                 Ok(false) => failures.push(self.message(condition)),
-                Err(Stuck::Needs(operation)) => return Err(operation),
-                Err(Stuck::Wrong(why)) => failures.push(format!("{}: {why}", condition.kind)),
+                Err(ConditionError::Needs(operation)) => return Err(operation),
+                Err(ConditionError::Wrong(why)) => {
+                    failures.push(format!("{}: {why}", condition.kind))
+                }
             }
         }
         Ok(failures)
     }
 
     /// What people are told when a condition does not hold.
-    fn message(&mut self, condition: &Condition) -> String {
+    fn message(&mut self, condition: &GraphCondition) -> String {
         let said = condition.error_message.as_ref().map(|message| self.text(message));
         match said {
             Some(Ok(message)) => message,
@@ -71,37 +80,43 @@ impl Machine<'_> {
         }
     }
 
-    fn holds(&mut self, condition: &Condition, asked: &mut usize) -> Result<bool, Stuck> {
+    fn holds(
+        &mut self,
+        condition: &GraphCondition,
+        asked: &mut usize,
+    ) -> Result<bool, ConditionError> {
         Ok(match &condition.test {
-            Test::Flag { flag, set } => {
+            ConditionTest::Flag { flag, set } => {
                 let flag = self.text(flag)?;
                 let flag = flag.strip_prefix("flags.").unwrap_or(&flag);
                 let is_set = self.at(&format!("flags.{flag}")) == Value::Bool(true);
                 is_set == *set
             }
-            Test::Equals { field, value } => self.field(field)? == self.fill(value)?,
-            Test::Null { field, null } => self.field(field)?.is_null() == *null,
-            Test::Count { field, compare, number } => {
+            ConditionTest::Equals { field, value } => self.field(field)? == self.fill(value)?,
+            ConditionTest::Null { field, null } => self.field(field)?.is_null() == *null,
+            ConditionTest::Count { field, compare, number } => {
                 let count = count(&self.field(field)?)?;
                 let number = number_of(&self.fill(number)?)?;
                 match compare {
-                    Compare::Equal => count.total_cmp(&number).is_eq(),
-                    Compare::Above => count > number,
-                    Compare::Below => count < number,
+                    NumberComparison::Equal => count.total_cmp(&number).is_eq(),
+                    NumberComparison::Above => count > number,
+                    NumberComparison::Below => count < number,
                 }
             }
-            Test::FetchSucceeded { from } => {
+            ConditionTest::FetchSucceeded { from } => {
                 let page = self.field(from)?;
                 page.get("status")
                     .and_then(Value::as_u64)
                     .is_some_and(|status| (200..300).contains(&status))
             }
-            Test::FetchReturnedContent { from } => match self.field(from)?.get("content") {
-                None | Some(Value::Null) => false,
-                Some(Value::String(text)) => !text.is_empty(),
-                Some(_) => true,
-            },
-            Test::All(conditions) => {
+            ConditionTest::FetchReturnedContent { from } => {
+                match self.field(from)?.get("content") {
+                    None | Some(Value::Null) => false,
+                    Some(Value::String(text)) => !text.is_empty(),
+                    Some(_) => true,
+                }
+            }
+            ConditionTest::All(conditions) => {
                 for condition in conditions {
                     if !self.holds(condition, asked)? {
                         return Ok(false);
@@ -109,12 +124,12 @@ impl Machine<'_> {
                 }
                 true
             }
-            Test::Any(conditions) => self.any(conditions, asked)?,
-            Test::None(conditions) => !self.any(conditions, asked)?,
-            Test::Expression(expression) => truth(&self.evaluate(expression)?),
-            Test::World(work) => {
+            ConditionTest::Any(conditions) => self.any(conditions, asked)?,
+            ConditionTest::None(conditions) => !self.any(conditions, asked)?,
+            ConditionTest::Expression(expression) => truth(&self.evaluate(expression)?),
+            ConditionTest::World(work) => {
                 let Some(answer) = self.answers.get(*asked) else {
-                    return Err(Stuck::Needs(self.operation(work)?));
+                    return Err(ConditionError::Needs(self.operation(work)?));
                 };
                 *asked += 1;
                 truth(answer.as_ref().map_err(String::clone)?)
@@ -122,7 +137,11 @@ impl Machine<'_> {
         })
     }
 
-    fn any(&mut self, conditions: &[Condition], asked: &mut usize) -> Result<bool, Stuck> {
+    fn any(
+        &mut self,
+        conditions: &[GraphCondition],
+        asked: &mut usize,
+    ) -> Result<bool, ConditionError> {
         for condition in conditions {
             if self.holds(condition, asked)? {
                 return Ok(true);
@@ -141,7 +160,7 @@ impl Machine<'_> {
     }
 
     /// The value of the field whose path is filled in.
-    pub(super) fn field(&mut self, path: &Template) -> Result<Value, String> {
+    pub(super) fn field(&mut self, path: &ValueTemplate) -> Result<Value, String> {
         let path = self.text(path)?;
         Ok(self.at(&path))
     }

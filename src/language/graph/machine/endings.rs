@@ -5,12 +5,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Machine, Need};
-use crate::domain::walk::Then;
-use crate::language::graph::program::{Ending, Name};
+use super::{GraphInterpreter, GraphYield};
+use crate::domain::walk::GraphNext;
+use crate::language::graph::program::{GraphEnding, GraphNodeName};
 
-impl Machine<'_> {
-    pub(super) fn end(&mut self, name: &Name, ending: &Ending) -> Result<Then, String> {
+impl GraphInterpreter<'_> {
+    pub(super) fn end(
+        &mut self,
+        name: &GraphNodeName,
+        ending: &GraphEnding,
+    ) -> Result<GraphNext, String> {
         let message = self.text(&ending.message)?;
         let mut fill = |template: Option<&_>| template.map(|text| self.fill(text)).transpose();
         let summary = fill(ending.summary.as_ref())?;
@@ -37,16 +41,16 @@ impl Machine<'_> {
             given.extend(value.map(|value| (key.to_owned(), value)));
         }
         let error = (!ending.success).then_some(text);
-        Ok(Then::End { payload: Value::Object(given).to_string(), error })
+        Ok(GraphNext::End { payload: Value::Object(given).to_string(), error })
     }
 
     /// The end of a graph whose preconditions do not hold.
-    pub(super) fn turned_away(&mut self, why: &str) -> Need {
+    pub(super) fn turned_away(&mut self, why: &str) -> GraphYield {
         let message = format!("Entry gate failed: {why}");
         self.shown.push(message.clone());
         let given = json!({ "ending": "entry_gate", "type": "error", "message": message });
         let error = Some(format!("WF401 {message}"));
-        Need::Record(Then::End { payload: given.to_string(), error })
+        GraphYield::Record(GraphNext::End { payload: given.to_string(), error })
     }
 }
 

@@ -2,30 +2,37 @@
 
 use serde_json::json;
 
-use super::conditions::Held;
-use super::{Machine, Need, Progress};
-use crate::domain::graph::{Change, Heard};
+use super::conditions::ConditionOutcome;
+use super::{ActionProgress, GraphInterpreter, GraphYield};
+use crate::domain::graph::{GraphStateChange, WaitResult};
 use crate::domain::question::OTHER;
-use crate::domain::walk::Then;
-use crate::language::graph::program::{Condition, Name, Node, Reference, Response, UserPrompt};
+use crate::domain::walk::GraphNext;
+use crate::language::graph::program::{
+    GraphCondition, GraphNode, GraphNodeName, ReferenceNode, UserPrompt, UserPromptResponse,
+};
 
-impl<'graph> Machine<'graph> {
+impl<'graph> GraphInterpreter<'graph> {
     /// Executes a node; gives what it needs if it does not come to its end.
-    pub(super) fn execute(&mut self, node: &'graph Node) -> Result<Option<Need>, String> {
+    pub(super) fn execute(
+        &mut self,
+        node: &'graph GraphNode,
+    ) -> Result<Option<GraphYield>, String> {
         match node {
-            Node::Action { actions, on_success, on_failure } => Ok(match self.actions(actions) {
-                Progress::Needs(need) => Some(need),
-                Progress::Over(Ok(())) => self.leave("success", None, on_success),
-                Progress::Over(Err(why)) => self.leave("failure", Some(why), on_failure),
-            }),
-            Node::Conditional { condition, when_true, when_false } => {
+            GraphNode::Action { actions, on_success, on_failure } => {
+                Ok(match self.actions(actions) {
+                    ActionProgress::Needs(need) => Some(need),
+                    ActionProgress::Over(Ok(())) => self.leave("success", None, on_success),
+                    ActionProgress::Over(Err(why)) => self.leave("failure", Some(why), on_failure),
+                })
+            }
+            GraphNode::Conditional { condition, when_true, when_false } => {
                 self.conditional(condition, when_true, when_false)
             }
-            Node::ValidationGate { validations, on_valid, on_invalid } => {
+            GraphNode::ValidationGate { validations, on_valid, on_invalid } => {
                 self.gate_node(validations, on_valid, on_invalid)
             }
-            Node::UserPrompt(prompt) => self.user_prompt(prompt),
-            Node::Reference { reference, next, on_failure } => {
+            GraphNode::UserPrompt(prompt) => self.user_prompt(prompt),
+            GraphNode::Reference { reference, next, on_failure } => {
                 self.reference(reference, next, on_failure.as_ref())
             }
         }
@@ -33,30 +40,30 @@ impl<'graph> Machine<'graph> {
 
     fn conditional(
         &mut self,
-        condition: &Condition,
-        when_true: &Name,
-        when_false: &Name,
-    ) -> Result<Option<Need>, String> {
+        condition: &GraphCondition,
+        when_true: &GraphNodeName,
+        when_false: &GraphNodeName,
+    ) -> Result<Option<GraphYield>, String> {
         Ok(match self.first_false(std::slice::from_ref(condition))? {
-            Held::Needs(operation) => Some(Need::Operation(operation)),
-            Held::Yes => self.leave("true", None, when_true),
-            Held::No(_) => self.leave("false", None, when_false),
+            ConditionOutcome::Needs(operation) => Some(GraphYield::Operation(operation)),
+            ConditionOutcome::Yes => self.leave("true", None, when_true),
+            ConditionOutcome::No(_) => self.leave("false", None, when_false),
         })
     }
 
     fn gate_node(
         &mut self,
-        validations: &[Condition],
-        on_valid: &Name,
-        on_invalid: &Name,
-    ) -> Result<Option<Need>, String> {
+        validations: &[GraphCondition],
+        on_valid: &GraphNodeName,
+        on_invalid: &GraphNodeName,
+    ) -> Result<Option<GraphYield>, String> {
         let failures = match self.all_failures(validations) {
             Ok(failures) => failures,
-            Err(operation) => return Ok(Some(Need::Operation(operation))),
+            Err(operation) => return Ok(Some(GraphYield::Operation(operation))),
         };
         let valid = failures.is_empty();
         let path = vec!["computed".to_owned(), "validation_errors".to_owned()];
-        self.change(Change::Set(path, failures.into()))?;
+        self.change(GraphStateChange::Set(path, failures.into()))?;
         Ok(if valid {
             self.leave("valid", None, on_valid)
         } else {
@@ -64,25 +71,25 @@ impl<'graph> Machine<'graph> {
         })
     }
 
-    fn user_prompt(&mut self, prompt: &'graph UserPrompt) -> Result<Option<Need>, String> {
+    fn user_prompt(&mut self, prompt: &'graph UserPrompt) -> Result<Option<GraphYield>, String> {
         if self.state.cursor.answer.is_none() {
-            let Some(Heard::Answered(answer)) = self.heard.take() else {
+            let Some(WaitResult::Answered(answer)) = self.heard.take() else {
                 return self.question(prompt).map(Some);
             };
             let node = self.state.current_node.to_string();
             let given = json!({ "id": answer.id, "raw": answer.raw });
-            self.change(Change::Set(vec!["user_responses".to_owned(), node], given))?;
+            self.change(GraphStateChange::Set(vec!["user_responses".to_owned(), node], given))?;
             self.state.cursor.answer = Some(answer.id);
         }
         let answer = self.state.cursor.answer.clone().unwrap_or_default();
         let response = prompt.responses.get(&answer).or_else(|| prompt.responses.get(OTHER));
-        let Some(Response { consequence, next, on_failure }) = response else {
+        let Some(UserPromptResponse { consequence, next, on_failure }) = response else {
             return Err(format!("WF504 nothing follows from the answer {answer}"));
         };
         match self.actions(consequence) {
-            Progress::Needs(need) => Ok(Some(need)),
-            Progress::Over(Ok(())) => Ok(self.leave(&answer, None, next)),
-            Progress::Over(Err(why)) => match on_failure {
+            ActionProgress::Needs(need) => Ok(Some(need)),
+            ActionProgress::Over(Ok(())) => Ok(self.leave(&answer, None, next)),
+            ActionProgress::Over(Err(why)) => match on_failure {
                 Some(target) => Ok(self.leave("failure", Some(why), target)),
                 None => Err(why),
             },
@@ -91,20 +98,22 @@ impl<'graph> Machine<'graph> {
 
     fn reference(
         &mut self,
-        reference: &Reference,
-        next: &Name,
-        on_failure: Option<&Name>,
-    ) -> Result<Option<Need>, String> {
+        reference: &ReferenceNode,
+        next: &GraphNodeName,
+        on_failure: Option<&GraphNodeName>,
+    ) -> Result<Option<GraphYield>, String> {
         let came = match self.heard.take() {
             None => {
                 return match self.task_of(reference) {
-                    Ok(task) => Ok(Some(Need::Record(Then::Task(Box::new(task))))),
+                    Ok(task) => Ok(Some(GraphYield::Record(GraphNext::Task(Box::new(task))))),
                     Err(why) => self.failed_reference(why, on_failure),
                 };
             }
-            Some(Heard::Done(outputs)) => self.merge_outputs(outputs),
-            Some(Heard::Failed(why)) => Err(why),
-            Some(Heard::Answered(_)) => Err("an answer came where none was asked for".to_owned()),
+            Some(WaitResult::Done(outputs)) => self.merge_outputs(outputs),
+            Some(WaitResult::Failed(why)) => Err(why),
+            Some(WaitResult::Answered(_)) => {
+                Err("an answer came where none was asked for".to_owned())
+            }
         };
         match came {
             Ok(()) => Ok(self.leave("success", None, next)),
@@ -115,8 +124,8 @@ impl<'graph> Machine<'graph> {
     fn failed_reference(
         &mut self,
         why: String,
-        on_failure: Option<&Name>,
-    ) -> Result<Option<Need>, String> {
+        on_failure: Option<&GraphNodeName>,
+    ) -> Result<Option<GraphYield>, String> {
         match on_failure {
             Some(target) => Ok(self.leave("failure", Some(why), target)),
             None => Err(why),

@@ -2,24 +2,24 @@
 
 use serde_json::{Map, Value};
 
-use super::Machine;
-use crate::domain::graph::Level;
+use super::GraphInterpreter;
+use crate::domain::graph::LoopFrame;
 use crate::language::expression::Scope;
 
 /// The names that are maps of their own.
 pub(super) const ROOTS: [&str; 3] = ["computed", "flags", "user_responses"];
 
 /// What the nodes of a graph see.
-pub(super) struct View<'state> {
+pub(super) struct GraphScope<'state> {
     fields: &'state Map<String, Value>,
-    levels: &'state [Level],
+    levels: &'state [LoopFrame],
     names: &'state Map<String, Value>,
     builtins: &'state Map<String, Value>,
 }
 
-impl Machine<'_> {
-    pub(super) fn scope(&self) -> View<'_> {
-        View {
+impl GraphInterpreter<'_> {
+    pub(super) fn scope(&self) -> GraphScope<'_> {
+        GraphScope {
             fields: &self.state.fields,
             levels: &self.state.cursor.levels,
             names: &self.names,
@@ -40,7 +40,7 @@ impl Machine<'_> {
     }
 }
 
-impl Scope for View<'_> {
+impl Scope for GraphScope<'_> {
     fn root(&self, name: &str) -> Option<&Value> {
         let mut loops = self.levels.iter().rev().filter_map(|level| level.each.as_ref());
         if let Some(each) = loops.find(|each| each.name == name) {

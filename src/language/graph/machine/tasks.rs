@@ -4,60 +4,66 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Machine, Need};
-use crate::domain::agent::Birth;
-use crate::domain::graph::{Contract, Task};
+use super::{GraphInterpreter, GraphYield};
+use crate::domain::agent::AgentSpec;
+use crate::domain::graph::{OutputFormat, PromptTask};
 use crate::domain::id::{Folder, StateName};
-use crate::domain::question::{Choice, OTHER, Question};
+use crate::domain::question::{OTHER, Question, QuestionOption};
 use crate::domain::transition::Variables;
-use crate::domain::walk::Then;
-use crate::language::expression::Template;
+use crate::domain::walk::GraphNext;
+use crate::language::expression::ValueTemplate;
 use crate::language::graph::contract;
-use crate::language::graph::program::{NodeTurn, Reference, Spawn, SpawnTask, Text, UserPrompt};
+use crate::language::graph::program::{
+    AgentSpawn, NodeTurn, ReferenceNode, ReferenceText, SpawnTask, UserPrompt,
+};
 use crate::language::graph::section::section;
 
 /// The state a folder begins with.
 const FIRST: &str = "START.md";
 
-impl Machine<'_> {
+impl GraphInterpreter<'_> {
     /// The turn that carries out a document or a skill.
-    pub(super) fn task_of(&mut self, reference: &Reference) -> Result<Task, String> {
+    pub(super) fn task_of(&mut self, reference: &ReferenceNode) -> Result<PromptTask, String> {
         let context = self.fill(&reference.context)?;
         let prompt = match &reference.text {
-            Text::Document { path, section, choose: None, text } => {
+            ReferenceText::Document { path, section, choose: None, text } => {
                 contract::document(path, section.as_deref(), text, &context)
             }
-            Text::Document { path, choose: Some(choose), text, .. } => {
+            ReferenceText::Document { path, choose: Some(choose), text, .. } => {
                 let title = self.text(choose)?;
                 let part = section(text, &title)
                     .ok_or_else(|| format!("WF321 {path} has no section `{title}`"))?;
                 contract::document(path, Some(&title), part, &context)
             }
-            Text::Skill { name, arguments } => {
+            ReferenceText::Skill { name, arguments } => {
                 let name = self.text(name)?;
                 let arguments =
                     arguments.as_ref().map(|arguments| self.text(arguments)).transpose()?;
                 contract::skill(&name, arguments.as_deref(), &context)
             }
         };
-        Ok(self.task(&prompt, Contract::Outputs))
+        Ok(self.task(&prompt, OutputFormat::Outputs))
     }
 
     /// The turn that makes something of a page.
-    pub(super) fn task_about(&mut self, page: &Value, prompt: &Template) -> Result<Task, String> {
+    pub(super) fn task_about(
+        &mut self,
+        page: &Value,
+        prompt: &ValueTemplate,
+    ) -> Result<PromptTask, String> {
         let prompt = self.text(prompt)?;
-        Ok(self.task(&contract::page(&prompt, page), Contract::Text))
+        Ok(self.task(&contract::page(&prompt, page), OutputFormat::Text))
     }
 
     /// Returns a task with what the turns of its node need.
-    fn task(&self, prompt: &str, contract: Contract) -> Task {
+    fn task(&self, prompt: &str, contract: OutputFormat) -> PromptTask {
         let file = &self.around.file;
         let node = &self.state.current_node;
         let name = StateName::parse(&format!("{file}#{node}")).unwrap_or_else(|_| file.clone());
         let NodeTurn { model, options, output, .. } =
             self.program.turns.get(node).cloned().unwrap_or_default();
-        let contract = if output.is_some() { Contract::Object } else { contract };
-        Task {
+        let contract = if output.is_some() { OutputFormat::Object } else { contract };
+        PromptTask {
             prompt: contract::with_ending(prompt, contract),
             model: model.or_else(|| self.program.model.clone()),
             options,
@@ -68,14 +74,18 @@ impl Machine<'_> {
     }
 
     /// The birth of a further agent.
-    pub(super) fn birth(&mut self, spawn: &Spawn) -> Result<Then, String> {
+    pub(super) fn birth(&mut self, spawn: &AgentSpawn) -> Result<GraphNext, String> {
         let birth = match &spawn.task {
             SpawnTask::Prompt { kind, prompt } => {
                 let kind = kind.as_ref().map(|kind| self.text(kind)).transpose()?;
                 let prompt = contract::agent(kind.as_deref(), &self.text(prompt)?);
-                let task = self.task(&prompt, Contract::Text);
-                let plain = Birth::plain(self.around.file.clone());
-                Birth { folder: self.around.folder.clone(), task: Some(Box::new(task)), ..plain }
+                let task = self.task(&prompt, OutputFormat::Text);
+                let plain = AgentSpec::plain(self.around.file.clone());
+                AgentSpec {
+                    folder: self.around.folder.clone(),
+                    task: Some(Box::new(task)),
+                    ..plain
+                }
             }
             SpawnTask::State { folder, state, variables } => {
                 let below = folder.as_ref().map(|folder| self.text(folder)).transpose()?;
@@ -87,17 +97,17 @@ impl Machine<'_> {
                 let state = state.as_ref().map(|state| self.text(state)).transpose()?;
                 let state = StateName::parse(state.as_deref().unwrap_or(FIRST)).map_err(words)?;
                 let variables = texts(&self.fill(variables)?)?;
-                Birth { folder, variables, ..Birth::plain(state) }
+                AgentSpec { folder, variables, ..AgentSpec::plain(state) }
             }
         };
-        Ok(Then::Agent { birth: Box::new(birth), background: spawn.background })
+        Ok(GraphNext::Agent { birth: Box::new(birth), background: spawn.background })
     }
 
     /// The question of a node.
-    pub(super) fn question(&mut self, prompt: &UserPrompt) -> Result<Need, String> {
+    pub(super) fn question(&mut self, prompt: &UserPrompt) -> Result<GraphYield, String> {
         let options = prompt.options.iter().map(|option| {
             let description = option.description.as_ref().map(|text| self.text(text));
-            Ok(Choice {
+            Ok(QuestionOption {
                 id: option.id.clone(),
                 label: self.text(&option.label)?,
                 description: description.transpose()?.unwrap_or_default(),
@@ -112,7 +122,7 @@ impl Machine<'_> {
             options,
             free: prompt.responses.contains_key(OTHER),
         };
-        Ok(Need::Record(Then::Question(Box::new(question))))
+        Ok(GraphYield::Record(GraphNext::Question(Box::new(question))))
     }
 }
 

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::super::read::Profile;
+use super::super::read::GraphProfile;
 use super::{acting, asking, graph, reading, said};
 
 fn first(text: &str) -> String {
-    said(text, Profile::Lenient).swap_remove(0)
+    said(text, GraphProfile::Lenient).swap_remove(0)
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn conditions_and_loops_have_a_depth() {
             deep(times, "{ type: all_of, conditions: [", "] }", "{ type: config_exists }")
         ))
     };
-    assert!(reading(&all(16), Profile::Seed).program.is_some());
+    assert!(reading(&all(16), GraphProfile::Seed).program.is_some());
     assert!(first(&all(17)).ends_with("WF303 this is nested too deeply; 16 levels are allowed"));
     let each = |times| {
         acting(&format!(
@@ -63,7 +63,7 @@ fn conditions_and_loops_have_a_depth() {
             deep(times, "{ type: foreach, items: [], actions: [", "] }", "")
         ))
     };
-    assert!(reading(&each(16), Profile::Seed).program.is_some());
+    assert!(reading(&each(16), GraphProfile::Seed).program.is_some());
     assert!(first(&each(17)).ends_with("WF303 this is nested too deeply; 16 levels are allowed"));
 }
 
@@ -77,14 +77,14 @@ fn many_nodes_with_many_mistakes_are_all_named() {
         };
         graph(&(0..count).map(node).collect::<String>())
     };
-    let found = said(&nodes(5000), Profile::Lenient);
+    let found = said(&nodes(5000), GraphProfile::Lenient);
     assert_eq!(found.iter().filter(|said| said.contains("WF202")).count(), 5000);
     assert!(
         first(&nodes(10_001))
             .contains("WF102 `nodes` has 10001 entries; it has to have 1 to 10000")
     );
     let long = graph(&format!("  {}: {{ type: actoin }}", "x".repeat(100_000)));
-    assert!(said(&long, Profile::Lenient).iter().all(|said| said.len() < 300));
+    assert!(said(&long, GraphProfile::Lenient).iter().all(|said| said.len() < 300));
 }
 
 /// Pieces that graphs are made of.
@@ -117,12 +117,12 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_text_is_too_strange(text in any::<String>()) {
-        let _ = reading(&text, Profile::Lenient);
+        let _ = reading(&text, GraphProfile::Lenient);
     }
 
     #[test]
     fn no_mixture_is_too_strange(text in pieces()) {
-        let reading = reading(&text, Profile::Seed);
+        let reading = reading(&text, GraphProfile::Seed);
         prop_assert_eq!(reading.program.is_none(), !reading.diagnostics.is_empty());
     }
 
@@ -131,7 +131,7 @@ proptest! {
         let mut text = include_str!("add-source.yaml").to_owned();
         let at = text.floor_char_boundary(at);
         text.insert_str(at, &piece);
-        for found in reading(&text, Profile::Seed).diagnostics {
+        for found in reading(&text, GraphProfile::Seed).diagnostics {
             prop_assert!(found.line >= 1 && found.column >= 1 && !found.message.is_empty());
         }
     }

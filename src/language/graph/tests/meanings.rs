@@ -1,6 +1,6 @@
 //! One bad graph for each mistake in what it says: types, expressions, documents, variables.
 
-use super::super::read::Profile;
+use super::super::read::GraphProfile;
 use super::{acting, asking, assert_one, graph, said};
 
 #[test]
@@ -41,7 +41,7 @@ fn types_and_their_parameters() {
         ),
     ];
     for (action, expected) in table {
-        let said = said(&acting(&format!("      - {{ {action} }}")), Profile::Lenient);
+        let said = said(&acting(&format!("      - {{ {action} }}")), GraphProfile::Lenient);
         assert!(said.iter().any(|said| said == expected), "{expected}: {said:#?}");
     }
 }
@@ -102,7 +102,7 @@ fn expressions_have_their_place_in_the_text() {
         ),
     ];
     for (text, expected) in table {
-        let said = said(&text, Profile::Lenient);
+        let said = said(&text, GraphProfile::Lenient);
         assert!(said.len() == 1 && said[0].starts_with(expected), "{expected}: {said:#?}");
     }
 }
@@ -110,14 +110,14 @@ fn expressions_have_their_place_in_the_text() {
 #[test]
 fn documents_and_sections_are_there() {
     let refer = |rest: &str| graph(&format!("  a: {{ type: reference, next_node: done, {rest} }}"));
-    let missing = said(&refer("doc: lib/gti.md"), Profile::Lenient);
+    let missing = said(&refer("doc: lib/gti.md"), GraphProfile::Lenient);
     assert_eq!(
         missing,
         [
             "9:47: WF320 the document is missing: lib/gti.md: there is no such file in the workflow; did you mean lib/git.md?"
         ]
     );
-    let outside = said(&refer("doc: ../secret"), Profile::Lenient);
+    let outside = said(&refer("doc: ../secret"), GraphProfile::Lenient);
     assert!(outside[0].contains("WF320 the document is missing: ../secret: this leads out of"));
     assert_one(
         &refer("doc: '${x}'"),
@@ -143,7 +143,7 @@ fn variables_have_to_come_from_somewhere() {
     for known in
         ["known", "config", "computed.config.x", "flags.ready", "ready", "PWD", "current_node"]
     {
-        assert!(said(&show(&format!("${{{known}}}")), Profile::Seed).is_empty(), "{known}");
+        assert!(said(&show(&format!("${{{known}}}")), GraphProfile::Seed).is_empty(), "{known}");
     }
     let nothing = "nothing writes it; write it before, or put it into `initial_state`";
     assert_one(

@@ -1,13 +1,13 @@
 //! One bad graph for each mistake in how it is built: the place and the words.
 
-use super::super::read::{Profile, read};
-use super::super::vocabulary::Vocabulary;
+use super::super::read::{GraphProfile, read};
+use super::super::vocabulary::GraphVocabulary;
 use super::{asking, assert_one, graph, said, source};
 
 /// The strict rules refuse what the others remark.
 fn assert_lenient(text: &str, place: &str, rest: &str) {
-    assert_eq!(said(text, Profile::Lenient), [format!("{place}: warning: {rest}")], "{text}");
-    assert_eq!(said(text, Profile::Seed), [format!("{place}: {rest}")], "{text}");
+    assert_eq!(said(text, GraphProfile::Lenient), [format!("{place}: warning: {rest}")], "{text}");
+    assert_eq!(said(text, GraphProfile::Seed), [format!("{place}: {rest}")], "{text}");
 }
 
 const LEAVE: &str = "  a: { type: action, actions: [], on_success: done, on_failure: failed }";
@@ -24,7 +24,7 @@ fn what_is_no_yaml() {
         ("? [a]\n: b", "WF001 a key has to be a text that is written out"),
     ];
     for (text, expected) in table {
-        let said = said(text, Profile::Lenient);
+        let said = said(text, GraphProfile::Lenient);
         assert!(said[0].contains(expected), "{text}: {said:?}");
     }
 }
@@ -35,7 +35,7 @@ fn all_keys_that_stand_twice_are_found() {
         "  a: { type: action, type: action, actions: [], on_success: done, on_failure: failed }\n  a: {}",
     );
     assert_eq!(
-        said(&text, Profile::Lenient),
+        said(&text, GraphProfile::Lenient),
         [
             "9:22: WF002 the key `type` stands in line 9 already",
             "10:3: WF002 the key `a` stands in line 9 already"
@@ -49,12 +49,12 @@ fn what_a_graph_has_to_have() {
     let ought = |key: &str| format!("1:1: warning: WF101 a graph should have `{key}`; add it");
     let mut expected: Vec<String> = ["endings", "name", "nodes", "start_node"].map(needs).into();
     expected.extend(["description", "entry_preconditions", "initial_state", "version"].map(ought));
-    let mut found = said("model: opus", Profile::Lenient);
+    let mut found = said("model: opus", GraphProfile::Lenient);
     found.sort_by_key(|said| said.contains("warning"));
     assert_eq!(found, expected);
-    assert!(said("model: opus", Profile::Seed).iter().all(|said| !said.contains("warning")));
+    assert!(said("model: opus", GraphProfile::Seed).iter().all(|said| !said.contains("warning")));
     assert_eq!(
-        said("", Profile::Lenient),
+        said("", GraphProfile::Lenient),
         ["1:1: WF102 a graph is a mapping such as `key: value`, not nothing"]
     );
 }
@@ -105,7 +105,7 @@ fn what_is_of_the_wrong_kind_or_unknown() {
         ("type: success,", "", "11:3: WF101 the ending `done` needs `type`"),
     ];
     for (from, to, expected) in table {
-        let said = said(&graph(LEAVE).replace(from, to), Profile::Lenient);
+        let said = said(&graph(LEAVE).replace(from, to), GraphProfile::Lenient);
         assert!(said.iter().any(|said| said == expected), "{expected}: {said:#?}");
     }
 }
@@ -114,16 +114,17 @@ fn what_is_of_the_wrong_kind_or_unknown() {
 fn the_name_is_that_of_the_directory() {
     let named = |directory, profile| {
         let text = graph(LEAVE);
-        let read = read("g.yaml", Some(directory), &text, &Vocabulary::new(), &source(), profile);
+        let read =
+            read("g.yaml", Some(directory), &text, &GraphVocabulary::new(), &source(), profile);
         read.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     let mismatch =
         "WF103 Workflow name mismatch: the name is `g`, the directory is `h`; give both the same";
-    assert_eq!(named("h", Profile::Lenient), [format!("g.yaml:1:7: warning: {mismatch}")]);
-    assert_eq!(named("h", Profile::Seed), [format!("g.yaml:1:7: {mismatch}")]);
-    assert!(named("plugin-g", Profile::Lenient).is_empty());
-    assert_eq!(named("plugin-g", Profile::Seed).len(), 1);
-    assert!(named("g", Profile::Seed).is_empty());
+    assert_eq!(named("h", GraphProfile::Lenient), [format!("g.yaml:1:7: warning: {mismatch}")]);
+    assert_eq!(named("h", GraphProfile::Seed), [format!("g.yaml:1:7: {mismatch}")]);
+    assert!(named("plugin-g", GraphProfile::Lenient).is_empty());
+    assert_eq!(named("plugin-g", GraphProfile::Seed).len(), 1);
+    assert!(named("g", GraphProfile::Seed).is_empty());
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn every_target_is_there() {
     );
     let yes = asking("      type: config_exists").replace("true: done", "yes: done");
     assert_eq!(
-        said(&yes, Profile::Lenient),
+        said(&yes, GraphProfile::Lenient),
         [
             "13:5: WF101 `branches` needs `true`",
             "13:17: WF102 unknown key `yes` in `branches`; it has `true` and `false`"
@@ -220,7 +221,7 @@ fn what_nodes_are_called_and_reached_by() {
         "12:3: WF212 `done` is a node in line 10 already; rename one of them",
     );
     let loops = LEAVE.replace("on_success: done", "on_success: a");
-    assert!(said(&graph(&loops), Profile::Seed).is_empty());
+    assert!(said(&graph(&loops), GraphProfile::Seed).is_empty());
 }
 
 #[test]
@@ -239,7 +240,7 @@ fn all_mistakes_are_found_at_once() {
     condition: { type: flag_sat, flag: f }
     branches: { true: done }
   c: { type: actoin }";
-    let found = said(&graph(nodes).replace("type: success", "type: won"), Profile::Lenient);
+    let found = said(&graph(nodes).replace("type: success", "type: won"), GraphProfile::Lenient);
     let codes: Vec<_> = found.iter().map(|said| said.split(' ').nth(1).expect("a code")).collect();
     let expected = [
         "WF303", "WF302", "WF302", "WF202", "WF102", "WF301", "WF101", "warning:", "WF210", "WF102",

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::super::program::{Node, Test, Text};
-use super::super::read::{Profile, read};
-use super::super::vocabulary::Vocabulary;
+use super::super::program::{ConditionTest, GraphNode, ReferenceText};
+use super::super::read::{GraphProfile, read};
+use super::super::vocabulary::GraphVocabulary;
 use super::{asking, graph, program, said, source};
 
 /// The example of the specification, with the nodes it leaves out.
@@ -12,8 +12,8 @@ const EXAMPLE: &str = include_str!("add-source.yaml");
 
 #[test]
 fn the_example_is_sound_by_all_rules() {
-    for profile in [Profile::Seed, Profile::Lenient] {
-        let vocabulary = Vocabulary::new();
+    for profile in [GraphProfile::Seed, GraphProfile::Lenient] {
+        let vocabulary = GraphVocabulary::new();
         let read = read("g.yaml", Some("add-source"), EXAMPLE, &vocabulary, &source(), profile);
         assert_eq!(read.diagnostics, [], "{profile:?}");
         let program = read.program.expect("sound");
@@ -21,12 +21,16 @@ fn the_example_is_sound_by_all_rules() {
         assert_eq!(program.max_steps, 10_000);
         assert_eq!(program.initial["flags"]["manifest_detected"], json!(false));
         assert!(program.hash.starts_with("sha256:") && program.hash.len() == 71);
-        let Node::UserPrompt(prompt) = &program.nodes["ask_source_type"] else { panic!("asks") };
+        let GraphNode::UserPrompt(prompt) = &program.nodes["ask_source_type"] else {
+            panic!("asks")
+        };
         assert_eq!(prompt.options.len(), 3);
         assert_eq!(&*prompt.responses["git"].next, "clone_source");
         assert_eq!(prompt.responses["git"].consequence.len(), 1);
-        let Node::Reference { reference, .. } = &program.nodes["clone_source"] else { panic!() };
-        let Text::Document { text, section, .. } = &reference.text else { panic!() };
+        let GraphNode::Reference { reference, .. } = &program.nodes["clone_source"] else {
+            panic!()
+        };
+        let ReferenceText::Document { text, section, .. } = &reference.text else { panic!() };
         assert_eq!(text, "## Clone Repository\n\nClone it.");
         assert_eq!(section.as_deref(), Some("Clone Repository"));
     }
@@ -50,7 +54,9 @@ fn branches_are_booleans_or_texts() {
         let text =
             asking("      type: config_exists").replace("true: done, false: failed", branches);
         let program = program(&text);
-        let Node::Conditional { when_true, when_false, .. } = &program.nodes["a"] else { panic!() };
+        let GraphNode::Conditional { when_true, when_false, .. } = &program.nodes["a"] else {
+            panic!()
+        };
         assert_eq!((&**when_true, &**when_false), ("done", "failed"));
     }
 }
@@ -65,7 +71,7 @@ fn comments_stand_anywhere() {
         &format!("start_node: locate_corpus # first\n{}", "# again\n".repeat(200)),
     );
     assert!(text.contains("# first"));
-    assert_eq!(said(&text, Profile::Lenient), Vec::<String>::new());
+    assert_eq!(said(&text, GraphProfile::Lenient), Vec::<String>::new());
 }
 
 #[test]
@@ -74,8 +80,8 @@ fn a_section_may_be_chosen_when_it_is_carried_out() {
         "  a: { type: reference, doc: lib/git.md, section: '${known}', next_node: done, on_failure: failed }",
     );
     let program = program(&text);
-    let Node::Reference { reference, on_failure, .. } = &program.nodes["a"] else { panic!() };
-    let Text::Document { section, choose, text, .. } = &reference.text else { panic!() };
+    let GraphNode::Reference { reference, on_failure, .. } = &program.nodes["a"] else { panic!() };
+    let ReferenceText::Document { section, choose, text, .. } = &reference.text else { panic!() };
     assert!(section.is_none() && choose.is_some() && text.starts_with("# Git"));
     assert_eq!(on_failure.as_deref(), Some("failed"));
 }
@@ -84,20 +90,24 @@ fn a_section_may_be_chosen_when_it_is_carried_out() {
 fn the_later_checks_are_the_earlier_ones() {
     let test = |condition: &str| {
         let program = program(&asking(&format!("      {{ {condition} }}")));
-        let Some(Node::Conditional { condition, .. }) = program.nodes.get("a") else { panic!() };
+        let Some(GraphNode::Conditional { condition, .. }) = program.nodes.get("a") else {
+            panic!()
+        };
         condition.test.clone()
     };
     let state = |rest: &str| test(&format!("type: state_check, field: x, operator: {rest}"));
-    assert!(matches!(state("equals, value: 1"), Test::Equals { .. }));
-    assert!(matches!(state("not_equals, value: 1"), Test::None(_)));
-    assert!(matches!(state("not_null"), Test::Null { null: false, .. }));
-    assert!(matches!(state("null"), Test::Null { null: true, .. }));
-    assert!(matches!(state("true"), Test::Equals { .. }));
+    assert!(matches!(state("equals, value: 1"), ConditionTest::Equals { .. }));
+    assert!(matches!(state("not_equals, value: 1"), ConditionTest::None(_)));
+    assert!(matches!(state("not_null"), ConditionTest::Null { null: false, .. }));
+    assert!(matches!(state("null"), ConditionTest::Null { null: true, .. }));
+    assert!(matches!(state("true"), ConditionTest::Equals { .. }));
     let path = |rest: &str| test(&format!("type: path_check, path: x{rest}"));
-    assert!(matches!(path(", check: is_file"), Test::World(work) if work.kind == "file_exists"));
-    assert!(matches!(path(""), Test::Any(either) if either.len() == 2));
+    assert!(
+        matches!(path(", check: is_file"), ConditionTest::World(work) if work.kind == "file_exists")
+    );
+    assert!(matches!(path(""), ConditionTest::Any(either) if either.len() == 2));
     let tool = test("type: tool_check, tool: git, capability: available");
-    assert!(matches!(tool, Test::World(work) if work.kind == "tool_available"));
+    assert!(matches!(tool, ConditionTest::World(work) if work.kind == "tool_available"));
 }
 
 #[test]
@@ -107,6 +117,6 @@ fn what_a_loop_goes_through_has_a_name_in_it() {
             "      - type: foreach\n        items: '${{known}}'\n        as: file\n        actions:\n          - {{ type: display_message, message: '${{{name}}}' }}"
         ))
     };
-    assert!(said(&text("file.path"), Profile::Seed).is_empty());
-    assert_eq!(said(&text("item"), Profile::Seed).len(), 1);
+    assert!(said(&text("file.path"), GraphProfile::Seed).is_empty());
+    assert_eq!(said(&text("item"), GraphProfile::Seed).len(), 1);
 }

@@ -2,12 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::program::{Act, Condition, Node, SpawnTask, Test, Text, Work};
-use super::super::read::{Profile, read};
-use super::super::vocabulary::{Own, Role, Vocabulary};
+use super::super::program::{
+    ActionKind, ConditionTest, GraphCondition, GraphNode, OperationTemplate, ReferenceText,
+    SpawnTask,
+};
+use super::super::read::{GraphProfile, read};
+use super::super::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeRole};
 use super::{act, acting, asking, program, source};
-use crate::domain::operation::{Class, Operation};
-use crate::language::expression::{Fuel, Scope, Template};
+use crate::domain::operation::{Operation, RecoveryClass};
+use crate::language::expression::{Fuel, Scope, ValueTemplate};
 
 /// `page.content` is text, and nothing else is there.
 struct Page(Value);
@@ -18,12 +21,12 @@ impl Scope for Page {
     }
 }
 
-fn filled(template: &Template) -> Value {
+fn filled(template: &ValueTemplate) -> Value {
     let page = Page(json!({ "content": "text" }));
     template.fill(&page, &mut Fuel::default()).expect("filled")
 }
 
-fn operation(work: &Work) -> Operation {
+fn operation(work: &OperationTemplate) -> Operation {
     let Value::Object(mut map) = filled(&work.parameters) else { panic!("{work:?}") };
     if let Some(class) = work.own {
         return Operation::Own { name: work.kind.clone(), parameters: map, class };
@@ -32,9 +35,9 @@ fn operation(work: &Work) -> Operation {
     serde_json::from_value(Value::Object(map)).unwrap_or_else(|error| panic!("{work:?}: {error}"))
 }
 
-fn condition(condition: &str) -> Condition {
+fn condition(condition: &str) -> GraphCondition {
     let program = program(&asking(&format!("      {{ {condition}, error_message: Not so }}")));
-    let Some(Node::Conditional { condition, .. }) = program.nodes.get("a") else { panic!() };
+    let Some(GraphNode::Conditional { condition, .. }) = program.nodes.get("a") else { panic!() };
     assert!(condition.error_message.is_some());
     condition.clone()
 }
@@ -71,8 +74,8 @@ fn every_precondition_is_read() {
     for text in table {
         let condition = condition(&format!("type: {text}"));
         assert!(text.starts_with(&condition.kind));
-        if let Test::World(work) = &condition.test {
-            assert_eq!(operation(work).class(), Class::Read, "{text}");
+        if let ConditionTest::World(work) = &condition.test {
+            assert_eq!(operation(work).class(), RecoveryClass::Read, "{text}");
             asked += 1;
         }
     }
@@ -82,31 +85,37 @@ fn every_precondition_is_read() {
 #[test]
 fn every_consequence_on_the_world_is_understood_by_it() {
     let table = [
-        ("read_config, store_as: x", Class::Read),
-        ("read_file, path: x, store_as: computed.x", Class::Read),
-        ("write_file, path: x, content: ''", Class::Converges),
-        ("create_directory, path: x", Class::Converges),
-        ("delete_file, path: x", Class::Converges),
-        ("write_config_entry, path: a.b, value: [1]", Class::Converges),
-        ("add_source, spec: { id: x }", Class::Guarded),
-        ("update_source, id: x, fields: { a: 1 }", Class::Converges),
-        ("clone_repo, url: u, dest: d, branch: b, depth: 0", Class::Guarded),
-        ("get_sha, repo_path: x, store_as: x", Class::Read),
-        ("git_pull, repo_path: x", Class::Converges),
-        ("git_fetch, repo_path: x", Class::Read),
-        ("web_fetch, url: u, allow_failure: true, prompt: Sum up, store_as: x", Class::Read),
-        ("cache_web_content, from: page, dest: d, store_path_as: computed.at", Class::Converges),
-        ("glob_files, pattern: '*', store_as: x", Class::Read),
-        ("glob_count, pattern: '*', store_as: x", Class::Read),
-        ("bash_exec, command: ls, store_as: x", Class::Uncertain),
-        ("run_command, command: ls, interpreter: bash", Class::Uncertain),
-        ("append_to_file, path: x, content: y", Class::Guarded),
+        ("read_config, store_as: x", RecoveryClass::Read),
+        ("read_file, path: x, store_as: computed.x", RecoveryClass::Read),
+        ("write_file, path: x, content: ''", RecoveryClass::Converges),
+        ("create_directory, path: x", RecoveryClass::Converges),
+        ("delete_file, path: x", RecoveryClass::Converges),
+        ("write_config_entry, path: a.b, value: [1]", RecoveryClass::Converges),
+        ("add_source, spec: { id: x }", RecoveryClass::Guarded),
+        ("update_source, id: x, fields: { a: 1 }", RecoveryClass::Converges),
+        ("clone_repo, url: u, dest: d, branch: b, depth: 0", RecoveryClass::Guarded),
+        ("get_sha, repo_path: x, store_as: x", RecoveryClass::Read),
+        ("git_pull, repo_path: x", RecoveryClass::Converges),
+        ("git_fetch, repo_path: x", RecoveryClass::Read),
+        (
+            "web_fetch, url: u, allow_failure: true, prompt: Sum up, store_as: x",
+            RecoveryClass::Read,
+        ),
+        (
+            "cache_web_content, from: page, dest: d, store_path_as: computed.at",
+            RecoveryClass::Converges,
+        ),
+        ("glob_files, pattern: '*', store_as: x", RecoveryClass::Read),
+        ("glob_count, pattern: '*', store_as: x", RecoveryClass::Read),
+        ("bash_exec, command: ls, store_as: x", RecoveryClass::Uncertain),
+        ("run_command, command: ls, interpreter: bash", RecoveryClass::Uncertain),
+        ("append_to_file, path: x, content: y", RecoveryClass::Guarded),
     ];
     for (text, class) in table {
         let page = "      - { type: web_fetch, url: u, store_as: page }";
         let program = program(&acting(&format!("{page}\n      - {{ type: {text} }}")));
-        let Some(Node::Action { actions, .. }) = program.nodes.get("a") else { panic!() };
-        let Act::World { work, store, prompt } = &actions[1].act else { panic!("{text}") };
+        let Some(GraphNode::Action { actions, .. }) = program.nodes.get("a") else { panic!() };
+        let ActionKind::World { work, store, prompt } = &actions[1].act else { panic!("{text}") };
         assert_eq!(operation(work).class(), class, "{text}");
         assert_eq!(prompt.is_some(), text.contains("prompt"), "{text}");
         assert_eq!(store.is_some(), text.contains("_as"), "{text}");
@@ -121,68 +130,79 @@ fn every_consequence_on_the_world_is_understood_by_it() {
 
 #[test]
 fn every_other_consequence_is_what_it_says() {
-    type Is = fn(&Act) -> bool;
+    type Is = fn(&ActionKind) -> bool;
     let table: [(&str, Is); 24] = [
-        ("set_flag, flag: x, value: true", |act| matches!(act, Act::SetFlag { .. })),
-        ("set_state, field: x, value:", |act| matches!(act, Act::SetState { .. })),
-        ("append_state, field: x, value: 1", |act| matches!(act, Act::AppendState { .. })),
-        ("clear_state, field: x", |act| matches!(act, Act::ClearState { .. })),
-        ("merge_state, field: x, value: { a: 1 }", |act| matches!(act, Act::MergeState { .. })),
+        ("set_flag, flag: x, value: true", |act| matches!(act, ActionKind::SetFlag { .. })),
+        ("set_state, field: x, value:", |act| matches!(act, ActionKind::SetState { .. })),
+        ("append_state, field: x, value: 1", |act| matches!(act, ActionKind::AppendState { .. })),
+        ("clear_state, field: x", |act| matches!(act, ActionKind::ClearState { .. })),
+        ("merge_state, field: x, value: { a: 1 }", |act| {
+            matches!(act, ActionKind::MergeState { .. })
+        }),
         ("mutate_state, operation: set, field: x, value: 1", |act| {
-            matches!(act, Act::SetState { .. })
+            matches!(act, ActionKind::SetState { .. })
         }),
         ("mutate_state, operation: append, field: x, value: 1", |act| {
-            matches!(act, Act::AppendState { .. })
+            matches!(act, ActionKind::AppendState { .. })
         }),
-        ("mutate_state, operation: clear, field: x", |act| matches!(act, Act::ClearState { .. })),
+        ("mutate_state, operation: clear, field: x", |act| {
+            matches!(act, ActionKind::ClearState { .. })
+        }),
         ("mutate_state, operation: merge, field: x, value: {}", |act| {
-            matches!(act, Act::MergeState { .. })
+            matches!(act, ActionKind::MergeState { .. })
         }),
-        ("evaluate, expression: known, set_flag: x", |act| matches!(act, Act::Evaluate { .. })),
+        ("evaluate, expression: known, set_flag: x", |act| {
+            matches!(act, ActionKind::Evaluate { .. })
+        }),
         (
             "compute, expression: known, store_as: computed.x",
-            |act| matches!(act, Act::Compute { store, .. } if filled(store) == "computed.x"),
+            |act| matches!(act, ActionKind::Compute { store, .. } if filled(store) == "computed.x"),
         ),
-        ("display_message, message: ''", |act| matches!(act, Act::DisplayMessage { .. })),
+        ("display_message, message: ''", |act| matches!(act, ActionKind::DisplayMessage { .. })),
         ("display_table, headers: [a], rows: '${known}'", |act| {
-            matches!(act, Act::DisplayTable { .. })
+            matches!(act, ActionKind::DisplayTable { .. })
         }),
-        ("create_checkpoint, name: x", |act| matches!(act, Act::CreateCheckpoint { .. })),
-        ("rollback_checkpoint, name: x", |act| matches!(act, Act::RollbackCheckpoint { .. })),
+        ("create_checkpoint, name: x", |act| matches!(act, ActionKind::CreateCheckpoint { .. })),
+        ("rollback_checkpoint, name: x", |act| {
+            matches!(act, ActionKind::RollbackCheckpoint { .. })
+        }),
         (
             "set_timestamp, store_as: computed.x",
-            |act| matches!(act, Act::SetTimestamp { store } if filled(store) == "x"),
+            |act| matches!(act, ActionKind::SetTimestamp { store } if filled(store) == "x"),
         ),
         (
             "compute_hash, from: '${known}', store_as: x",
-            |act| matches!(act, Act::ComputeHash { from, .. } if filled(from) == "known"),
+            |act| matches!(act, ActionKind::ComputeHash { from, .. } if filled(from) == "known"),
         ),
         (
             "invoke_pattern, path: lib/git.md",
-            |act| matches!(act, Act::Reference { reference, store: None } if matches!(reference.text, Text::Document { .. })),
+            |act| matches!(act, ActionKind::Reference { reference, store: None } if matches!(reference.text, ReferenceText::Document { .. })),
         ),
         (
             "invoke_skill, skill: x, args: y, store_as: z",
-            |act| matches!(act, Act::Reference { reference, store: Some(_) } if matches!(reference.text, Text::Skill { .. })),
+            |act| matches!(act, ActionKind::Reference { reference, store: Some(_) } if matches!(reference.text, ReferenceText::Skill { .. })),
         ),
         (
             "spawn_agent, subagent_type: x, prompt: y, store_as: z, run_in_background: true",
-            |act| matches!(act, Act::Spawn(spawn) if spawn.background),
+            |act| matches!(act, ActionKind::Spawn(spawn) if spawn.background),
         ),
         (
             "foreach, items: [1], actions: []",
-            |act| matches!(act, Act::ForEach { name, .. } if name == "item"),
+            |act| matches!(act, ActionKind::ForEach { name, .. } if name == "item"),
         ),
-        ("run_folder, path: x", |act| matches!(act, Act::Spawn(spawn) if spawn.store.is_none())),
+        (
+            "run_folder, path: x",
+            |act| matches!(act, ActionKind::Spawn(spawn) if spawn.store.is_none()),
+        ),
         ("run_folder, path: x, input: hi, variables: { a: 1 }", |act| {
-            let Act::Spawn(spawn) = act else { return false };
+            let ActionKind::Spawn(spawn) = act else { return false };
             let SpawnTask::State { variables, folder, state } = &spawn.task else { return false };
             let given = filled(variables) == json!({ "a": 1, "input": "hi" });
             given && folder.is_some() && state.is_none()
         }),
         (
             "run_state, state: A.md, store_as: x",
-            |act| matches!(act, Act::Spawn(spawn) if matches!(&spawn.task, SpawnTask::State { folder: None, state: Some(_), .. })),
+            |act| matches!(act, ActionKind::Spawn(spawn) if matches!(&spawn.task, SpawnTask::State { folder: None, state: Some(_), .. })),
         ),
     ];
     for (text, is) in table {
@@ -193,27 +213,31 @@ fn every_other_consequence_is_what_it_says() {
 
 #[test]
 fn a_program_may_add_types() {
-    let own = |role, class| Own {
+    let own = |role, class| OwnTypeSpec {
         role,
         required: vec!["channel".into()],
         optional: vec!["text".into()],
         class,
     };
-    let mut vocabulary = Vocabulary::new();
-    vocabulary.add("post", own(Role::Consequence, Class::Uncertain)).expect("new");
-    vocabulary.add("is_open", own(Role::Precondition, Class::Read)).expect("new");
-    let read = |text: &str| read("g.yaml", None, text, &vocabulary, &source(), Profile::Lenient);
+    let mut vocabulary = GraphVocabulary::new();
+    vocabulary.add("post", own(TypeRole::Consequence, RecoveryClass::Uncertain)).expect("new");
+    vocabulary.add("is_open", own(TypeRole::Precondition, RecoveryClass::Read)).expect("new");
+    let read =
+        |text: &str| read("g.yaml", None, text, &vocabulary, &source(), GraphProfile::Lenient);
     let reading = read(&acting("      - { type: post, channel: general, text: [1], store_as: x }"));
     assert!(reading.diagnostics.is_empty(), "{:?}", reading.diagnostics);
     let program = reading.program.expect("sound");
-    let Some(Node::Action { actions, .. }) = program.nodes.get("a") else { panic!() };
-    let Act::World { work, store: Some(_), .. } = &actions[0].act else { panic!() };
+    let Some(GraphNode::Action { actions, .. }) = program.nodes.get("a") else { panic!() };
+    let ActionKind::World { work, store: Some(_), .. } = &actions[0].act else { panic!() };
     let parameters: Map<_, _> =
         [("channel".to_owned(), json!("general")), ("text".to_owned(), json!([1]))]
             .into_iter()
             .collect();
     let name = "post".to_owned();
-    assert_eq!(operation(work), Operation::Own { name, parameters, class: Class::Uncertain });
+    assert_eq!(
+        operation(work),
+        Operation::Own { name, parameters, class: RecoveryClass::Uncertain }
+    );
 
     assert!(read(&asking("      { type: is_open, channel: x }")).program.is_some());
     let said = |text: &str| read(text).diagnostics[0].to_string();

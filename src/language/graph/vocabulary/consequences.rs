@@ -4,36 +4,36 @@
 //! `clear_state` and `merge_state` by its `operation`; `run_command` is `bash_exec`. `run_folder` and
 //! `run_state` are this program's own: a further agent that begins with a prompt or a graph.
 
-use super::{Parameter, Takes, Type, may, need, of};
+use super::{BuiltinParameter, BuiltinType, ParameterKind, may, need, of};
 
-const FIELD: Parameter = need("field", Takes::Filled);
-const VALUE: Parameter = need("value", Takes::Any);
-const PATH: Parameter = need("path", Takes::Filled);
-const NAME: Parameter = need("name", Takes::Filled);
-const FROM: Parameter = need("from", Takes::Filled);
-const URL: Parameter = need("url", Takes::Filled);
-const DEST: Parameter = need("dest", Takes::Filled);
-const REPO: Parameter = need("repo_path", Takes::Filled);
-const PATTERN: Parameter = need("pattern", Takes::Filled);
-const CONTENT: Parameter = need("content", Takes::Text);
-const COMMAND: Parameter = need("command", Takes::Filled);
-const EXPRESSION: Parameter = need("expression", Takes::Expression);
-const STORE: Parameter = need("store_as", Takes::Filled);
-const MAY_STORE: Parameter = may("store_as", Takes::Filled);
-const BACKGROUND: Parameter = may("run_in_background", Takes::Switch);
-const VARIABLES: Parameter = may("variables", Takes::Map);
+const FIELD: BuiltinParameter = need("field", ParameterKind::Filled);
+const VALUE: BuiltinParameter = need("value", ParameterKind::Any);
+const PATH: BuiltinParameter = need("path", ParameterKind::Filled);
+const NAME: BuiltinParameter = need("name", ParameterKind::Filled);
+const FROM: BuiltinParameter = need("from", ParameterKind::Filled);
+const URL: BuiltinParameter = need("url", ParameterKind::Filled);
+const DEST: BuiltinParameter = need("dest", ParameterKind::Filled);
+const REPO: BuiltinParameter = need("repo_path", ParameterKind::Filled);
+const PATTERN: BuiltinParameter = need("pattern", ParameterKind::Filled);
+const CONTENT: BuiltinParameter = need("content", ParameterKind::Text);
+const COMMAND: BuiltinParameter = need("command", ParameterKind::Filled);
+const EXPRESSION: BuiltinParameter = need("expression", ParameterKind::Expression);
+const STORE: BuiltinParameter = need("store_as", ParameterKind::Filled);
+const MAY_STORE: BuiltinParameter = may("store_as", ParameterKind::Filled);
+const BACKGROUND: BuiltinParameter = may("run_in_background", ParameterKind::Switch);
+const VARIABLES: BuiltinParameter = may("variables", ParameterKind::Map);
 
 /// How many of them come from later graphs or are this program's own.
 #[cfg(test)]
 pub(super) const LATER: usize = 10;
 
-pub(super) const TABLE: &[Type] = &[
-    of("set_flag", &[need("flag", Takes::Filled), need("value", Takes::Boolean)]),
+pub(super) const TABLE: &[BuiltinType] = &[
+    of("set_flag", &[need("flag", ParameterKind::Filled), need("value", ParameterKind::Boolean)]),
     of("set_state", &[FIELD, VALUE]),
     of("append_state", &[FIELD, VALUE]),
     of("clear_state", &[FIELD]),
-    of("merge_state", &[FIELD, need("value", Takes::Map)]),
-    of("evaluate", &[EXPRESSION, need("set_flag", Takes::Filled)]),
+    of("merge_state", &[FIELD, need("value", ParameterKind::Map)]),
+    of("evaluate", &[EXPRESSION, need("set_flag", ParameterKind::Filled)]),
     of("compute", &[EXPRESSION, STORE]),
     of("read_config", &[STORE]),
     of("read_file", &[PATH, STORE]),
@@ -41,55 +41,87 @@ pub(super) const TABLE: &[Type] = &[
     of("create_directory", &[PATH]),
     of("delete_file", &[PATH]),
     of("write_config_entry", &[PATH, VALUE]),
-    of("add_source", &[need("spec", Takes::Map)]),
-    of("update_source", &[need("id", Takes::Filled), need("fields", Takes::Map)]),
-    of("clone_repo", &[URL, DEST, may("branch", Takes::Filled), may("depth", Takes::Number)]),
+    of("add_source", &[need("spec", ParameterKind::Map)]),
+    of("update_source", &[need("id", ParameterKind::Filled), need("fields", ParameterKind::Map)]),
+    of(
+        "clone_repo",
+        &[URL, DEST, may("branch", ParameterKind::Filled), may("depth", ParameterKind::Number)],
+    ),
     of("get_sha", &[REPO, STORE]),
     of("git_pull", &[REPO]),
     of("git_fetch", &[REPO]),
     of(
         "web_fetch",
-        &[URL, STORE, may("allow_failure", Takes::Boolean), may("prompt", Takes::Filled)],
+        &[
+            URL,
+            STORE,
+            may("allow_failure", ParameterKind::Boolean),
+            may("prompt", ParameterKind::Filled),
+        ],
     ),
-    of("cache_web_content", &[FROM, DEST, may("store_path_as", Takes::Filled)]),
-    of("display_message", &[need("message", Takes::Text)]),
+    of("cache_web_content", &[FROM, DEST, may("store_path_as", ParameterKind::Filled)]),
+    of("display_message", &[need("message", ParameterKind::Text)]),
     of(
         "display_table",
-        &[may("title", Takes::Text), need("headers", Takes::List), need("rows", Takes::List)],
+        &[
+            may("title", ParameterKind::Text),
+            need("headers", ParameterKind::List),
+            need("rows", ParameterKind::List),
+        ],
     ),
     of(
         "invoke_pattern",
-        &[PATH, may("section", Takes::Filled), may("context", Takes::Map), MAY_STORE],
+        &[
+            PATH,
+            may("section", ParameterKind::Filled),
+            may("context", ParameterKind::Map),
+            MAY_STORE,
+        ],
     ),
     of("create_checkpoint", &[NAME]),
     of("rollback_checkpoint", &[NAME]),
     of(
         "spawn_agent",
-        &[need("subagent_type", Takes::Filled), need("prompt", Takes::Filled), STORE, BACKGROUND],
+        &[
+            need("subagent_type", ParameterKind::Filled),
+            need("prompt", ParameterKind::Filled),
+            STORE,
+            BACKGROUND,
+        ],
     ),
     of("set_timestamp", &[STORE]),
     of("compute_hash", &[FROM, STORE]),
-    of("invoke_skill", &[need("skill", Takes::Filled), may("args", Takes::Any), MAY_STORE]),
+    of(
+        "invoke_skill",
+        &[need("skill", ParameterKind::Filled), may("args", ParameterKind::Any), MAY_STORE],
+    ),
     of(
         "foreach",
-        &[need("items", Takes::List), may("as", Takes::Word), need("actions", Takes::Actions)],
+        &[
+            need("items", ParameterKind::List),
+            may("as", ParameterKind::Word),
+            need("actions", ParameterKind::Actions),
+        ],
     ),
     of("glob_files", &[PATTERN, STORE]),
     of("glob_count", &[PATTERN, STORE]),
     of("bash_exec", &[COMMAND, MAY_STORE]),
     of("append_to_file", &[PATH, CONTENT]),
-    of("mutate_state", &[need("operation", Takes::Word), FIELD, may("value", Takes::Any)]),
-    of("run_command", &[COMMAND, may("interpreter", Takes::Word), MAY_STORE]),
+    of(
+        "mutate_state",
+        &[need("operation", ParameterKind::Word), FIELD, may("value", ParameterKind::Any)],
+    ),
+    of("run_command", &[COMMAND, may("interpreter", ParameterKind::Word), MAY_STORE]),
     of(
         "run_folder",
         &[
             PATH,
-            may("state", Takes::Filled),
+            may("state", ParameterKind::Filled),
             VARIABLES,
-            may("input", Takes::Text),
+            may("input", ParameterKind::Text),
             MAY_STORE,
             BACKGROUND,
         ],
     ),
-    of("run_state", &[need("state", Takes::Filled), VARIABLES, MAY_STORE, BACKGROUND]),
+    of("run_state", &[need("state", ParameterKind::Filled), VARIABLES, MAY_STORE, BACKGROUND]),
 ];

@@ -1,15 +1,17 @@
 //! Conditions, and the instructions that block on them.
 
-use super::values::Lacking;
-use super::{Halt, Machine, shown};
-use crate::domain::fact::{Fact, Sought};
-use crate::domain::instance::{Answered, Errand};
+use super::values::MissingValue;
+use super::{ProgramInterpreter, ProgramSuspension, shown};
+use crate::domain::fact::{Fact, FactQuery};
+use crate::domain::instance::{Activity, RequestStatus};
 use crate::domain::time::Timestamp;
-use crate::language::place::Place;
-use crate::language::program::definition::{Condition, Expression, Kind, Wait};
+use crate::language::place::SourcePlace;
+use crate::language::program::definition::{
+    InstructionKind, ProgramCondition, TextExpression, WaitInstruction,
+};
 
 /// What a condition comes to now.
-struct Judged {
+struct ConditionCheck {
     holds: bool,
     /// When it has to be looked at again though nothing happens.
     look_again: Option<Timestamp>,
@@ -17,7 +19,7 @@ struct Judged {
     outside: bool,
 }
 
-impl Judged {
+impl ConditionCheck {
     fn inside(holds: bool) -> Self {
         Self { holds, look_again: None, outside: false }
     }
@@ -36,7 +38,7 @@ impl Judged {
 }
 
 /// What the condition of an arm comes to.
-pub(super) enum Test {
+pub(super) enum ArmCheck {
     Holds,
     Not,
     /// A request it is about has failed: on in that state.
@@ -44,17 +46,21 @@ pub(super) enum Test {
 }
 
 /// What a condition leads to that holds neither now nor not.
-enum Untold {
+enum UndecidedCondition {
     /// On in that state.
     GoTo(usize),
     /// The instance fails.
     Fail(String),
     /// It cannot be told before this is fetched.
-    Errand(Errand),
+    Errand(Activity),
 }
 
-impl<'scene> Machine<'scene> {
-    pub(super) fn wait(&mut self, wait: &'scene Wait, at: Place) -> Result<(), Halt> {
+impl<'scene> ProgramInterpreter<'scene> {
+    pub(super) fn wait(
+        &mut self,
+        wait: &'scene WaitInstruction,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
         let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
         self.by = late.filter(|late| *late <= self.scene.now);
         let judged = self.judge(&wait.condition);
@@ -62,14 +68,14 @@ impl<'scene> Machine<'scene> {
         let is_late = self.by.take().is_some();
         let judged = match judged {
             Ok(judged) => judged,
-            Err(Untold::GoTo(state)) => return self.go_to(state, at),
-            Err(Untold::Fail(why)) => return Err(Halt::Fail { at, why }),
-            Err(Untold::Errand(errand)) => return self.due(errand),
+            Err(UndecidedCondition::GoTo(state)) => return self.go_to(state, at),
+            Err(UndecidedCondition::Fail(why)) => return Err(ProgramSuspension::Fail { at, why }),
+            Err(UndecidedCondition::Errand(errand)) => return self.due(errand),
         };
         if judged.holds {
             if let Some(fact) = taken {
                 let Fact { label, key, seq, .. } = fact;
-                return self.due(Errand::Claim { label, key, seq });
+                return self.due(Activity::Claim { label, key, seq });
             }
             self.next();
             return Ok(());
@@ -80,7 +86,7 @@ impl<'scene> Machine<'scene> {
                 let why = format!(
                     "{awaiting} did not come in time; say where to go on then: :on-timeout STATE"
                 );
-                return Err(Halt::Fail { at, why });
+                return Err(ProgramSuspension::Fail { at, why });
             };
             return self.go_to(state, at);
         }
@@ -92,30 +98,38 @@ impl<'scene> Machine<'scene> {
     }
 
     /// Whether the condition of an arm holds.
-    pub(super) fn test(&mut self, condition: &Condition, at: Place) -> Result<Test, Halt> {
+    pub(super) fn test(
+        &mut self,
+        condition: &ProgramCondition,
+        at: SourcePlace,
+    ) -> Result<ArmCheck, ProgramSuspension> {
         match self.judge(condition) {
-            Ok(Judged { holds: true, .. }) => Ok(Test::Holds),
-            Ok(_) => Ok(Test::Not),
-            Err(Untold::GoTo(state)) => Ok(Test::GoTo(state)),
-            Err(Untold::Fail(why)) => Err(Halt::Fail { at, why }),
-            Err(Untold::Errand(errand)) => self.due(errand),
+            Ok(ConditionCheck { holds: true, .. }) => Ok(ArmCheck::Holds),
+            Ok(_) => Ok(ArmCheck::Not),
+            Err(UndecidedCondition::GoTo(state)) => Ok(ArmCheck::GoTo(state)),
+            Err(UndecidedCondition::Fail(why)) => Err(ProgramSuspension::Fail { at, why }),
+            Err(UndecidedCondition::Errand(errand)) => self.due(errand),
         }
     }
 
-    fn judge(&self, condition: &Condition) -> Result<Judged, Untold> {
+    fn judge(&self, condition: &ProgramCondition) -> Result<ConditionCheck, UndecidedCondition> {
         Ok(match condition {
-            Condition::Signal { .. } => Judged::from_outside(self.signalled(condition)?.is_some()),
-            Condition::Response { request, on_error } => self.responded(request, *on_error)?,
-            Condition::Matches { text, pattern } => {
-                let outside = matches!(text, Expression::Signal { .. });
+            ProgramCondition::Signal { .. } => {
+                ConditionCheck::from_outside(self.signalled(condition)?.is_some())
+            }
+            ProgramCondition::Response { request, on_error } => {
+                self.responded(request, *on_error)?
+            }
+            ProgramCondition::Matches { text, pattern } => {
+                let outside = matches!(text, TextExpression::Signal { .. });
                 let text = self.now(text)?;
                 let holds = text.is_some_and(|text| pattern.is_match(&text));
-                Judged { holds, look_again: None, outside }
+                ConditionCheck { holds, look_again: None, outside }
             }
-            Condition::After(millis) => self.from(self.since().plus(*millis)),
-            Condition::At(time) => self.from(*time),
-            Condition::And(all) => {
-                let mut whole = Judged::inside(true);
+            ProgramCondition::After(millis) => self.from(self.since().plus(*millis)),
+            ProgramCondition::At(time) => self.from(*time),
+            ProgramCondition::And(all) => {
+                let mut whole = ConditionCheck::inside(true);
                 for one in all {
                     let one = self.judge(one)?;
                     let holds = whole.holds && one.holds;
@@ -123,8 +137,8 @@ impl<'scene> Machine<'scene> {
                 }
                 whole
             }
-            Condition::Or(any) => {
-                let mut whole = Judged::inside(false);
+            ProgramCondition::Or(any) => {
+                let mut whole = ConditionCheck::inside(false);
                 for one in any {
                     let one = self.judge(one)?;
                     let holds = whole.holds || one.holds;
@@ -132,28 +146,32 @@ impl<'scene> Machine<'scene> {
                 }
                 whole
             }
-            Condition::Not(one) => {
+            ProgramCondition::Not(one) => {
                 let one = self.judge(one)?;
-                Judged { holds: !one.holds, ..one }
+                ConditionCheck { holds: !one.holds, ..one }
             }
         })
     }
 
-    fn from(&self, time: Timestamp) -> Judged {
+    fn from(&self, time: Timestamp) -> ConditionCheck {
         let holds = time <= self.by.unwrap_or(self.scene.now);
-        Judged { holds, look_again: (!holds).then_some(time), outside: true }
+        ConditionCheck { holds, look_again: (!holds).then_some(time), outside: true }
     }
 
-    fn responded(&self, name: &str, on_error: Option<usize>) -> Result<Judged, Untold> {
+    fn responded(
+        &self,
+        name: &str,
+        on_error: Option<usize>,
+    ) -> Result<ConditionCheck, UndecidedCondition> {
         match self.request(name).map(|request| &request.status) {
-            None => Err(Untold::Fail(format!(
+            None => Err(UndecidedCondition::Fail(format!(
                 "the request {name} was never sent, so it is never answered; send it before it is awaited"
             ))),
-            Some(Answered::Pending) => Ok(Judged::inside(false)),
-            Some(Answered::Answer(_)) => Ok(Judged::inside(self.was_in_time(name))),
-            Some(Answered::Failed(why)) => Err(match on_error {
-                Some(state) => Untold::GoTo(state),
-                None => Untold::Fail(format!(
+            Some(RequestStatus::Pending) => Ok(ConditionCheck::inside(false)),
+            Some(RequestStatus::Answer(_)) => Ok(ConditionCheck::inside(self.was_in_time(name))),
+            Some(RequestStatus::Failed(why)) => Err(match on_error {
+                Some(state) => UndecidedCondition::GoTo(state),
+                None => UndecidedCondition::Fail(format!(
                     "the request {name} failed: {why}; say where to go on then: :on-error STATE"
                 )),
             }),
@@ -167,8 +185,8 @@ impl<'scene> Machine<'scene> {
     }
 
     /// The fact that a signal condition is about, if it lives.
-    fn signalled(&self, condition: &Condition) -> Result<Option<Fact>, Untold> {
-        let Condition::Signal { label, key, equals, consume, .. } = condition else {
+    fn signalled(&self, condition: &ProgramCondition) -> Result<Option<Fact>, UndecidedCondition> {
+        let ProgramCondition::Signal { label, key, equals, consume, .. } = condition else {
             return Ok(None);
         };
         let mut known = [None, None];
@@ -181,37 +199,41 @@ impl<'scene> Machine<'scene> {
             }
         }
         let [key, value] = known.each_ref().map(|known| known.as_deref());
-        Ok(self.scene.facts.find(Sought { label, key, value, by: self.by, oldest: *consume }))
+        Ok(self.scene.facts.find(FactQuery { label, key, value, by: self.by, oldest: *consume }))
     }
 
     /// The fact that has to be taken before a wait is over.
-    fn to_be_taken(&self, condition: &Condition) -> Option<Fact> {
+    fn to_be_taken(&self, condition: &ProgramCondition) -> Option<Fact> {
         match condition {
-            Condition::Signal { consume: true, .. } => self.signalled(condition).ok().flatten(),
+            ProgramCondition::Signal { consume: true, .. } => {
+                self.signalled(condition).ok().flatten()
+            }
             _ => None,
         }
     }
 
     /// What was taken is known by a name from now on, if the wait gives it one.
     pub(super) fn bind(&mut self, value: String) {
-        let Some(Kind::Wait(wait)) = self.instruction().map(|own| &own.kind) else { return };
-        if let Condition::Signal { bind: Some(name), .. } = &wait.condition {
+        let Some(InstructionKind::Wait(wait)) = self.instruction().map(|own| &own.kind) else {
+            return;
+        };
+        if let ProgramCondition::Signal { bind: Some(name), .. } = &wait.condition {
             self.bound.insert(name.to_string(), value);
         }
     }
 
     /// The value of an expression, if it has one now.
-    fn now(&self, expression: &Expression) -> Result<Option<String>, Untold> {
+    fn now(&self, expression: &TextExpression) -> Result<Option<String>, UndecidedCondition> {
         match self.look(expression) {
             Ok(value) => Ok(Some(value)),
-            Err(Lacking::Yet { .. }) => Ok(None),
-            Err(Lacking::Errand(errand)) => Err(Untold::Errand(errand)),
-            Err(Lacking::Never(why)) => Err(Untold::Fail(why)),
+            Err(MissingValue::Yet { .. }) => Ok(None),
+            Err(MissingValue::Errand(errand)) => Err(UndecidedCondition::Errand(errand)),
+            Err(MissingValue::Never(why)) => Err(UndecidedCondition::Fail(why)),
         }
     }
 
     /// What a condition waits for, with its values.
-    fn awaited(&self, condition: &Condition) -> String {
+    fn awaited(&self, condition: &ProgramCondition) -> String {
         shown::condition(condition, &|expression| {
             self.now(expression).ok().flatten().unwrap_or_else(|| "…".to_owned())
         })

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::domain::time::span;
-use crate::language::program::definition::{Condition, Expression};
+use crate::language::program::definition::{ProgramCondition, TextExpression};
 
 pub(super) fn signal(label: &str, key: Option<&str>, equals: Option<&str>) -> String {
     let mut text = format!("(signal {label}");
@@ -20,23 +20,26 @@ pub(super) fn response(name: &str) -> String {
     format!("(transcript-response :request-id {name})")
 }
 
-pub(super) fn condition(shown: &Condition, value: &dyn Fn(&Expression) -> String) -> String {
-    let all = |word: &str, conditions: &[Condition]| {
+pub(super) fn condition(
+    shown: &ProgramCondition,
+    value: &dyn Fn(&TextExpression) -> String,
+) -> String {
+    let all = |word: &str, conditions: &[ProgramCondition]| {
         let parts: Vec<String> = conditions.iter().map(|one| condition(one, value)).collect();
         format!("({word} {})", parts.join(" "))
     };
     match shown {
-        Condition::Signal { label, key, equals, .. } => {
+        ProgramCondition::Signal { label, key, equals, .. } => {
             let (key, equals) = (key.as_ref().map(value), equals.as_ref().map(value));
             signal(label, key.as_deref(), equals.as_deref())
         }
-        Condition::Response { request, .. } => response(request),
-        Condition::Matches { pattern, .. } => format!("(matches … {:?})", pattern.as_str()),
-        Condition::After(millis) => format!("(after \"{}\")", span(*millis)),
-        Condition::At(time) => format!("(at \"{time}\")"),
-        Condition::And(conditions) => all("and", conditions),
-        Condition::Or(conditions) => all("or", conditions),
-        Condition::Not(one) => format!("(not {})", condition(one, value)),
+        ProgramCondition::Response { request, .. } => response(request),
+        ProgramCondition::Matches { pattern, .. } => format!("(matches … {:?})", pattern.as_str()),
+        ProgramCondition::After(millis) => format!("(after \"{}\")", span(*millis)),
+        ProgramCondition::At(time) => format!("(at \"{time}\")"),
+        ProgramCondition::And(conditions) => all("and", conditions),
+        ProgramCondition::Or(conditions) => all("or", conditions),
+        ProgramCondition::Not(one) => format!("(not {})", condition(one, value)),
     }
 }
 

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use super::conditions::Test;
-use super::{Halt, MOST_DEEDS, Machine};
-use crate::domain::conduct::Deed;
-use crate::domain::graph::{Contract, Task};
+use super::conditions::ArmCheck;
+use super::{MOST_DEEDS, ProgramInterpreter, ProgramSuspension};
+use crate::domain::conduct::ProgramCommand;
+use crate::domain::graph::{OutputFormat, PromptTask};
 use crate::domain::id::StateName;
-use crate::domain::instance::{Answered, Errand, Level, Request, Work};
-use crate::language::place::Place;
+use crate::domain::instance::{Activity, BlockFrame, RequestBody, RequestEntry, RequestStatus};
+use crate::language::place::SourcePlace;
 use crate::language::program::definition::{
-    Arm, Expression, Instruction, Kind, RunFolder, Send, Template,
+    BranchArm, Instruction, InstructionKind, RunFolder, SendPrompt, TextExpression, TextTemplate,
 };
 
-impl<'scene> Machine<'scene> {
+impl<'scene> ProgramInterpreter<'scene> {
     /// One instruction, or the end of a block.
-    pub(super) fn step(&mut self) -> Result<(), Halt> {
+    pub(super) fn step(&mut self) -> Result<(), ProgramSuspension> {
         if self.stand.cursor.is_empty() {
-            self.stand.cursor.push(Level::default());
+            self.stand.cursor.push(BlockFrame::default());
         }
         match self.instruction() {
             Some(instruction) => self.carry_out(instruction),
@@ -25,33 +25,37 @@ impl<'scene> Machine<'scene> {
         }
     }
 
-    fn carry_out(&mut self, instruction: &'scene Instruction) -> Result<(), Halt> {
+    fn carry_out(&mut self, instruction: &'scene Instruction) -> Result<(), ProgramSuspension> {
         let at = instruction.at;
         match &instruction.kind {
-            Kind::Wait(wait) => self.wait(wait, at),
-            Kind::Action(_) => {
-                self.enter(Level::default());
+            InstructionKind::Wait(wait) => self.wait(wait, at),
+            InstructionKind::Action(_) => {
+                self.enter(BlockFrame::default());
                 Ok(())
             }
-            Kind::Loop(_) => {
-                self.enter(Level { round: Some(1), ..Level::default() });
+            InstructionKind::Loop(_) => {
+                self.enter(BlockFrame { round: Some(1), ..BlockFrame::default() });
                 Ok(())
             }
-            Kind::Branch { arms, otherwise } => self.choose(arms, otherwise.is_some(), at),
-            Kind::Goto(state) => self.go_to(*state, at),
-            Kind::Terminal { failed, result } => self.terminal(*failed, result.as_ref(), at),
-            Kind::Send(send) => self.send(send, at),
-            Kind::RunFolder(run) => self.run_folder(run, at),
-            Kind::Assert { label, key, value } => {
+            InstructionKind::Branch { arms, otherwise } => {
+                self.choose(arms, otherwise.is_some(), at)
+            }
+            InstructionKind::Goto(state) => self.go_to(*state, at),
+            InstructionKind::Terminal { failed, result } => {
+                self.terminal(*failed, result.as_ref(), at)
+            }
+            InstructionKind::Send(send) => self.send(send, at),
+            InstructionKind::RunFolder(run) => self.run_folder(run, at),
+            InstructionKind::Assert { label, key, value } => {
                 let key = self.argument(0, key.as_ref(), at)?;
                 let value = self.argument(1, value.as_ref(), at)?;
-                self.due(Errand::Assert { label: label.clone(), key, value })
+                self.due(Activity::Assert { label: label.clone(), key, value })
             }
-            Kind::Retract { label, key } => {
+            InstructionKind::Retract { label, key } => {
                 let key = self.argument(0, key.as_ref(), at)?;
-                self.due(Errand::Retract { label: label.clone(), key })
+                self.due(Activity::Retract { label: label.clone(), key })
             }
-            Kind::Log(template) => {
+            InstructionKind::Log(template) => {
                 let text = self.fill(template, at)?;
                 self.log(text, false);
                 self.is_within_bounds(at)?;
@@ -62,26 +66,31 @@ impl<'scene> Machine<'scene> {
     }
 
     /// Chooses an arm of a branch: the first that holds, else `otherwise`, else none.
-    fn choose(&mut self, arms: &'scene [Arm], has_otherwise: bool, at: Place) -> Result<(), Halt> {
+    fn choose(
+        &mut self,
+        arms: &'scene [BranchArm],
+        has_otherwise: bool,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
         for (number, arm) in arms.iter().enumerate() {
             match self.test(&arm.condition, at)? {
-                Test::Holds => {
-                    self.enter(Level { arm: Some(number), ..Level::default() });
+                ArmCheck::Holds => {
+                    self.enter(BlockFrame { arm: Some(number), ..BlockFrame::default() });
                     return Ok(());
                 }
-                Test::Not => {}
-                Test::GoTo(state) => return self.go_to(state, at),
+                ArmCheck::Not => {}
+                ArmCheck::GoTo(state) => return self.go_to(state, at),
             }
         }
         if has_otherwise {
-            self.enter(Level { arm: Some(arms.len()), ..Level::default() });
+            self.enter(BlockFrame { arm: Some(arms.len()), ..BlockFrame::default() });
         } else {
             self.next();
         }
         Ok(())
     }
 
-    fn enter(&mut self, level: Level) {
+    fn enter(&mut self, level: BlockFrame) {
         self.stand.changes.clear();
         self.stand.cursor.push(level);
     }
@@ -97,14 +106,14 @@ impl<'scene> Machine<'scene> {
     }
 
     /// On in another state, out of all blocks.
-    pub(super) fn go_to(&mut self, state: usize, at: Place) -> Result<(), Halt> {
+    pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
         self.stand.entered += 1;
         let most = self.scene.definition.metadata.max_iterations;
         if self.stand.entered > most {
             let why = format!(
                 "it has gone from state to state {most} times without ever blocking; put a wait or an await on the way"
             );
-            return Err(Halt::Fail { at, why });
+            return Err(ProgramSuspension::Fail { at, why });
         }
         self.begin_state(state);
         Ok(())
@@ -120,7 +129,7 @@ impl<'scene> Machine<'scene> {
         }
     }
 
-    fn end_of_block(&mut self) -> Result<(), Halt> {
+    fn end_of_block(&mut self) -> Result<(), ProgramSuspension> {
         let depth = self.stand.cursor.len();
         let Some(level) = self.stand.cursor.last_mut() else { return Ok(()) };
         if let Some(round) = level.round {
@@ -145,7 +154,7 @@ impl<'scene> Machine<'scene> {
     }
 
     /// Whether a loop may go round once more.
-    fn may_go_round(&mut self, round: u64, blocked: bool) -> Result<(), Halt> {
+    fn may_go_round(&mut self, round: u64, blocked: bool) -> Result<(), ProgramSuspension> {
         let most = self.scene.definition.metadata.max_iterations;
         let why = if !blocked {
             format!(
@@ -159,15 +168,15 @@ impl<'scene> Machine<'scene> {
             return Ok(());
         };
         let at = self.loop_place();
-        Err(Halt::Fail { at, why })
+        Err(ProgramSuspension::Fail { at, why })
     }
 
     fn terminal(
         &mut self,
         failed: bool,
-        result: Option<&'scene Expression>,
-        at: Place,
-    ) -> Result<(), Halt> {
+        result: Option<&'scene TextExpression>,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
         let result = match result {
             Some(result) => Some(self.argument(0, Some(result), at)?),
             None => None,
@@ -176,59 +185,78 @@ impl<'scene> Machine<'scene> {
             let why = result.unwrap_or_else(|| {
                 format!("it ended as failed in the state {}", self.stand.current)
             });
-            return Err(Halt::Fail { at, why });
+            return Err(ProgramSuspension::Fail { at, why });
         }
         Err(self.completed(result))
     }
 
-    fn send(&mut self, send: &'scene Send, at: Place) -> Result<(), Halt> {
+    fn send(&mut self, send: &'scene SendPrompt, at: SourcePlace) -> Result<(), ProgramSuspension> {
         let prompt = self.fill(&send.template, at)?;
         let role = &self.scene.definition.roles[send.role];
         let name = StateName::parse(&format!("{}#{}", self.scene.file, role.name))
             .unwrap_or_else(|_| self.scene.file.clone());
         let model = role.model.as_ref().or(self.scene.definition.metadata.model.as_ref()).cloned();
-        let task = Task {
+        let task = PromptTask {
             prompt,
             model,
             options: role.options.clone(),
             output: role.output.as_ref().map(|schema| Arc::clone(schema.text())),
-            contract: Contract::Reply,
+            contract: OutputFormat::Reply,
             name,
         };
-        self.ask(send.role, &send.request, Work::Prompt(Box::new(task)), at)
+        self.ask(send.role, &send.request, RequestBody::Prompt(Box::new(task)), at)
     }
 
-    fn run_folder(&mut self, run: &'scene RunFolder, at: Place) -> Result<(), Halt> {
+    fn run_folder(
+        &mut self,
+        run: &'scene RunFolder,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
         let input = self.argument(0, run.input.as_ref(), at)?;
-        let work = Work::Folder { folder: run.folder.clone(), start: run.start.clone(), input };
+        let work =
+            RequestBody::Folder { folder: run.folder.clone(), start: run.start.clone(), input };
         self.ask(run.role, &run.request, work, at)
     }
 
-    fn ask(&mut self, role: usize, name: &'scene str, work: Work, at: Place) -> Result<(), Halt> {
+    fn ask(
+        &mut self,
+        role: usize,
+        name: &'scene str,
+        work: RequestBody,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
         let role = &self.scene.definition.roles[role];
         let number = self.request(name).map_or(0, |before| before.number) + 1;
         let handle = role.handle.to_string();
-        let request =
-            Request { number, role: role.name.to_string(), status: Answered::Pending, ended: None };
+        let request = RequestEntry {
+            number,
+            role: role.name.to_string(),
+            status: RequestStatus::Pending,
+            ended: None,
+        };
         self.requests.insert(name, request);
         let cwd = role.cwd.clone();
         let (role, name) = (role.name.to_string(), name.to_owned());
-        self.deeds.push(Deed::Request { role, handle, cwd, name, work });
+        self.deeds.push(ProgramCommand::Request { role, handle, cwd, name, work });
         self.is_within_bounds(at)?;
         self.next();
         Ok(())
     }
 
-    fn is_within_bounds(&self, at: Place) -> Result<(), Halt> {
+    fn is_within_bounds(&self, at: SourcePlace) -> Result<(), ProgramSuspension> {
         if self.deeds.len() <= MOST_DEEDS {
             return Ok(());
         }
         let why = format!("it has done {MOST_DEEDS} things without ever blocking");
-        Err(Halt::Fail { at, why })
+        Err(ProgramSuspension::Fail { at, why })
     }
 
     /// The text of a template, once all its arguments are known.
-    fn fill(&mut self, template: &'scene Template, at: Place) -> Result<String, Halt> {
+    fn fill(
+        &mut self,
+        template: &'scene TextTemplate,
+        at: SourcePlace,
+    ) -> Result<String, ProgramSuspension> {
         for (number, argument) in template.arguments.iter().enumerate() {
             self.argument(number, Some(argument), at)?;
         }
@@ -246,9 +274,9 @@ impl<'scene> Machine<'scene> {
     fn argument(
         &mut self,
         number: usize,
-        expression: Option<&'scene Expression>,
-        at: Place,
-    ) -> Result<String, Halt> {
+        expression: Option<&'scene TextExpression>,
+        at: SourcePlace,
+    ) -> Result<String, ProgramSuspension> {
         if let Some(known) = self.stand.partial.get(number) {
             return Ok(known.clone());
         }
@@ -268,7 +296,7 @@ impl<'scene> Machine<'scene> {
     }
 
     /// The list that the cursor's levels up to this depth lead to, and the place in it.
-    fn list(&self, depth: usize) -> Option<(&'scene [Instruction], &Level)> {
+    fn list(&self, depth: usize) -> Option<(&'scene [Instruction], &BlockFrame)> {
         let states = &self.scene.definition.states;
         let state = states.iter().find(|state| state.name == self.stand.current)?;
         let mut list: &'scene [Instruction] = &state.body;
@@ -276,11 +304,13 @@ impl<'scene> Machine<'scene> {
         let mut level = levels.next()?;
         for inner in levels {
             list = match &list.get(level.at)?.kind {
-                Kind::Action(body) | Kind::Loop(body) => body,
-                Kind::Branch { arms, otherwise } => match inner.arm.and_then(|arm| arms.get(arm)) {
-                    Some(arm) => &arm.body,
-                    None => otherwise.as_deref()?,
-                },
+                InstructionKind::Action(body) | InstructionKind::Loop(body) => body,
+                InstructionKind::Branch { arms, otherwise } => {
+                    match inner.arm.and_then(|arm| arms.get(arm)) {
+                        Some(arm) => &arm.body,
+                        None => otherwise.as_deref()?,
+                    }
+                }
                 _ => return None,
             };
             level = inner;
@@ -289,9 +319,9 @@ impl<'scene> Machine<'scene> {
     }
 
     /// The place of the loop whose list it is in.
-    fn loop_place(&self) -> Place {
+    fn loop_place(&self) -> SourcePlace {
         let around = self.stand.cursor.len().saturating_sub(1);
         let outer = self.list(around);
-        outer.and_then(|(list, level)| list.get(level.at)).map_or(Place::START, |own| own.at)
+        outer.and_then(|(list, level)| list.get(level.at)).map_or(SourcePlace::START, |own| own.at)
     }
 }

@@ -2,76 +2,78 @@
 
 use serde_json::Value;
 
-use super::{Halt, Machine, shown};
-use crate::domain::instance::{Answered, Errand};
+use super::{ProgramInterpreter, ProgramSuspension, shown};
+use crate::domain::instance::{Activity, RequestStatus};
 use crate::language::output::field;
-use crate::language::place::Place;
-use crate::language::program::definition::{Condition, Definition, Expression, Instruction, Kind};
+use crate::language::place::SourcePlace;
+use crate::language::program::definition::{
+    Instruction, InstructionKind, Program, ProgramCondition, TextExpression,
+};
 
 /// The characters that are shown of an answer that lacks a field.
 const SHOWN_ANSWER: usize = 80;
 
 /// A value that cannot be had yet.
-pub(super) enum Lacking {
+pub(super) enum MissingValue {
     /// It may come: this is waited for, and it comes from outside or not.
     Yet { awaiting: String, outside: bool },
     /// It has to be fetched.
-    Errand(Errand),
+    Errand(Activity),
     /// It cannot be had at all.
     Never(String),
 }
 
-impl<'scene> Machine<'scene> {
+impl<'scene> ProgramInterpreter<'scene> {
     /// The value of an expression: blocks until there is one.
     pub(super) fn value(
         &mut self,
-        expression: &'scene Expression,
-        at: Place,
-    ) -> Result<String, Halt> {
+        expression: &'scene TextExpression,
+        at: SourcePlace,
+    ) -> Result<String, ProgramSuspension> {
         match self.look(expression) {
             Ok(value) => {
                 self.warn_if_unasked(expression);
                 Ok(value)
             }
-            Err(Lacking::Yet { awaiting, outside }) => self.block(awaiting, None, outside),
-            Err(Lacking::Errand(errand)) => self.due(errand),
-            Err(Lacking::Never(why)) => Err(Halt::Fail { at, why }),
+            Err(MissingValue::Yet { awaiting, outside }) => self.block(awaiting, None, outside),
+            Err(MissingValue::Errand(errand)) => self.due(errand),
+            Err(MissingValue::Never(why)) => Err(ProgramSuspension::Fail { at, why }),
         }
     }
 
     /// The value of an expression as it is now.
-    pub(super) fn look(&self, expression: &Expression) -> Result<String, Lacking> {
+    pub(super) fn look(&self, expression: &TextExpression) -> Result<String, MissingValue> {
         let instance = self.scene.instance;
         match expression {
-            Expression::Text(text) => Ok(text.clone()),
-            Expression::WorkflowId => Ok(self.scene.run.to_string()),
-            Expression::Label => Ok(instance.label.clone()),
-            Expression::Branch => instance.branch.clone().ok_or_else(|| {
-                Lacking::Never("there is no branch; give it with --branch NAME".to_owned())
+            TextExpression::Text(text) => Ok(text.clone()),
+            TextExpression::WorkflowId => Ok(self.scene.run.to_string()),
+            TextExpression::Label => Ok(instance.label.clone()),
+            TextExpression::Branch => instance.branch.clone().ok_or_else(|| {
+                MissingValue::Never("there is no branch; give it with --branch NAME".to_owned())
             }),
-            Expression::Context(name) => instance.context.get(name).cloned().ok_or_else(|| {
-                Lacking::Never(format!(
+            TextExpression::Context(name) => instance.context.get(name).cloned().ok_or_else(|| {
+                MissingValue::Never(format!(
                     "the context has no {name}; give it with --context {name}=TEXT, or as an attribute of the tag that leads here"
                 ))
             }),
-            Expression::Bound(name) => {
+            TextExpression::Bound(name) => {
                 let bound = self.bound.get(&**name).or_else(|| instance.bound.get(&**name));
                 bound.cloned().ok_or_else(|| {
-                    Lacking::Never(format!("nothing has been taken as {name} yet"))
+                    MissingValue::Never(format!("nothing has been taken as {name} yet"))
                 })
             }
-            Expression::Signal { label, key } => {
+            TextExpression::Signal { label, key } => {
                 let key = key.as_ref().map(|key| self.look(key)).transpose()?;
                 let fact = self.scene.facts.get(label, key.as_deref());
-                fact.map(|fact| fact.value).ok_or_else(|| Lacking::Yet {
+                fact.map(|fact| fact.value).ok_or_else(|| MissingValue::Yet {
                     awaiting: shown::signal(label, key.as_deref(), None),
                     outside: true,
                 })
             }
-            Expression::Response(name) => self.response(name),
-            Expression::Feedback(role) => self.feedback(*role),
-            Expression::Artifact(role) => self.artifact(*role),
-            Expression::Field { answer, path } => {
+            TextExpression::Response(name) => self.response(name),
+            TextExpression::Feedback(role) => self.feedback(*role),
+            TextExpression::Artifact(role) => self.artifact(*role),
+            TextExpression::Field { answer, path } => {
                 let answer_text = self.look(answer)?;
                 self.field(answer, &answer_text, path)
             }
@@ -79,13 +81,18 @@ impl<'scene> Machine<'scene> {
     }
 
     /// Returns a field of an answer. As an answer that nobody was asked for is empty, so are its fields.
-    fn field(&self, answer: &Expression, text: &str, path: &str) -> Result<String, Lacking> {
-        if matches!(answer, Expression::Feedback(role) if self.is_unasked(*role)) {
+    fn field(
+        &self,
+        answer: &TextExpression,
+        text: &str,
+        path: &str,
+    ) -> Result<String, MissingValue> {
+        if matches!(answer, TextExpression::Feedback(role) if self.is_unasked(*role)) {
             return Ok(String::new());
         }
         let lacking = |what: String| {
             let shown: String = text.chars().take(SHOWN_ANSWER).collect();
-            Lacking::Never(format!("{what}; it begins with {shown:?}"))
+            MissingValue::Never(format!("{what}; it begins with {shown:?}"))
         };
         let value: Value = serde_json::from_str(text)
             .map_err(|_| lacking("the answer is not one JSON object".to_owned()))?;
@@ -96,20 +103,20 @@ impl<'scene> Machine<'scene> {
         }
     }
 
-    fn response(&self, name: &str) -> Result<String, Lacking> {
+    fn response(&self, name: &str) -> Result<String, MissingValue> {
         match self.request(name).map(|request| &request.status) {
-            None => Err(Lacking::Never(format!("the request {name} was never sent"))),
-            Some(Answered::Pending) => {
-                Err(Lacking::Yet { awaiting: shown::response(name), outside: false })
+            None => Err(MissingValue::Never(format!("the request {name} was never sent"))),
+            Some(RequestStatus::Pending) => {
+                Err(MissingValue::Yet { awaiting: shown::response(name), outside: false })
             }
-            Some(Answered::Answer(text)) => Ok(text.to_string()),
-            Some(Answered::Failed(why)) => {
-                Err(Lacking::Never(format!("the request {name} failed: {why}")))
+            Some(RequestStatus::Answer(text)) => Ok(text.to_string()),
+            Some(RequestStatus::Failed(why)) => {
+                Err(MissingValue::Never(format!("the request {name} failed: {why}")))
             }
         }
     }
 
-    fn feedback(&self, role: usize) -> Result<String, Lacking> {
+    fn feedback(&self, role: usize) -> Result<String, MissingValue> {
         let role = &self.scene.definition.roles[role];
         if let Some(last) = self.scene.instance.answers.get(&*role.name) {
             return Ok(last.to_string());
@@ -117,17 +124,17 @@ impl<'scene> Machine<'scene> {
         let requests = self.scene.instance.requests.iter().map(|(name, own)| (name.as_str(), own));
         let new = self.requests.iter().map(|(name, own)| (*name, own));
         let mut pending = requests.chain(new).filter(|(_, request)| {
-            request.role == *role.name && request.status == Answered::Pending
+            request.role == *role.name && request.status == RequestStatus::Pending
         });
         match pending.next() {
             Some((name, _)) => {
-                Err(Lacking::Yet { awaiting: shown::response(name), outside: false })
+                Err(MissingValue::Yet { awaiting: shown::response(name), outside: false })
             }
             None => Ok(String::new()),
         }
     }
 
-    fn artifact(&self, role: usize) -> Result<String, Lacking> {
+    fn artifact(&self, role: usize) -> Result<String, MissingValue> {
         if self.is_unasked(role) {
             return Ok(String::new());
         }
@@ -137,7 +144,7 @@ impl<'scene> Machine<'scene> {
         }
         let bases = self.bases.as_ref().unwrap_or(&self.scene.instance.bases);
         match bases.get(&directory).cloned().flatten() {
-            Some(base) => Err(Lacking::Errand(Errand::Changes { directory, base })),
+            Some(base) => Err(MissingValue::Errand(Activity::Changes { directory, base })),
             None => self.feedback(role),
         }
     }
@@ -149,16 +156,18 @@ impl<'scene> Machine<'scene> {
         !before && !self.requests.values().any(|own| own.role == name)
     }
 
-    fn warn_if_unasked(&mut self, expression: &Expression) {
+    fn warn_if_unasked(&mut self, expression: &TextExpression) {
         let expression = match expression {
-            Expression::Field { answer, .. } => answer,
+            TextExpression::Field { answer, .. } => answer,
             other => other,
         };
-        let (Expression::Artifact(role) | Expression::Feedback(role)) = expression else { return };
+        let (TextExpression::Artifact(role) | TextExpression::Feedback(role)) = expression else {
+            return;
+        };
         if self.is_unasked(*role) {
             let name = &self.scene.definition.roles[*role].name;
             let what = match expression {
-                Expression::Artifact(_) => "artifact",
+                TextExpression::Artifact(_) => "artifact",
                 _ => "feedback",
             };
             let text = format!("({what} {name}) is empty: nothing has been asked of {name} so far");
@@ -167,7 +176,7 @@ impl<'scene> Machine<'scene> {
     }
 }
 
-impl Definition {
+impl Program {
     /// The directory a role works in, below that of the run; the empty path is it.
     #[must_use]
     pub fn directory_of(&self, role: usize) -> String {
@@ -190,49 +199,55 @@ impl Definition {
 fn artifacts(list: &[Instruction], found: &mut Vec<usize>) {
     for instruction in list {
         match &instruction.kind {
-            Kind::Action(body) | Kind::Loop(body) => artifacts(body, found),
-            Kind::Branch { arms, otherwise } => {
+            InstructionKind::Action(body) | InstructionKind::Loop(body) => artifacts(body, found),
+            InstructionKind::Branch { arms, otherwise } => {
                 for arm in arms {
                     looked_at(&arm.condition, found);
                     artifacts(&arm.body, found);
                 }
                 artifacts(otherwise.as_deref().unwrap_or_default(), found);
             }
-            Kind::Send(send) => found.extend(send.template.arguments.iter().filter_map(of)),
-            Kind::Log(template) => found.extend(template.arguments.iter().filter_map(of)),
-            Kind::RunFolder(run) => found.extend(run.input.as_ref().and_then(of)),
-            Kind::Assert { key, value, .. } => {
+            InstructionKind::Send(send) => {
+                found.extend(send.template.arguments.iter().filter_map(of))
+            }
+            InstructionKind::Log(template) => {
+                found.extend(template.arguments.iter().filter_map(of))
+            }
+            InstructionKind::RunFolder(run) => found.extend(run.input.as_ref().and_then(of)),
+            InstructionKind::Assert { key, value, .. } => {
                 found.extend(key.iter().chain(value).filter_map(of));
             }
-            Kind::Retract { key, .. } => found.extend(key.as_ref().and_then(of)),
-            Kind::Terminal { result, .. } => found.extend(result.as_ref().and_then(of)),
-            Kind::Wait(wait) => looked_at(&wait.condition, found),
-            Kind::Goto(_) => {}
+            InstructionKind::Retract { key, .. } => found.extend(key.as_ref().and_then(of)),
+            InstructionKind::Terminal { result, .. } => found.extend(result.as_ref().and_then(of)),
+            InstructionKind::Wait(wait) => looked_at(&wait.condition, found),
+            InstructionKind::Goto(_) => {}
         }
     }
 }
 
 /// The roles whose artifacts a condition looks at.
-fn looked_at(condition: &Condition, found: &mut Vec<usize>) {
+fn looked_at(condition: &ProgramCondition, found: &mut Vec<usize>) {
     match condition {
-        Condition::Signal { key, equals, .. } => {
+        ProgramCondition::Signal { key, equals, .. } => {
             found.extend(key.iter().chain(equals).filter_map(of));
         }
-        Condition::Matches { text, .. } => found.extend(of(text)),
-        Condition::And(all) | Condition::Or(all) => {
+        ProgramCondition::Matches { text, .. } => found.extend(of(text)),
+        ProgramCondition::And(all) | ProgramCondition::Or(all) => {
             for one in all {
                 looked_at(one, found);
             }
         }
-        Condition::Not(one) => looked_at(one, found),
-        Condition::Response { .. } | Condition::After(_) | Condition::At(_) => {}
+        ProgramCondition::Not(one) => looked_at(one, found),
+        ProgramCondition::Response { .. }
+        | ProgramCondition::After(_)
+        | ProgramCondition::At(_) => {}
     }
 }
 
-fn of(expression: &Expression) -> Option<usize> {
+fn of(expression: &TextExpression) -> Option<usize> {
     match expression {
-        Expression::Artifact(role) => Some(*role),
-        Expression::Signal { key: Some(key), .. } => of(key),
+        TextExpression::Artifact(role) => Some(*role),
+        TextExpression::Signal { key: Some(key), .. } => of(key),
         _ => None,
     }
 }

@@ -3,10 +3,10 @@
 use crate::language::diagnostic::Diagnostic;
 use proptest::prelude::*;
 
-use super::super::lines::Lines;
+use super::super::lines::LineIndex;
 use super::super::{parse, surface};
 use super::{SEED, reading, said, state};
-use crate::language::report::Report;
+use crate::language::report::FileDiagnostics;
 
 #[test]
 fn what_is_too_long_or_too_deep_is_named() {
@@ -103,10 +103,10 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
 
 /// What was mended can be read.
 fn mends(text: &str) -> Result<(), TestCaseError> {
-    let lines = Lines::new(text);
-    let mut report = Report::new("p.lisp");
+    let lines = LineIndex::new(text);
+    let mut report = FileDiagnostics::new("p.lisp");
     if let Some(surface) = surface::surface(text, &lines, &mut report) {
-        let mut rest = Report::new("p.lisp");
+        let mut rest = FileDiagnostics::new("p.lisp");
         parse::forms(&surface, &lines, &mut rest);
         prop_assert_eq!(rest.sorted(), vec![], "{:?}", text);
     }

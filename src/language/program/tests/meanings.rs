@@ -1,24 +1,28 @@
 //! Good programs, and what is made of them.
 
-use super::super::definition::{Condition, Definition, Expression, Kind, MAX_ITERATIONS};
+use super::super::definition::{
+    InstructionKind, MAX_ITERATIONS, Program, ProgramCondition, TextExpression,
+};
 use super::{SEED, program, reading, state};
 use crate::domain::id::Folder;
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 
-fn kind(body: &str) -> Kind {
+fn kind(body: &str) -> InstructionKind {
     program(&state(body)).states[0].body[0].kind.clone()
 }
 
-fn condition(text: &str) -> Condition {
-    let Kind::Wait(wait) = kind(&format!("(wait {text})")) else { panic!("{text}") };
+fn condition(text: &str) -> ProgramCondition {
+    let InstructionKind::Wait(wait) = kind(&format!("(wait {text})")) else { panic!("{text}") };
     wait.condition
 }
 
-fn action(text: &str) -> Kind {
-    let Kind::Action(actions) = kind(&format!("(action {text})")) else { panic!("{text}") };
+fn action(text: &str) -> InstructionKind {
+    let InstructionKind::Action(actions) = kind(&format!("(action {text})")) else {
+        panic!("{text}")
+    };
     actions[0].kind.clone()
 }
 
@@ -26,7 +30,7 @@ fn action(text: &str) -> Kind {
 fn the_example_runs_as_it_stands() {
     let read = reading(SEED);
     assert_eq!(read.diagnostics, []);
-    let program: Definition = read.program.expect("sound");
+    let program: Program = read.program.expect("sound");
     assert_eq!(&*program.name, "planner-worker-review");
     assert_eq!(program.metadata.label.as_deref(), Some("Planner/Worker review loop"));
     assert_eq!(program.metadata.max_iterations, MAX_ITERATIONS);
@@ -38,11 +42,11 @@ fn the_example_runs_as_it_stands() {
     assert_eq!(labels, ["plan/ready", "plan/summary", "review/satisfied"]);
     assert!(program.context.is_empty());
     assert!(program.hash.starts_with("sha256:") && program.hash.len() == 71);
-    let Kind::Loop(review) = &program.states[2].body[0].kind else { panic!("no loop") };
-    let Kind::Branch { arms, otherwise } = &review[1].kind else { panic!("no branch") };
-    assert!(matches!(arms[0].body[0].kind, Kind::Goto(3)));
+    let InstructionKind::Loop(review) = &program.states[2].body[0].kind else { panic!("no loop") };
+    let InstructionKind::Branch { arms, otherwise } = &review[1].kind else { panic!("no branch") };
+    assert!(matches!(arms[0].body[0].kind, InstructionKind::Goto(3)));
     assert_eq!(otherwise.as_ref().map(Vec::len), Some(2));
-    assert_eq!(program.states[3].at, Place { line: 40, column: 3 });
+    assert_eq!(program.states[3].at, SourcePlace { line: 40, column: 3 });
 }
 
 #[test]
@@ -66,25 +70,28 @@ fn the_frame_says_much() {
 
 #[test]
 fn conditions_are_what_they_say() {
-    let Condition::Signal { label, key, equals, consume, bind } =
+    let ProgramCondition::Signal { label, key, equals, consume, bind } =
         condition("(signal a/b :key @label :equals yes :consume true :as it)")
     else {
         panic!()
     };
     assert_eq!((&*label, consume, bind.as_deref()), ("a/b", true, Some("it")));
-    assert!(matches!(key, Some(Expression::Label)));
-    assert!(matches!(equals, Some(Expression::Text(text)) if text == "yes"));
-    let Condition::And(all) = condition(
+    assert!(matches!(key, Some(TextExpression::Label)));
+    assert!(matches!(equals, Some(TextExpression::Text(text)) if text == "yes"));
+    let ProgramCondition::And(all) = condition(
         "(and (or (after \"30m\") (at \"2026-01-15T14:30:00Z\")) (not (matches @branch \"^v[0-9]\")))",
     ) else {
         panic!()
     };
-    let Condition::Or(either) = &all[0] else { panic!() };
-    assert!(matches!(either[0], Condition::After(1_800_000)));
-    assert!(matches!(either[1], Condition::At(Timestamp(1_768_487_400_000))));
-    let Condition::Not(inner) = &all[1] else { panic!() };
-    assert!(matches!(&**inner, Condition::Matches { pattern, .. } if pattern.is_match("v1")));
-    let Kind::Wait(wait) = kind("(wait (signal l) :timeout \"8h\" :on-timeout s)") else {
+    let ProgramCondition::Or(either) = &all[0] else { panic!() };
+    assert!(matches!(either[0], ProgramCondition::After(1_800_000)));
+    assert!(matches!(either[1], ProgramCondition::At(Timestamp(1_768_487_400_000))));
+    let ProgramCondition::Not(inner) = &all[1] else { panic!() };
+    assert!(
+        matches!(&**inner, ProgramCondition::Matches { pattern, .. } if pattern.is_match("v1"))
+    );
+    let InstructionKind::Wait(wait) = kind("(wait (signal l) :timeout \"8h\" :on-timeout s)")
+    else {
         panic!()
     };
     assert_eq!((wait.timeout_ms, wait.on_timeout), (Some(28_800_000), Some(0)));
@@ -92,29 +99,39 @@ fn conditions_are_what_they_say() {
 
 #[test]
 fn actions_are_what_they_say() {
-    let Kind::Assert { label, key, value } = action("(assert l :key 5 :value true)") else {
+    let InstructionKind::Assert { label, key, value } = action("(assert l :key 5 :value true)")
+    else {
         panic!()
     };
     assert_eq!(label, "l");
-    assert!(matches!(key, Some(Expression::Text(text)) if text == "5"));
-    assert!(matches!(value, Some(Expression::Text(text)) if text == "true"));
-    assert!(matches!(action("(retract \"l/l\")"), Kind::Retract { key: None, .. }));
-    let Kind::Log(text) = action("(log \"a ~a~~~a!\" @context/x (artifact b))") else { panic!() };
+    assert!(matches!(key, Some(TextExpression::Text(text)) if text == "5"));
+    assert!(matches!(value, Some(TextExpression::Text(text)) if text == "true"));
+    assert!(matches!(action("(retract \"l/l\")"), InstructionKind::Retract { key: None, .. }));
+    let InstructionKind::Log(text) = action("(log \"a ~a~~~a!\" @context/x (artifact b))") else {
+        panic!()
+    };
     assert_eq!(text.pieces, ["a ", "~", "!"]);
-    assert!(matches!(text.arguments[..], [Expression::Context(_), Expression::Artifact(1)]));
-    let Kind::RunFolder(run) = action("(run-folder :agent b :start \"review/START.md\" :input x)")
+    assert!(matches!(
+        text.arguments[..],
+        [TextExpression::Context(_), TextExpression::Artifact(1)]
+    ));
+    let InstructionKind::RunFolder(run) =
+        action("(run-folder :agent b :start \"review/START.md\" :input x)")
     else {
         panic!()
     };
     assert_eq!(run.folder.as_ref().map(Folder::as_str), Some("review"));
     assert_eq!((run.start.as_str(), run.role, &*run.request), ("START.md", 1, "s-1"));
     assert!(
-        matches!(action("(run-folder :agent b :start own.yaml)"), Kind::RunFolder(run) if run.folder.is_none())
+        matches!(action("(run-folder :agent b :start own.yaml)"), InstructionKind::RunFolder(run) if run.folder.is_none())
     );
     let end = kind("(terminal :status failed :result (signal why))");
     assert!(matches!(
         end,
-        Kind::Terminal { failed: true, result: Some(Expression::Signal { key: None, .. }) }
+        InstructionKind::Terminal {
+            failed: true,
+            result: Some(TextExpression::Signal { key: None, .. })
+        }
     ));
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::codes::CODES;
-use super::super::read::Reading;
+use super::super::read::ParsedProgram;
 use super::{assert_said, reading, said, state};
 
 #[test]
@@ -258,7 +258,7 @@ fn every_code_of_the_table_is_said_somewhere() {
 
 #[test]
 fn a_program_with_errors_is_none() {
-    let Reading { program, diagnostics } = reading("(workflow w (state s (goto t)))");
+    let ParsedProgram { program, diagnostics } = reading("(workflow w (state s (goto t)))");
     assert!(program.is_none() && diagnostics.len() == 1);
 }
 

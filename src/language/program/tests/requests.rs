@@ -1,22 +1,22 @@
 //! Which send each awaited request is bound to.
 
-use super::super::definition::{Condition, Definition, Instruction, Kind};
+use super::super::definition::{Instruction, InstructionKind, Program, ProgramCondition};
 use super::{SEED, assert_said, program, said, state};
 
 /// The ids of what is sent, and of what is awaited, in the order of the text.
-fn requests(program: &Definition) -> (Vec<String>, Vec<String>) {
+fn requests(program: &Program) -> (Vec<String>, Vec<String>) {
     fn visit(body: &[Instruction], found: &mut (Vec<String>, Vec<String>)) {
         for instruction in body {
             match &instruction.kind {
-                Kind::Send(send) => found.0.push(send.request.to_string()),
-                Kind::RunFolder(run) => found.0.push(run.request.to_string()),
-                Kind::Wait(wait) => {
-                    if let Condition::Response { request, .. } = &wait.condition {
+                InstructionKind::Send(send) => found.0.push(send.request.to_string()),
+                InstructionKind::RunFolder(run) => found.0.push(run.request.to_string()),
+                InstructionKind::Wait(wait) => {
+                    if let ProgramCondition::Response { request, .. } = &wait.condition {
                         found.1.push(request.to_string());
                     }
                 }
-                Kind::Action(body) | Kind::Loop(body) => visit(body, found),
-                Kind::Branch { arms, otherwise } => {
+                InstructionKind::Action(body) | InstructionKind::Loop(body) => visit(body, found),
+                InstructionKind::Branch { arms, otherwise } => {
                     for body in arms.iter().map(|arm| &arm.body).chain(otherwise) {
                         visit(body, found);
                     }

@@ -160,9 +160,10 @@ fn one_flaw_hides_no_other() {
 #[test]
 fn escapes_mean_what_they_say() {
     let read = program(&state("(action (log \"a\\n\\t\\r\\\"\\\\\\u{e9}~~\"))"));
-    let super::super::definition::Kind::Action(actions) = &read.states[0].body[0].kind else {
+    let super::super::definition::InstructionKind::Action(actions) = &read.states[0].body[0].kind
+    else {
         panic!()
     };
-    let super::super::definition::Kind::Log(text) = &actions[0].kind else { panic!() };
+    let super::super::definition::InstructionKind::Log(text) = &actions[0].kind else { panic!() };
     assert_eq!(text.pieces, ["a\n\t\r\"\\é~"]);
 }

@@ -5,19 +5,19 @@
 
 use std::collections::BTreeSet;
 
-use super::Report;
+use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::prompt::frontmatter::EntryPlace;
-use crate::language::prompt::outline::{Outline, Prompt};
+use crate::language::prompt::outline::{FolderPrompt, WorkflowMap};
 
 /// A set of states.
-type States<'a> = BTreeSet<&'a StateName>;
+type StateSet<'a> = BTreeSet<&'a StateName>;
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// What cannot end. A run with a budget is bounded by that.
-    pub(super) fn ends(&mut self, outline: &Outline, has_budget: bool) {
+    pub(super) fn ends(&mut self, outline: &WorkflowMap, has_budget: bool) {
         let found = self.diagnostics.len();
         self.calls(outline);
         if has_budget {
@@ -30,9 +30,9 @@ impl Report<'_> {
     }
 
     /// Calls whose target cannot give a result to its caller.
-    fn calls(&mut self, outline: &Outline) {
-        let returning = outline.all_that(&States::new(), comes_back);
-        let resetting = outline.all_that(&States::new(), comes_to_reset);
+    fn calls(&mut self, outline: &WorkflowMap) {
+        let returning = outline.all_that(&StateSet::new(), comes_back);
+        let resetting = outline.all_that(&StateSet::new(), comes_to_reset);
         for (name, transition, place) in outline.steps() {
             let (Transition::Call { target, .. } | Transition::Function { target, .. }) =
                 transition
@@ -59,14 +59,14 @@ impl Report<'_> {
     }
 
     /// Forks in a loop that nothing leaves, and agents that fork such as themselves.
-    fn forks(&mut self, outline: &Outline) {
-        let forking: States<'_> = outline
+    fn forks(&mut self, outline: &WorkflowMap) {
+        let forking: StateSet<'_> = outline
             .steps()
             .filter(|(_, transition, _)| matches!(transition, Transition::Fork { .. }))
             .map(|(name, ..)| name)
             .collect();
         let without = |name: &&StateName| outline.reachable(name).is_disjoint(&forking);
-        let without: States<'_> = outline.states.keys().filter(without).collect();
+        let without: StateSet<'_> = outline.states.keys().filter(without).collect();
         let bounded = outline.all_that(&without, ends_wholly);
         for (name, transition, place) in outline.steps() {
             let Transition::Fork { target, next, .. } = transition else { continue };
@@ -87,8 +87,8 @@ impl Report<'_> {
     }
 
     /// A loop that nothing leaves.
-    fn loops(&mut self, outline: &Outline) {
-        let bounded = outline.all_that(&States::new(), ends_wholly);
+    fn loops(&mut self, outline: &WorkflowMap) {
+        let bounded = outline.all_that(&StateSet::new(), ends_wholly);
         let endless = outline.prompts().find(|(name, prompt)| {
             let mut next = prompt.ways.iter().flat_map(|way| way.transition.states());
             !bounded.contains(name) && next.any(|next| outline.reachable(next).contains(name))
@@ -96,13 +96,13 @@ impl Report<'_> {
         if let Some((name, prompt)) = endless {
             let place = prompt.ways.first().map(|way| way.place.entry);
             let message = "an agent that comes here never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
-            let place = place.unwrap_or(Place::START);
+            let place = place.unwrap_or(SourcePlace::START);
             self.warning(name, place, "RF304", message.to_owned());
         }
     }
 }
 
-impl Outline {
+impl WorkflowMap {
     /// All transitions that are known of, with the state and the place.
     pub(super) fn steps(&self) -> impl Iterator<Item = (&StateName, &Transition, EntryPlace)> {
         self.prompts().flat_map(|(name, prompt)| {
@@ -113,9 +113,9 @@ impl Outline {
     /// The states of which something holds, `given` among them: the fewest for which it is so.
     fn all_that<'a>(
         &'a self,
-        given: &States<'a>,
+        given: &StateSet<'a>,
         holds: impl Fn(&Transition, &dyn Fn(&StateName) -> bool) -> bool,
-    ) -> States<'a> {
+    ) -> StateSet<'a> {
         let mut states = given.clone();
         loop {
             let already = |name: &StateName| states.contains(name) || !self.is_known(name);
@@ -139,12 +139,12 @@ impl Outline {
     /// Whether it is known all that an agent may do in a state.
     fn is_known(&self, name: &StateName) -> bool {
         let prompt = self.states.get(name).and_then(|state| state.prompt());
-        prompt.is_some_and(|prompt: &Prompt| !prompt.is_open())
+        prompt.is_some_and(|prompt: &FolderPrompt| !prompt.is_open())
     }
 
     /// The states that are come to from one by any ways, itself among them, also by other agents.
-    pub(super) fn reachable(&self, from: &StateName) -> States<'_> {
-        let mut reached = States::new();
+    pub(super) fn reachable(&self, from: &StateName) -> StateSet<'_> {
+        let mut reached = StateSet::new();
         let mut to_look_at: Vec<&StateName> =
             self.states.get_key_value(from).map(|(name, _)| name).into_iter().collect();
         while let Some(name) = to_look_at.pop() {

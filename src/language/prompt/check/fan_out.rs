@@ -2,21 +2,21 @@
 //!
 //! Only a list that stands in the tag itself is known. What lies in a file is looked at when it is forked.
 
-use super::Report;
-use crate::domain::fan_out::Forking;
+use super::FolderDiagnostics;
+use crate::domain::fan_out::ForkSettings;
 use crate::domain::id::StateName;
-use crate::domain::transition::{Each, Tag, Transition, Variables};
+use crate::domain::transition::{ForkList, TagName, Transition, Variables};
 use crate::language::listing;
-use crate::language::prompt::outline::{Origin, Outline, Prompt};
+use crate::language::prompt::outline::{FolderPrompt, TransitionOrigin, WorkflowMap};
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// What is wrong with the forks of all states; `most` is how many one reply may fork in the folder.
-    pub(super) fn fan_outs(&mut self, outline: &Outline, most: Option<u32>) {
-        let most = most.unwrap_or(Forking::default().max_fan_out);
+    pub(super) fn fan_outs(&mut self, outline: &WorkflowMap, most: Option<u32>) {
+        let most = most.unwrap_or(ForkSettings::default().max_fan_out);
         for (name, prompt) in outline.prompts() {
             self.rules(name, prompt);
             let most = prompt.frontmatter.forks.max_fan_out.unwrap_or(most);
-            for way in prompt.ways.iter().filter(|way| way.origin != Origin::Text) {
+            for way in prompt.ways.iter().filter(|way| way.origin != TransitionOrigin::Text) {
                 if let Some(why) = unusable(&way.transition, most) {
                     self.error(name, way.place.entry, "RF206", why);
                 }
@@ -36,8 +36,8 @@ impl Report<'_> {
     }
 
     /// Whether a state that says how it forks may fork.
-    fn rules(&mut self, name: &StateName, prompt: &Prompt) {
-        let forks = prompt.ways.iter().any(|way| way.transition.tag() == Tag::Fork);
+    fn rules(&mut self, name: &StateName, prompt: &FolderPrompt) {
+        let forks = prompt.ways.iter().any(|way| way.transition.tag() == TagName::Fork);
         if let Some(place) = prompt.places.forks.filter(|_| !forks && !prompt.is_open()) {
             let message = "this says how agents are forked here, and the policy allows no fork; list one, such as { tag: fork, target: WORKER.md, next: NEXT.md }, or leave it out";
             self.warning(name, place, "RF205", message.to_owned());
@@ -60,7 +60,7 @@ fn unusable(transition: &Transition, most: u32) -> Option<String> {
 }
 
 /// The list of a fork that stands in its tag, with nothing to be filled in.
-fn known_list(transition: &Transition) -> Option<&Each> {
+fn known_list(transition: &Transition) -> Option<&ForkList> {
     let Transition::Fork { each: Some(each), .. } = transition else { return None };
     (each.is_inline() && !each.list.contains("{{")).then_some(each)
 }

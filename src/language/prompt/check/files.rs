@@ -1,16 +1,18 @@
 //! The files themselves: the manifest, the first prompt, what cannot be read, and what nothing
 //! leads to.
 
-use super::Report;
+use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::language::manifest::{self, Manifest};
-use crate::language::place::Place;
-use crate::language::prompt::kind::{Kind, is_for_others};
-use crate::language::prompt::outline::{Graph, Outline, Program, Prompt, State};
+use crate::language::place::SourcePlace;
+use crate::language::prompt::kind::{StateKind, is_for_others};
+use crate::language::prompt::outline::{
+    FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
+};
 use crate::language::source::Error;
 use crate::language::yaml;
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// The manifest, and whether there is one.
     pub(super) fn manifest(&mut self) -> (Manifest, usize) {
         let Ok(name) = StateName::parse(manifest::FILE) else { return (Manifest::default(), 0) };
@@ -30,14 +32,14 @@ impl Report<'_> {
         }
     }
 
-    fn entry_of_manifest(&mut self, name: &StateName, examined: &manifest::Examined) {
+    fn entry_of_manifest(&mut self, name: &StateName, examined: &manifest::ExaminedManifest) {
         let named = examined.manifest.entry.as_deref().and_then(|file| StateName::parse(file).ok());
         let Some(entry) = named else { return };
-        let place = examined.entry.unwrap_or(Place::START);
+        let place = examined.entry.unwrap_or(SourcePlace::START);
         if let Err(error) = self.source.check(&entry) {
             let message = format!("its `entry` is {entry}, but {}", why(&error));
             self.error(name, place, "RF003", message);
-        } else if Kind::of(&entry).is_none() {
+        } else if StateKind::of(&entry).is_none() {
             let message = format!("its `entry` is {entry}, but {}", no_state());
             self.error(name, place, "RF003", message);
         }
@@ -69,16 +71,16 @@ impl Report<'_> {
     }
 
     /// What cannot be read of the states and of the evaluators' prompts.
-    pub(super) fn files(&mut self, outline: &Outline) {
+    pub(super) fn files(&mut self, outline: &WorkflowMap) {
         for (name, state) in &outline.states {
             match state {
-                State::Prompt(prompt) => self.yaml(name, prompt.errors.all(), "RF002"),
-                State::Graph(Graph { diagnostics, .. })
-                | State::Program(Program { diagnostics, .. }) => {
+                FolderState::Prompt(prompt) => self.yaml(name, prompt.errors.all(), "RF002"),
+                FolderState::Graph(FolderGraph { diagnostics, .. })
+                | FolderState::Program(FolderProgram { diagnostics, .. }) => {
                     self.diagnostics.extend(diagnostics.iter().cloned());
                 }
-                State::Unreadable(Error::Missing { .. }) | State::Other => {}
-                State::Unreadable(error) => {
+                FolderState::Unreadable(Error::Missing { .. }) | FolderState::Other => {}
+                FolderState::Unreadable(error) => {
                     self.error(name, error.place(), "RF001", error.reason());
                 }
             }
@@ -89,7 +91,7 @@ impl Report<'_> {
     }
 
     /// Prompts of the folder that nothing leads to; they are looked at all the same.
-    pub(super) fn others(&mut self, outline: &Outline) -> usize {
+    pub(super) fn others(&mut self, outline: &WorkflowMap) -> usize {
         let known = |name: &StateName| {
             outline.states.contains_key(name) || outline.evaluators.contains_key(name)
         };
@@ -101,14 +103,14 @@ impl Report<'_> {
             }
         };
         let others = names.into_iter().filter(|name| !known(name) && !is_for_others(name));
-        let prompts = others.filter(|name| Kind::of(name) == Some(Kind::Prompt));
+        let prompts = others.filter(|name| StateKind::of(name) == Some(StateKind::Prompt));
         // What a frontmatter with mistakes leads to is not known.
         let all_are_read = outline.prompts().all(|(_, prompt)| prompt.errors.is_empty());
         let mut count = 0;
         for name in prompts {
             count += 1;
             match self.source.read(&name) {
-                Ok(text) => self.yaml(&name, Prompt::of(&text).errors.all(), "RF002"),
+                Ok(text) => self.yaml(&name, FolderPrompt::of(&text).errors.all(), "RF002"),
                 Err(error) => self.error(&name, error.place(), "RF001", error.reason()),
             }
             let message = format!(
@@ -116,7 +118,7 @@ impl Report<'_> {
                 outline.entry
             );
             if all_are_read {
-                self.warning(&name, Place::START, "RF110", message);
+                self.warning(&name, SourcePlace::START, "RF110", message);
             }
         }
         count
@@ -124,7 +126,7 @@ impl Report<'_> {
 
     pub(super) fn yaml(&mut self, name: &StateName, errors: &[yaml::Error], code: &'static str) {
         for yaml::Error { line, column, message } in errors {
-            let place = Place { line: *line, column: *column };
+            let place = SourcePlace { line: *line, column: *column };
             self.error(name, place, code, message.clone());
         }
     }

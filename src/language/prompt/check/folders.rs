@@ -4,17 +4,19 @@
 
 use std::collections::BTreeSet;
 
-use super::{Findings, Report};
+use super::{CheckFindings, FolderDiagnostics};
 use crate::domain::id::{Folder, StateName};
 use crate::domain::widening::PermissionCeiling;
-use crate::language::program::definition::{Kind, RunFolder};
+use crate::language::program::definition::{InstructionKind, RunFolder};
 use crate::language::program::walk::instructions;
-use crate::language::prompt::outline::{Graph, Outline, Program, Reach, State};
-use crate::language::source::Source;
+use crate::language::prompt::outline::{
+    FolderGraph, FolderProgram, FolderState, WorkflowMap, WorkflowMapOptions,
+};
+use crate::language::source::WorkflowSource;
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// What is wrong in the folders that the programs of an outline run; how many files were looked at.
-    pub(super) fn folders(&mut self, outline: &Outline, variables: &[String]) -> usize {
+    pub(super) fn folders(&mut self, outline: &WorkflowMap, variables: &[String]) -> usize {
         let mut files = 0;
         for (folder, start) in run_by(outline) {
             let Ok(source) = self.source.within(&folder) else { continue };
@@ -27,15 +29,16 @@ impl Report<'_> {
 }
 
 fn below(
-    source: &dyn Source,
+    source: &dyn WorkflowSource,
     start: &StateName,
     variables: &[String],
     ceiling: &PermissionCeiling,
-) -> Findings {
-    let mut report = Report { source, ceiling: ceiling.clone(), diagnostics: Vec::new() };
-    let unread = |_: &StateName| Graph::default();
-    let reach = Reach { by_text: true, most: usize::MAX, graphs: Some(&unread) };
-    let outline = Outline::of(start, source, reach);
+) -> CheckFindings {
+    let mut report =
+        FolderDiagnostics { source, ceiling: ceiling.clone(), diagnostics: Vec::new() };
+    let unread = |_: &StateName| FolderGraph::default();
+    let reach = WorkflowMapOptions { by_text: true, most: usize::MAX, graphs: Some(&unread) };
+    let outline = WorkflowMap::of(start, source, reach);
     report.files(&outline);
     report.ways(&outline);
     report.options(&outline);
@@ -44,18 +47,18 @@ fn below(
     report.joins(&outline);
     report.variables(&outline, variables);
     let files = outline.read() + report.folders(&outline, variables);
-    Findings { diagnostics: report.diagnostics, files }
+    CheckFindings { diagnostics: report.diagnostics, files }
 }
 
 /// The folders, each with the state that is begun with there.
-fn run_by(outline: &Outline) -> BTreeSet<(Folder, StateName)> {
+fn run_by(outline: &WorkflowMap) -> BTreeSet<(Folder, StateName)> {
     let programs = outline.states.values().filter_map(|state| match state {
-        State::Program(Program { definition, .. }) => definition.as_ref(),
+        FolderState::Program(FolderProgram { definition, .. }) => definition.as_ref(),
         _ => None,
     });
     let bodies = programs.flat_map(|program| &program.states).map(|state| &state.body);
     let runs = bodies.flat_map(|body| instructions(body)).filter_map(|one| match &one.kind {
-        Kind::RunFolder(RunFolder { folder: Some(folder), start, .. }) => {
+        InstructionKind::RunFolder(RunFolder { folder: Some(folder), start, .. }) => {
             Some((folder.clone(), start.clone()))
         }
         _ => None,

@@ -1,25 +1,25 @@
 //! Joins that nobody can meet: where nobody was forked before, or fewer than are waited for.
 
-use super::Report;
+use super::FolderDiagnostics;
 use super::fan_out::born_of;
-use crate::domain::join::Need;
+use crate::domain::join::JoinCondition;
 use crate::domain::transition::Transition;
-use crate::language::place::Place;
-use crate::language::prompt::joins::{Agents, awaited};
-use crate::language::prompt::outline::{Outline, Prompt, State};
+use crate::language::place::SourcePlace;
+use crate::language::prompt::joins::{JoinableAgents, awaited};
+use crate::language::prompt::outline::{FolderPrompt, FolderState, WorkflowMap};
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// Joins that wait for nobody, or for too many.
-    pub(super) fn joins(&mut self, outline: &Outline) {
+    pub(super) fn joins(&mut self, outline: &WorkflowMap) {
         let awaited = awaited(outline);
         let forked = forked_at_most(outline);
         for (name, prompt) in outline.prompts() {
             let Some(join) = &prompt.frontmatter.join else { continue };
-            let place = prompt.places.join.unwrap_or(Place::START);
-            if awaited.get(name).is_none_or(Agents::is_nobody) {
+            let place = prompt.places.join.unwrap_or(SourcePlace::START);
+            if awaited.get(name).is_none_or(JoinableAgents::is_nobody) {
                 let message = "this join waits for nobody: no way that leads here comes from a fork, by the same agent and since its last join; fork with next=\"…\" on the way here, or leave the join out";
                 self.warning(name, place, "RF306", message.to_owned());
-            } else if let (Need::Count(needed), Some(forked)) = (join.need, forked)
+            } else if let (JoinCondition::Count(needed), Some(forked)) = (join.need, forked)
                 && usize::try_from(needed).is_ok_and(|needed| needed > forked)
             {
                 let message = format!(
@@ -33,11 +33,11 @@ impl Report<'_> {
 
 /// How many agents there are at the most besides the first, if that is certain: there is one fork, which
 /// nothing leads back to, and it says how many.
-fn forked_at_most(outline: &Outline) -> Option<usize> {
-    let is_known = |state: &State| match state {
-        State::Prompt(prompt) => !prompt.is_open(),
-        State::Graph(_) | State::Program(_) | State::Other => true,
-        State::Unreadable(_) => false,
+fn forked_at_most(outline: &WorkflowMap) -> Option<usize> {
+    let is_known = |state: &FolderState| match state {
+        FolderState::Prompt(prompt) => !prompt.is_open(),
+        FolderState::Graph(_) | FolderState::Program(_) | FolderState::Other => true,
+        FolderState::Unreadable(_) => false,
     };
     if !outline.states.values().all(is_known) {
         return None;
@@ -46,11 +46,11 @@ fn forked_at_most(outline: &Outline) -> Option<usize> {
         |(_, transition, _): &(_, &Transition, _)| matches!(transition, Transition::Fork { .. });
     let mut forks = outline.steps().filter(forks);
     let (name, fork, _) = forks.next()?;
-    let many = outline.states.get(name).and_then(State::prompt).is_some_and(may_fork_many);
+    let many = outline.states.get(name).and_then(FolderState::prompt).is_some_and(may_fork_many);
     let again = fork.states().any(|state| outline.reachable(state).contains(name));
     (forks.next().is_none() && !many && !again).then(|| born_of(fork)).flatten()
 }
 
-fn may_fork_many(prompt: &Prompt) -> bool {
+fn may_fork_many(prompt: &FolderPrompt) -> bool {
     prompt.frontmatter.policy.many_forks
 }

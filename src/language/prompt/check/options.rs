@@ -1,20 +1,20 @@
 //! The options of turns: files that are missing, models that are probably misspelt, and what a starter
 //! has to allow.
 
-use super::Report;
+use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::model::ModelName;
 use crate::domain::turn_options::TurnOptions;
 use crate::language::manifest;
 use crate::language::model_hint::model_hint;
-use crate::language::place::Place;
-use crate::language::prompt::outline::Outline;
+use crate::language::place::SourcePlace;
+use crate::language::prompt::outline::WorkflowMap;
 use crate::language::prompt::widenings::{FoundWidening, in_options, in_outline};
 use crate::language::turn_options::{OptionFault, OptionPlaces, embed_files, tool_name_hints};
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// Reports what is wrong with the options of the prompts, and with those of evaluators.
-    pub(super) fn options(&mut self, outline: &Outline) {
+    pub(super) fn options(&mut self, outline: &WorkflowMap) {
         for (name, prompt) in outline.prompts().chain(&outline.evaluators) {
             self.model(name, prompt.frontmatter.model.as_ref(), prompt.places.model);
             self.option_files(name, &prompt.frontmatter.options, &prompt.places.options, "RF002");
@@ -24,7 +24,11 @@ impl Report<'_> {
     }
 
     /// Reports what is wrong with the options of the manifest.
-    pub(super) fn options_of_manifest(&mut self, name: &StateName, examined: &manifest::Examined) {
+    pub(super) fn options_of_manifest(
+        &mut self,
+        name: &StateName,
+        examined: &manifest::ExaminedManifest,
+    ) {
         let (options, places) = (&examined.manifest.options, &examined.options);
         self.model(name, examined.manifest.model.as_ref(), examined.model);
         self.option_files(name, options, places, "RF003");
@@ -64,10 +68,10 @@ impl Report<'_> {
         &mut self,
         name: &StateName,
         model: Option<&ModelName>,
-        place: Option<Place>,
+        place: Option<SourcePlace>,
     ) {
         if let Some(hint) = model.and_then(model_hint) {
-            self.warning(name, place.unwrap_or(Place::START), "RF403", hint);
+            self.warning(name, place.unwrap_or(SourcePlace::START), "RF403", hint);
         }
     }
 }

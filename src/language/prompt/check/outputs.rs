@@ -3,14 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Report;
+use super::FolderDiagnostics;
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::output::{
     OutputKey, OutputSchema, RESULT, RuleGaps, SchemaError, SchemaField,
 };
-use crate::language::place::Place;
-use crate::language::prompt::outline::{Outline, Prompt};
+use crate::language::place::SourcePlace;
+use crate::language::prompt::outline::{FolderPrompt, WorkflowMap};
 
 /// The states whose answer a state may be given as `{{result}}`.
 #[derive(Debug, Clone, Default)]
@@ -21,9 +21,9 @@ pub(super) struct ResultOrigins<'outline> {
     has_others: bool,
 }
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// What is wrong with the outputs of all states.
-    pub(super) fn outputs(&mut self, outline: &Outline) {
+    pub(super) fn outputs(&mut self, outline: &WorkflowMap) {
         for (name, prompt) in outline.prompts() {
             let Some(key) = &prompt.frontmatter.output else { continue };
             match key.load(self.source) {
@@ -33,14 +33,14 @@ impl Report<'_> {
                 }
                 Ok(_) => {}
                 Err(SchemaError { file, error }) => {
-                    let place = Place { line: error.line, column: error.column };
+                    let place = SourcePlace { line: error.line, column: error.column };
                     self.error(file.as_ref().unwrap_or(name), place, "RF501", error.message);
                 }
             }
         }
     }
 
-    fn gaps(&mut self, name: &StateName, prompt: &Prompt, key: &OutputKey, gaps: RuleGaps) {
+    fn gaps(&mut self, name: &StateName, prompt: &FolderPrompt, key: &OutputKey, gaps: RuleGaps) {
         let place = |index: usize| {
             let when = prompt.places.whens.get(index).copied().flatten();
             when.or_else(|| Some(prompt.places.entries.get(index)?.entry)).unwrap_or(key.place)
@@ -71,9 +71,9 @@ impl Report<'_> {
     pub(super) fn fields(
         &mut self,
         name: &StateName,
-        prompt: &Prompt,
+        prompt: &FolderPrompt,
         known: &mut BTreeSet<String>,
-        (outline, origins): (&Outline, Option<&ResultOrigins<'_>>),
+        (outline, origins): (&WorkflowMap, Option<&ResultOrigins<'_>>),
     ) {
         for (placeholder, place) in &prompt.placeholders {
             if known.contains(placeholder) {
@@ -96,7 +96,7 @@ impl Report<'_> {
     fn missing(
         &self,
         path: &str,
-        outline: &Outline,
+        outline: &WorkflowMap,
         origins: &ResultOrigins<'_>,
     ) -> Option<String> {
         if origins.has_others || origins.answers.is_empty() {
@@ -118,7 +118,7 @@ impl Report<'_> {
 }
 
 /// Finds for each state whose answers it may be given as `{{result}}`.
-pub(super) fn origins(outline: &Outline) -> BTreeMap<&StateName, ResultOrigins<'_>> {
+pub(super) fn origins(outline: &WorkflowMap) -> BTreeMap<&StateName, ResultOrigins<'_>> {
     let mut origins: BTreeMap<&StateName, ResultOrigins<'_>> = BTreeMap::new();
     for (name, prompt) in outline.prompts() {
         let has_output = prompt.frontmatter.output.is_some();
@@ -150,7 +150,7 @@ pub(super) fn origins(outline: &Outline) -> BTreeMap<&StateName, ResultOrigins<'
 
 impl<'outline> ResultOrigins<'outline> {
     /// Adds what a subroutine that begins in a state may return.
-    fn returns(&mut self, outline: &'outline Outline, target: &'outline StateName) {
+    fn returns(&mut self, outline: &'outline WorkflowMap, target: &'outline StateName) {
         for state in outline.level([target]) {
             match outline.states.get(state).and_then(|state| state.prompt()) {
                 Some(prompt) if !prompt.may_end() => {}

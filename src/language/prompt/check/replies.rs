@@ -3,17 +3,17 @@
 //! One script may serve several workflows of a folder, so what counts is not what the checked one comes
 //! to, but what is there: a prompt, a node of a graph or a role of a program, here or in a folder below.
 
-use super::Report;
+use super::FolderDiagnostics;
 use crate::domain::id::{Folder, StateName};
 use crate::language::hint::closest;
-use crate::language::prompt::kind::Kind;
-use crate::language::prompt::outline::{Graph, Outline, Program, State};
-use crate::language::replies::{self, Replies};
-use crate::language::source::{Error, Source};
+use crate::language::prompt::kind::StateKind;
+use crate::language::prompt::outline::{FolderGraph, FolderProgram, FolderState, WorkflowMap};
+use crate::language::replies::{self, ScriptedReplies};
+use crate::language::source::{Error, WorkflowSource};
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// The script, and whether there is one.
-    pub(super) fn replies(&mut self, outline: &Outline) -> usize {
+    pub(super) fn replies(&mut self, outline: &WorkflowMap) -> usize {
         let Ok(file) = StateName::parse(replies::FILE) else { return 0 };
         let text = match self.source.read(&file) {
             Ok(text) => text,
@@ -23,7 +23,7 @@ impl Report<'_> {
                 return 1;
             }
         };
-        if let Err(replies::Error::Invalid { error, .. }) = Replies::parse("", &text) {
+        if let Err(replies::Error::Invalid { error, .. }) = ScriptedReplies::parse("", &text) {
             self.yaml(&file, &[error], "RF004");
             return 1;
         }
@@ -37,7 +37,7 @@ impl Report<'_> {
 }
 
 /// Whether there is what a key of the script answers for.
-fn answered(key: &str, outline: &Outline, source: &dyn Source) -> Result<(), String> {
+fn answered(key: &str, outline: &WorkflowMap, source: &dyn WorkflowSource) -> Result<(), String> {
     let (path, part) = match key.split_once('#') {
         Some((path, part)) => (path, Some(part)),
         None => (key, None),
@@ -47,7 +47,7 @@ fn answered(key: &str, outline: &Outline, source: &dyn Source) -> Result<(), Str
         None => (None, path),
     };
     let Ok(name) = StateName::parse(name) else { return Err(missing("state", key, outline)) };
-    let names = Key { whole: key, name: &name, part };
+    let names = ReplyKey { whole: key, name: &name, part };
     let Some(folder) = folder else {
         return match outline.states.get(&name) {
             Some(state) => names.fits(outline).and_then(|()| names.is_one_of(parts(state))),
@@ -60,14 +60,14 @@ fn answered(key: &str, outline: &Outline, source: &dyn Source) -> Result<(), Str
 }
 
 /// What stands in a file, as far as it can be read: its nodes, or its roles.
-type Parts = Option<Vec<String>>;
+type FileParts = Option<Vec<String>>;
 
-fn parts(state: &State) -> Parts {
+fn parts(state: &FolderState) -> FileParts {
     match state {
-        State::Graph(Graph { program, .. }) => {
+        FolderState::Graph(FolderGraph { program, .. }) => {
             Some(program.as_ref()?.nodes.keys().map(ToString::to_string).collect())
         }
-        State::Program(Program { definition, .. }) => {
+        FolderState::Program(FolderProgram { definition, .. }) => {
             Some(definition.as_ref()?.roles.iter().map(|role| role.name.to_string()).collect())
         }
         _ => None,
@@ -75,24 +75,24 @@ fn parts(state: &State) -> Parts {
 }
 
 /// The same of a file that the workflow does not come to.
-fn beside(name: &StateName, source: &dyn Source) -> Parts {
-    if Kind::of(name) != Some(Kind::Program) {
+fn beside(name: &StateName, source: &dyn WorkflowSource) -> FileParts {
+    if StateKind::of(name) != Some(StateKind::Program) {
         return None;
     }
     let text = source.read(name).ok()?;
-    parts(&State::Program(Program::of(&source.path(name), &text, source)))
+    parts(&FolderState::Program(FolderProgram::of(&source.path(name), &text, source)))
 }
 
 /// A key of the script, taken apart.
-struct Key<'a> {
+struct ReplyKey<'a> {
     whole: &'a str,
     name: &'a StateName,
     part: Option<&'a str>,
 }
 
-impl Key<'_> {
+impl ReplyKey<'_> {
     /// Whether it is the name of something in a folder.
-    fn is_in(&self, source: &dyn Source, outline: &Outline) -> Result<(), String> {
+    fn is_in(&self, source: &dyn WorkflowSource, outline: &WorkflowMap) -> Result<(), String> {
         self.fits(outline)?;
         if source.check(self.name).is_err() {
             return Err(missing(self.what(), self.whole, outline));
@@ -101,15 +101,15 @@ impl Key<'_> {
     }
 
     /// Prompts are named alone, and graphs and programs with what stands in them.
-    fn fits(&self, outline: &Outline) -> Result<(), String> {
-        let kind = Kind::of(self.name);
-        if kind.is_some() && (kind == Some(Kind::Prompt)) == self.part.is_none() {
+    fn fits(&self, outline: &WorkflowMap) -> Result<(), String> {
+        let kind = StateKind::of(self.name);
+        if kind.is_some() && (kind == Some(StateKind::Prompt)) == self.part.is_none() {
             return Ok(());
         }
         Err(missing(self.what(), self.whole, outline))
     }
 
-    fn is_one_of(&self, parts: Parts) -> Result<(), String> {
+    fn is_one_of(&self, parts: FileParts) -> Result<(), String> {
         let (Some(part), Some(parts)) = (self.part, parts) else { return Ok(()) };
         if parts.iter().any(|own| own == part) {
             return Ok(());
@@ -121,17 +121,17 @@ impl Key<'_> {
 
     /// What it names, by the look of it.
     fn what(&self) -> &'static str {
-        match (Kind::of(self.name), self.part) {
-            (Some(Kind::Prompt), None) => "prompt",
-            (Some(Kind::Graph), Some(_)) => "node",
-            (Some(Kind::Program), Some(_)) => "role",
+        match (StateKind::of(self.name), self.part) {
+            (Some(StateKind::Prompt), None) => "prompt",
+            (Some(StateKind::Graph), Some(_)) => "node",
+            (Some(StateKind::Program), Some(_)) => "role",
             _ => "state",
         }
     }
 }
 
 /// That nothing is called so; perhaps something of the workflow is called like it.
-fn missing(what: &str, key: &str, outline: &Outline) -> String {
+fn missing(what: &str, key: &str, outline: &WorkflowMap) -> String {
     let names: Vec<String> = outline
         .states
         .iter()

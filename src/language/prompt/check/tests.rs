@@ -18,8 +18,8 @@ fn checked(files: &[(&str, &str)], entry: Option<&str>, variables: &[&str]) -> V
     let source = folder(files);
     let entry = entry.map(|name| StateName::parse(name).expect("a state"));
     let variables: Vec<String> = variables.iter().map(|&name| name.to_owned()).collect();
-    let graphs = |_: &StateName| Graph::default();
-    let subject = Subject {
+    let graphs = |_: &StateName| FolderGraph::default();
+    let subject = CheckSubject {
         source: &source,
         entry: entry.as_ref(),
         variables: &variables,

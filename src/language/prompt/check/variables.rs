@@ -8,19 +8,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::fan_out::filled_by;
-use super::{Report, outputs};
+use super::{FolderDiagnostics, outputs};
 use crate::domain::id::StateName;
 use crate::domain::transition::Transition;
 use crate::language::graph::spawned::spawned;
 use crate::language::output::RESULT;
 use crate::language::program::walk::started;
 use crate::language::prompt::evaluator;
-use crate::language::prompt::outline::{Graph, Outline, Program, Prompt, State};
+use crate::language::prompt::outline::{
+    FolderGraph, FolderProgram, FolderPrompt, FolderState, WorkflowMap,
+};
 use crate::language::prompt::step::{RESERVED, RESULTS, RESULTS_FILE};
 
 /// What is known of the values a state is given.
 #[derive(Clone, Default)]
-struct Given<'a> {
+struct GivenVariables<'a> {
     /// The variables of the tags that lead there.
     variables: BTreeSet<&'a str>,
     /// What the entries of lists fill.
@@ -33,14 +35,14 @@ struct Given<'a> {
     unknown: bool,
 }
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// The placeholders that nothing fills in a state or in its evaluator's prompt.
-    pub(super) fn variables(&mut self, outline: &Outline, of_run: &[String]) {
+    pub(super) fn variables(&mut self, outline: &WorkflowMap, of_run: &[String]) {
         let given = all_given(outline);
         let origins = outputs::origins(outline);
         let mut of_evaluators: BTreeMap<&StateName, BTreeSet<String>> = BTreeMap::new();
         for (name, prompt) in outline.prompts() {
-            let nothing = Given::default();
+            let nothing = GivenVariables::default();
             let given = given.get(name).unwrap_or(&nothing);
             let mut known: BTreeSet<String> = of_run.iter().cloned().collect();
             known.extend(RESERVED.map(str::to_owned));
@@ -74,9 +76,9 @@ impl Report<'_> {
     fn unfilled(
         &mut self,
         name: &StateName,
-        prompt: &Prompt,
+        prompt: &FolderPrompt,
         known: &BTreeSet<String>,
-        outline: &Outline,
+        outline: &WorkflowMap,
     ) {
         for (placeholder, place) in &prompt.placeholders {
             if !known.contains(placeholder) {
@@ -86,7 +88,7 @@ impl Report<'_> {
     }
 }
 
-fn why(placeholder: &str, outline: &Outline) -> String {
+fn why(placeholder: &str, outline: &WorkflowMap) -> String {
     let why = match placeholder {
         "input" => format!(
             "only the first state, {}, is given it; hand it on in the tag that leads here: input=\"…\"",
@@ -105,8 +107,8 @@ fn why(placeholder: &str, outline: &Outline) -> String {
     format!("nothing fills {{{{{placeholder}}}}}: {why}")
 }
 
-fn all_given(outline: &Outline) -> BTreeMap<&StateName, Given<'_>> {
-    let mut given: BTreeMap<&StateName, Given<'_>> = BTreeMap::new();
+fn all_given(outline: &WorkflowMap) -> BTreeMap<&StateName, GivenVariables<'_>> {
+    let mut given: BTreeMap<&StateName, GivenVariables<'_>> = BTreeMap::new();
     let mut of_results: BTreeSet<&str> = BTreeSet::new();
     for (_, prompt) in outline.prompts() {
         let evaluator = prompt.evaluator().and_then(|name| outline.evaluators.get(name));
@@ -155,12 +157,12 @@ fn all_given(outline: &Outline) -> BTreeMap<&StateName, Given<'_>> {
     let key = |name: &StateName| outline.states.get_key_value(name).map(|(name, _)| name);
     for state in outline.states.values() {
         match state {
-            State::Graph(Graph { program: Some(program), .. }) => {
+            FolderState::Graph(FolderGraph { program: Some(program), .. }) => {
                 for name in spawned(program).iter().filter_map(key) {
                     given.entry(name).or_default().unknown = true;
                 }
             }
-            State::Program(Program { definition: Some(program), .. }) => {
+            FolderState::Program(FolderProgram { definition: Some(program), .. }) => {
                 for name in started(program).iter().filter_map(key) {
                     given.entry(name).or_default().variables.insert("input");
                 }
@@ -176,7 +178,7 @@ fn all_given(outline: &Outline) -> BTreeMap<&StateName, Given<'_>> {
 }
 
 /// A state with a join has what came of it, and where it goes on if that is not met there is all of it too.
-fn missed<'a>(outline: &'a Outline, given: &mut BTreeMap<&'a StateName, Given<'a>>) {
+fn missed<'a>(outline: &'a WorkflowMap, given: &mut BTreeMap<&'a StateName, GivenVariables<'a>>) {
     let joins = || outline.prompts().filter(|(_, prompt)| prompt.frontmatter.join.is_some());
     for (name, _) in joins() {
         given.entry(name).or_default().joined = true;
@@ -196,6 +198,6 @@ fn missed<'a>(outline: &'a Outline, given: &mut BTreeMap<&'a StateName, Given<'a
     }
 }
 
-fn is_allowed(prompt: &Prompt, transition: &Transition) -> bool {
+fn is_allowed(prompt: &FolderPrompt, transition: &Transition) -> bool {
     prompt.is_open() || prompt.frontmatter.policy.allows(transition)
 }

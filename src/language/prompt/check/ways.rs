@@ -1,19 +1,21 @@
 //! The ways from state to state: where policies lead, and whether they agree with themselves and with
 //! the text below them.
 
-use super::Report;
+use super::FolderDiagnostics;
 use super::files::{no_state, why};
 use crate::domain::id::StateName;
-use crate::domain::policy::Policy;
+use crate::domain::policy::TransitionPolicy;
 use crate::domain::transition::Transition;
-use crate::language::place::Place;
+use crate::language::place::SourcePlace;
 use crate::language::prompt::evaluator;
-use crate::language::prompt::kind::Kind;
-use crate::language::prompt::outline::{Origin, Outline, Prompt, State, Way};
+use crate::language::prompt::kind::StateKind;
+use crate::language::prompt::outline::{
+    FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
+};
 
-impl Report<'_> {
+impl FolderDiagnostics<'_> {
     /// What is wrong with the ways of all states.
-    pub(super) fn ways(&mut self, outline: &Outline) {
+    pub(super) fn ways(&mut self, outline: &WorkflowMap) {
         for (name, prompt) in outline.prompts() {
             self.policy(name, prompt, outline);
             self.evaluator(name, prompt, outline);
@@ -27,8 +29,8 @@ impl Report<'_> {
     }
 
     /// The files that a way names.
-    fn names(&mut self, name: &StateName, way: &Way, outline: &Outline) {
-        let Way { transition, place, .. } = way;
+    fn names(&mut self, name: &StateName, way: &TransitionEdge, outline: &WorkflowMap) {
+        let TransitionEdge { transition, place, .. } = way;
         let named = [
             (transition.target(), place.target),
             (transition.continuation(), place.continuation),
@@ -37,12 +39,12 @@ impl Report<'_> {
         for (target, place) in named {
             let Some(target) = target else { continue };
             let why = match outline.states.get(target) {
-                Some(State::Unreadable(error)) => why(error),
-                Some(State::Other) => no_state().to_owned(),
+                Some(FolderState::Unreadable(error)) => why(error),
+                Some(FolderState::Other) => no_state().to_owned(),
                 _ => continue,
             };
             let place = place.unwrap_or(way.place.entry);
-            if way.origin == Origin::Text {
+            if way.origin == TransitionOrigin::Text {
                 let message = format!("the text shows {}, but {target}: {why}", way.transition);
                 self.warning(name, place, "RF103", message);
             } else {
@@ -51,10 +53,11 @@ impl Report<'_> {
         }
     }
 
-    fn policy(&mut self, name: &StateName, prompt: &Prompt, outline: &Outline) {
-        let Policy { allowed, .. } = &prompt.frontmatter.policy;
+    fn policy(&mut self, name: &StateName, prompt: &FolderPrompt, outline: &WorkflowMap) {
+        let TransitionPolicy { allowed, .. } = &prompt.frontmatter.policy;
         let Some(place) = prompt.places.policy.filter(|_| prompt.errors.is_empty()) else { return };
-        let usable = |way: &Way| way.transition.states().all(|name| outline.is_usable(name));
+        let usable =
+            |way: &TransitionEdge| way.transition.states().all(|name| outline.is_usable(name));
         if allowed.is_empty() {
             let message = "an empty list allows every transition, and then nobody can be reminded; list what is allowed, or leave the key out";
             self.warning(name, place, "RF203", message.to_owned());
@@ -79,30 +82,30 @@ impl Report<'_> {
     }
 
     /// The prompt of an evaluator.
-    fn evaluator(&mut self, name: &StateName, prompt: &Prompt, outline: &Outline) {
+    fn evaluator(&mut self, name: &StateName, prompt: &FolderPrompt, outline: &WorkflowMap) {
         let (Some(file), Some(place)) = (prompt.evaluator(), prompt.places.evaluator) else {
             return;
         };
-        let shown = |(name, _): &(String, Place)| evaluator::SHOWN.contains(&&**name);
+        let shown = |(name, _): &(String, SourcePlace)| evaluator::SHOWN.contains(&&**name);
         match (outline.evaluators.get(file), self.source.read(file)) {
             (None, Err(error)) => {
                 self.error(name, place, "RF102", format!("{file}: {}", why(&error)));
             }
-            _ if Kind::of(file) != Some(Kind::Prompt) => {
+            _ if StateKind::of(file) != Some(StateKind::Prompt) => {
                 let message = format!("{file}: an evaluator is asked by a prompt, NAME.md");
                 self.error(name, place, "RF102", message);
             }
             (Some(evaluator), _) if !evaluator.placeholders.iter().any(shown) => {
                 let message =
                     "an evaluator sees only its prompt; show it {{output}}, the reply it judges";
-                self.warning(file, Place::START, "RF402", message.to_owned());
+                self.warning(file, SourcePlace::START, "RF402", message.to_owned());
             }
             _ => {}
         }
     }
 
     /// The tags that the text of a state shows, under its policy.
-    fn text(&mut self, name: &StateName, prompt: &Prompt) {
+    fn text(&mut self, name: &StateName, prompt: &FolderPrompt) {
         for shown in &prompt.shown {
             let message = match &shown.transition {
                 _ if prompt.frontmatter.output.is_some() => {
@@ -122,5 +125,5 @@ impl Report<'_> {
 
 /// Whether a policy of only this entry allows another.
 fn covers(entry: &Transition, other: &Transition) -> bool {
-    Policy { allowed: vec![entry.clone()], ..Policy::default() }.allows(other)
+    TransitionPolicy { allowed: vec![entry.clone()], ..TransitionPolicy::default() }.allows(other)
 }

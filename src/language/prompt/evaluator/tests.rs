@@ -18,8 +18,8 @@ fn goto(target: &str) -> Transition {
     }
 }
 
-fn asked(transition: Transition) -> Accepted {
-    Accepted { transition, implicit: false, overruled: None }
+fn asked(transition: Transition) -> AcceptedTransition {
+    AcceptedTransition { transition, implicit: false, overruled: None }
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_pattern_overrides_where_it_is_found_or_where_it_is_not() {
 
 #[test]
 fn an_answer_overrides_with_one_tag_and_keeps_with_anything_else() {
-    let proposal = Proposal {
+    let proposal = TransitionProposal {
         transition: goto("A.md"),
         implicit: true,
         output: String::new(),
@@ -105,15 +105,15 @@ fn an_answer_overrides_with_one_tag_and_keeps_with_anything_else() {
         variables: Variables::new(),
         structured: false,
     };
-    let ended = Proposal { transition: result("all of it"), ..proposal.clone() };
+    let ended = TransitionProposal { transition: result("all of it"), ..proposal.clone() };
     let (kept, _) = judged_by_prompt(&ended, Ok(asked(result("…"))));
     assert_eq!(kept.transition, result("all of it"), "what it was shown is no other result");
     let (judged, _) = judged_by_prompt(&ended, Ok(asked(result("a part"))));
     assert_eq!(judged.transition, result("a part"));
-    let silent = Err(Violation::NoTag { near_misses: Vec::new() });
+    let silent = Err(ProtocolViolation::NoTag { near_misses: Vec::new() });
     let (kept, wrong) = judged_by_prompt(&proposal, silent);
     assert_eq!((kept.transition, kept.implicit, wrong), (goto("A.md"), true, None));
-    let several = Violation::SeveralTags { tags: Vec::new() };
+    let several = ProtocolViolation::SeveralTags { tags: Vec::new() };
     let (kept, wrong) = judged_by_prompt(&proposal, Err(several.clone()));
     assert_eq!((kept.overruled, wrong), (None, Some(several)));
 }

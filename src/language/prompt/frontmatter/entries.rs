@@ -2,27 +2,27 @@
 
 use serde_yaml::Spanned;
 
-use crate::domain::transition::{Tag, Transition};
+use crate::domain::transition::{TagName, Transition};
 use crate::language::hint::closest;
-use crate::language::place::Place;
-use crate::language::prompt::answers::Entry;
+use crate::language::place::SourcePlace;
+use crate::language::prompt::answers::PolicyEntry;
 use crate::language::yaml::Error;
 
 /// Where an entry stands, and what it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryPlace {
     /// The entry.
-    pub entry: Place,
+    pub entry: SourcePlace,
     /// Its `target`.
-    pub target: Option<Place>,
+    pub target: Option<SourcePlace>,
     /// Its `return` or `next`.
-    pub continuation: Option<Place>,
+    pub continuation: Option<SourcePlace>,
     /// Its `timeout_next`.
-    pub late: Option<Place>,
+    pub late: Option<SourcePlace>,
 }
 
 impl EntryPlace {
-    pub(in crate::language::prompt) fn of(entry: &Spanned<Entry>) -> Self {
+    pub(in crate::language::prompt) fn of(entry: &Spanned<PolicyEntry>) -> Self {
         let place = |key| entry.value.attributes.get(key).map(|value| value.referenced.into());
         Self {
             target: place("target"),
@@ -34,16 +34,16 @@ impl EntryPlace {
 
     /// An entry of which only the place is known.
     #[must_use]
-    pub fn whole(entry: Place) -> Self {
+    pub fn whole(entry: SourcePlace) -> Self {
         Self { entry, target: None, continuation: None, late: None }
     }
 }
 
 /// An entry of a policy: it says where to, and the words are the agent's own.
-pub(super) fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
+pub(super) fn listed(written: Spanned<PolicyEntry>) -> Result<Transition, Error> {
     let question = written.value.attributes.get("question").map(|question| question.referenced);
     let transition = entry(written)?;
-    match question.filter(|_| transition.tag() == Tag::Ask) {
+    match question.filter(|_| transition.tag() == TagName::Ask) {
         None => Ok(transition),
         Some(place) => {
             let message = "the question is the agent's own; write { tag: ask, next: FILE.md }";
@@ -52,7 +52,7 @@ pub(super) fn listed(written: Spanned<Entry>) -> Result<Transition, Error> {
     }
 }
 
-pub(in crate::language::prompt) fn entry(entry: Spanned<Entry>) -> Result<Transition, Error> {
+pub(in crate::language::prompt) fn entry(entry: Spanned<PolicyEntry>) -> Result<Transition, Error> {
     let (place, mut attributes) = (entry.referenced, entry.value.attributes);
     if let Some((key, at)) = entry.value.misspelt_when {
         return Err(Error::at(at, format!("unknown key `{key}`; did you mean `when`?")));
@@ -63,32 +63,32 @@ pub(in crate::language::prompt) fn entry(entry: Spanned<Entry>) -> Result<Transi
             format!("this entry has no `tag`; use one of {}", tag_names()),
         ));
     };
-    let Some(tag) = Tag::from_name(&name.value) else {
-        let hint = closest(&name.value, Tag::ALL.map(Tag::name))
+    let Some(tag) = TagName::from_name(&name.value) else {
+        let hint = closest(&name.value, TagName::ALL.map(TagName::name))
             .map(|tag| format!("; did you mean `{tag}`?"));
         let hint = hint.unwrap_or_else(|| format!("; use one of {}", tag_names()));
         return Err(Error::at(name.referenced, format!("unknown tag `{}`{hint}", name.value)));
     };
     let target = attributes.remove("target");
-    let question = if tag == Tag::Ask { attributes.remove("question") } else { None };
+    let question = if tag == TagName::Ask { attributes.remove("question") } else { None };
     let body = match (&target, tag) {
-        (Some(target), Tag::Result) => {
+        (Some(target), TagName::Result) => {
             let message = "a result has no `target`; write { tag: result }".to_owned();
             return Err(Error::at(target.referenced, message));
         }
-        (Some(target), Tag::Ask) => {
+        (Some(target), TagName::Ask) => {
             let message = "an ask has no `target`; write { tag: ask, next: FILE.md }, the state that gets the answer";
             return Err(Error::at(target.referenced, message.to_owned()));
         }
-        (None, Tag::Result) => "",
-        (None, Tag::Ask) => question.as_ref().map_or(ANY_TEXT, |question| &question.value),
+        (None, TagName::Result) => "",
+        (None, TagName::Ask) => question.as_ref().map_or(ANY_TEXT, |question| &question.value),
         (Some(target), _) => &target.value,
         (None, _) => {
             let message = format!("`{tag}` needs a `target`, the file it leads to");
             return Err(Error::at(name.referenced, message));
         }
     };
-    if let Some(payload) = attributes.get("payload").filter(|_| tag == Tag::Result) {
+    if let Some(payload) = attributes.get("payload").filter(|_| tag == TagName::Result) {
         let message = "the text of a result is the agent's own; write { tag: result }".to_owned();
         return Err(Error::at(payload.referenced, message));
     }
@@ -117,5 +117,5 @@ fn is_misspelt(key: &str) -> bool {
 }
 
 fn tag_names() -> String {
-    Tag::ALL.map(Tag::name).join(", ")
+    TagName::ALL.map(TagName::name).join(", ")
 }

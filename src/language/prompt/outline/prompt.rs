@@ -3,49 +3,49 @@
 use std::ops::Range;
 
 use crate::domain::id::StateName;
-use crate::domain::join::{Join, Otherwise};
-use crate::domain::transition::{Tag, Transition, Variables};
-use crate::language::place::Place;
-use crate::language::prompt::document::{self, Examined};
+use crate::domain::join::{Join, JoinFallback};
+use crate::domain::transition::{TagName, Transition, Variables};
+use crate::language::place::SourcePlace;
+use crate::language::prompt::document::{self, ExaminedDocument};
 use crate::language::prompt::evaluator::Evaluator;
-use crate::language::prompt::frontmatter::{EntryPlace, Frontmatter, Places};
+use crate::language::prompt::frontmatter::{EntryPlace, Frontmatter, FrontmatterPlaces};
 use crate::language::prompt::mentioned;
-use crate::language::yaml::Errors;
+use crate::language::yaml::YamlErrors;
 use crate::language::{tag, template};
 
 /// A prompt as far as it can be read.
 #[derive(Debug)]
-pub struct Prompt {
+pub struct FolderPrompt {
     /// What its head says.
     pub frontmatter: Frontmatter,
     /// Where.
-    pub places: Places,
+    pub places: FrontmatterPlaces,
     /// What is wrong with it.
-    pub errors: Errors,
+    pub errors: YamlErrors,
     /// The ways on: the policy's, the evaluator's and the join's, and if there is no policy those of its text.
-    pub ways: Vec<Way>,
+    pub ways: Vec<TransitionEdge>,
     /// The tags that its text shows.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<ShownTag>,
     /// The files that its text speaks of.
     pub mentioned: Vec<StateName>,
     /// Its placeholders, each where it stands first.
-    pub placeholders: Vec<(String, Place)>,
+    pub placeholders: Vec<(String, SourcePlace)>,
 }
 
 /// A way from a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Way {
+pub struct TransitionEdge {
     /// What is asked for.
     pub transition: Transition,
     /// Who says so.
-    pub origin: Origin,
+    pub origin: TransitionOrigin,
     /// Where that stands, and the names in it.
     pub place: EntryPlace,
 }
 
 /// Who says that there is a way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum TransitionOrigin {
     /// The state's policy.
     Policy,
     /// The pattern of its evaluator.
@@ -60,31 +60,31 @@ pub enum Origin {
 
 /// A tag in a prompt's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownTag {
     /// What it asks for, or what is wrong with it.
     pub transition: Result<Transition, String>,
     /// Where it stands.
-    pub place: Place,
+    pub place: SourcePlace,
 }
 
-impl Prompt {
+impl FolderPrompt {
     /// Takes a prompt file apart.
     #[must_use]
     pub fn of(text: &str) -> Self {
-        let Examined { document, places, errors } = document::examine(text);
+        let ExaminedDocument { document, places, errors } = document::examine(text);
         let body = document.body.as_str();
-        let place = |offset| Place::in_text(body, offset, document.body_line);
+        let place = |offset| SourcePlace::in_text(body, offset, document.body_line);
         let written = tag::written(body);
         let spans: Vec<Range<usize>> = written.iter().map(|tag| tag.span.clone()).collect();
-        let shown: Vec<Shown> = written
+        let shown: Vec<ShownTag> = written
             .into_iter()
-            .map(|tag| Shown {
+            .map(|tag| ShownTag {
                 transition: tag.transition.map_err(|error| error.to_string()),
                 place: place(tag.span.start),
             })
             .filter(|shown| !shown.is_filled_in())
             .collect();
-        let mut placeholders: Vec<(String, Place)> = Vec::new();
+        let mut placeholders: Vec<(String, SourcePlace)> = Vec::new();
         for (name, offset) in template::placeholders(body) {
             if !placeholders.iter().any(|(known, _)| known == name) {
                 placeholders.push((name.to_owned(), place(offset)));
@@ -112,7 +112,7 @@ impl Prompt {
     /// Whether a result may be given here.
     #[must_use]
     pub fn may_end(&self) -> bool {
-        self.is_open() || self.ways.iter().any(|way| way.transition.tag() == Tag::Result)
+        self.is_open() || self.ways.iter().any(|way| way.transition.tag() == TagName::Result)
     }
 
     /// The prompt that takes a second look at what is asked for here.
@@ -124,61 +124,62 @@ impl Prompt {
         }
     }
 
-    fn find_ways(&self) -> Vec<Way> {
+    fn find_ways(&self) -> Vec<TransitionEdge> {
         let listed = self.frontmatter.policy.allowed.iter().zip(&self.places.entries);
         let way = |origin| {
-            move |(transition, place): (&Transition, &EntryPlace)| Way {
+            move |(transition, place): (&Transition, &EntryPlace)| TransitionEdge {
                 transition: transition.clone(),
                 origin,
                 place: *place,
             }
         };
-        let mut ways: Vec<Way> = listed.map(way(Origin::Policy)).collect();
+        let mut ways: Vec<TransitionEdge> = listed.map(way(TransitionOrigin::Policy)).collect();
         if let Some(Evaluator::Pattern { found, missing, .. }) = &self.frontmatter.evaluator {
             let overrides = [found, missing].into_iter().flatten().map(Box::as_ref);
             let overrides = overrides.zip(&self.places.overrides);
-            ways.extend(overrides.map(way(Origin::Evaluator)));
+            ways.extend(overrides.map(way(TransitionOrigin::Evaluator)));
         }
         ways.extend(self.frontmatter.join.iter().flat_map(|join| self.ways_of_join(join)));
         if self.is_open() {
-            ways.extend(self.shown.iter().filter_map(Shown::way));
+            ways.extend(self.shown.iter().filter_map(ShownTag::way));
         }
         ways
     }
 
     /// The states that are entered instead of this one when its join is not met.
-    fn ways_of_join(&self, join: &Join) -> impl Iterator<Item = Way> {
+    fn ways_of_join(&self, join: &Join) -> impl Iterator<Item = TransitionEdge> {
         let ways = [
-            (&join.on_failure, Origin::Failure, self.places.on_failure),
-            (&join.on_timeout, Origin::Timeout, self.places.on_timeout),
+            (&join.on_failure, TransitionOrigin::Failure, self.places.on_failure),
+            (&join.on_timeout, TransitionOrigin::Timeout, self.places.on_timeout),
         ];
-        let way = |(otherwise, origin, place): (&Otherwise, Origin, Option<Place>)| {
-            let Otherwise::State(state) = otherwise else { return None };
-            let place = place.unwrap_or(Place::START);
-            let transition =
-                Transition::Goto { target: state.clone(), variables: Variables::new() };
-            let place = EntryPlace { target: Some(place), ..EntryPlace::whole(place) };
-            Some(Way { transition, origin, place })
-        };
+        let way =
+            |(otherwise, origin, place): (&JoinFallback, TransitionOrigin, Option<SourcePlace>)| {
+                let JoinFallback::State(state) = otherwise else { return None };
+                let place = place.unwrap_or(SourcePlace::START);
+                let transition =
+                    Transition::Goto { target: state.clone(), variables: Variables::new() };
+                let place = EntryPlace { target: Some(place), ..EntryPlace::whole(place) };
+                Some(TransitionEdge { transition, origin, place })
+            };
         ways.map(way).into_iter().flatten()
     }
 }
 
-impl Way {
+impl TransitionEdge {
     /// Whether it is more than a tag in a text.
     #[must_use]
     pub fn is_certain(&self) -> bool {
-        self.origin != Origin::Text
+        self.origin != TransitionOrigin::Text
     }
 
     /// Whether it is gone without the agent, because a join was not met.
     #[must_use]
     pub fn is_of_join(&self) -> bool {
-        matches!(self.origin, Origin::Failure | Origin::Timeout)
+        matches!(self.origin, TransitionOrigin::Failure | TransitionOrigin::Timeout)
     }
 }
 
-impl Shown {
+impl ShownTag {
     /// Whether a placeholder decides where it leads, so that nobody knows yet.
     fn is_filled_in(&self) -> bool {
         let named =
@@ -186,9 +187,9 @@ impl Shown {
         self.transition.as_ref().is_ok_and(named)
     }
 
-    fn way(&self) -> Option<Way> {
+    fn way(&self) -> Option<TransitionEdge> {
         let transition = self.transition.clone().ok()?;
         let place = EntryPlace::whole(self.place);
-        Some(Way { transition, origin: Origin::Text, place })
+        Some(TransitionEdge { transition, origin: TransitionOrigin::Text, place })
     }
 }

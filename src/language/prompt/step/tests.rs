@@ -8,8 +8,8 @@ fn scope(files: &[(&str, &str)]) -> BTreeMap<String, String> {
     files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
-fn at(state: &str, variables: &[(&str, &str)]) -> Position {
-    Position {
+fn at(state: &str, variables: &[(&str, &str)]) -> PromptContext {
+    PromptContext {
         workflow: RunId::parse("run-1").expect("a run"),
         agent: AgentId::main().child(2),
         state: StateName::parse(state).expect("a state"),
@@ -32,7 +32,7 @@ fn a_prompt_is_filled_from_the_state_then_the_run() {
     let ask =
         step(&at("A.md", &[("result", "{{who}}"), ("who", "state")]), &files).expect("a prompt");
     assert_eq!(ask.prompt, "run-1 main.2 A.md {{who}} state run {{nobody}}");
-    let nobody = Unfilled { name: "nobody".into(), place: "A.md:1".into() };
+    let nobody = UnfilledPlaceholder { name: "nobody".into(), place: "A.md:1".into() };
     assert_eq!(ask.unfilled, [nobody]);
 }
 
@@ -57,7 +57,7 @@ fn a_wrong_file_is_named_with_its_place() {
 #[test]
 fn a_target_has_to_exist() {
     let files = scope(&[("NEXT.md", "x")]);
-    let policy = Policy::default();
+    let policy = TransitionPolicy::default();
     assert!(read(&policy, &files, "<goto>NEXT.md</goto>").is_ok());
     let violation = read(&policy, &files, "<goto>NEXTT.md</goto>").expect_err("no such file");
     assert_eq!(

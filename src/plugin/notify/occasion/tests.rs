@@ -2,28 +2,28 @@
 
 use super::*;
 use crate::actor::registry::AgentView;
-use crate::domain::agents::Agents;
+use crate::domain::agents::LiveAgents;
 use crate::domain::event::{AgentFailed, Record, StepFinished};
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
-use crate::domain::transition::Tag;
-use crate::domain::turn::{Cause, TurnId};
-use crate::domain::usage::Usage;
+use crate::domain::transition::TagName;
+use crate::domain::turn::{FailureCause, TurnId};
+use crate::domain::usage::UsageByModel;
 
 fn state(name: &str) -> StateName {
     StateName::parse(name).expect("a state")
 }
 
 /// Of a run with its first agent, which has spent nothing.
-fn occasions() -> Occasions {
+fn occasions() -> NotificationTracker {
     let run = Run {
         version: 1,
         seq: 1,
         workflow_id: RunId::parse("t").expect("an id"),
         scope_dir: String::new(),
-        status: Status::Running,
+        status: RunStatus::Running,
         pause: None,
         limited_until: None,
         total_cost_usd: Usd::default(),
@@ -33,11 +33,11 @@ fn occasions() -> Occasions {
         settings: Settings::default(),
         answered: std::collections::BTreeMap::new(),
         definitions: std::collections::BTreeMap::new(),
-        facts: crate::domain::fact::Facts::default(),
-        agents: Agents::default(),
+        facts: crate::domain::fact::KnownFacts::default(),
+        agents: LiveAgents::default(),
         finished: Vec::new(),
     };
-    Occasions { live: 1, ..Occasions::new(&run) }
+    NotificationTracker { live: 1, ..NotificationTracker::new(&run) }
 }
 
 fn published(event: Event, agent: Option<AgentView>) -> Published {
@@ -54,7 +54,7 @@ fn turn() -> TurnId {
     TurnId { agent: AgentId::main(), step: 1, turn: 0 }
 }
 
-fn step(tag: Tag, attributes: &[(&str, &str)], target: &str) -> Event {
+fn step(tag: TagName, attributes: &[(&str, &str)], target: &str) -> Event {
     let owned = attributes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     Event::StepFinished(StepFinished {
         turn: turn(),
@@ -70,7 +70,7 @@ fn step(tag: Tag, attributes: &[(&str, &str)], target: &str) -> Event {
         overruled: None,
         unasked: false,
         evaluator: None,
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         born: Vec::new(),
         reborn: None,
@@ -81,12 +81,12 @@ fn failed(error: &str, ends_run: bool) -> Event {
     Event::AgentFailed(AgentFailed {
         turn: turn(),
         state: state("A.md"),
-        cause: Cause::Crash,
+        cause: FailureCause::Crash,
         error: error.to_owned(),
         cost_usd: Usd::default(),
         estimated: false,
         ends_run,
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
     })
 }
@@ -97,7 +97,7 @@ fn view() -> AgentView {
         state: state("A.md"),
         session: SessionId::new("s"),
         stack: 0,
-        phase: crate::actor::registry::Phase::Waiting,
+        phase: crate::actor::registry::AgentStatus::Waiting,
         cost: Usd::default(),
     }
 }
@@ -105,40 +105,41 @@ fn view() -> AgentView {
 #[test]
 fn steps_are_none_and_the_end_of_the_last_agent_is_the_end() {
     let mut occasions = occasions();
-    let fork = step(Tag::Fork, &[("next", "A.md")], "B.md");
+    let fork = step(TagName::Fork, &[("next", "A.md")], "B.md");
     assert_eq!(occasions.of(&published(fork, Some(view()))), None);
-    assert_eq!(occasions.of(&published(step(Tag::Result, &[], "x"), None)), None);
+    assert_eq!(occasions.of(&published(step(TagName::Result, &[], "x"), None)), None);
     let broken = occasions.at_the_end().expect("one lives");
-    assert_eq!((broken.occasion, broken.status), (Occasion::Broken, Status::Running));
+    assert_eq!((broken.occasion, broken.status), (NotificationKind::Broken, RunStatus::Running));
 
-    assert_eq!(occasions.of(&published(step(Tag::Result, &[], "x"), None)), None);
+    assert_eq!(occasions.of(&published(step(TagName::Result, &[], "x"), None)), None);
     let ended = occasions.at_the_end().expect("none lives");
-    assert_eq!((ended.occasion, ended.status), (Occasion::Ended, Status::Completed));
+    assert_eq!((ended.occasion, ended.status), (NotificationKind::Ended, RunStatus::Completed));
     assert_eq!(ended.message, "run t ended well, $0.05 spent");
 }
 
 #[test]
 fn a_failure_is_told_and_counted() {
     let mut occasions = occasions();
-    let fork = step(Tag::Fork, &[("next", "A.md")], "B.md");
+    let fork = step(TagName::Fork, &[("next", "A.md")], "B.md");
     occasions.of(&published(fork, Some(view())));
     let told = occasions.of(&published(failed("it\nfell\0", true), None)).expect("told");
-    assert_eq!(told.occasion, Occasion::AgentFailed);
+    assert_eq!(told.occasion, NotificationKind::AgentFailed);
     assert_eq!(
         told.message,
         "main of run t failed at A.md (crash): it fell\\u{0}; all other agents end with it"
     );
     let ended = occasions.at_the_end().expect("none lives");
-    assert_eq!(ended.status, Status::Failed);
+    assert_eq!(ended.status, RunStatus::Failed);
     assert_eq!(ended.message, "run t ended, 2 of 2 agents failed, $0.05 spent");
 }
 
 #[test]
 fn a_pause_says_how_to_go_on_and_is_the_last_word() {
     let mut occasions = occasions();
-    let pause = Pause::Budget { spent: Usd::from_dollars(0.05), limit: Usd::from_dollars(0.04) };
+    let pause =
+        PauseReason::Budget { spent: Usd::from_dollars(0.05), limit: Usd::from_dollars(0.04) };
     let told = occasions.of(&published(Event::RunPaused { pause }, None)).expect("told");
-    assert_eq!((told.occasion, told.status), (Occasion::Paused, Status::Paused));
+    assert_eq!((told.occasion, told.status), (NotificationKind::Paused, RunStatus::Paused));
     assert_eq!(
         told.message,
         "run t paused: the budget of $0.04 is used up: $0.05 spent; go on with more: raymond run t --budget USD"
@@ -163,23 +164,23 @@ fn its_json_holds_the_journal_s_own_line() {
 
 #[test]
 fn a_question_is_told_unless_it_has_its_answer_already() {
-    let asks = || step(Tag::Ask, &[("next", "B.md")], "Sure?");
-    let asking = AgentView { phase: Phase::Asking { node: "B.md".into() }, ..view() };
+    let asks = || step(TagName::Ask, &[("next", "B.md")], "Sure?");
+    let asking = AgentView { phase: AgentStatus::Asking { node: "B.md".into() }, ..view() };
     assert_eq!(occasions().of(&published(asks(), Some(view()))), None);
     let told = occasions().of(&published(asks(), Some(asking.clone()))).expect("told");
-    assert_eq!(told.occasion, Occasion::Question);
+    assert_eq!(told.occasion, NotificationKind::Question);
     assert_eq!(
         told.message,
         "main of run t asks B.md: Sure?; answer: raymond answer t main/B.md=TEXT"
     );
-    let elsewhere = step(Tag::Goto, &[], "B.md");
+    let elsewhere = step(TagName::Goto, &[], "B.md");
     assert_eq!(occasions().of(&published(elsewhere, Some(asking))), None);
 }
 
 #[test]
 fn the_end_tells_of_refused_tools() {
     let mut occasions = occasions();
-    let mut event = step(Tag::Result, &[], "x");
+    let mut event = step(TagName::Result, &[], "x");
     if let Event::StepFinished(step) = &mut event {
         let input = serde_json::json!({ "url": "https://example.org/a" });
         let call = ToolRefusal::new("WebFetch", &input, "");

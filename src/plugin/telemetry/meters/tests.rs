@@ -89,8 +89,8 @@ fn a_turn_counts_by_model_and_what_no_model_accounts_for_counts_too() {
     let kept = Kept::default();
     let reader = PeriodicReader::builder(kept.clone()).build();
     let provider = SdkMeterProvider::builder().with_reader(reader).build();
-    let meters = Meters::new(&provider.meter("test"));
-    let (mut trace, scene) = (Trace::default(), Scene::begin());
+    let meters = MetricInstruments::new(&provider.meter("test"));
+    let (mut trace, scene) = (RunTrace::default(), Scene::begin());
     trace.recall(&first());
     let refused = ToolRefusal { tool: "Bash".to_owned(), times: 2, ..ToolRefusal::default() };
     let step = StepFinished {

@@ -2,11 +2,11 @@
 
 use super::{Told, assert_attributes};
 use crate::domain::apply::tests::scene::{goto, result, session, state};
-use crate::domain::evaluation::Overruled;
+use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{Event, StepFinished, TransitionProposed};
 use crate::domain::money::Usd;
 use crate::domain::refusal::ToolRefusals;
-use crate::domain::usage::Usage;
+use crate::domain::usage::UsageByModel;
 
 #[test]
 fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
@@ -19,7 +19,7 @@ fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
         output: "secret".to_owned(),
         evaluator: state("CHECK.md"),
         cost_usd: Usd::from_dollars(0.25),
-        usage: Usage::default(),
+        usage: UsageByModel::default(),
         refused_tools: ToolRefusals::default(),
         duration_ms: 100,
         session_id: session(1),
@@ -28,7 +28,8 @@ fn an_evaluator_has_a_turn_of_its_own_in_the_step_it_judges() {
     };
     told.happens(Event::TransitionProposed(Box::new(proposed)));
     let by = "the evaluator CHECK.md".to_owned();
-    let overruled = Overruled { asked: Some(goto("B.md")), by, reason: "secret".to_owned() };
+    let overruled =
+        OverruledTransition { asked: Some(goto("B.md")), by, reason: "secret".to_owned() };
     let step = StepFinished {
         evaluator: Some(state("CHECK.md")),
         overruled: Some(Box::new(overruled)),

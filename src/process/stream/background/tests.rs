@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::super::Stream;
+use super::super::StreamParser;
 use super::*;
 use crate::domain::id::MessageId;
-use crate::domain::usage::Spent;
+use crate::domain::usage::ProcessSpending;
 
 const VERSIONS: [&str; 4] = ["2.1.197", "2.1.242", "2.1.287", "2.1.330"];
 
@@ -31,11 +31,11 @@ fn follow(lines: &[String], background: BackgroundWork) -> Vec<Followed> {
         .filter_map(|line| line["uuid"].as_str().map(MessageId::new))
         .collect();
     let mut turns = Vec::new();
-    let mut total = Spent::default();
+    let mut total = ProcessSpending::default();
     let mut tasks = BackgroundTasks::default();
     let mut rest = lines.iter();
     for message in messages {
-        let mut stream = Stream::answer_to(message, total).with_background(background, tasks);
+        let mut stream = StreamParser::answer_to(message, total).with_background(background, tasks);
         for line in rest.by_ref() {
             stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
             if stream.remainder() == Some(TurnRemainder::Nothing) {
@@ -129,7 +129,7 @@ fn a_stream_that_reports_no_tasks_ends_with_its_result() {
 
 #[test]
 fn a_further_turn_is_announced_by_the_end_of_a_task_and_by_the_session() {
-    let mut stream = Stream::default();
+    let mut stream = StreamParser::default();
     let mut after = |line: &str| {
         stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
         stream.remainder()
@@ -155,7 +155,7 @@ fn a_further_turn_is_announced_by_the_end_of_a_task_and_by_the_session() {
 
 #[test]
 fn a_task_that_only_looks_on_is_not_waited_for() {
-    let mut stream = Stream::default();
+    let mut stream = StreamParser::default();
     let ambient = r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t","ambient":true}]}"#;
     let result = r#"{"type":"result","result":"hi"}"#;
     stream.feed(format!("{ambient}\n{result}\n").as_bytes()).expect("short lines");
@@ -168,11 +168,11 @@ fn what_an_earlier_turn_has_kept_is_not_waited_for() {
         r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t"}]}"#;
     let result = r#"{"type":"result","result":"hi"}"#;
     let mut first =
-        Stream::default().with_background(BackgroundWork::Keep, BackgroundTasks::default());
+        StreamParser::default().with_background(BackgroundWork::Keep, BackgroundTasks::default());
     first.feed(format!("{started}\n{result}\n").as_bytes()).expect("short lines");
     assert_eq!(first.remainder(), Some(TurnRemainder::Nothing));
     let kept = first.background.left_running();
-    let mut second = Stream::default().with_background(BackgroundWork::Wait, kept);
+    let mut second = StreamParser::default().with_background(BackgroundWork::Wait, kept);
     let both = r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t"},{"task_id":"u"}]}"#;
     second.feed(format!("{both}\n{result}\n").as_bytes()).expect("short lines");
     assert_eq!(second.remainder(), Some(TurnRemainder::Tasks), "its own is");

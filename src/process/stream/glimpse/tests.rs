@@ -8,9 +8,9 @@ const DONE: &str = r#"{"type":"user","message":{"content":[{"type":"tool_result"
 const NEXT: &str = r#"{"type":"assistant","message":{"id":"m2","usage":{"output_tokens":100},"content":[{"type":"thinking","thinking":"…"}]}}"#;
 const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"ok"}"#;
 
-fn seen(lines: &[&str], piece: usize) -> Glimpse {
+fn seen(lines: &[&str], piece: usize) -> TurnActivity {
     let text = lines.join("\n") + "\n";
-    let mut glimpse = Glimpse::keeping(3);
+    let mut glimpse = TurnActivity::keeping(3);
     for piece in text.as_bytes().chunks(piece) {
         glimpse.feed(piece);
     }
@@ -31,9 +31,9 @@ fn a_message_in_several_lines_counts_once() {
     assert_eq!((glimpse.tokens, glimpse.is_at_work()), (117, false));
     assert_eq!(glimpse.doing.as_deref(), Some("thinking"));
     let said = [
-        Said::Tool("Bash: cargo test".into()),
-        Said::Text("Let me see.".into()),
-        Said::Answer("3 passed".into()),
+        ConversationItem::Tool("Bash: cargo test".into()),
+        ConversationItem::Text("Let me see.".into()),
+        ConversationItem::Answer("3 passed".into()),
     ];
     assert_eq!(glimpse.said, said);
 }
@@ -43,7 +43,7 @@ fn only_the_last_things_are_kept_and_nothing_after_the_end() {
     let glimpse = seen(&[TOOL, GREW, DONE, END, TOOL], 50);
     assert!(glimpse.ended && !glimpse.is_at_work());
     assert_eq!(glimpse.said.len(), 3);
-    assert_eq!(glimpse.said.back(), Some(&Said::Note("the turn is over".into())));
+    assert_eq!(glimpse.said.back(), Some(&ConversationItem::Note("the turn is over".into())));
     assert_eq!(glimpse.doing.as_deref(), Some("has answered"));
 }
 
@@ -58,24 +58,27 @@ fn a_message_is_shown_while_it_is_written_and_once_when_it_is_whole() {
     let start = r#"{"type":"stream_event","event":{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}},"parent_tool_use_id":null}"#;
     let (let_me, see) = (part("Let me"), part(" s"));
     let glimpse = seen(&[start, &let_me, &see], 11);
-    assert_eq!(glimpse.said, [Said::Text("Let me s".into())]);
+    assert_eq!(glimpse.said, [ConversationItem::Text("Let me s".into())]);
     assert_eq!(glimpse.doing.as_deref(), Some("writing"));
     let glimpse = seen(&[start, &let_me, &see, GREW, TOOL], 1000);
-    let whole = [Said::Text("Let me see.".into()), Said::Tool("Bash: cargo test".into())];
+    let whole = [
+        ConversationItem::Text("Let me see.".into()),
+        ConversationItem::Tool("Bash: cargo test".into()),
+    ];
     assert_eq!(glimpse.said, whole);
 }
 
 #[test]
 fn a_long_message_is_bounded_while_it_is_written_and_a_sub_agents_is_not_shown() {
-    let mut glimpse = Glimpse::keeping(3);
+    let mut glimpse = TurnActivity::keeping(3);
     for _ in 0..3 * LONGEST {
         glimpse.feed(format!("{}\n", part("ö")).as_bytes());
     }
-    let Some(Said::Text(text)) = glimpse.said.back() else { panic!("a text") };
+    let Some(ConversationItem::Text(text)) = glimpse.said.back() else { panic!("a text") };
     assert!(glimpse.said.len() == 1 && text.len() <= LONGEST + 8 && text.starts_with('…'));
     let other = part("sub").replace(":null", ":\"toolu_1\"");
     assert!(seen(&[&other], 50).said.is_empty());
-    let mut nobody_reads = Glimpse::default();
+    let mut nobody_reads = TurnActivity::default();
     nobody_reads.feed(format!("{}\n", part("text")).as_bytes());
     assert!(nobody_reads.said.is_empty());
 }
@@ -92,7 +95,7 @@ fn a_turn_with_background_work_ends_when_that_has_ended() {
         let path = format!("tests/fixtures/streams/{version}/background_agent.jsonl");
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let stream = std::fs::read_to_string(path).expect("a recorded stream");
-        let mut glimpse = Glimpse::keeping(3);
+        let mut glimpse = TurnActivity::keeping(3);
         let mut waited = false;
         for line in stream.lines() {
             assert!(!glimpse.ended || waited, "{version}");

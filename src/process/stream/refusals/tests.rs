@@ -1,6 +1,6 @@
 //! Refused tools, read from lines as they come and from recorded streams.
 
-use super::super::Stream;
+use super::super::StreamParser;
 use super::*;
 
 fn call(id: &str, command: &str) -> String {
@@ -32,13 +32,13 @@ fn result(origin: &str, denials: &[(&str, &str)]) -> String {
     )
 }
 
-fn read(lines: &[String]) -> Stream {
-    let mut stream = Stream::default();
+fn read(lines: &[String]) -> StreamParser {
+    let mut stream = StreamParser::default();
     stream.feed((lines.join("\n") + "\n").as_bytes()).expect("short lines");
     stream
 }
 
-fn named(stream: &Stream) -> Vec<(String, String, u32)> {
+fn named(stream: &StreamParser) -> Vec<(String, String, u32)> {
     let refusals = stream.refused.refusals().calls;
     refusals.into_iter().map(|call| (call.input, call.why, call.times)).collect()
 }
@@ -147,7 +147,7 @@ fn every_version_tells_the_same_of_a_refused_command() {
         "Permission to use Bash has been denied because Claude Code is running in don't ask mode.";
     let all = asked.map(|one| (one, WHY)).into_iter().chain(denied.map(|one| (one, dont_ask)));
     for ((version, recorded), why) in all {
-        let mut stream = Stream::default();
+        let mut stream = StreamParser::default();
         stream.feed(recorded.as_bytes()).expect("short lines");
         let expected = ToolRefusal {
             tool: "Bash".to_owned(),

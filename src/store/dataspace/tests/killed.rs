@@ -1,6 +1,6 @@
 //! A writer that is killed wherever it can be, and the same step again.
 
-use super::super::{Dataspace, Statement, Step};
+use super::super::{Dataspace, DataspaceStep, FactStatement};
 use super::together::{child, tell, told};
 use super::{Place, step};
 use crate::fault::POINTS;
@@ -11,13 +11,13 @@ const DEEDS: [&str; 6] = ["assert", "replace", "retract", "claim", "signal", "un
 /// What is left when a step has been carried out.
 const LEFT: [&[&str]; 6] = [&["a k=1", "b k=1"], &["a k=2"], &[], &[], &["a k=1", "c k=1"], &[]];
 
-fn own() -> Step {
+fn own() -> DataspaceStep {
     step("r", 7)
 }
 
 /// Carries out a step; says what came of it.
 fn carry_out(space: &Dataspace, deed: &str) -> String {
-    let statement = |label, value| Statement {
+    let statement = |label, value| FactStatement {
         label,
         key: "k",
         value,

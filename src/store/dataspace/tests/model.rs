@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::super::Watch;
+use super::super::DataspaceWatcher;
 use super::{Place, facts, step};
 use crate::domain::fact::{Fact, FactChange};
 
@@ -89,7 +89,7 @@ fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
 }
 
 /// Looks, and makes known what is told; what is watched is then known as it is.
-fn look(watch: &mut Watch, known: &mut Model, model: &Model, labels: [bool; 3]) {
+fn look(watch: &mut DataspaceWatcher, known: &mut Model, model: &Model, labels: [bool; 3]) {
     let chosen = LABELS.iter().zip(labels).filter(|(_, is_chosen)| *is_chosen);
     let labels: BTreeSet<String> = chosen.map(|(&label, _)| label.to_owned()).collect();
     let before = facts(known.values());
@@ -122,12 +122,12 @@ proptest! {
         let mut place = Place::new();
         place.space.room = room;
         let (mut model, mut known) = (Model::new(), Model::new());
-        let mut watch = Watch::new(place.space.clone());
+        let mut watch = DataspaceWatcher::new(place.space.clone());
         for (number, deed) in deeds.iter().enumerate() {
             carry_out(&place, &mut model, deed, number as u64 + 1);
             match deed {
                 Deed::Look { labels } => look(&mut watch, &mut known, &model, *labels),
-                Deed::Forget => watch = Watch::new(place.space.clone()),
+                Deed::Forget => watch = DataspaceWatcher::new(place.space.clone()),
                 _ => {}
             }
             let listing = place.space.facts().expect("listed");

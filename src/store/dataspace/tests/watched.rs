@@ -4,22 +4,22 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
-use super::super::{News, Watch};
+use super::super::{DataspaceWatcher, FactChanges};
 use super::{Place, facts, step};
-use crate::domain::fact::{Fact, FactChange, Facts};
+use crate::domain::fact::{Fact, FactChange, KnownFacts};
 
 /// Someone who watches, and knows what was told.
 struct Watcher {
-    watch: Watch,
+    watch: DataspaceWatcher,
     known: Vec<Fact>,
 }
 
 impl Watcher {
     fn of(place: &Place) -> Self {
-        Self { watch: Watch::new(place.space.clone()), known: Vec::new() }
+        Self { watch: DataspaceWatcher::new(place.space.clone()), known: Vec::new() }
     }
 
-    fn facts(&self) -> Facts {
+    fn facts(&self) -> KnownFacts {
         facts(self.known.iter())
     }
 
@@ -27,7 +27,7 @@ impl Watcher {
     #[track_caller]
     fn news(&mut self, labels: &[&str]) -> Vec<String> {
         let labels: BTreeSet<String> = labels.iter().map(|&label| label.to_owned()).collect();
-        let News { changes, warnings } =
+        let FactChanges { changes, warnings } =
             self.watch.news(&labels, &self.facts()).expect("looked at");
         let mut text: Vec<String> = changes.iter().map(|change| self.learn(change)).collect();
         text.extend(warnings.into_iter().map(|_| "warned".to_owned()));
@@ -97,7 +97,8 @@ fn what_a_run_knew_and_what_it_missed_is_told_when_it_goes_on() {
     first.news(&["a"]);
     place.retract("a", "k", None);
     place.assert("a", "l", "2", None);
-    let mut next = Watcher { watch: Watch::new(place.space.clone()), known: first.known };
+    let mut next =
+        Watcher { watch: DataspaceWatcher::new(place.space.clone()), known: first.known };
     assert_eq!(next.news(&["a"]), ["-a k", "+a l=2"]);
     std::fs::remove_dir_all(&place.space.path).expect("removed");
     assert_eq!(next.news(&["a"]), ["-a l"]);

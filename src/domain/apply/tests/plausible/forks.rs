@@ -4,23 +4,26 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{Journal, states};
-use crate::domain::agent::Terms;
+use crate::domain::agent::AgentTerms;
 use crate::domain::apply::tests::scene;
 use crate::domain::decide::joined;
-use crate::domain::fan_out::{Brood, Newborn};
+use crate::domain::fan_out::{ChildSpec, ForkGroup};
 use crate::domain::id::{Folder, SessionId};
-use crate::domain::join::{Join, Need, Otherwise, Rest};
+use crate::domain::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 
 pub(super) fn joins() -> impl Strategy<Value = Join> {
     let otherwise = || {
         prop_oneof![
-            Just(Otherwise::Fail),
-            Just(Otherwise::Keep),
-            states().prop_map(Otherwise::State)
+            Just(JoinFallback::Fail),
+            Just(JoinFallback::Keep),
+            states().prop_map(JoinFallback::State)
         ]
     };
-    let need = select(&[Need::All, Need::Any, Need::Count(1), Need::Count(2)][..]);
-    let rest = select(&[Rest::Leave, Rest::Stop][..]);
+    let need = select(
+        &[JoinCondition::All, JoinCondition::Any, JoinCondition::Count(1), JoinCondition::Count(2)]
+            [..],
+    );
+    let rest = select(&[UnjoinedPolicy::Leave, UnjoinedPolicy::Stop][..]);
     let timeout = proptest::option::of(0u64..5000);
     (need, timeout, otherwise(), otherwise(), rest).prop_map(
         |(need, timeout_ms, on_timeout, on_failure, rest)| Join {
@@ -35,15 +38,15 @@ pub(super) fn joins() -> impl Strategy<Value = Join> {
 
 impl Journal {
     /// Those who are born of a fork that is more than plain.
-    pub(super) fn births(&self, cents: u32) -> Vec<Brood> {
-        let newborn = |state: &str, number: u32| Newborn {
+    pub(super) fn births(&self, cents: u32) -> Vec<ForkGroup> {
+        let newborn = |state: &str, number: u32| ChildSpec {
             session: SessionId::new(&format!("b{}-{state}-{number}", self.run.seq + 1)),
             cwd: number.is_multiple_of(2).then(|| Folder::parse("x/y").expect("a folder")),
             variables: scene::variables(&[("item", &number.to_string())]),
         };
-        let brood = |state: &str, many: u32| Brood {
+        let brood = |state: &str, many: u32| ForkGroup {
             state: scene::state(state),
-            terms: Terms { worktree: many == 2, ..Terms::default() },
+            terms: AgentTerms { worktree: many == 2, ..AgentTerms::default() },
             base: None,
             not_before: None,
             agents: (0..many).map(|number| newborn(state, number)).collect(),

@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::{Journal, scene};
-use crate::domain::agent::{Agent, Terms};
-use crate::domain::conduct::{Conduct, Deed, Then};
-use crate::domain::decide::{Beginning, Chosen, begun, conducted, delegated, dismissed, heard_out};
+use crate::domain::agent::{Agent, AgentTerms};
+use crate::domain::conduct::{ProgramAdvance, ProgramCommand, ProgramNext};
+use crate::domain::decide::{
+    NondeterministicInputs, ProgramStart, begun, conducted, delegated, dismissed, heard_out,
+};
 use crate::domain::event::Event;
 use crate::domain::fact::{Fact, FactChange};
-use crate::domain::graph::{Contract, Task};
+use crate::domain::graph::{OutputFormat, PromptTask};
 use crate::domain::id::SessionId;
-use crate::domain::instance::{Definition, Errand, Instance, Level, Stand, Wait, Work};
+use crate::domain::instance::{
+    Activity, BlockFrame, ProgramExecution, ProgramPosition, ProgramSource, ProgramWait,
+    RequestBody,
+};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
 use crate::domain::turn_options::TurnOptions;
@@ -28,7 +33,7 @@ impl Journal {
                 let seq = self.run.seq + 1;
                 let sessions =
                     (0..conduct.deeds.len()).map(|n| SessionId::new(&format!("s{seq}.{n}")));
-                let chosen = Chosen {
+                let chosen = NondeterministicInputs {
                     now: self.now(),
                     session: SessionId::new(&format!("s{seq}")),
                     ready: None,
@@ -47,7 +52,7 @@ impl Journal {
         let session = SessionId::new(&format!("s{}", self.run.seq + 1));
         let event = dismissed(role)
             .or_else(|| heard_out(role))
-            .or_else(|| delegated(role, Terms::default(), session));
+            .or_else(|| delegated(role, AgentTerms::default(), session));
         if let Some(event) = event {
             self.record(event);
         }
@@ -77,13 +82,13 @@ impl Journal {
 pub(super) fn takes_no_turn(agent: &Agent) -> bool {
     agent.serves.as_ref().is_some_and(|service| {
         let work = service.current.as_deref().map(|asking| &asking.work);
-        !matches!(work, Some(Work::Prompt(_)))
+        !matches!(work, Some(RequestBody::Prompt(_)))
     })
 }
 
-fn beginning(dice: u32) -> Beginning {
-    Beginning {
-        definition: Definition {
+fn beginning(dice: u32) -> ProgramStart {
+    ProgramStart {
+        definition: ProgramSource {
             file: scene::state(FILE),
             folder: None,
             name: "p".to_owned(),
@@ -98,53 +103,62 @@ fn beginning(dice: u32) -> Beginning {
     }
 }
 
-fn conduct(instance: &Instance, dice: u32, now: Timestamp) -> Conduct {
-    let deeds: Vec<Deed> = (0..dice % 4).map(|n| deed(dice / 4 + n)).collect();
-    let wait = Wait {
+fn conduct(instance: &ProgramExecution, dice: u32, now: Timestamp) -> ProgramAdvance {
+    let deeds: Vec<ProgramCommand> = (0..dice % 4).map(|n| deed(dice / 4 + n)).collect();
+    let wait = ProgramWait {
         awaiting: dice.to_string(),
         since: now,
         until: None,
         outside: dice.is_multiple_of(2),
     };
     let errand =
-        Errand::Assert { label: "go".to_owned(), key: "k".to_owned(), value: dice.to_string() };
+        Activity::Assert { label: "go".to_owned(), key: "k".to_owned(), value: dice.to_string() };
     let error = || Some("p.lisp:1:1: by chance".to_owned());
     let (then, wait, errand) = match dice % 13 {
-        0 => (Then::End { payload: "over".to_owned(), error: None }, None, None),
-        1 => (Then::End { payload: "over".to_owned(), error: error() }, None, None),
-        2..5 => (Then::Errand, None, Some(errand)),
-        _ => (Then::Wait, Some(wait), None),
+        0 => (ProgramNext::End { payload: "over".to_owned(), error: None }, None, None),
+        1 => (ProgramNext::End { payload: "over".to_owned(), error: error() }, None, None),
+        2..5 => (ProgramNext::Errand, None, Some(errand)),
+        _ => (ProgramNext::Wait, Some(wait), None),
     };
-    let level = Level { at: dice as usize, ..Level::default() };
-    let stand = Stand {
+    let level = BlockFrame { at: dice as usize, ..BlockFrame::default() };
+    let stand = ProgramPosition {
         current: ["s", "t"][dice as usize % 2].into(),
         cursor: vec![level],
         wait,
         errand,
-        ..Stand::default()
+        ..ProgramPosition::default()
     };
     let bound = dice.is_multiple_of(5).then(|| ("it".to_owned(), instance.id.clone()));
-    Conduct { deeds, bound: bound.into_iter().collect(), bases: bases(dice), stand, then }
+    ProgramAdvance { deeds, bound: bound.into_iter().collect(), bases: bases(dice), stand, then }
 }
 
 fn bases(dice: u32) -> Option<BTreeMap<String, Option<String>>> {
     dice.is_multiple_of(7).then(|| BTreeMap::from([(String::new(), Some(dice.to_string()))]))
 }
 
-fn deed(dice: u32) -> Deed {
+fn deed(dice: u32) -> ProgramCommand {
     let role = ["a", "b", "c"][dice as usize % 3].to_owned();
     let work = match dice % 5 {
-        0 => return Deed::Log { text: "by chance".to_owned(), warning: dice.is_multiple_of(2) },
-        1 => Work::Folder { folder: None, start: scene::state("A.md"), input: "all".to_owned() },
-        _ => Work::Prompt(Box::new(Task {
+        0 => {
+            return ProgramCommand::Log {
+                text: "by chance".to_owned(),
+                warning: dice.is_multiple_of(2),
+            };
+        }
+        1 => RequestBody::Folder {
+            folder: None,
+            start: scene::state("A.md"),
+            input: "all".to_owned(),
+        },
+        _ => RequestBody::Prompt(Box::new(PromptTask {
             prompt: format!("{role}?"),
             model: None,
             options: TurnOptions::default(),
             output: None,
-            contract: Contract::Reply,
+            contract: OutputFormat::Reply,
             name: scene::state(&format!("{FILE}#{role}")),
         })),
     };
     let handle = if role == "c" { "a".to_owned() } else { role.clone() };
-    Deed::Request { role, handle, cwd: None, name: format!("r{}", dice % 2), work }
+    ProgramCommand::Request { role, handle, cwd: None, name: format!("r{}", dice % 2), work }
 }

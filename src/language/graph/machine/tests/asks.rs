@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, done, failed, node};
-use crate::domain::graph::{Contract, Task};
+use crate::domain::graph::{OutputFormat, PromptTask};
 use crate::domain::turn_options::{EffortLevel, OnDenied, TurnOptions};
-use crate::domain::walk::Then;
+use crate::domain::walk::GraphNext;
 
 const DOC: &str = "# Git\n\nIntro.\n\n## Clone\n\nClone it.\n\n```sh\n# not a heading\n```\n\n### Deep\n\nMore.\n\n## Other\n\nNo.\n";
 
@@ -19,8 +19,8 @@ fn reference(more: &Value) -> Stage {
     Stage::new(json!({"start": start})).file("git.md", DOC).beginning(json!({"source": "react"}))
 }
 
-fn task(then: &Then) -> &Task {
-    let Then::Task(task) = then else { panic!("{then:?}") };
+fn task(then: &GraphNext) -> &PromptTask {
+    let GraphNext::Task(task) = then else { panic!("{then:?}") };
     task
 }
 
@@ -29,7 +29,7 @@ fn a_reference_asks_for_its_section_with_its_context() {
     let stage = reference(&json!({})).hearing([done(json!({"path": "p", "n": [1]}))]);
     let log = stage.log();
     let task = task(&log.wanted[0]);
-    assert_eq!((task.name.as_str(), task.contract), ("flow.yaml#start", Contract::Outputs));
+    assert_eq!((task.name.as_str(), task.contract), ("flow.yaml#start", OutputFormat::Outputs));
     for part in
         ["Clone it.", "# not a heading", "### Deep", "\"url\": \"https://x/react\"", "<result>"]
     {
@@ -105,7 +105,7 @@ fn a_page_is_put_in_other_words() {
     let log = stage.log();
     let (task, cursor) = (task(&log.wanted[0]), &log.records[0].cursor);
     assert!(task.prompt.starts_with("What is it, you?") && task.prompt.contains("a long page"));
-    assert_eq!((task.contract, cursor.partial.is_some()), (Contract::Text, true));
+    assert_eq!((task.contract, cursor.partial.is_some()), (OutputFormat::Text, true));
     assert_eq!(log.operations.len(), 1, "the page is fetched once");
     let played = stage.play();
     let page = json!({"status": 200, "content": "a page", "url": "http://x/"});
@@ -146,7 +146,7 @@ fn a_further_agent_is_waited_for_and_its_result_stored() {
         let stage = spawning(&agent(&json!({}))).hearing([done(json!(said))]);
         assert_eq!(stage.play().at("seen"), got);
         let log = stage.log();
-        let Then::Agent { birth, background: false } = &log.wanted[0] else {
+        let GraphNext::Agent { birth, background: false } = &log.wanted[0] else {
             panic!("{:?}", log.wanted)
         };
         let task = birth.task.as_deref().expect("a task");
@@ -161,14 +161,14 @@ fn an_agent_in_the_background_gives_its_name() {
     let stage = spawning(&agent(&json!({"run_in_background": true})));
     let (played, log) = stage.play_and_die(usize::MAX);
     assert_eq!(played.at("seen"), json!("main.1"));
-    assert!(matches!(log.wanted[0], Then::Agent { background: true, .. }));
+    assert!(matches!(log.wanted[0], GraphNext::Agent { background: true, .. }));
 }
 
 #[test]
 fn a_folder_and_a_state_are_run_as_agents() {
     let folder = json!({"type": "run_folder", "path": "sub", "variables": {"a": "${who}", "n": 1}, "input": "in", "store_as": "got"});
     let log = spawning(&folder).hearing([done(json!("x"))]).log();
-    let Then::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    let GraphNext::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
     assert_eq!(birth.folder.as_ref().map(crate::domain::id::Folder::as_str), Some("sub"));
     assert_eq!(birth.state.as_str(), "START.md");
     let given: Vec<_> =
@@ -176,7 +176,7 @@ fn a_folder_and_a_state_are_run_as_agents() {
     assert_eq!(given, ["a=you", "input=in", "n=1"]);
     let state = json!({"type": "run_state", "state": "${who}.md", "store_as": "got"});
     let log = spawning(&state).hearing([done(json!("x"))]).log();
-    let Then::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    let GraphNext::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
     assert_eq!((birth.folder.is_none(), birth.state.as_str()), (true, "you.md"));
 }
 
@@ -189,14 +189,14 @@ fn a_record_of_its_own_comes_before_every_turn() {
     }));
     let heard = [done(json!({})), done(json!({})), done(json!({}))];
     let log = stage.file("git.md", DOC).hearing(heard).log();
-    assert_eq!(log.wanted.iter().filter(|then| matches!(then, Then::Task(_))).count(), 3);
+    assert_eq!(log.wanted.iter().filter(|then| matches!(then, GraphNext::Task(_))).count(), 3);
     assert_eq!(log.records.iter().filter(|record| record.paid.is_some()).count(), 3);
 }
 
 #[test]
 fn needs_of_a_node_hold_for_each_of_its_turns() {
     let needs = json!({"model": "opus", "effort": "low", "on_denied": "fail"});
-    let told = |task: &Task| {
+    let told = |task: &PromptTask| {
         let TurnOptions { effort, on_denied, .. } = task.options;
         (task.model.as_ref().map(ToString::to_string), effort, on_denied)
     };
@@ -212,7 +212,7 @@ fn needs_of_a_node_hold_for_each_of_its_turns() {
     let mut spawn = node(json!([spawn]), "done");
     spawn.as_object_mut().expect("a map").extend(needs.as_object().cloned().unwrap_or_default());
     let log = Stage::new(json!({"start": spawn})).hearing([done(json!("x"))]).log();
-    let Then::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    let GraphNext::Agent { birth, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
     assert_eq!(told(birth.task.as_deref().expect("a task")), expected);
 }
 
@@ -222,7 +222,7 @@ fn answer_of_a_node_with_a_schema_is_merged_as_an_object() {
     let stage = reference(&json!({ "output": schema })).hearing([done(json!({"score": 7}))]);
     let log = stage.log();
     let task = task(&log.wanted[0]);
-    assert_eq!((task.contract, task.output.is_some()), (Contract::Object, true));
+    assert_eq!((task.contract, task.output.is_some()), (OutputFormat::Object, true));
     assert!(!task.prompt.contains("<result>"), "the schema says the form: {}", task.prompt);
     assert_eq!(stage.play().at("computed.score"), json!(7));
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, node};
-use crate::domain::walk::Then;
+use crate::domain::walk::GraphNext;
 use crate::language::graph::machine::SLICE;
 
 fn looping(actions: Value) -> Stage {
@@ -45,7 +45,7 @@ fn a_walk_is_cut_after_a_slice_and_nothing_is_lost() {
     let (last, slices) = log.records.split_last().expect("records");
     assert!(slices.iter().all(|record| record.visits.len() == SLICE));
     assert_eq!(last.visits.len(), 2000 % SLICE);
-    assert!(log.wanted[..slices.len()].iter().all(|then| *then == Then::Walk));
+    assert!(log.wanted[..slices.len()].iter().all(|then| *then == GraphNext::Walk));
 }
 
 #[test]

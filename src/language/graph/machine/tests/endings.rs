@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::stage::{NOW, Stage, node};
-use crate::domain::graph::Heard;
+use crate::domain::graph::WaitResult;
 use crate::domain::operation::Operation;
-use crate::language::graph::machine::{Machine, Need};
+use crate::language::graph::machine::{GraphInterpreter, GraphYield};
 
 fn ending_in(ending: Value) -> Stage {
     Stage::new(json!({"start": node(json!([]), "end")}))
@@ -85,10 +85,10 @@ fn a_gate_that_is_interrupted_is_asked_again() {
     let entry = json!([{"type": "config_exists"}]);
     let stage = Stage::doing(json!([write])).with("entry_preconditions", entry);
     let (program, around) = (stage.program(), stage.around());
-    let mut machine = Machine::begin(&program, &around);
-    assert_eq!(machine.next(None, NOW), Need::Operation(Operation::ConfigExists));
+    let mut machine = GraphInterpreter::begin(&program, &around);
+    assert_eq!(machine.next(None, NOW), GraphYield::Operation(Operation::ConfigExists));
     assert!(!machine.is_worth_keeping() && !machine.is_recorded());
-    let next = machine.next(Some(Heard::Done(json!(true))), NOW);
-    assert!(matches!(next, Need::Operation(Operation::WriteFile { .. })), "{next:?}");
+    let next = machine.next(Some(WaitResult::Done(json!(true))), NOW);
+    assert!(matches!(next, GraphYield::Operation(Operation::WriteFile { .. })), "{next:?}");
     assert!(machine.is_worth_keeping());
 }

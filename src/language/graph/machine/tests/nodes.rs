@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::{Stage, answered, node};
-use crate::domain::walk::Then;
+use crate::domain::walk::GraphNext;
 
 fn gate(validations: Value) -> Stage {
     Stage::new(json!({
@@ -117,7 +117,9 @@ fn a_question_is_filled_and_its_answer_kept() {
     assert_eq!(played.at("user_responses.start"), json!({"id": "git", "raw": "git"}));
     assert_eq!(played.at("kind"), json!("git"));
     let log = stage.log();
-    let [Then::Question(asked), Then::Question(_), Then::End { .. }] = &log.wanted[..] else {
+    let [GraphNext::Question(asked), GraphNext::Question(_), GraphNext::End { .. }] =
+        &log.wanted[..]
+    else {
         panic!("{:?}", log.wanted)
     };
     assert_eq!((asked.node.as_str(), asked.text.as_str()), ("start", "Which type, /home/me?"));

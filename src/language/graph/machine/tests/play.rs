@@ -6,34 +6,34 @@ use super::stage::{Log, NOW, Played, Stage};
 use crate::domain::agent::Agent;
 use crate::domain::apply::begin;
 use crate::domain::apply::tests::scene::{Scene, first, result, session, state};
-use crate::domain::decide::{Chosen, Judgement, Report, answer, decide};
+use crate::domain::decide::{NondeterministicInputs, TurnJudgement, TurnReport, answer, decide};
 use crate::domain::event::{Event, GraphWalked};
-use crate::domain::graph::{Heard, State};
+use crate::domain::graph::{GraphState, WaitResult};
 use crate::domain::id::AgentId;
-use crate::domain::operation::Class;
-use crate::domain::question::Given;
+use crate::domain::operation::RecoveryClass;
+use crate::domain::question::AnswerCommand;
 use crate::domain::run::Run;
-use crate::domain::walk::Then;
-use crate::language::graph::machine::{Around, Machine, Need};
-use crate::language::graph::program::Program;
+use crate::domain::walk::GraphNext;
+use crate::language::graph::machine::{GraphEnvironment, GraphInterpreter, GraphYield};
+use crate::language::graph::program::Graph;
 
 /// An agent in a graph.
 pub(super) struct Play<'stage> {
     stage: &'stage Stage,
-    program: &'stage Program,
-    around: &'stage Around,
+    program: &'stage Graph,
+    around: &'stage GraphEnvironment,
     scene: Scene,
-    heard: VecDeque<Heard>,
+    heard: VecDeque<WaitResult>,
     log: Log,
-    last: Option<State>,
+    last: Option<GraphState>,
     dies_at: usize,
 }
 
 impl<'stage> Play<'stage> {
     pub(super) fn new(
         stage: &'stage Stage,
-        program: &'stage Program,
-        around: &'stage Around,
+        program: &'stage Graph,
+        around: &'stage GraphEnvironment,
         dies_at: usize,
     ) -> Self {
         let heard = stage.heard.iter().cloned().collect();
@@ -51,19 +51,20 @@ impl<'stage> Play<'stage> {
 
     fn step(&mut self, agent: &Agent) {
         if let Some(asked) = &agent.asked {
-            let Some(Heard::Answered(given)) = self.heard.pop_front() else {
+            let Some(WaitResult::Answered(given)) = self.heard.pop_front() else {
                 panic!("nobody answers {asked:?}")
             };
             let node = &asked.question.node;
-            let event = answer(&self.scene.run, &Given::to(node, &given.raw)).expect("an answer");
+            let event =
+                answer(&self.scene.run, &AnswerCommand::to(node, &given.raw)).expect("an answer");
             self.scene.happens(event);
         } else if let Some(child) = &agent.awaits {
             match self.heard.pop_front() {
-                Some(Heard::Done(value)) => {
+                Some(WaitResult::Done(value)) => {
                     let payload = value.as_str().expect("an agent's result is a text");
                     self.scene.take(child.as_str(), result(payload));
                 }
-                Some(Heard::Failed(_)) => {
+                Some(WaitResult::Failed(_)) => {
                     let event = self.scene.end_badly(child.as_str());
                     self.scene.happens(Event::AgentFailed(event));
                 }
@@ -80,8 +81,10 @@ impl<'stage> Play<'stage> {
             None => agent.heard.as_deref().cloned(),
         };
         let mut machine = match &agent.graph {
-            Some(memory) => Machine::go_on(self.program, self.around, State::clone(&memory.state)),
-            None => Machine::begin(self.program, self.around),
+            Some(memory) => {
+                GraphInterpreter::go_on(self.program, self.around, GraphState::clone(&memory.state))
+            }
+            None => GraphInterpreter::begin(self.program, self.around),
         };
         let then = loop {
             self.log.calls += 1;
@@ -90,15 +93,15 @@ impl<'stage> Play<'stage> {
                 return;
             }
             let operation = match machine.next(told.take(), NOW) {
-                Need::Record(then) => break then,
-                Need::Operation(operation) => operation,
+                GraphYield::Record(then) => break then,
+                GraphYield::Operation(operation) => operation,
             };
-            if operation.class() != Class::Read && !machine.is_recorded() {
-                break Then::Operation(operation.name());
+            if operation.class() != RecoveryClass::Read && !machine.is_recorded() {
+                break GraphNext::Operation(operation.name());
             }
             told = Some(match (self.stage.world)(&operation) {
-                Ok(value) => Heard::Done(value),
-                Err(why) => Heard::Failed(why),
+                Ok(value) => WaitResult::Done(value),
+                Err(why) => WaitResult::Failed(why),
             });
             self.log.operations.push(operation);
         };
@@ -106,17 +109,18 @@ impl<'stage> Play<'stage> {
             self.heard.pop_front();
         }
         self.log.wanted.push(then.clone());
-        let walk = Judgement::Walked(Box::new(machine.finish(then)));
-        let report = Report { judgement: walk, ..Report::empty(agent.turn_id()) };
+        let walk = TurnJudgement::Walked(Box::new(machine.finish(then)));
+        let report = TurnReport { judgement: walk, ..TurnReport::empty(agent.turn_id()) };
         let session = session(self.scene.next());
-        let chosen = Chosen { now: NOW, session, ready: None, chance: 0.5 };
+        let chosen = NondeterministicInputs { now: NOW, session, ready: None, chance: 0.5 };
         for event in decide(&self.scene.run, &report, chosen) {
             if let Event::GraphWalked(walked) = &event {
                 self.log.records.push((**walked).clone());
             }
             self.scene.happens(event);
             let memory = self.scene.run.agents.get(&AgentId::main());
-            let state = memory.and_then(|agent| Some(State::clone(&agent.graph.as_ref()?.state)));
+            let state =
+                memory.and_then(|agent| Some(GraphState::clone(&agent.graph.as_ref()?.state)));
             self.last = state.or(self.last.take());
         }
     }

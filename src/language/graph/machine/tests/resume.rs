@@ -82,7 +82,7 @@ fn everything() -> Stage {
     .file("doc.md", "Do it.")
 }
 
-fn heard() -> Vec<crate::domain::graph::Heard> {
+fn heard() -> Vec<crate::domain::graph::WaitResult> {
     vec![
         done(json!("in short")),
         done(json!("{\"where\": \"there\"}")),
@@ -129,8 +129,10 @@ fn what_failed_fails_the_same_way_again() {
 #[test]
 fn nothing_changes_the_world_before_its_record() {
     let log = everything().hearing(heard()).world(converging()).log();
-    let writes =
-        log.operations.iter().filter(|one| one.class() != crate::domain::operation::Class::Read);
+    let writes = log
+        .operations
+        .iter()
+        .filter(|one| one.class() != crate::domain::operation::RecoveryClass::Read);
     let due: Vec<Value> = log
         .records
         .iter()

@@ -8,41 +8,41 @@ use serde_json::{Map, Value, json};
 use super::play::Play;
 use crate::domain::apply::tests::scene::state;
 use crate::domain::event::GraphWalked;
-use crate::domain::graph::{Change, Heard, State};
-use crate::domain::operation::{Done, Operation};
-use crate::domain::run::Ending;
+use crate::domain::graph::{GraphState, GraphStateChange, WaitResult};
+use crate::domain::operation::{Operation, OperationResult};
+use crate::domain::run::AgentEnding;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
-use crate::domain::walk::Then;
-use crate::language::graph::machine::Around;
-use crate::language::graph::program::Program;
-use crate::language::graph::read::{Profile, read};
-use crate::language::graph::vocabulary::Vocabulary;
+use crate::domain::walk::GraphNext;
+use crate::language::graph::machine::GraphEnvironment;
+use crate::language::graph::program::Graph;
+use crate::language::graph::read::{GraphProfile, read};
+use crate::language::graph::vocabulary::GraphVocabulary;
 
 /// Every walk is at this time, so that one that is repeated comes to the same.
 pub(super) const NOW: Timestamp = Timestamp(1_700_000_000_000);
 
 /// What the others say, one after another: Claude Code, a further agent, a person.
-pub(super) fn done(value: Value) -> Heard {
-    Heard::Done(value)
+pub(super) fn done(value: Value) -> WaitResult {
+    WaitResult::Done(value)
 }
 
-pub(super) fn failed(why: &str) -> Heard {
-    Heard::Failed(why.to_owned())
+pub(super) fn failed(why: &str) -> WaitResult {
+    WaitResult::Failed(why.to_owned())
 }
 
-pub(super) fn answered(raw: &str) -> Heard {
+pub(super) fn answered(raw: &str) -> WaitResult {
     let answer = crate::domain::question::Answer { id: String::new(), raw: raw.to_owned() };
-    Heard::Answered(answer)
+    WaitResult::Answered(answer)
 }
 
 /// A graph that is about to be played.
 pub(super) struct Stage {
     graph: Map<String, Value>,
     files: BTreeMap<String, String>,
-    pub(super) heard: Vec<Heard>,
+    pub(super) heard: Vec<WaitResult>,
     variables: Variables,
-    pub(super) world: Box<dyn Fn(&Operation) -> Done>,
+    pub(super) world: Box<dyn Fn(&Operation) -> OperationResult>,
 }
 
 /// What came of it.
@@ -52,18 +52,18 @@ pub(super) struct Played {
     pub(super) visits: Vec<(String, String)>,
     /// Why nodes failed.
     pub(super) errors: Vec<String>,
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<GraphStateChange>,
     pub(super) shown: Vec<String>,
     /// What the nodes saw in the end.
-    pub(super) state: State,
-    pub(super) ending: Ending,
+    pub(super) state: GraphState,
+    pub(super) ending: AgentEnding,
 }
 
 /// What happened on the way, which may differ from one time to the next.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) operations: Vec<Operation>,
-    pub(super) wanted: Vec<Then>,
+    pub(super) wanted: Vec<GraphNext>,
     pub(super) records: Vec<GraphWalked>,
     /// How often the machine was asked what it needs.
     pub(super) calls: usize,
@@ -114,7 +114,7 @@ impl Stage {
         self
     }
 
-    pub(super) fn hearing(mut self, heard: impl IntoIterator<Item = Heard>) -> Self {
+    pub(super) fn hearing(mut self, heard: impl IntoIterator<Item = WaitResult>) -> Self {
         self.heard.extend(heard);
         self
     }
@@ -124,13 +124,13 @@ impl Stage {
         self
     }
 
-    pub(super) fn world(mut self, world: impl Fn(&Operation) -> Done + 'static) -> Self {
+    pub(super) fn world(mut self, world: impl Fn(&Operation) -> OperationResult + 'static) -> Self {
         self.world = Box::new(world);
         self
     }
 
-    pub(super) fn around(&self) -> Around {
-        Around {
+    pub(super) fn around(&self) -> GraphEnvironment {
+        GraphEnvironment {
             file: state("flow.yaml"),
             folder: None,
             builtins: json!({"PWD": "/work", "HOME": "/home/me", "arguments": "--all"})
@@ -141,10 +141,11 @@ impl Stage {
         }
     }
 
-    pub(super) fn program(&self) -> Program {
+    pub(super) fn program(&self) -> Graph {
         let text = Value::Object(self.graph.clone()).to_string();
-        let vocabulary = Vocabulary::new();
-        let read = read("w/flow.yaml", None, &text, &vocabulary, &self.files, Profile::Lenient);
+        let vocabulary = GraphVocabulary::new();
+        let read =
+            read("w/flow.yaml", None, &text, &vocabulary, &self.files, GraphProfile::Lenient);
         read.program.unwrap_or_else(|| panic!("{:#?}", read.diagnostics))
     }
 
@@ -181,8 +182,8 @@ impl Played {
     #[track_caller]
     pub(super) fn payload(&self) -> Value {
         match &self.ending {
-            Ending::Result(payload) => serde_json::from_str(payload).expect("JSON"),
-            Ending::Error(error) => panic!("it failed: {error}"),
+            AgentEnding::Result(payload) => serde_json::from_str(payload).expect("JSON"),
+            AgentEnding::Error(error) => panic!("it failed: {error}"),
         }
     }
 
@@ -190,8 +191,8 @@ impl Played {
     #[track_caller]
     pub(super) fn error(&self) -> &str {
         match &self.ending {
-            Ending::Error(error) => error,
-            Ending::Result(payload) => panic!("it ended well: {payload}"),
+            AgentEnding::Error(error) => error,
+            AgentEnding::Result(payload) => panic!("it ended well: {payload}"),
         }
     }
 
@@ -209,7 +210,7 @@ impl Played {
 }
 
 /// A world in which every operation that changes something comes to the same when it is done again.
-pub(super) fn converging() -> impl Fn(&Operation) -> Done {
+pub(super) fn converging() -> impl Fn(&Operation) -> OperationResult {
     let files: RefCell<BTreeMap<String, String>> = RefCell::default();
     move |operation| match operation {
         Operation::WriteFile { path, content } => {

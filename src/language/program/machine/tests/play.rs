@@ -5,25 +5,29 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::{Scene, advance};
+use super::super::{ProgramEnvironment, advance};
 use crate::domain::apply::tests::scene::{self, goto};
-use crate::domain::conduct::Deed;
-use crate::domain::decide::{Beginning, Chosen, Judgement, Report, begun, conducted, decide};
+use crate::domain::conduct::ProgramCommand;
+use crate::domain::decide::{
+    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, begun, conducted, decide,
+};
 use crate::domain::event::Event;
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::id::{AgentId, SessionId};
-use crate::domain::instance::{Answered, Definition as Kept, Errand, Fetched, Instance, Work};
-use crate::domain::policy::Accepted;
-use crate::domain::run::Ending;
+use crate::domain::instance::{
+    Activity, ActivityResult, ProgramExecution, ProgramSource as Kept, RequestBody, RequestStatus,
+};
+use crate::domain::policy::AcceptedTransition;
+use crate::domain::run::AgentEnding;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
-use crate::domain::turn::{Cause, Failure};
-use crate::language::program::definition::Definition;
+use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::language::program::definition::Program;
 use crate::language::program::read::read;
 
 /// A program that is played, up to where it blocks.
 pub(super) struct Play {
-    definition: Definition,
+    definition: Program,
     scene: scene::Scene,
     /// The time in milliseconds.
     now: u64,
@@ -60,7 +64,7 @@ impl Play {
         let definition = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
         let mut scene = scene::Scene::begin();
         scene.take("main", goto("p.lisp"));
-        let beginning = Beginning {
+        let beginning = ProgramStart {
             definition: Kept {
                 file: scene::state("p.lisp"),
                 folder: None,
@@ -96,7 +100,7 @@ impl Play {
         self
     }
 
-    pub(super) fn instance(&self) -> &Instance {
+    pub(super) fn instance(&self) -> &ProgramExecution {
         self.scene.agent("main").program.as_deref().expect("it has not ended")
     }
 
@@ -124,8 +128,10 @@ impl Play {
         let ended = self.scene.run.finished.iter().find(|ended| ended.id == AgentId::main());
         let Some(ended) = ended else { panic!("it waits for {}", self.awaiting()) };
         match &ended.ending {
-            Ending::Result(text) => text,
-            Ending::Error(text) => text.strip_prefix("in p.lisp: ").expect("the agent's state"),
+            AgentEnding::Result(text) => text,
+            AgentEnding::Error(text) => {
+                text.strip_prefix("in p.lisp: ").expect("the agent's state")
+            }
         }
     }
 
@@ -185,29 +191,29 @@ impl Play {
 
     /// A role answers what it is at.
     pub(super) fn answers(&mut self, role: &str, text: &str) -> &mut Self {
-        self.reports(role, Judgement::Accepted(Accepted::plain_result(text)))
+        self.reports(role, TurnJudgement::Accepted(AcceptedTransition::plain_result(text)))
     }
 
     /// A role fails for good.
     pub(super) fn fails(&mut self, role: &str, why: &str) -> &mut Self {
-        self.reports(role, Judgement::Failed(Failure::new(Cause::Workflow, why)))
+        self.reports(role, TurnJudgement::Failed(TurnFailure::new(FailureCause::Workflow, why)))
     }
 
-    fn reports(&mut self, role: &str, judgement: Judgement) -> &mut Self {
+    fn reports(&mut self, role: &str, judgement: TurnJudgement) -> &mut Self {
         let at = |agent: &&crate::domain::agent::Agent| {
             agent.serves.as_ref().is_some_and(|service| service.role == role)
         };
         let agent = self.scene.run.agents.values().find(at).expect("such a role");
-        let report = Report { judgement, ..Report::empty(agent.turn_id()) };
+        let report = TurnReport { judgement, ..TurnReport::empty(agent.turn_id()) };
         for event in decide(&self.scene.run, &report, self.chosen()) {
             self.scene.happens(event);
         }
         self.go()
     }
 
-    fn chosen(&self) -> Chosen {
+    fn chosen(&self) -> NondeterministicInputs {
         let session = scene::session(self.scene.next());
-        Chosen { now: Timestamp(self.now), session, ready: None, chance: 0.5 }
+        NondeterministicInputs { now: Timestamp(self.now), session, ready: None, chance: 0.5 }
     }
 
     /// Plays until it blocks or has ended.
@@ -226,16 +232,16 @@ impl Play {
         panic!("it goes on for ever");
     }
 
-    fn instance_errand(&self) -> Option<Errand> {
+    fn instance_errand(&self) -> Option<Activity> {
         let agent = self.scene.run.agents.get(&AgentId::main())?;
         agent.program.as_ref()?.stand.errand.clone()
     }
 
     /// Goes on once; tells whether anything came of it.
-    fn stretch(&mut self, fetched: Option<Result<Fetched, String>>) -> bool {
+    fn stretch(&mut self, fetched: Option<Result<ActivityResult, String>>) -> bool {
         let (run, agent) = (&self.scene.run, self.scene.agent("main"));
         let conduct = advance(
-            &Scene {
+            &ProgramEnvironment {
                 definition: &self.definition,
                 instance: self.instance(),
                 facts: &run.facts,
@@ -260,61 +266,65 @@ impl Play {
         went_on
     }
 
-    fn note(&mut self, deed: &Deed) {
+    fn note(&mut self, deed: &ProgramCommand) {
         match deed {
-            Deed::Request { role, work: Work::Prompt(task), .. } => {
+            ProgramCommand::Request { role, work: RequestBody::Prompt(task), .. } => {
                 self.asked.push(format!("{role}: {}", task.prompt));
             }
-            Deed::Request { role, work: Work::Folder { start, input, .. }, .. } => {
+            ProgramCommand::Request {
+                role,
+                work: RequestBody::Folder { start, input, .. },
+                ..
+            } => {
                 self.asked.push(format!("{role}: {start} {input}"));
             }
-            Deed::Log { text, warning } => {
+            ProgramCommand::Log { text, warning } => {
                 self.said.push(format!("{}{text}", if *warning { "warning: " } else { "" }));
             }
         }
     }
 
     /// Does in the world what is due.
-    fn fetch(&mut self, errand: Errand) -> Result<Fetched, String> {
+    fn fetch(&mut self, errand: Activity) -> Result<ActivityResult, String> {
         if let Some(why) = &self.fails_outside {
             return Err(why.clone());
         }
         Ok(match errand {
-            Errand::Bases { directories, .. } => {
+            Activity::Bases { directories, .. } => {
                 let base = |at: String| {
                     let base = self.repositories.contains(&at).then(|| format!("c0 of {at:?}"));
                     (at, base)
                 };
-                Fetched::Bases(directories.into_iter().map(base).collect())
+                ActivityResult::Bases(directories.into_iter().map(base).collect())
             }
-            Errand::Changes { directory, base } => {
-                Fetched::Changes(format!("{directory:?} since {base}"))
+            Activity::Changes { directory, base } => {
+                ActivityResult::Changes(format!("{directory:?} since {base}"))
             }
-            Errand::Assert { label, key, value } => {
+            Activity::Assert { label, key, value } => {
                 self.done.push(format!("assert {label} {key} {value}"));
                 self.assert(&label, &key, &value);
-                Fetched::Done
+                ActivityResult::Done
             }
-            Errand::Retract { label, key } => {
+            Activity::Retract { label, key } => {
                 self.done.push(format!("retract {label} {key}"));
                 self.see(FactChange::Retracted { label, key });
-                Fetched::Done
+                ActivityResult::Done
             }
-            Errand::Claim { label, key, seq } => {
+            Activity::Claim { label, key, seq } => {
                 let fact = self.scene.run.facts.get(&label, Some(&key));
                 let fact = fact.filter(|fact| fact.seq == seq).expect("what it saw is there");
                 self.see(FactChange::Retracted { label: label.clone(), key: key.clone() });
                 if self.too_late {
-                    return Ok(Fetched::Claimed(None));
+                    return Ok(ActivityResult::Claimed(None));
                 }
                 self.done.push(format!("take {label} {key}"));
-                Fetched::Claimed(Some(fact))
+                ActivityResult::Claimed(Some(fact))
             }
         })
     }
 
     /// What came of a request.
-    pub(super) fn response(&self, name: &str) -> &Answered {
+    pub(super) fn response(&self, name: &str) -> &RequestStatus {
         &self.instance().requests[name].status
     }
 }

@@ -1,7 +1,7 @@
 //! What arguments come to.
 
 use super::{AWAIT, Play, SEND, program, state};
-use crate::domain::instance::Answered;
+use crate::domain::instance::RequestStatus;
 
 #[test]
 fn placeholders_and_texts_have_their_values() {
@@ -81,7 +81,7 @@ fn the_latest_request_of_a_name_counts() {
         program(&[&format!("(state s {again})"), "(state t (terminal :result (response r)))"]);
     let mut play = Play::of(&text);
     play.answers("a", "bad");
-    assert_eq!(play.response("r"), &Answered::Pending);
+    assert_eq!(play.response("r"), &RequestStatus::Pending);
     assert_eq!(play.answers("a", "good").ended(), "good");
     assert_eq!(play.asked.len(), 2);
 }

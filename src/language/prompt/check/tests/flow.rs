@@ -132,8 +132,8 @@ fn a_graph_is_a_state_and_may_give_a_result() {
         severity: Severity::Error,
         message: "wrong".to_owned(),
     };
-    let graphs = |name: &StateName| Graph { program: None, diagnostics: vec![wrong(name)] };
-    let subject = Subject {
+    let graphs = |name: &StateName| FolderGraph { program: None, diagnostics: vec![wrong(name)] };
+    let subject = CheckSubject {
         source: &source,
         entry: None,
         variables: &[],
